@@ -1,0 +1,8 @@
+// One bind_* function per file in this folder.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace teetotal {
+
+}  // namespace teetotal

@@ -1,0 +1,41 @@
+// The vocabulary of shared memory, as teetotal/events.py has it.
+#pragma once
+
+#include <cstdint>
+
+namespace teetotal {
+
+// What an event does. The numbers are shared with teetotal.events.Kind and with trace files.
+enum class Kind : std::uint8_t { ld = 0, st = 1, rmw = 2, mfence = 3, sfence = 4, lock = 5, unlock = 6 };
+
+enum class Model : std::uint8_t { sc = 0, tso = 1, pso = 2 };
+
+// The choices that the literature leaves open: teetotal.events.Semantics.
+struct Semantics {
+  bool rmw_flushes_all = true;         // a PSO rmw flushes all buffers of its thread, not only its own address
+  bool unlock_is_fence = true;         // an unlock is also a full fence
+  bool failed_cas_writes = false;      // a failed compare-and-swap writes the old value back
+};
+
+constexpr bool is_fence(Kind kind) { return kind == Kind::mfence || kind == Kind::sfence; }
+
+// Reads and writes in one step: an rmw, or a mutex operation, which is an rmw on the mutex.
+constexpr bool is_atomic(Kind kind) { return kind == Kind::rmw || kind == Kind::lock || kind == Kind::unlock; }
+
+// One event of an SC execution, in the order in which they happened, as monitors and searches see it.
+struct Event {
+  std::uint32_t thread = 0;
+  Kind kind = Kind::ld;
+  bool writes = false;        // false for loads, fences, and an atomic operation that wrote nothing
+  std::uint32_t address = 0;  // dense number of the location; unused by fences
+  std::uint32_t location = 0; // which instruction of the program: what "the same place" means in reports
+};
+
+constexpr bool reads(const Event& e) { return e.kind == Kind::ld || is_atomic(e.kind); }
+
+// Neither order gives the other's result: the same address, and at least one of them writes.
+constexpr bool conflict(const Event& a, const Event& b) {
+  return !is_fence(a.kind) && !is_fence(b.kind) && a.address == b.address && (a.writes || b.writes);
+}
+
+}  // namespace teetotal

@@ -1,0 +1,3 @@
+from teetotal.cli import main
+
+main()

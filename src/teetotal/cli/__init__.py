@@ -1,0 +1,65 @@
+"""The command line: one file per verb, loaded only when that verb is called.
+
+Exit status: 0 safe, 1 violation, 2 bad usage or input, 3 inconclusive, 70 internal error, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+
+import click
+
+from teetotal.errors import TeetotalError
+
+VERBS = {
+    "check": "robust and safe on TSO and PSO? (litmus, Python)",
+}
+"""Verb → what it is for. The verb ``v`` is the command ``v`` of the module ``teetotal.cli.v``."""
+
+
+class Verbs(click.Group):
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in VERBS:
+            return None
+        command = getattr(importlib.import_module(f"teetotal.cli.{name}"), name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="teetotal", prog_name="teetotal")
+def teetotal() -> None:
+    """Keeps lock-free code sober: sequential consistency on TSO and PSO."""
+
+
+def main() -> None:
+    """The entry point. Verbs return their exit status; everything that can go wrong ends here."""
+    try:
+        status = teetotal.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo("interrupted", err=True)
+        status = 130
+    except click.ClickException as error:
+        error.show()
+        status = 2
+    except TeetotalError as error:
+        click.echo(f"teetotal: {error}", err=True)
+        status = 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 141
+    except Exception:
+        traceback.print_exc()
+        click.echo("teetotal: this is a fault of teetotal itself; please report it with the lines above", err=True)
+        status = 70
+    sys.exit(status or 0)

@@ -1,0 +1,46 @@
+"""SC, TSO and PSO as small operational machines: the executable specification of teetotal.
+
+Depends on nothing but the vocabulary in ``teetotal.events``. Small and plain before fast.
+"""
+
+from teetotal.models.executions import (
+    Issue,
+    ProgramLike,
+    Run,
+    Step,
+    Trace,
+    conflict_order,
+    executions,
+    final_states,
+    happens_before,
+    is_sc,
+    replay,
+    robust,
+    traces,
+)
+from teetotal.models.memory import Commit, Memory, Write
+from teetotal.models.pso import PSO
+from teetotal.models.sc import SC
+from teetotal.models.tso import TSO
+
+__all__ = [
+    "PSO",
+    "SC",
+    "TSO",
+    "Commit",
+    "Issue",
+    "Memory",
+    "ProgramLike",
+    "Run",
+    "Step",
+    "Trace",
+    "Write",
+    "conflict_order",
+    "executions",
+    "final_states",
+    "happens_before",
+    "is_sc",
+    "replay",
+    "robust",
+    "traces",
+]

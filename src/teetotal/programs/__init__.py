@@ -1,0 +1,1 @@
+"""Front ends: everything that turns a file or a Python function into a ``Program``."""

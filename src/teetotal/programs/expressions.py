@@ -1,0 +1,117 @@
+"""Expressions over integers: what a thread computes between two accesses, and what a condition says at the end.
+
+Values are 64-bit and wrap. The address of a location is an integer too, so that pointers can be stored and followed:
+the first location of a program has address 1, and 0 is nobody's.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+
+class Const(msgspec.Struct, frozen=True):
+    value: int
+
+
+class Reg(msgspec.Struct, frozen=True):
+    """A register of the thread that evaluates the expression."""
+
+    name: str
+
+
+class Addr(msgspec.Struct, frozen=True):
+    """The address of a shared location."""
+
+    name: str
+
+
+class Old(msgspec.Struct, frozen=True):
+    """Inside an rmw: the value that it read."""
+
+
+class Final(msgspec.Struct, frozen=True):
+    """Inside a condition: what a register of a thread, or a location (no thread), holds at the end."""
+
+    thread: int | None
+    name: str
+
+    def __str__(self) -> str:
+        return self.name if self.thread is None else f"{self.thread}:{self.name}"
+
+
+class Op(msgspec.Struct, frozen=True):
+    operator: str
+    operands: tuple[Expr, ...]
+
+
+Expr = Const | Reg | Addr | Old | Final | Op
+
+OPERATORS: dict[str, Callable[..., int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "==": lambda a, b: int(a == b),
+    "!=": lambda a, b: int(a != b),
+    "<": lambda a, b: int(a < b),
+    "<=": lambda a, b: int(a <= b),
+    ">": lambda a, b: int(a > b),
+    ">=": lambda a, b: int(a >= b),
+    "and": lambda a, b: int(bool(a) and bool(b)),
+    "or": lambda a, b: int(bool(a) or bool(b)),
+    "not": lambda a: int(not a),
+    "~": operator.invert,
+    "<<": lambda a, b: a << (b & 63),
+    ">>": lambda a, b: a >> (b & 63),
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
+"""The order is the numbering of the core's opcodes. The divisor of ``//`` and ``%`` is a constant other than 0."""
+
+
+def wrap(value: int) -> int:
+    """The value as a signed 64-bit integer."""
+    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def evaluate(expression: Expr, lookup: Callable[[Reg | Addr | Old | Final], int]) -> int:
+    match expression:
+        case Const(value):
+            return wrap(value)
+        case Op(name, operands):
+            return wrap(OPERATORS[name](*(evaluate(operand, lookup) for operand in operands)))
+        case _:
+            return lookup(expression)
+
+
+def leaves(expression: Expr) -> Iterator[Const | Reg | Addr | Old | Final]:
+    if isinstance(expression, Op):
+        for operand in expression.operands:
+            yield from leaves(operand)
+    else:
+        yield expression
+
+
+def render(expression: Expr) -> str:
+    """As Python would write it."""
+    match expression:
+        case Const(value):
+            return str(value)
+        case Reg(name):
+            return name
+        case Addr(name):
+            return f"&{name}"
+        case Old():
+            return "old"
+        case Final():
+            return str(expression)
+        case Op(name, (operand,)):
+            return f"({name} {render(operand)})"
+        case Op(name, (left, right)):
+            return f"({render(left)} {name} {render(right)})"
+    raise ValueError(f"not an expression: {expression!r}")

@@ -1,0 +1,155 @@
+"""What teetotal answers: verdicts, violations and results, as plain values that serialise to JSON and add up with ``+``.
+
+Adding is how one core, many processes and a cluster run the same code: each part of the work gives a result, and the
+sum of the parts is the answer. The JSON keys are a contract: add, do not rename.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Literal
+
+import msgspec
+
+from teetotal.events import Event, ModelName
+
+
+class Verdict(StrEnum):
+    """Three-valued, because "nothing found before the budget ran out" is neither safe nor a violation.
+
+    ``SAFE`` is proved for the stated bounds. ``VIOLATION`` comes with evidence. ``INCONCLUSIVE`` means that the budget
+    ran out or that the question cannot be decided.
+    """
+
+    SAFE = "safe"
+    VIOLATION = "violation"
+    INCONCLUSIVE = "inconclusive"
+
+    def __add__(self, other: str) -> Verdict:  # type: ignore[override]
+        """Both together: one violation is enough, and safe needs both."""
+        for verdict in (Verdict.VIOLATION, Verdict.INCONCLUSIVE):
+            if verdict in (self, other):
+                return verdict
+        return Verdict.SAFE
+
+    @property
+    def exit_status(self) -> int:
+        return {Verdict.SAFE: 0, Verdict.VIOLATION: 1, Verdict.INCONCLUSIVE: 3}[self]
+
+
+Reason = Literal["po", "src", "co", "fr"]
+
+
+class Edge(msgspec.Struct, frozen=True):
+    """One step of a happens-before cycle, between positions in the violation's ``events``, and why it holds."""
+
+    source: int
+    target: int
+    reason: Reason
+    because: str = ""
+
+
+class Violation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Evidence against robustness or safety. ``schedule`` reproduces it step by step; ``replay`` is the command."""
+
+    model: ModelName
+    kind: Literal["robustness", "assertion", "deadlock", "wild access"]
+    events: list[Event]
+    cycle: list[Edge] = []
+    locations: list[str] = []
+    monitor: str | None = None
+    message: str = ""
+    schedule: str = ""
+    replay: str = ""
+
+
+class ModelResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What holds under one model. ``robust`` and ``safe`` are None where unknown or not asked."""
+
+    verdict: Verdict
+    robust: bool | None
+    safe: bool | None
+    violations: list[Violation] = []
+    observation: Literal["Always", "Sometimes", "Never"] | None = None
+    positive: int | None = None
+    negative: int | None = None
+    outcomes: list[dict[str, int]] | None = None
+    states: int | None = None
+
+    def __add__(self, other: ModelResult) -> ModelResult:
+        """Two shares of the same program's executions under one model. Outcomes belong to whole programs: they are
+        kept from the side that has them."""
+        described = self if self.outcomes is not None else other
+        return ModelResult(
+            verdict=self.verdict + other.verdict,
+            robust=both(self.robust, other.robust),
+            safe=both(self.safe, other.safe),
+            violations=self.violations + other.violations,
+            observation=described.observation,
+            positive=described.positive,
+            negative=described.negative,
+            outcomes=described.outcomes,
+            states=total(self.states, other.states),
+        )
+
+
+class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The answer of ``teetotal check`` about one program."""
+
+    input: str
+    command: str
+    models: dict[ModelName, ModelResult]
+    verdict: Verdict
+    complete: bool
+    seconds: float
+    name: str = ""
+    executions: int | None = None
+    blocked: int | None = None
+    states: int | None = None
+    violations: list[Violation] = []
+    notes: list[str] = []
+
+    def __add__(self, other: CheckResult) -> CheckResult:
+        names = [*self.models, *(name for name in other.models if name not in self.models)]
+        return CheckResult(
+            input=self.input,
+            command=self.command,
+            name=self.name,
+            models={name: _add_optional(self.models.get(name), other.models.get(name)) for name in names},
+            verdict=self.verdict + other.verdict,
+            complete=self.complete and other.complete,
+            seconds=self.seconds + other.seconds,
+            executions=total(self.executions, other.executions),
+            blocked=total(self.blocked, other.blocked),
+            states=total(self.states, other.states),
+            violations=self.violations + other.violations,
+            notes=list(dict.fromkeys(self.notes + other.notes)),
+        )
+
+
+def both(a: bool | None, b: bool | None) -> bool | None:
+    """Whether two parts hold together: no if one does not, unknown if one is unknown."""
+    if a is False or b is False:
+        return False
+    return None if a is None or b is None else True
+
+
+def total(a: int | None, b: int | None) -> int | None:
+    return a if b is None else b if a is None else a + b
+
+
+def to_json(result: msgspec.Struct) -> str:
+    """One line of JSON."""
+    return msgspec.json.encode(result, enc_hook=_encode_other).decode()
+
+
+def _encode_other(value: Any) -> Any:
+    raise NotImplementedError(f"{type(value).__name__} has no JSON form")
+
+
+def _add_optional(a: ModelResult | None, b: ModelResult | None) -> ModelResult:
+    if a is None or b is None:
+        present = a or b
+        assert present is not None
+        return present
+    return a + b
