@@ -104,9 +104,9 @@ Instruction = Load | Store | Rmw | Fence | Lock | Unlock | Assign | Branch | Ass
 MEMORY_INSTRUCTIONS = (Load, Store, Rmw, Fence, Lock, Unlock)
 
 
-Status = Literal["running", "ended", "failed", "cut", "wild"]
-"""Why a thread has no next access: it ``ended``, an assertion ``failed``, an assumption or a loop's bound ``cut`` it, or
-it would follow a ``wild`` address. ``running`` otherwise."""
+Status = Literal["running", "ended", "failed", "blocked", "cut", "wild"]
+"""Why a thread has no next access: it ``ended``, an assertion ``failed``, an assumption ``blocked`` it, a loop's bound
+``cut`` it, or it would follow a ``wild`` address. ``running`` otherwise."""
 
 
 class LocalState(NamedTuple):
@@ -265,7 +265,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
                     pc = target
                 case Assert(condition=condition) | Assume(condition=condition):
                     if not self._value(thread, registers, condition):
-                        return LocalState(pc, registers, jumps, "failed" if isinstance(instruction, Assert) else "cut")
+                        return LocalState(pc, registers, jumps, "failed" if isinstance(instruction, Assert) else "blocked")
                     pc += 1
                 case Fence():
                     return LocalState(pc, registers, jumps)

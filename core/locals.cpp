@@ -1,0 +1,122 @@
+#include "locals.hpp"
+
+#include <algorithm>
+
+#include "hash.hpp"
+
+namespace teetotal {
+
+namespace {
+
+constexpr std::uint32_t kLocalSteps = 100'000;  // teetotal.programs.program.LOCAL_STEPS
+
+Kind kind_of(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::load: return Kind::ld;
+    case Opcode::store: return Kind::st;
+    case Opcode::rmw: return Kind::rmw;
+    case Opcode::mfence: return Kind::mfence;
+    case Opcode::sfence: return Kind::sfence;
+    case Opcode::lock: return Kind::lock;
+    case Opcode::unlock: return Kind::unlock;
+    default: throw std::logic_error("not an access");
+  }
+}
+
+}  // namespace
+
+Locals::Locals(const Program& program) : program_(program), tables_(program.threads.size()) {
+  for (std::uint32_t thread = 0; thread < threads(); ++thread)
+    start_.push_back(settle(thread, 0, 0, program.threads[thread].registers));
+}
+
+std::span<const Value> Locals::registers(std::uint32_t thread, LocalId id) const {
+  const std::size_t count = program_.threads[thread].registers.size();
+  return {tables_[thread].registers.data() + id * count, count};
+}
+
+LocalId Locals::update(std::uint32_t thread, LocalId id, Value response) {
+  for (const auto& [value, successor] : tables_[thread].successors[id])
+    if (value == response) return successor;
+  const Local local = at(thread, id);
+  const auto before = registers(thread, id);
+  std::vector<Value> after(before.begin(), before.end());
+  const std::int32_t reg = program_.threads[thread].code[local.pc].reg;
+  if (reg >= 0) after[static_cast<std::size_t>(reg)] = response;
+  const LocalId successor = settle(thread, local.pc + 1, local.jumps, std::move(after));
+  tables_[thread].successors[id].emplace_back(response, successor);
+  return successor;
+}
+
+std::optional<Value> Locals::rmw(std::uint32_t thread, LocalId id, Value old) const {
+  const Instruction& instruction = program_.threads[thread].code[at(thread, id).pc];
+  const auto values = registers(thread, id);
+  if (!instruction.when.empty() && !evaluate(instruction.when, values, old)) return std::nullopt;
+  return evaluate(instruction.value, values, old);
+}
+
+LocalId Locals::settle(std::uint32_t thread, std::uint32_t pc, std::uint32_t jumps, std::vector<Value> registers) {
+  const auto& code = program_.threads[thread].code;
+  const auto stop = [&](Status status) {
+    return intern(thread, Local{status, Kind::ld, 0, 0, pc, jumps}, registers);
+  };
+  for (std::uint32_t step = 0; step < kLocalSteps; ++step) {
+    if (pc == code.size()) return stop(Status::ended);
+    const Instruction& instruction = code[pc];
+    switch (instruction.opcode) {
+      case Opcode::assign:
+        registers[static_cast<std::size_t>(instruction.reg)] = evaluate(instruction.value, registers);
+        ++pc;
+        break;
+      case Opcode::branch:
+        if (!evaluate(instruction.when, registers)) {
+          ++pc;
+          break;
+        }
+        if (instruction.target <= pc && program_.loop_bound) {
+          if (jumps == *program_.loop_bound) return stop(Status::cut);
+          ++jumps;
+        }
+        pc = instruction.target;
+        break;
+      case Opcode::assertion:
+      case Opcode::assume:
+        if (!evaluate(instruction.when, registers))
+          return stop(instruction.opcode == Opcode::assertion ? Status::failed : Status::blocked);
+        ++pc;
+        break;
+      case Opcode::mfence:
+      case Opcode::sfence: return intern(thread, Local{Status::running, kind_of(instruction.opcode), 0, 0, pc, jumps}, registers);
+      default: {
+        const Value address = evaluate(instruction.address, registers);
+        if (address < 1 || address > static_cast<Value>(program_.memory.size())) return stop(Status::wild);
+        const Value value = instruction.opcode == Opcode::store ? evaluate(instruction.value, registers) : 0;
+        return intern(thread,
+                      Local{Status::running, kind_of(instruction.opcode), static_cast<std::uint32_t>(address - 1), value,
+                            pc, jumps},
+                      registers);
+      }
+    }
+  }
+  throw EndlessLoop(thread, pc);
+}
+
+LocalId Locals::intern(std::uint32_t thread, Local local, const std::vector<Value>& registers) {
+  Table& table = tables_[thread];
+  const std::uint64_t hash = mix(mix(hash_words(registers), local.pc), (std::uint64_t{local.jumps} << 8) | std::uint64_t(local.status));
+  const auto [first, last] = table.by_hash.equal_range(hash);
+  for (auto it = first; it != last; ++it) {
+    const Local& known = table.states[it->second];
+    if (known.pc == local.pc && known.jumps == local.jumps && known.status == local.status &&
+        std::ranges::equal(this->registers(thread, it->second), registers))
+      return it->second;
+  }
+  const auto id = static_cast<LocalId>(table.states.size());
+  table.states.push_back(local);
+  table.registers.insert(table.registers.end(), registers.begin(), registers.end());
+  table.successors.emplace_back();
+  table.by_hash.emplace(hash, id);
+  return id;
+}
+
+}  // namespace teetotal

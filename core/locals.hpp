@@ -1,0 +1,63 @@
+// Local states of threads, each computed once: the `next` and `update` of Burnim, Sen, Stergiou (TACAS 2011), 2.1.
+//
+//   paper                here
+//   s_0(p)               Locals::start(p)
+//   next(p, σ)           Locals::at(p, σ): what is asked of memory
+//   update(p, σ, v)      Locals::update(p, σ, v)
+//
+// A state stands just before a memory instruction or where the thread stops; what lies between is run at once, since
+// nobody else can see it. States are numbered per thread, so engines store and compare numbers, not registers.
+#pragma once
+
+#include <unordered_map>
+
+#include "program.hpp"
+
+namespace teetotal {
+
+// teetotal.programs.program.Status
+enum class Status : std::uint8_t { running, ended, failed, blocked, cut, wild };
+
+using LocalId = std::uint32_t;
+
+struct Local {
+  Status status = Status::running;
+  Kind kind = Kind::ld;
+  std::uint32_t address = 0;  // number of the location
+  Value value = 0;            // of a store
+  std::uint32_t pc = 0;
+  std::uint32_t jumps = 0;
+};
+
+class Locals {
+ public:
+  explicit Locals(const Program& program);
+
+  const Program& program() const { return program_; }
+  std::uint32_t threads() const { return static_cast<std::uint32_t>(program_.threads.size()); }
+  LocalId start(std::uint32_t thread) const { return start_[thread]; }
+  const Local& at(std::uint32_t thread, LocalId id) const { return tables_[thread].states[id]; }
+  std::span<const Value> registers(std::uint32_t thread, LocalId id) const;
+
+  LocalId update(std::uint32_t thread, LocalId id, Value response);
+
+  // What an rmw in this state writes if it reads `old`; nothing where its condition is 0.
+  std::optional<Value> rmw(std::uint32_t thread, LocalId id, Value old) const;
+
+ private:
+  struct Table {
+    std::vector<Local> states;
+    std::vector<Value> registers;  // of all states, one after the other
+    std::vector<std::vector<std::pair<Value, LocalId>>> successors;
+    std::unordered_multimap<std::uint64_t, LocalId> by_hash;
+  };
+
+  LocalId settle(std::uint32_t thread, std::uint32_t pc, std::uint32_t jumps, std::vector<Value> registers);
+  LocalId intern(std::uint32_t thread, Local local, const std::vector<Value>& registers);
+
+  const Program& program_;
+  std::vector<Table> tables_;
+  std::vector<LocalId> start_;
+};
+
+}  // namespace teetotal

@@ -1,0 +1,272 @@
+#include "outcomes.hpp"
+
+#include <algorithm>
+
+#include "hash.hpp"
+
+namespace teetotal {
+
+Outcomes::Outcomes(const Program& program, Model model, Semantics semantics, std::vector<Observable> observed)
+    : locals_(program), model_(model), semantics_(semantics), observed_(std::move(observed)) {
+  find_private_locations();
+  State initial;
+  for (std::uint32_t thread = 0; thread < locals_.threads(); ++thread) initial.locals.push_back(locals_.start(thread));
+  initial.memory = program.memory;
+  initial.buffers.resize(locals_.threads());
+  offsets_.push_back(0);
+  table_.assign(1024, 0);
+  insert(initial, 0, {0, ScheduleStep::kIssue});
+}
+
+void Outcomes::explore(std::uint64_t max_states, const std::function<bool()>& stop) {
+  constexpr std::uint32_t kPoll = 4096;
+  while (next_ < states()) {
+    if (states() >= max_states) return;
+    if (next_ % kPoll == kPoll - 1 && stop()) return;
+    expand(next_++);
+  }
+  complete_ = true;
+}
+
+std::vector<ScheduleStep> Outcomes::schedule(std::uint32_t state) const {
+  std::vector<ScheduleStep> steps;
+  for (; state != 0; state = parents_[state]) steps.push_back(steps_[state]);
+  std::ranges::reverse(steps);
+  return steps;
+}
+
+// A location is private where every access to it is written with a constant address, in one thread.
+void Outcomes::find_private_locations() {
+  const Program& program = locals_.program();
+  constexpr std::int64_t kNobody = -1, kSeveral = -2;
+  std::vector<std::int64_t> user(program.memory.size(), kNobody);
+  for (std::uint32_t thread = 0; thread < locals_.threads(); ++thread) {
+    for (const Instruction& instruction : program.threads[thread].code) {
+      if (instruction.address.empty()) continue;
+      if (instruction.address.size() > 1 || instruction.address[0].op != Op::constant) {
+        std::ranges::fill(user, kSeveral);
+        break;
+      }
+      const auto address = static_cast<std::size_t>(instruction.address[0].operand - 1);
+      if (address >= user.size()) continue;
+      user[address] = user[address] == kNobody || user[address] == thread ? thread : kSeveral;
+    }
+  }
+  for (const std::int64_t who : user) private_.push_back(who != kSeveral);
+}
+
+void Outcomes::expand(std::uint32_t index) {
+  State state;
+  load(index, state);
+  for (std::uint32_t thread = 0; thread < locals_.threads(); ++thread) {
+    if (alone(state, thread) && take(state, index, {thread, ScheduleStep::kIssue}, 0)) return;
+    if (commit_alone(state, thread)) {
+      const std::int32_t address = model_ == Model::pso ? static_cast<std::int32_t>(state.buffers[thread][0].address)
+                                                        : ScheduleStep::kCommit;
+      if (take(state, index, {thread, address}, 0)) return;
+    }
+  }
+  bool stuck = true;
+  for (std::uint32_t thread = 0; thread < locals_.threads(); ++thread) {
+    if (enabled(state, thread)) {
+      stuck = false;
+      take(state, index, {thread, ScheduleStep::kIssue}, 0);
+    }
+    const auto& buffer = state.buffers[thread];
+    for (std::size_t position = 0; position < buffer.size() && buffer[position].address != kMarker; ++position) {
+      if (position > 0 && buffer[position].address == buffer[position - 1].address) continue;  // not its oldest
+      stuck = false;
+      if (model_ == Model::tso) {
+        take(state, index, {thread, ScheduleStep::kCommit}, 0);
+        break;
+      }
+      take(state, index, {thread, static_cast<std::int32_t>(buffer[position].address)}, position);
+    }
+  }
+  if (stuck) finish(state, index);
+}
+
+// Whether the thread's next request can happen now.
+bool Outcomes::enabled(const State& state, std::uint32_t thread) const {
+  const Local& local = locals_.at(thread, state.locals[thread]);
+  if (local.status != Status::running) return false;
+  const auto& buffer = state.buffers[thread];
+  const auto flushed = [&](bool everything) {
+    if (everything || model_ == Model::tso) return buffer.empty();
+    return std::ranges::none_of(buffer, [&](const Entry& entry) { return entry.address == local.address; });
+  };
+  switch (local.kind) {
+    case Kind::mfence: return buffer.empty();
+    case Kind::rmw: return flushed(semantics_.rmw_flushes_all);
+    case Kind::unlock: return flushed(semantics_.rmw_flushes_all || semantics_.unlock_is_fence);
+    case Kind::lock: return flushed(semantics_.rmw_flushes_all) && state.memory[local.address] == 0;
+    default: return true;
+  }
+}
+
+// Whether the thread's next request commutes with everything else, now and later.
+bool Outcomes::alone(const State& state, std::uint32_t thread) const {
+  const Local& local = locals_.at(thread, state.locals[thread]);
+  if (!enabled(state, thread)) return false;
+  switch (local.kind) {
+    case Kind::st: return model_ != Model::sc || private_[local.address];
+    case Kind::ld:
+    case Kind::rmw: return private_[local.address];
+    case Kind::mfence:
+    case Kind::sfence: return true;
+    default: return false;
+  }
+}
+
+bool Outcomes::commit_alone(const State& state, std::uint32_t thread) const {
+  const auto& buffer = state.buffers[thread];
+  return !buffer.empty() && private_[buffer[0].address];  // a marker never heads a buffer
+}
+
+bool Outcomes::take(const State& from, std::uint32_t index, ScheduleStep step, std::size_t position) {
+  State to = from;
+  if (step.address == ScheduleStep::kIssue)
+    issue(to, step.thread);
+  else
+    commit(to, step.thread, position);
+  return insert(to, index, step);
+}
+
+void Outcomes::issue(State& state, std::uint32_t thread) {
+  const LocalId id = state.locals[thread];
+  const Local local = locals_.at(thread, id);
+  auto& buffer = state.buffers[thread];
+  Value response = 0;
+  switch (local.kind) {
+    case Kind::st: {
+      if (model_ == Model::sc) {
+        state.memory[local.address] = local.value;
+        break;
+      }
+      std::size_t position = buffer.size();
+      if (model_ == Model::pso)
+        while (position > 0 && buffer[position - 1].address != kMarker && buffer[position - 1].address > local.address) --position;
+      buffer.insert(buffer.begin() + static_cast<std::ptrdiff_t>(position), Entry{local.address, local.value});
+      break;
+    }
+    case Kind::ld: {
+      response = state.memory[local.address];
+      for (const Entry& entry : buffer)
+        if (entry.address == local.address) response = entry.value;  // the youngest wins
+      break;
+    }
+    case Kind::sfence:
+      if (model_ == Model::pso && !buffer.empty() && buffer.back().address != kMarker) buffer.push_back({kMarker, 0});
+      break;
+    case Kind::mfence: break;
+    case Kind::rmw: {
+      response = state.memory[local.address];
+      if (const auto written = locals_.rmw(thread, id, response)) state.memory[local.address] = *written;
+      break;
+    }
+    case Kind::lock: state.memory[local.address] = 1; break;
+    case Kind::unlock: state.memory[local.address] = 0; break;
+  }
+  state.locals[thread] = locals_.update(thread, id, response);
+}
+
+void Outcomes::commit(State& state, std::uint32_t thread, std::size_t position) const {
+  auto& buffer = state.buffers[thread];
+  const Entry entry = buffer[position];
+  buffer.erase(buffer.begin() + static_cast<std::ptrdiff_t>(position));
+  if (!buffer.empty() && buffer[0].address == kMarker) buffer.erase(buffer.begin());
+  state.memory[entry.address] = entry.value;
+}
+
+// Nothing can happen any more: an outcome, a run that was cut or failed, or a deadlock.
+void Outcomes::finish(const State& state, std::uint32_t index) {
+  bool ended = true, waiting = false, stopped = false, cut = false;
+  for (std::uint32_t thread = 0; thread < locals_.threads(); ++thread) {
+    const Status status = locals_.at(thread, state.locals[thread]).status;
+    ended = ended && status == Status::ended;
+    cut = cut || status == Status::cut;
+    waiting = waiting || status == Status::running;
+    stopped = stopped || (status != Status::running && status != Status::ended);
+  }
+  cut_ += cut;
+  if (waiting && !stopped && !deadlock_) deadlock_ = index;
+  if (!ended) return;
+  std::vector<Value> values;
+  for (const Observable& what : observed_) {
+    if (what.thread < 0)
+      values.push_back(state.memory[what.index]);
+    else {
+      const auto thread = static_cast<std::uint32_t>(what.thread);
+      values.push_back(locals_.registers(thread, state.locals[thread])[what.index]);
+    }
+  }
+  const std::uint64_t hash = hash_words(values);
+  const auto [first, last] = outcome_by_hash_.equal_range(hash);
+  if (std::any_of(first, last, [&](const auto& known) { return outcomes_[known.second].values == values; })) return;
+  outcome_by_hash_.emplace(hash, static_cast<std::uint32_t>(outcomes_.size()));
+  outcomes_.push_back({std::move(values), index});
+}
+
+// A state as words: locals, memory, then for each thread its number of entries and the entries.
+bool Outcomes::insert(const State& state, std::uint32_t parent, ScheduleStep step) {
+  scratch_.clear();
+  for (const LocalId id : state.locals) scratch_.push_back(id);
+  scratch_.insert(scratch_.end(), state.memory.begin(), state.memory.end());
+  for (const auto& buffer : state.buffers) {
+    scratch_.push_back(static_cast<Value>(buffer.size()));
+    for (const Entry& entry : buffer) {
+      scratch_.push_back(entry.address);
+      scratch_.push_back(entry.value);
+    }
+  }
+  if (states() * 2 >= table_.size()) grow_table();
+  const std::size_t mask = table_.size() - 1;
+  std::size_t slot = hash_words(scratch_) & mask;
+  for (; table_[slot] != 0; slot = (slot + 1) & mask) {
+    const std::uint32_t known = table_[slot] - 1;
+    const std::span words(words_.data() + offsets_[known], offsets_[known + 1] - offsets_[known]);
+    if (std::ranges::equal(words, scratch_)) return false;
+  }
+  const auto index = static_cast<std::uint32_t>(states());
+  table_[slot] = index + 1;
+  words_.insert(words_.end(), scratch_.begin(), scratch_.end());
+  offsets_.push_back(words_.size());
+  parents_.push_back(parent);
+  steps_.push_back(step);
+  const auto report = [&](std::uint32_t thread) {
+    const Local& local = locals_.at(thread, state.locals[thread]);
+    if (local.status != Status::failed && local.status != Status::wild) return;
+    for (const Failure& known : failures_)
+      if (known.thread == thread && known.instruction == local.pc && known.status == local.status) return;
+    failures_.push_back({thread, local.pc, local.status, index});
+  };
+  if (index != 0)
+    report(step.thread);  // only that thread moved
+  else
+    for (std::uint32_t thread = 0; thread < locals_.threads(); ++thread) report(thread);
+  return true;
+}
+
+void Outcomes::load(std::uint32_t index, State& state) const {
+  const Value* word = words_.data() + offsets_[index];
+  for (std::uint32_t thread = 0; thread < locals_.threads(); ++thread) state.locals.push_back(static_cast<LocalId>(*word++));
+  state.memory.assign(word, word + locals_.program().memory.size());
+  word += locals_.program().memory.size();
+  state.buffers.resize(locals_.threads());
+  for (auto& buffer : state.buffers) {
+    for (Value left = *word++; left > 0; --left, word += 2) buffer.push_back({static_cast<std::uint32_t>(word[0]), word[1]});
+  }
+}
+
+void Outcomes::grow_table() {
+  std::vector<std::uint32_t> larger(table_.size() * 2, 0);
+  const std::size_t mask = larger.size() - 1;
+  for (std::uint32_t index = 0; index < states(); ++index) {
+    std::size_t slot = hash_words({words_.data() + offsets_[index], offsets_[index + 1] - offsets_[index]}) & mask;
+    while (larger[slot] != 0) slot = (slot + 1) & mask;
+    larger[slot] = index + 1;
+  }
+  table_ = std::move(larger);
+}
+
+}  // namespace teetotal

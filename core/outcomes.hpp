@@ -1,0 +1,111 @@
+// Every reachable outcome of a program under SC, TSO or PSO: the machines of teetotal.models, walked breadth first over
+// distinct states, with no bound on the length of a buffer.
+//
+//   teetotal.models          here
+//   Memory.m                 State::memory
+//   B[p] (TSO), B[p][a]      State::buffers[p]: one sequence. Under PSO the stores between two sfence markers stand in
+//   (PSO, with markers)      the order of their addresses, which is the same set of queues and makes equal states equal
+//   mfence, atomic: flush    wait until what must be flushed has been committed by steps of its own: the same states
+//   in one step              are reachable
+//
+// Reduction. A step that commutes with every other step, now and later, is taken alone (a singleton persistent set): issuing
+// a store to a buffer, a fence with nothing to wait for, and accesses to locations that one thread alone uses. Final states
+// and failed assertions are kept: a lone step is trusted only where it leads to a new state, so it cannot postpone the
+// others for ever. Breadth-first order makes the schedule of each finding a short one.
+#pragma once
+
+#include <functional>
+
+#include "locals.hpp"
+
+namespace teetotal {
+
+// A step of a schedule: a thread's next request, or an internal commit (of one location's oldest store, under PSO).
+struct ScheduleStep {
+  static constexpr std::int32_t kIssue = -1, kCommit = -2;
+  std::uint32_t thread;
+  std::int32_t address;  // kIssue, kCommit (TSO), or the number of the location (PSO)
+};
+
+// What an outcome consists of: a register of a thread, or a location.
+struct Observable {
+  std::int32_t thread;  // -1: a location
+  std::uint32_t index;
+};
+
+struct Outcome {
+  std::vector<Value> values;
+  std::uint32_t state;  // where it was first reached: for Outcomes::schedule
+};
+
+struct Failure {
+  std::uint32_t thread;
+  std::uint32_t instruction;
+  Status status;  // failed or wild
+  std::uint32_t state;
+};
+
+class Outcomes {
+ public:
+  Outcomes(const Program& program, Model model, Semantics semantics, std::vector<Observable> observed);
+
+  // Explores until nothing is left, `max_states` are known, or `stop` says so (asked every few thousand states).
+  void explore(std::uint64_t max_states, const std::function<bool()>& stop);
+
+  bool complete() const { return complete_; }             // every reachable state has been visited
+  std::uint64_t states() const { return parents_.size(); }
+  std::uint64_t cut() const { return cut_; }              // final states in which a loop's bound cut a thread
+  const std::vector<Outcome>& outcomes() const { return outcomes_; }
+  const std::vector<Failure>& failures() const { return failures_; }
+  std::optional<std::uint32_t> deadlock() const { return deadlock_; }
+
+  std::vector<ScheduleStep> schedule(std::uint32_t state) const;
+
+ private:
+  struct Entry {
+    std::uint32_t address;  // kMarker: an sfence
+    Value value;
+  };
+  struct State {
+    std::vector<LocalId> locals;
+    std::vector<Value> memory;
+    std::vector<std::vector<Entry>> buffers;
+  };
+  static constexpr std::uint32_t kMarker = ~0U;
+
+  void find_private_locations();
+  void expand(std::uint32_t index);
+  bool enabled(const State& state, std::uint32_t thread) const;
+  bool alone(const State& state, std::uint32_t thread) const;
+  bool commit_alone(const State& state, std::uint32_t thread) const;
+  void issue(State& state, std::uint32_t thread);
+  void commit(State& state, std::uint32_t thread, std::size_t position) const;
+  bool take(const State& from, std::uint32_t index, ScheduleStep step, std::size_t position);
+  bool insert(const State& state, std::uint32_t parent, ScheduleStep step);
+  void finish(const State& state, std::uint32_t index);
+  void load(std::uint32_t index, State& state) const;
+  void grow_table();
+
+  Locals locals_;
+  Model model_;
+  Semantics semantics_;
+  std::vector<Observable> observed_;
+  std::vector<bool> private_;  // locations that one thread alone uses
+
+  std::vector<Value> words_;            // all states, one after the other
+  std::vector<std::uint64_t> offsets_;  // where each begins; one more at the end
+  std::vector<std::uint32_t> parents_;
+  std::vector<ScheduleStep> steps_;
+  std::vector<std::uint32_t> table_;  // open addressing over hashes; 0: free, else index + 1
+  std::vector<Value> scratch_;
+
+  std::vector<Outcome> outcomes_;
+  std::unordered_multimap<std::uint64_t, std::uint32_t> outcome_by_hash_;
+  std::vector<Failure> failures_;
+  std::optional<std::uint32_t> deadlock_;
+  std::uint64_t cut_ = 0;
+  std::uint32_t next_ = 0;
+  bool complete_ = false;
+};
+
+}  // namespace teetotal

@@ -1,0 +1,74 @@
+// What a search needs of the system under test: run this schedule, and tell what each step did.
+//
+// A system runs one SC execution at a time, a step (one event) after the other. Every thread stands just before its next
+// operation, which it can describe without running it. The interpreter of programs (execution.hpp) is one such system; a
+// C program under the runtime is another. Searches decide the schedule and know nothing of what is behind it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "event.hpp"
+
+namespace teetotal {
+
+enum class Readiness : std::uint8_t {
+  enabled,  // `event` is what the thread does next
+  waiting,  // at a lock that another thread holds: `event` is what it will do
+  stopped,  // ended, cut, failed, or spinning for ever: it does nothing more in this execution
+};
+
+struct Pending {
+  Readiness readiness;
+  Event event;
+};
+
+struct Ending {
+  bool blocked = false;  // some thread waits, or stopped before its end
+  bool cut = false;      // of these: because of a loop's bound
+};
+
+class System {
+ public:
+  virtual ~System() = default;
+
+  virtual std::uint32_t threads() const = 0;
+  virtual Pending pending(std::uint32_t thread) const = 0;
+
+  // Runs the next operation of an enabled thread.
+  virtual Event execute(std::uint32_t thread) = 0;
+
+  // Takes back all but the first `length` steps.
+  virtual void rewind(std::size_t length) = 0;
+
+  // Whether step `index`, a conditional rmw, would write if it ran just before step `before` (an access to the same
+  // location) instead of where it did.
+  virtual bool would_write(std::size_t index, std::size_t before) const = 0;
+
+  // The step that made step `index` possible (that created its thread, ended the one it joins, …), or -1.
+  virtual std::ptrdiff_t enabler(std::size_t /*index*/) const { return -1; }
+
+  // How the execution at hand stands, once no thread is enabled.
+  virtual Ending ending() const = 0;
+};
+
+// Sees each complete execution of a search. `shared` is how many of its first events the execution before also had, at
+// the same places: a monitor need only look at the others.
+class Visitor {
+ public:
+  virtual ~Visitor() = default;
+
+  // False: stop the search.
+  virtual bool visit(std::span<const Event> execution, std::size_t shared) = 0;
+};
+
+struct SearchResult {
+  std::uint64_t executions = 0;  // complete ones
+  std::uint64_t blocked = 0;     // of these: in which some thread waits or was stopped before its end
+  std::uint64_t cut = 0;         // of these: in which a loop's bound stopped a thread
+  std::uint64_t redundant = 0;   // begun, but equivalent to an earlier one: 0 in an optimal search
+  bool complete = false;         // nothing was left out
+};
+
+}  // namespace teetotal
