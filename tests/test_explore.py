@@ -1,0 +1,278 @@
+"""The core's exploration against the machines in models/, and counts that others have measured."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from random_programs import programs
+
+from teetotal import models
+from teetotal.events import MODELS, Kind, ModelName, Semantics
+from teetotal.explore import executions, outcomes
+from teetotal.programs.expressions import Addr, Const, Old, Op, Reg
+from teetotal.programs.program import Branch, Fence, Instruction, Load, Lock, Program, Rmw, Store, Thread, Unlock
+
+ADDRESS_ONLY = Semantics(rmw="address", mutex="rmw", failed_cas="write")
+
+
+def program(*threads: list[Instruction], loop_bound: int | None = None) -> Program:
+    """A program of bare instructions: registers and memory are what the code uses."""
+    memory: dict[str, int] = {}
+    built = []
+    for number, code in enumerate(threads):
+        registers: dict[str, int] = {}
+        for instruction in code:
+            register = getattr(instruction, "register", None)
+            if register is not None:
+                registers[register] = 0
+            address = getattr(instruction, "address", None)
+            if isinstance(address, Addr):
+                memory.setdefault(address.name, 0)
+        built.append(Thread(f"P{number}", tuple(code), registers))
+    return Program(name="test", threads=tuple(built), memory=memory, loop_bound=loop_bound)
+
+
+def ld(register: str, address: str) -> Load:
+    return Load(register=register, address=Addr(address))
+
+
+def st(address: str, value: int) -> Store:
+    return Store(address=Addr(address), value=Const(value))
+
+
+def fetch_add(address: str) -> Rmw:
+    return Rmw(register="old", address=Addr(address), value=Op("+", (Old(), Const(1))))
+
+
+def cas(address: str, expected: int, new: int) -> Rmw:
+    return Rmw(register="old", address=Addr(address), value=Const(new), when=Op("==", (Old(), Const(expected))))
+
+
+def lock(address: str) -> Lock:
+    return Lock(address=Addr(address))
+
+
+def unlock(address: str) -> Unlock:
+    return Unlock(address=Addr(address))
+
+
+MFENCE = Fence(kind=Kind.MFENCE)
+
+
+def ring(count: int) -> Program:
+    return program(*([st(f"v{i}", 1), ld("r", f"v{(i + 1) % count}")] for i in range(count)))
+
+
+def load_store_pairs(pairs: int) -> Program:
+    return program(*([op for i in range(pairs) for op in (ld(f"r{i}", "x"), st("x", 10 * t + i))] for t in (1, 2)))
+
+
+def philosophers(count: int) -> Program:
+    forks = [(f"f{i}", f"f{(i + 1) % count}") for i in range(count)]
+    return program(*([lock(a), lock(b), unlock(b), unlock(a)] for a, b in forks))
+
+
+# -- reachable outcomes ------------------------------------------------------------------------------------------------
+
+
+def specified_outcomes(program: Program, model: ModelName, semantics: Semantics) -> set[tuple[int, ...]]:
+    finals = models.final_states(program, model, semantics)
+    return {program.outcome(states, dict(memory)) for states, memory in finals}  # type: ignore[arg-type]
+
+
+def check_outcomes(program: Program, semantics: Semantics) -> None:
+    for model in MODELS:
+        found = outcomes(program, model, semantics)
+        assert found.values.keys() == specified_outcomes(program, model, semantics), model
+        for values, schedule in found.values.items():
+            run = models.replay(program, model, schedule, semantics)
+            assert not run.steps()
+            assert program.outcome(tuple(run.locals), run.final_memory()) == values
+
+
+@settings(max_examples=1500)
+@given(programs(total=7))
+def test_outcomes_agree_with_the_machines(program: Program) -> None:
+    check_outcomes(program, Semantics())
+
+
+@settings(max_examples=700)
+@given(programs(total=7))
+def test_outcomes_agree_when_an_rmw_flushes_its_own_address_only(program: Program) -> None:
+    check_outcomes(program, ADDRESS_ONLY)
+
+
+@settings(max_examples=400)
+@given(programs(threads=(4, 4), pieces=2, total=8, addresses="xy"))
+def test_outcomes_agree_for_four_threads(program: Program) -> None:
+    check_outcomes(program, Semantics())
+
+
+@settings(max_examples=500)
+@given(programs(total=6, loops=True, assertions=True, locks=False))
+def test_outcomes_and_failures_agree_with_loops_and_assertions(program: Program) -> None:
+    for model in MODELS:
+        found = outcomes(program, model)
+        assert found.values.keys() == specified_outcomes(program, model, Semantics())
+        failing = {
+            (p, state.pc)
+            for run in models.executions(program, model)
+            for p, state in enumerate(run.locals)
+            if state.status == "failed"
+        }
+        assert {(f.thread, program.threads[f.thread].code.index(f.instruction)) for f in found.failures} == failing
+        for failure in found.failures:
+            run = models.replay(program, model, failure.schedule, Semantics())
+            assert run.locals[failure.thread].status == "failed"
+
+
+@settings(max_examples=300)
+@given(programs(total=6, addresses="xy"))
+def test_deadlocks_agree_with_the_machines(program: Program) -> None:
+    for model in MODELS:
+        stuck = any(not run.finished() for run in models.executions(program, model))
+        found = outcomes(program, model)
+        assert (found.deadlock is not None) == stuck
+        if found.deadlock is not None:
+            run = models.replay(program, model, found.deadlock, Semantics())
+            assert not run.steps()
+            assert not run.finished()
+
+
+def test_a_spin_loop_needs_no_bound() -> None:
+    spin: list[Instruction] = [ld("r", "flag"), Branch(target=0, when=Op("==", (Reg("r"), Const(0)))), ld("d", "data")]
+    waiting = program(spin, [st("data", 1), st("flag", 1)])
+    for model in MODELS:
+        assert outcomes(waiting, model).complete
+
+
+def test_stores_in_an_endless_loop_end_at_the_given_number_of_states() -> None:
+    endless = program([st("x", 1), Branch(target=0)])
+    assert outcomes(endless, "sc").complete
+    for model in ("tso", "pso"):
+        found = outcomes(endless, model, max_states=1000)  # type: ignore[arg-type]
+        assert not found.complete
+        assert found.states == 1000
+
+
+# -- executions --------------------------------------------------------------------------------------------------------
+
+
+def classes(program: Program, schedules: list[list[int]]) -> list[models.Trace]:
+    return [
+        models.replay(program, "sc", tuple(map(models.Issue, schedule)), Semantics()).trace() for schedule in schedules
+    ]
+
+
+@settings(max_examples=1500)
+@given(programs(threads=(2, 4), total=8))
+def test_one_execution_per_class(program: Program) -> None:
+    """Optimal: every trace of the specification, each exactly once, and nothing begun in vain."""
+    found = executions(program, keep=1_000_000)
+    traces = classes(program, found.schedules)
+    assert len(set(traces)) == len(traces) == found.executions
+    assert set(traces) == models.traces(program, "sc")
+    assert found.redundant == 0
+    assert found.complete
+
+
+@settings(max_examples=500)
+@given(programs(threads=(2, 4), pieces=5, total=10, addresses="x", fences=False))
+def test_one_execution_per_class_on_one_address(program: Program) -> None:
+    found = executions(program, keep=1_000_000)
+    traces = classes(program, found.schedules)
+    assert len(set(traces)) == len(traces)
+    assert set(traces) == models.traces(program, "sc")
+    assert found.redundant == 0
+
+
+@settings(max_examples=300)
+@given(programs(total=6, addresses="xy"))
+def test_all_interleavings(program: Program) -> None:
+    """As many as a plain recursion over the machine counts, no two alike."""
+
+    def count(run: models.Run) -> int:
+        steps = run.steps()
+        total = 0 if steps else 1
+        for step in steps:
+            successor = run.copy()
+            successor.take(step)
+            total += count(successor)
+        return total
+
+    found = executions(program, reduced=False, keep=1_000_000)
+    assert len({tuple(schedule) for schedule in found.schedules}) == found.executions
+    assert found.executions == count(models.Run(program, "sc", Semantics()))
+    assert set(classes(program, found.schedules)) == models.traces(program, "sc")
+
+
+@settings(max_examples=200)
+@given(programs(total=6, addresses="xy"))
+def test_preemption_bounds(program: Program) -> None:
+    """The interleavings with at most K preemptions are those of all interleavings that have so few."""
+
+    def preemptions(schedule: list[int]) -> int:
+        run = models.Run(program, "sc", Semantics())
+        count, last = 0, None
+        for thread in schedule:
+            if last is not None and thread != last and models.Issue(last) in run.steps():
+                count += 1
+            run.take(models.Issue(thread))
+            last = thread
+        return count
+
+    everything = executions(program, reduced=False, keep=1_000_000).schedules
+    for bound in (0, 1, 2):
+        found = executions(program, reduced=False, preemptions=bound, keep=1_000_000)
+        assert sorted(found.schedules) == sorted(s for s in everything if preemptions(s) <= bound)
+        assert not found.complete
+
+
+@pytest.mark.parametrize(
+    ("program", "count", "blocked"),
+    [
+        pytest.param(program([st("x", 1), ld("r", "y")], [st("y", 1), ld("r", "x")]), 3, 0, id="store-buffering"),
+        pytest.param(ring(8), 255, 0, id="ring-8"),
+        pytest.param(ring(12), 4095, 0, id="ring-12"),
+        pytest.param(load_store_pairs(3), 328, 0, id="load-store-3"),
+        pytest.param(load_store_pairs(4), 3334, 0, id="load-store-4"),
+        pytest.param(load_store_pairs(5), 34904, 0, id="load-store-5"),
+        pytest.param(program(*[[fetch_add("x")]] * 5), 120, 0, id="fetch-add-5"),
+        pytest.param(program(*[[fetch_add("x")]] * 7), 5040, 0, id="fetch-add-7"),
+        pytest.param(philosophers(4), 15, 1, id="philosophers-4"),
+    ],
+)
+def test_counts_measured_before(program: Program, count: int, blocked: int) -> None:
+    found = executions(program)
+    assert (found.executions, found.blocked, found.redundant) == (count, blocked, 0)
+
+
+def test_a_failed_compare_and_swap_is_a_read() -> None:
+    """Two that fail commute; one that would succeed if it came first does not."""
+    assert executions(program([cas("x", 1, 2)], [cas("x", 1, 3)])).executions == 1
+    assert executions(program([cas("x", 0, 2)], [cas("x", 0, 3)])).executions == 2
+    as_writes = executions(program([cas("x", 1, 2)], [cas("x", 1, 3)]), semantics=Semantics(failed_cas="write"))
+    assert as_writes.executions == 2
+
+
+def test_spinning_ends_when_an_iteration_sees_nothing_new() -> None:
+    spin: list[Instruction] = [ld("r", "x"), Branch(target=0, when=Op("==", (Reg("r"), Const(0))))]
+    found = executions(program(spin, [st("x", 1)]))
+    assert (found.executions, found.blocked, found.complete) == (3, 1, True)
+
+
+def test_a_loop_that_writes_is_cut_at_its_bound() -> None:
+    spin: list[Instruction] = [
+        Rmw(register="r", address=Addr("x"), value=Const(1)),
+        Branch(target=0, when=Op("==", (Reg("r"), Const(1)))),
+    ]
+    found = executions(program(spin, spin, loop_bound=3))
+    assert not found.complete
+    assert found.blocked == found.executions > 0
+
+
+def test_a_mutex_used_as_data_is_refused() -> None:
+    from teetotal.errors import ProgramError
+
+    with pytest.raises(ProgramError, match="both as a mutex and as data"):
+        executions(program([lock("x"), unlock("x")], [st("x", 1)]))
