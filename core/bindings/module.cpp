@@ -6,4 +6,5 @@ NB_MODULE(_core, m) {
   teetotal::bind_program(m);
   teetotal::bind_outcomes(m);
   teetotal::bind_search(m);
+  teetotal::bind_graph(m);
 }

@@ -7,6 +7,7 @@
 
 namespace teetotal {
 
+void bind_graph(nanobind::module_& m);
 void bind_program(nanobind::module_& m);
 void bind_outcomes(nanobind::module_& m);
 void bind_search(nanobind::module_& m);
@@ -33,5 +34,4 @@ class Budget {
   double end_;
   bool interrupted_ = false;
 };
-
 }  // namespace teetotal

@@ -58,7 +58,8 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     """One shared-memory operation that happened.
 
     ``value`` is what it wrote, or, for a load, what it read. ``read`` is what an atomic operation saw before it
-    wrote. An atomic operation that wrote nothing (a failed compare-and-swap) has no ``value``.
+    wrote. An atomic operation that wrote nothing (a failed compare-and-swap) has no ``value``. Where a recorder did
+    not say the values, both are None, and ``wrote`` marks an atomic operation that wrote.
     """
 
     thread: int
@@ -68,6 +69,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     value: int | None = None
     read: int | None = None
     location: Location | None = None
+    wrote: bool = False
 
     @property
     def id(self) -> EventId:
@@ -79,7 +81,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def writes(self) -> bool:
-        return self.kind is Kind.ST or (self.kind.is_atomic and self.value is not None)
+        return self.kind is Kind.ST or (self.kind.is_atomic and (self.wrote or self.value is not None))
 
     def __str__(self) -> str:
         return f"T{self.thread}: {self.text}"
@@ -88,6 +90,9 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     def text(self) -> str:
         """The operation alone, as a person would write it: ``x = 1``, ``ld y → 0``, ``rmw z: 0 → 1``."""
         match self.kind:
+            case Kind.LD | Kind.ST | Kind.RMW if self.value is None and self.read is None:
+                unchanged = self.kind is Kind.RMW and not self.wrote
+                return f"{self.kind} {self.address}{', unchanged' if unchanged else ''}"
             case Kind.LD:
                 return f"ld {self.address} → {self.value}"
             case Kind.ST:
