@@ -49,17 +49,28 @@ class Edge(msgspec.Struct, frozen=True):
     because: str = ""
 
 
+class StoryStep(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One step of a violating execution as told to a person: an event of a thread, or the commit of one of its stores,
+    and what the buffers of all threads hold after it (oldest store first, ``sfence`` for a marker)."""
+
+    thread: int
+    action: Literal["event", "commit"]
+    event: int
+    buffers: list[list[str]] = []
+
+
 class Violation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Evidence against robustness or safety. ``schedule`` reproduces it step by step; ``replay`` is the command."""
+    """Evidence against robustness or safety. ``events`` are those of the whole
+    execution where it is short, else those of the cycle; ``steps`` tell it; ``replay`` is the command that shows it again."""
 
     model: ModelName
-    kind: Literal["robustness", "assertion", "deadlock", "wild access"]
+    kind: Literal["robustness", "assertion", "final assertion", "deadlock", "wild access"]
     events: list[Event]
     cycle: list[Edge] = []
+    steps: list[StoryStep] = []
     locations: list[str] = []
     monitor: str | None = None
     message: str = ""
-    schedule: str = ""
     replay: str = ""
 
 

@@ -1,0 +1,82 @@
+"""A schedule told as a story: the violation that it leads to, with every step, the buffers, and the cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+
+from teetotal.events import EventId, ModelName, Semantics
+from teetotal.models import Commit, Run, Step, Write
+from teetotal.programs.program import Program
+from teetotal.schedules import to_token
+from teetotal.trace import Trace
+from teetotal.verdicts import StoryStep, Violation
+
+
+def violation(
+    program: Program,
+    model: ModelName,
+    schedule: Sequence[Step],
+    semantics: Semantics,
+    *,
+    kind: Literal["robustness", "assertion", "final assertion", "deadlock", "wild access"],
+    message: str = "",
+    monitor: str | None = None,
+) -> Violation:
+    """Replays the schedule on the specification's machine, which refuses what cannot happen, and tells what it sees."""
+    run, steps = told(program, model, schedule, semantics)
+    trace = Trace.from_run(run)
+    cycle = trace.cycle()
+    if kind == "robustness" and not cycle:
+        raise AssertionError(f"a schedule reported as a violation of robustness has an SC trace: {schedule}")
+    named = {edge.source for edge in cycle}
+    places = [trace.event(i).location for i in sorted(named)] if named else [e.location for e in trace]
+    token = to_token(model, schedule, list(program.memory), semantics)
+    return Violation(
+        model=model,
+        kind=kind,
+        events=list(trace),
+        cycle=cycle,
+        steps=steps,
+        locations=list(dict.fromkeys(str(place) for place in places if place is not None)),
+        monitor=monitor,
+        message=message,
+        replay=f"teetotal replay {token} {program.source or program.name}",
+    )
+
+
+def told(
+    program: Program, model: ModelName, schedule: Sequence[Step], semantics: Semantics
+) -> tuple[Run, list[StoryStep]]:
+    """The run of a schedule, and its steps. What a fence or an rmw flushes is told as commits before it."""
+    run = Run(program, model, semantics)
+    number: dict[EventId, int] = {}
+    steps: list[StoryStep] = []
+
+    def buffers() -> list[list[str]]:
+        return [[_entry(write) for write in run.memory.buffered(p)] for p in range(program.thread_count)]
+
+    for position, step in enumerate(schedule):
+        if step not in run.steps():
+            raise ValueError(f"step {position + 1} of the schedule is not possible there under {model.upper()}")
+        visible = len(run.memory.visible)
+        pending = {w.event for p in range(program.thread_count) for w in run.memory.buffered(p) if w is not None}
+        run.take(step)
+        committed = [write.event for write in run.memory.visible[visible:] if write.event in pending]
+        steps += [
+            StoryStep(event.thread, "commit", number[event], buffers() if isinstance(step, Commit) else [])
+            for event in committed
+            if event is not None
+        ]
+        if not isinstance(step, Commit):
+            event = run.events[step.thread][-1].id
+            number[event] = len(number)
+            steps.append(StoryStep(step.thread, "event", number[event], buffers()))
+    return run, steps
+
+
+
+
+def _entry(write: Write | None) -> str:
+    return "sfence" if write is None else f"{write.address}={write.value}"
