@@ -1,0 +1,113 @@
+"""All programs of a ``.py`` file: the module is run, and what it binds to names at its top level is taken."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import itertools
+import sys
+import tokenize
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import msgspec
+
+from teetotal.errors import ParseError, TeetotalError
+from teetotal.events import Location
+from teetotal.programs.program import Program
+from teetotal.programs.python.build import default_name
+
+_serial = itertools.count()
+
+
+def load(path: str | Path) -> list[Program]:
+    """The file's programs in the order of their definition. One without a name is called as its variable is."""
+    path = Path(path)
+    module = _execute(path, _source(path))
+    programs: dict[int, Program] = {}
+    for variable, bound in vars(module).items():
+        for title, candidate in _candidates(variable, bound):
+            if id(candidate) not in programs:
+                programs[id(candidate)] = _named(candidate, title)
+    if not programs:
+        raise ParseError("no program in this file: bind one to a name, `test = program(…)`", Location(str(path), 1))
+    return list(programs.values())
+
+
+def _candidates(variable: str, bound: object) -> Iterator[tuple[str, Program]]:
+    """A program, or a list or tuple of programs."""
+    if isinstance(bound, Program):
+        yield variable, bound
+    elif isinstance(bound, list | tuple):
+        for number, element in enumerate(bound):
+            if isinstance(element, Program):
+                yield f"{variable}[{number}]", element
+
+
+def _named(program: Program, title: str) -> Program:
+    unnamed = program.name == default_name([thread.name for thread in program.threads])
+    return msgspec.structs.replace(program, name=title) if unnamed else program
+
+
+def _source(path: Path) -> str:
+    try:
+        with tokenize.open(path) as file:
+            return file.read()
+    except OSError as error:
+        raise ParseError(f"cannot be read: {error.strerror}", Location(str(path), 1)) from error
+    except (SyntaxError, UnicodeDecodeError) as error:
+        raise ParseError("not a Python file: its bytes are not text", Location(str(path), 1)) from error
+
+
+def _execute(path: Path, text: str) -> ModuleType:
+    """Run the module under a name of its own, which is forgotten afterwards with all that it imported from its folder.
+
+    The path is process-wide, so this is not for several threads at once.
+    """
+    name = f"teetotal_program_{next(_serial)}_{path.stem}"
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    try:
+        code = compile(text, str(path), "exec", dont_inherit=True)
+        with _alone(module, path):
+            exec(code, vars(module))
+    except (KeyboardInterrupt, TeetotalError) as error:
+        if isinstance(error, TeetotalError) and error.location is None:
+            error.location = _where(error, path)
+        raise
+    except SyntaxError as error:
+        location = Location(error.filename or str(path), error.lineno or 1)
+        raise ParseError(f"not valid Python: {error.msg}", location) from error
+    except SystemExit as error:
+        raise ParseError(f"ends Python by itself, with status {error.code}", _where(error, path)) from error
+    except BaseException as error:
+        told = "".join(traceback.format_exception_only(error)).strip()
+        raise ParseError(told, _where(error, path)) from error
+    return module
+
+
+@contextlib.contextmanager
+def _alone(module: ModuleType, path: Path) -> Iterator[None]:
+    folder = str(path.resolve().parent)
+    modules, search, arguments = set(sys.modules), list(sys.path), sys.argv
+    sys.modules[module.__name__] = module
+    sys.path.insert(0, folder)
+    sys.argv = [str(path)]
+    importlib.invalidate_caches()
+    try:
+        with contextlib.redirect_stdout(sys.stderr):  # standard output belongs to the verdicts
+            yield
+    finally:
+        sys.path[:], sys.argv = search, arguments
+        for name in set(sys.modules) - modules:
+            file = getattr(sys.modules[name], "__file__", None)
+            if name == module.__name__ or (file and str(Path(file).resolve()).startswith(folder + "/")):
+                del sys.modules[name]
+
+
+def _where(error: BaseException, path: Path) -> Location:
+    """The last line of the user's own file on the way to the error."""
+    lines = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == str(path)]
+    return Location(str(path), lines[-1] if lines else 1)

@@ -1,0 +1,134 @@
+"""What a thread asks of shared memory, as the small values that its generator yields.
+
+They are plain ``Request`` values, so a program's threads are also ordinary Python generators: anything that answers
+their requests can run them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from teetotal.errors import ProgramError
+from teetotal.events import Kind, Request
+
+
+def ld(address: str | int) -> Request:
+    """Load: ``r = yield ld("x")``."""
+    return Request(Kind.LD, _place(address))
+
+
+def st(address: str | int, value: int) -> Request:
+    """Store: ``yield st("x", 1)``."""
+    return Request(Kind.ST, _place(address), value)
+
+
+def rmw(address: str | int, function: Callable[[int], int | None]) -> Request:
+    """Read, and in the same step write what ``function`` makes of it, nothing if that is None. Gives the old value."""
+    return Request(Kind.RMW, _place(address), function=function)
+
+
+def cas(address: str | int, expected: int, new: int) -> Request:
+    """Compare and swap: writes ``new`` only where it finds ``expected``. Gives the old value."""
+    return Request(Kind.RMW, _place(address), function=lambda old: new if old == expected else None)
+
+
+def fetch_add(address: str | int, amount: int) -> Request:
+    """Add in one step. Gives the old value."""
+    return Request(Kind.RMW, _place(address), function=lambda old: old + amount)
+
+
+def xchg(address: str | int, value: int) -> Request:
+    """Exchange: write ``value``, give the old one."""
+    return Request(Kind.RMW, _place(address), function=lambda old: value)
+
+
+def mfence() -> Request:
+    """Wait until every earlier store of this thread is visible. ``yield mfence`` does as well."""
+    return Request(Kind.MFENCE)
+
+
+def sfence() -> Request:
+    """Keep earlier stores of this thread before its later ones. ``yield sfence`` does as well."""
+    return Request(Kind.SFENCE)
+
+
+def lock(address: str | int) -> Request:
+    """Wait until the mutex is 0 and make it 1."""
+    return Request(Kind.LOCK, _place(address))
+
+
+def unlock(address: str | int) -> Request:
+    """Make the mutex 0."""
+    return Request(Kind.UNLOCK, _place(address))
+
+
+class Blocked(Exception):  # noqa: N818 - not an error: the thread goes no further
+    """An assumption does not hold: only seen by who runs a thread as a plain generator."""
+
+
+def assume(condition: object) -> None:
+    """Only executions in which this holds count; the thread stops where it does not. A statement, not to be yielded."""
+    if not condition:
+        raise Blocked
+
+
+class Element(str):
+    """The name of an array's element: an ordinary address that remembers its array."""
+
+    array: Array
+
+
+class Address(str):
+    """The address of a location as a value: it can be stored, loaded, compared, and used to load and store."""
+
+    array: Array | None = None
+
+
+def address(location: str) -> Address:
+    """``&location``. In memory it is an integer, and 0 is no location's address."""
+    pointer = Address(location)
+    if isinstance(location, Element):
+        pointer.array = location.array
+    return pointer
+
+
+class Array(msgspec.Struct, frozen=True):
+    """Consecutive locations ``name[0]``, ``name[1]``, …; the index may be computed at run time."""
+
+    name: str
+    initial: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.initial)
+
+    def __getitem__(self, index: int) -> Element:
+        if not 0 <= index < len(self.initial):
+            raise IndexError(f"{self.name}[{index}]: the array has {len(self.initial)} elements")
+        element = Element(f"{self.name}[{index:d}]")
+        element.array = self
+        return element
+
+    def __iter__(self) -> Iterator[Element]:
+        return (self[index] for index in range(len(self.initial)))
+
+
+def array(name: str, length: int, initial: int | Sequence[int] = 0) -> Array:
+    """An array of shared locations, declared by being used. ``initial`` is one value for all, or a value for each."""
+    values = (initial,) * length if isinstance(initial, int) else tuple(initial)
+    if length < 1 or len(values) != length:
+        raise ProgramError(f"array {name!r} of length {length} with {len(values)} initial values")
+    return Array(name, values)
+
+
+def _place(location: str | int) -> str:
+    """Addresses in real runs are names; a pointer that is 0 or any other number leads nowhere."""
+    return location if isinstance(location, str) else f"wild address {location}"
+
+
+OPERATIONS = (ld, st, rmw, cas, fetch_add, xchg, mfence, sfence, lock, unlock)
+
+
+def is_operation(what: object) -> bool:
+    return any(what is operation for operation in OPERATIONS)
