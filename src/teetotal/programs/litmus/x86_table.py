@@ -46,10 +46,10 @@ def columns(part: Part, bits: int, file: str) -> list[Column]:
             cell = cell.strip()
             if cell:
                 _add(cell, found[thread], bits, here)
-    if rows[-1].strip():
-        raise ParseError(
-            f"`{_shown(rows[-1])}`: a row of code ends with `;`. Is the file cut off?", Location(file, line)
-        )
+    rest = rows[-1]
+    if rest.strip():
+        here = Location(file, line + rest[: len(rest) - len(rest.lstrip())].count("\n"))
+        raise ParseError(f"`{_shown(rest)}`: a row of code ends with `;`. Is the file cut off?", here)
     if not order:
         raise ParseError("no code: expected a row of threads, as in `P0 | P1 ;`", Location(file, part.line))
     for thread, column in enumerate(found):
