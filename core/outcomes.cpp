@@ -56,7 +56,7 @@ void Outcomes::find_private_locations() {
 }
 
 void Outcomes::expand(std::uint32_t index) {
-  State state;
+  State& state = current_;
   load(index, state);
   for (std::uint32_t thread = 0; thread < locals_.threads(); ++thread) {
     if (alone(state, thread) && take(state, index, {thread, ScheduleStep::kIssue}, 0)) return;
@@ -124,7 +124,8 @@ bool Outcomes::commit_alone(const State& state, std::uint32_t thread) const {
 }
 
 bool Outcomes::take(const State& from, std::uint32_t index, ScheduleStep step, std::size_t position) {
-  State to = from;
+  State& to = successor_;  // copied into memory that is already there
+  to = from;
   if (step.address == ScheduleStep::kIssue)
     issue(to, step.thread);
   else
@@ -249,11 +250,13 @@ bool Outcomes::insert(const State& state, std::uint32_t parent, ScheduleStep ste
 
 void Outcomes::load(std::uint32_t index, State& state) const {
   const Value* word = words_.data() + offsets_[index];
+  state.locals.clear();
   for (std::uint32_t thread = 0; thread < locals_.threads(); ++thread) state.locals.push_back(static_cast<LocalId>(*word++));
   state.memory.assign(word, word + locals_.program().memory.size());
   word += locals_.program().memory.size();
   state.buffers.resize(locals_.threads());
   for (auto& buffer : state.buffers) {
+    buffer.clear();
     for (Value left = *word++; left > 0; --left, word += 2) buffer.push_back({static_cast<std::uint32_t>(word[0]), word[1]});
   }
 }

@@ -98,6 +98,7 @@ class Outcomes {
   std::vector<ScheduleStep> steps_;
   std::vector<std::uint32_t> table_;  // open addressing over hashes; 0: free, else index + 1
   std::vector<Value> scratch_;
+  State current_, successor_;
 
   std::vector<Outcome> outcomes_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> outcome_by_hash_;

@@ -22,7 +22,7 @@ def asked(condition: str) -> Program:
 def holds(condition: str, rax: int, rbx: int, x: int = 0, y: int = 0) -> bool:
     program = asked(f"locations [0:rax; 0:rbx; x; y;] exists {condition}")
     assert program.condition is not None
-    return program.holds(program.condition.proposition, (rax, rbx, x, y))
+    return bool(program.predicate(program.condition.proposition)((rax, rbx, x, y)))
 
 
 ATOMS = {"a": "0:rax=1", "b": "0:rbx=1", "c": "x=1", "d": "y=1"}

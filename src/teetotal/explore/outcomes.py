@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 from teetotal import _core
@@ -10,6 +11,7 @@ from teetotal.errors import ProgramError
 from teetotal.events import MODELS, ModelName, Semantics
 from teetotal.explore.encoding import encode, encode_observed, encode_semantics
 from teetotal.models import Commit, Issue, Step
+from teetotal.programs.expressions import Outcome
 from teetotal.programs.program import Instruction, Program
 
 MAX_STATES = 20_000_000
@@ -25,10 +27,11 @@ class Failure(NamedTuple):
 
 
 class Outcomes(NamedTuple):
-    """``values`` are the outcomes over ``program.observed``, each with the schedule that first reached it. ``complete``
-    is True where every reachable state was visited and no loop's bound cut a thread."""
+    """``values`` are the outcomes over ``program.observed``; ``schedule`` tells how to reach one. ``complete`` is True
+    where every reachable state was visited and no loop's bound cut a thread."""
 
-    values: dict[tuple[int, ...], tuple[Step, ...]]
+    values: set[Outcome]
+    schedule: Callable[[Outcome], tuple[Step, ...]]
     failures: list[Failure]
     deadlock: tuple[Step, ...] | None
     states: int
@@ -51,12 +54,14 @@ def outcomes(
         )
         interrupted = found.explore(max_states, seconds)
     names = list(program.memory)
+    states = {tuple(values): state for values, state in found.outcomes}
 
     def schedule(state: int) -> tuple[Step, ...]:
         return tuple(_step(thread, address, names) for thread, address in found.schedule(state))
 
     return Outcomes(
-        values={tuple(values): schedule(state) for values, state in found.outcomes},
+        values=set(states),
+        schedule=lambda outcome: schedule(states[outcome]),
         failures=[
             Failure(thread, program.threads[thread].code[instruction], wild, schedule(state))
             for thread, instruction, wild, state in found.failures

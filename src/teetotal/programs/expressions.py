@@ -48,6 +48,7 @@ class Op(msgspec.Struct, frozen=True):
 
 
 Expr = Const | Reg | Addr | Old | Final | Op
+Outcome = tuple[int, ...]
 
 OPERATORS: dict[str, Callable[..., int]] = {
     "+": operator.add,
@@ -80,13 +81,28 @@ def wrap(value: int) -> int:
 
 
 def evaluate(expression: Expr, lookup: Callable[[Reg | Addr | Old | Final], int]) -> int:
-    match expression:
-        case Const(value):
-            return wrap(value)
-        case Op(name, operands):
-            return wrap(OPERATORS[name](*(evaluate(operand, lookup) for operand in operands)))
-        case _:
-            return lookup(expression)
+    if isinstance(expression, Const):
+        return wrap(expression.value)
+    if isinstance(expression, Op):
+        return wrap(OPERATORS[expression.operator](*[evaluate(operand, lookup) for operand in expression.operands]))
+    return lookup(expression)
+
+
+def predicate(expression: Expr, leaf: Callable[[Addr | Final], Callable[[Outcome], int]]) -> Callable[[Outcome], int]:
+    """A condition as a function of an outcome, for those who ask it of many: ``leaf`` says where a value is found."""
+    if isinstance(expression, Const):
+        value = wrap(expression.value)
+        return lambda _: value
+    if isinstance(expression, Op):
+        operands = [predicate(operand, leaf) for operand in expression.operands]
+        if expression.operator == "and":
+            return lambda outcome: int(all(operand(outcome) for operand in operands))
+        if expression.operator == "or":
+            return lambda outcome: int(any(operand(outcome) for operand in operands))
+        function = OPERATORS[expression.operator]
+        return lambda outcome: wrap(function(*[operand(outcome) for operand in operands]))
+    assert isinstance(expression, Addr | Final), "a condition is about final values"
+    return leaf(expression)
 
 
 def leaves(expression: Expr) -> Iterator[Const | Reg | Addr | Old | Final]:

@@ -17,14 +17,15 @@ since nobody else can see it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from operator import itemgetter
 from typing import Literal, NamedTuple
 
 import msgspec
 
 from teetotal.errors import ProgramError
 from teetotal.events import Kind, Location, Request
-from teetotal.programs.expressions import Addr, Const, Expr, Final, Old, Reg, evaluate, leaves
+from teetotal.programs.expressions import Addr, Const, Expr, Final, Old, Outcome, Reg, evaluate, leaves, predicate
 
 LOCAL_STEPS = 100_000
 """A thread that computes longer than this without touching memory is refused as an endless loop."""
@@ -101,7 +102,7 @@ class Assume(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Instruction = Load | Store | Rmw | Fence | Lock | Unlock | Assign | Branch | Assert | Assume
-MEMORY_INSTRUCTIONS = (Load, Store, Rmw, Fence, Lock, Unlock)
+_ACCESSES = (Load, Store, Rmw, Lock, Unlock)
 
 
 Status = Literal["running", "ended", "failed", "blocked", "cut", "wild"]
@@ -173,7 +174,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
 
         if isinstance(instruction, Fence):
             return Request(instruction.kind, location=instruction.location)
-        assert isinstance(instruction, Load | Store | Rmw | Lock | Unlock)
+        assert isinstance(instruction, _ACCESSES)
         address = self._address(value(instruction.address))
         assert address is not None  # _settle stops a thread before a wild access
         place = instruction.location
@@ -196,7 +197,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     def update(self, thread: int, state: LocalState, response: int | None) -> LocalState:
         instruction = self.threads[thread].code[state.pc]
         registers = state.registers
-        if isinstance(instruction, Load | Rmw) and instruction.register is not None:
+        if isinstance(instruction, (Load, Rmw)) and instruction.register is not None:
             assert response is not None
             registers = self._set(thread, registers, instruction.register, response)
         return self._settle(thread, LocalState(state.pc + 1, registers, state.jumps))
@@ -216,17 +217,16 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
         """The values of ``observed``, in that order."""
         return tuple(self.final(states, memory, what) for what in self.observed)
 
-    def holds(self, proposition: Expr, outcome: tuple[int, ...]) -> bool:
-        """Whether a proposition over observed values holds in an outcome."""
-        values = dict(zip(self.observed, outcome, strict=True))
+    def predicate(self, proposition: Expr) -> Callable[[Outcome], int]:
+        """Whether a proposition over observed values holds, as a function of an outcome."""
 
-        def lookup(leaf: Reg | Addr | Old | Final) -> int:
-            if isinstance(leaf, Final):
-                return values[leaf]
-            assert isinstance(leaf, Addr)
-            return self.address_of(leaf.name)
+        def leaf(what: Addr | Final) -> Callable[[Outcome], int]:
+            if isinstance(what, Addr):
+                address = self.address_of(what.name)
+                return lambda _: address
+            return itemgetter(self.observed.index(what))
 
-        return bool(evaluate(proposition, lookup))
+        return predicate(proposition, leaf)
 
     def address_of(self, name: str) -> int:
         return 1 + list(self.memory).index(name)

@@ -35,8 +35,7 @@ def observation(program: Program, outcomes: Iterable[tuple[int, ...]]) -> tuple[
     if program.condition is None:
         positive = len(kept)
     else:
-        proposition = program.condition.proposition
-        positive = sum(program.holds(proposition, outcome) for outcome in kept)
+        positive = sum(map(program.predicate(program.condition.proposition), kept))
     negative = len(kept) - positive
     return "Never" if positive == 0 else "Always" if negative == 0 else "Sometimes", positive, negative
 
@@ -45,7 +44,7 @@ def filtered(program: Program, outcomes: Iterable[tuple[int, ...]]) -> set[tuple
     """The final states that herd would show: those that the test's ``filter`` lets through."""
     if program.filter is None:
         return set(outcomes)
-    return {outcome for outcome in outcomes if program.holds(program.filter, outcome)}
+    return set(filter(program.predicate(program.filter), outcomes))
 
 
 def upheld(program: Program, outcomes: Iterable[tuple[int, ...]]) -> bool:

@@ -1,0 +1,178 @@
+"""``check``: what a program can do under each model, and whether it stays robust and safe there.
+
+Outcomes and safety come from exploring each model's own states (``explore.outcomes``); robustness comes from SC
+executions alone, watched by monitors (``explore.robustness``). A violation of either is replayed on the machines of
+``models/`` before it is told: a report that they do not confirm is a fault of teetotal, not of the program.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+
+import msgspec
+
+from teetotal import story
+from teetotal.events import MODELS, ModelName, Semantics
+from teetotal.explore.outcomes import MAX_STATES, Outcomes, outcomes
+from teetotal.explore.robustness import Robustness, robustness
+from teetotal.explore.strategies import Strategy
+from teetotal.models import Step
+from teetotal.programs.expressions import render
+from teetotal.programs.litmus.observation import filtered, observation
+from teetotal.programs.program import Assert, Program
+from teetotal.verdicts import CheckResult, ModelResult, Verdict, Violation, both
+
+LOOP_BOUND = 10
+"""Backward jumps a thread takes in one execution, where neither the program nor the user says otherwise. Loops that only
+read until something changes need no bound: see core/execution.hpp."""
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    models: tuple[ModelName, ...] = ("tso", "pso")
+    semantics: Semantics = Semantics()
+    explore: Strategy = Strategy("all")
+    monitors: tuple[str, ...] = ()
+    seconds: float = math.inf
+    max_states: int = MAX_STATES
+    loop_bound: int | None = None
+    seed: int = 0
+
+
+def check(program: Program, options: Options = Options(), *, command: str = "check") -> CheckResult:
+    started = time.perf_counter()
+    deadline = started + options.seconds
+
+    def left() -> float:
+        return max(0.0, deadline - time.perf_counter())
+
+    if options.loop_bound is not None:
+        program = msgspec.structs.replace(program, loop_bound=options.loop_bound)
+    asked = [model for model in MODELS if model == "sc" or model in options.models]
+    reached = {
+        model: outcomes(program, model, options.semantics, max_states=options.max_states, seconds=left())
+        for model in asked
+    }
+    relaxed = [model for model in asked if model != "sc"]
+    watched = _robustness(program, relaxed, options, left()) if relaxed else None
+    results = {model: _model_result(program, model, reached[model], watched, options) for model in asked}
+    interrupted = any(found.interrupted for found in reached.values()) or (watched is not None and watched.interrupted)
+    if interrupted:
+        raise Interrupted(_result(program, results, reached, watched, command, started))
+    return _result(program, results, reached, watched, command, started)
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user ended it; ``result`` is what was found until then."""
+
+    def __init__(self, result: CheckResult) -> None:
+        super().__init__()
+        self.result = result
+
+
+def _robustness(program: Program, models: Sequence[ModelName], options: Options, seconds: float) -> Robustness:
+    if program.loop_bound is None:
+        program = msgspec.structs.replace(program, loop_bound=LOOP_BOUND)
+    return robustness(
+        program,
+        models,
+        options.semantics,
+        strategy=options.explore,
+        monitors=options.monitors,
+        seed=options.seed,
+        seconds=seconds,
+    )
+
+
+def _model_result(
+    program: Program, model: ModelName, reached: Outcomes, watched: Robustness | None, options: Options
+) -> ModelResult:
+    violations = _safety_violations(program, model, reached, options.semantics)
+    safe = False if violations else True if reached.complete else None
+    robust: bool | None = True
+    if model != "sc":
+        assert watched is not None
+        robust = False if watched.violations[model] else True if watched.proves(model) else None
+        violations = violations + watched.violations[model]
+    word, positive, negative = observation(program, reached.values)
+    holds = both(robust, safe)
+    return ModelResult(
+        verdict={True: Verdict.SAFE, False: Verdict.VIOLATION, None: Verdict.INCONCLUSIVE}[holds],
+        robust=robust,
+        safe=safe,
+        violations=violations,
+        observation=word if program.condition is not None else None,
+        positive=positive if program.condition is not None else None,
+        negative=negative if program.condition is not None else None,
+        outcomes=[_named(program, values) for values in sorted(filtered(program, reached.values))],
+        states=reached.states,
+    )
+
+
+def _safety_violations(
+    program: Program, model: ModelName, reached: Outcomes, semantics: Semantics
+) -> list[Violation]:
+    found: list[Violation] = []
+
+    def add(schedule: Sequence[Step], kind: str, message: str) -> None:
+        found.append(
+            story.violation(program, model, schedule, semantics, kind=kind, message=message)  # type: ignore[arg-type]
+        )
+
+    for failure in reached.failures:
+        place = failure.instruction.location
+        where = "" if place is None else f" at {place}"
+        who = program.threads[failure.thread].name
+        if failure.wild:
+            add(failure.schedule, "wild access", f"{who} follows an address that is nobody's{where}")
+        else:
+            assert isinstance(failure.instruction, Assert)
+            what = render(failure.instruction.condition)
+            add(failure.schedule, "assertion", f"{who}'s assertion {what} fails{where}")
+    if program.final_assertion is not None:
+        holds = program.predicate(program.final_assertion)
+        for values in sorted(reached.values):
+            if not holds(values):
+                shown = ", ".join(f"{name}={value}" for name, value in _named(program, values).items())
+                add(reached.schedule(values), "final assertion", f"{render(program.final_assertion)} does not hold in the end: {shown}")
+                break
+    if reached.deadlock is not None:
+        add(reached.deadlock, "deadlock", "every thread that has not ended waits for a mutex")
+    return found
+
+
+def _result(
+    program: Program,
+    results: dict[ModelName, ModelResult],
+    reached: dict[ModelName, Outcomes],
+    watched: Robustness | None,
+    command: str,
+    started: float,
+) -> CheckResult:
+    notes = []
+    for model, found in reached.items():
+        if found.cut:
+            notes.append(f"{model.upper()}: a loop was cut after {program.loop_bound} backward jumps; see --loop-bound")
+        elif not found.complete:
+            notes.append(f"{model.upper()}: not all states were visited ({found.states} were); see --time and --states")
+    if watched is not None:
+        notes += watched.notes
+    return CheckResult(
+        input=program.source or program.name,
+        command=command,
+        name=program.name,
+        models=results,
+        verdict=sum((result.verdict for result in results.values()), Verdict.SAFE),
+        complete=all(found.complete for found in reached.values()) and (watched is None or watched.complete),
+        seconds=time.perf_counter() - started,
+        executions=None if watched is None else watched.executions,
+        blocked=None if watched is None else watched.blocked,
+        states=sum(found.states for found in reached.values()),
+        violations=[violation for result in results.values() for violation in result.violations],
+        notes=notes,
+    )
+
+
+def _named(program: Program, values: tuple[int, ...]) -> dict[str, int]:
+    return {str(what): value for what, value in zip(program.observed, values, strict=True)}

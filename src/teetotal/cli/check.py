@@ -1,0 +1,143 @@
+"""``teetotal check``: robust and safe? One result per program, in the order of the files given."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+
+import click
+import msgspec
+
+from teetotal import checking
+from teetotal.checking import Interrupted, Options
+from teetotal.cli.options import Models, semantics, semantics_options
+from teetotal.cli.progress import progress
+from teetotal.errors import TeetotalError
+from teetotal.events import ModelName
+from teetotal.explore import strategies
+from teetotal.explore.outcomes import MAX_STATES
+from teetotal.programs import files
+from teetotal.report import terminal
+from teetotal.scale.local import WorkerDied, available_workers, each, in_order
+from teetotal.verdicts import CheckResult, Verdict, to_json
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What became of one file: its programs' results, and what was wrong with it."""
+
+    results: list[CheckResult]
+    problems: list[str] = []
+    interrupted: bool = False
+
+
+class FileJob(msgspec.Struct, frozen=True):
+    """One file to check, as it is sent to a worker."""
+
+    path: str
+    options: Options
+
+    def run(self) -> Answer:
+        results: list[CheckResult] = []
+        problems: list[str] = []
+        try:
+            programs = files.read(self.path)
+        except TeetotalError as error:
+            return Answer(results, [str(error)])
+        for program in programs:
+            try:
+                results.append(checking.check(program, self.options))
+            except Interrupted as interrupt:
+                return Answer([*results, interrupt.result], problems, interrupted=True)
+            except TeetotalError as error:
+                problems.append(str(error))
+        return Answer(results, problems)
+
+
+@click.command(short_help="Robust and safe on TSO and PSO?")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE…")
+@click.option("--model", "models", type=Models(), default="tso,pso", show_default=True, help="Relaxed models to check.")
+@click.option(
+    "--explore",
+    default="all",
+    show_default=True,
+    metavar="HOW",
+    help="SC executions to watch: all (one per equivalence class), interleavings, preemptions:K, random:N, pct:N:D.",
+)
+@click.option("--monitor", "monitors", default="", metavar="NAMES", help="Monitors that watch them (default: exact ones).")
+@semantics_options
+@click.option("--loop-bound", type=click.IntRange(min=0), help="Backward jumps that a thread may take.")
+@click.option("--time", "seconds", type=click.FloatRange(min=0), help="Seconds to spend on each program.")
+@click.option("--states", type=click.IntRange(min=1, max=2**32 - 2), default=MAX_STATES, show_default=True,
+              help="States to visit under each model at most.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, help="For random and pct.")
+@click.option("--workers", type=click.IntRange(min=0), default=0, help="Processes; 0: one per processor.")
+@click.option("--outcomes", is_flag=True, help="List every outcome, however many.")
+@click.option("--violations", is_flag=True, help="Tell every violation, not only the first per model.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per program, each on a line.")
+def check(
+    paths: tuple[str, ...],
+    models: tuple[ModelName, ...],
+    explore: str,
+    monitors: str,
+    rmw: str,
+    mutex: str,
+    loop_bound: int | None,
+    seconds: float | None,
+    states: int,
+    seed: int,
+    workers: int,
+    outcomes: bool,
+    violations: bool,
+    as_json: bool,
+) -> int:
+    """Check litmus tests and Python programs: every outcome under SC, TSO and PSO, whether each execution stays
+    sequentially consistent, and whether assertions hold. Directories are searched for litmus tests."""
+    options = Options(
+        models=models,
+        semantics=semantics(rmw, mutex),
+        explore=strategies.parse(explore),
+        monitors=tuple(filter(None, monitors.split(","))),
+        seconds=float("inf") if seconds is None else seconds,
+        max_states=states,
+        loop_bound=loop_bound,
+        seed=seed,
+    )
+    found, problems = files.find(paths)
+    for problem in problems:
+        click.echo(f"teetotal: {problem}", err=True)
+    jobs = [FileJob(path, options) for path in found]
+    verdict, programs, bad = Verdict.SAFE, 0, len(problems)
+    for answer in _answers(jobs, workers or available_workers()):
+        for result in answer.results:
+            if as_json:
+                click.echo(to_json(result))
+            else:
+                click.echo(("\n" if programs else "") + terminal.render(
+                    result, every_outcome=outcomes, every_violation=violations
+                ))  # fmt: skip
+            programs += 1
+            verdict += result.verdict
+        for problem_text in answer.problems:
+            bad += 1
+            click.echo(f"teetotal: {problem_text}", err=True)
+        sys.stdout.flush()
+        if answer.interrupted:
+            raise click.Abort
+    if programs > 1 and not as_json:
+        click.echo(f"\n{programs} programs: {verdict}")
+    return 2 if bad else verdict.exit_status
+
+
+def _answers(jobs: Sequence[FileJob], workers: int) -> Iterator[Answer]:
+    with progress("checking", len(jobs)) as advance:
+        for job, answer in zip(jobs, in_order(_advancing(each(FileJob.run, jobs, workers), advance)), strict=True):
+            if isinstance(answer, WorkerDied):
+                yield Answer([], [f"{job.path}: {answer}"])
+            else:
+                yield answer
+
+
+def _advancing(answers: Iterator[tuple[int, Answer | WorkerDied]], advance: object) -> Iterator[tuple[int, Answer | WorkerDied]]:
+    for answer in answers:
+        advance()  # type: ignore[operator]
+        yield answer

@@ -1,0 +1,55 @@
+"""Options that several verbs share, spelled the same everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from teetotal.events import MODELS, ModelName, Semantics
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def semantics_options(command: Command) -> Command:
+    """``--rmw`` and ``--mutex``, as the parameters ``rmw`` and ``mutex``."""
+    for option in (
+        click.option(
+            "--mutex",
+            type=click.Choice(["fence", "rmw"]),
+            default="fence",
+            show_default=True,
+            help="What an unlock is: also a full fence, or a bare rmw.",
+        ),
+        click.option(
+            "--rmw",
+            type=click.Choice(["all", "address"]),
+            default="all",
+            show_default=True,
+            help="What a PSO rmw flushes: all buffers of its thread, or its own address.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def semantics(rmw: str, mutex: str) -> Semantics:
+    return Semantics(rmw=rmw, mutex=mutex)  # type: ignore[arg-type]
+
+
+class Models(click.ParamType):
+    """``tso,pso`` and the like."""
+
+    name = "models"
+
+    def convert(
+        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
+    ) -> tuple[ModelName, ...]:
+        if isinstance(value, tuple):
+            return value
+        names = [name.strip().lower() for name in str(value).split(",")]
+        unknown = [name for name in names if name not in MODELS]
+        if unknown:
+            self.fail(f"{', '.join(unknown)}: no such model; there are {', '.join(MODELS)}", parameter, context)
+        return tuple(model for model in MODELS if model in names)
