@@ -5,4 +5,6 @@
 
 namespace teetotal {
 
+void bind_monitors(nanobind::module_& m);
+
 }  // namespace teetotal
