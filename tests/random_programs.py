@@ -1,20 +1,23 @@
-"""Random small programs with every kind of instruction, as Hypothesis strategies.
+"""Random small programs, small enough for ``models/`` to enumerate every execution.
 
-A thread is a list of pieces, each a few instructions long; the pieces are drawn from fixed tables, which makes drawing
-fast and shrinking natural (towards fewer, simpler pieces).
+One generator, two sources of choices: ``random_program(rng, shape)`` for seeded runs by the thousand, and
+``programs(shape)`` for Hypothesis, which shrinks what it finds. ``Shape`` says what may occur.
+
+Threads have plain accesses, atomic operations (exchange, add, compare-and-swap that may fail), both fences, critical
+sections on a mutex of their own kind, and branches on values read. Every instruction has its own location.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import random
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from teetotal.events import Kind, Location
-from teetotal.programs.expressions import Addr, Const, Expr, Final, Old, Op, Reg
+from teetotal.events import Kind, Location, Semantics
+from teetotal.programs.expressions import Addr, Const, Expr, Old, Op, Reg
 from teetotal.programs.program import (
-    Assert,
-    Assume,
     Branch,
     Fence,
     Instruction,
@@ -27,127 +30,141 @@ from teetotal.programs.program import (
     Unlock,
 )
 
-REGISTERS = ("r0", "r1")
-MUTEX = "m"
-Piece = tuple[Instruction, ...]
+ALL_SEMANTICS = tuple(
+    Semantics(rmw=rmw, mutex=mutex, failed_cas=failed)
+    for rmw in ("all", "address")
+    for mutex in ("fence", "rmw")
+    for failed in ("read", "write")
+)
 
 
-def plus(a: Expr, b: Expr) -> Expr:
-    return Op("+", (a, b))
+class Shape(NamedTuple):
+    """``weights``: how often each kind of operation is tried. ``operations``: how many each of 2, 3, 4 threads has at
+    most; a critical section counts its two ends, a branch nothing. ``addresses``: from 2 up to so many."""
+
+    weights: tuple[tuple[str, int], ...]
+    operations: tuple[int, int, int] = (5, 3, 2)
+    addresses: int = 3
+    values: int = 2
 
 
-def equal(register: str, value: int) -> Expr:
-    return Op("==", (Reg(register), Const(value)))
+PLAIN = Shape((("load", 5), ("store", 5)))
+FENCED = Shape((("load", 6), ("store", 6), ("mfence", 2), ("sfence", 2)))
+ATOMIC = Shape((("load", 5), ("store", 5), ("exchange", 1), ("add", 1), ("cas", 2), ("branch", 1)))
+LOCKED = Shape((("load", 4), ("store", 5), ("section", 3), ("sfence", 1)), operations=(5, 4, 2))
+MIXED = Shape(
+    (
+        ("load", 8),
+        ("store", 8),
+        ("mfence", 2),
+        ("sfence", 2),
+        ("exchange", 1),
+        ("add", 1),
+        ("cas", 2),
+        ("section", 1),
+        ("branch", 2),
+    )
+)
+WILD = Shape((("load", 4), ("store", 5), ("section", 2), ("mutex store", 2), ("mutex load", 1), ("cas", 1)))
+"""As MIXED, but the mutex is also read and written by plain accesses."""
+
+SHAPES = {"plain": PLAIN, "fenced": FENCED, "atomic": ATOMIC, "locked": LOCKED, "mixed": MIXED, "wild": WILD}
+
+Choose = Callable[[int], int]
+"""A number from 0 up to, but not including, the given one."""
 
 
-def plain(addresses: str) -> list[Piece]:
-    pieces: list[Piece] = [(Store(address=Addr(a), value=Const(v)),) for a in addresses for v in (1, 2)]
-    pieces += [(Load(register=r, address=Addr(a)),) for a in addresses for r in REGISTERS]
-    pieces += [(Store(address=Addr(a), value=plus(Reg("r0"), Const(1))),) for a in addresses]
-    return pieces
-
-
-def atomic(addresses: str) -> list[Piece]:
-    pieces: list[Piece] = []
-    for a in addresses:
-        address = Addr(a)
-        pieces.append((Rmw(register="r0", address=address, value=plus(Old(), Const(1))),))
-        pieces.append((Rmw(register="r1", address=address, value=Const(2)),))
-        pieces += [
-            (Rmw(register=r, address=address, value=Const(new), when=Op("==", (Old(), Const(expected)))),)
-            for r, expected, new in (("r0", 0, 1), ("r1", 1, 2))
-        ]
-        pieces.append((Rmw(address=address, value=Op("*", (Old(), Const(2)))),))
-    return pieces
-
-
-FENCES: list[Piece] = [(Fence(kind=Kind.MFENCE),), (Fence(kind=Kind.SFENCE),)]
-
-
-def skips(body: Piece) -> Piece:
-    """``if r0 == 0`` around a piece, as a forward jump (its target is relative until the thread is put together)."""
-    return (Branch(target=1 + len(body), when=Op("not", (equal("r0", 0),))), *body)
-
-
-def repeats(body: Piece) -> Piece:
-    """The piece again while ``r0 == 0``: a backward jump."""
-    return (*body, Branch(target=-len(body), when=equal("r0", 0)))
+def random_program(rng: random.Random, shape: Shape = MIXED) -> Program:
+    return build(rng.randrange, shape)
 
 
 @st.composite
-def programs(
-    draw: st.DrawFn,
-    *,
-    threads: tuple[int, int] = (2, 3),
-    pieces: int = 4,
-    total: int = 8,
-    addresses: str = "xyz",
-    fences: bool = True,
-    atomics: bool = True,
-    branches: bool = True,
-    locks: bool = True,
-    loops: bool = False,
-    assertions: bool = False,
-) -> Program:
-    """``pieces`` a thread at most and ``total`` in all; ``loops`` come with a bound of two backward jumps a thread."""
-    table = plain(addresses) * 2
-    if fences:
-        table += FENCES * 3
-    if atomics:
-        table += atomic(addresses)
-    simple = st.sampled_from(table)
-    kinds = [simple] * 6
-    if branches:
-        kinds.append(simple.map(skips))
-    if locks:
-        kinds.append(simple.map(lambda body: (Lock(address=Addr(MUTEX)), *body, Unlock(address=Addr(MUTEX)))))
-    if loops:
-        kinds.append(simple.map(repeats))
-    if assertions:
-        checks: list[Piece] = [
-            (Assert(condition=Op("not", (equal("r0", 2),))),),
-            (Assume(condition=Op("not", (equal("r1", 1),))),),
-        ]
-        kinds.append(st.sampled_from(checks))
-    count = draw(st.integers(*threads))
-    piece_lists = st.lists(st.one_of(kinds), min_size=1, max_size=min(pieces, total // count))
-    bodies = [assemble(draw(piece_lists)) for _ in range(count)]
+def programs(draw: st.DrawFn, shape: Shape = MIXED) -> Program:
+    return build(lambda n: draw(st.integers(0, n - 1)), shape)
+
+
+def build(choose: Choose, shape: Shape) -> Program:
+    count = 2 + (0, 0, 0, 1, 1, 2)[choose(6)]
+    addresses = "xyzuvw"[: 2 + choose(shape.addresses - 1)]
+    sizes = [max(1, shape.operations[count - 2] - (0, 0, 1, 1, 2, 3)[choose(6)]) for _ in range(count)]
+    threads = tuple(_thread(choose, shape, addresses, number, size) for number, size in enumerate(sizes))
     memory = dict.fromkeys(addresses, 0)
-    if locks:
-        memory[MUTEX] = 0
-    return Program(
-        name="random",
-        threads=tuple(
-            Thread(f"P{number}", tuple(located(body, number)), dict.fromkeys(REGISTERS, 0))
-            for number, body in enumerate(bodies)
-        ),
-        memory=memory,
-        observed=(
-            *(Final(thread, register) for thread in range(count) for register in REGISTERS),
-            *(Final(None, address) for address in memory),
-        ),
-        loop_bound=2 if loops else None,
-    )
+    if any(isinstance(i, Lock) or _names_mutex(i) for thread in threads for i in thread.code):
+        memory["m"] = 0
+    return Program(name="random", threads=threads, memory=memory)
 
 
-def assemble(parts: list[Piece]) -> list[Instruction]:
-    """One after the other, with relative jumps made absolute."""
+def _names_mutex(instruction: Instruction) -> bool:
+    return getattr(instruction, "address", None) == Addr("m")
+
+
+def _thread(choose: Choose, shape: Shape, addresses: str, number: int, size: int) -> Thread:
     code: list[Instruction] = []
-    for part in parts:
-        for instruction in part:
-            if isinstance(instruction, Branch):
-                instruction = Branch(target=len(code) + instruction.target, when=instruction.when)
-            code.append(instruction)
-    return code
+    registers: list[str] = []
+    bag = [what for what, weight in shape.weights for _ in range(weight)]
+
+    def place() -> Location:
+        return Location(f"thread{number}", len(code) + 1)
+
+    def address() -> Expr:
+        return Addr(addresses[choose(len(addresses))])
+
+    def value() -> Expr:
+        return Const(1 + choose(shape.values))
+
+    def register() -> str:
+        registers.append(f"r{len(registers)}")
+        return registers[-1]
+
+    def add(what: str, left: int) -> int:
+        """How many operations it took."""
+        match what:
+            case "load":
+                code.append(Load(register=register(), address=address(), location=place()))
+            case "store":
+                code.append(Store(address=address(), value=value(), location=place()))
+            case "mutex load":
+                code.append(Load(register=register(), address=Addr("m"), location=place()))
+            case "mutex store":
+                code.append(Store(address=Addr("m"), value=Const(choose(2)), location=place()))
+            case "exchange":
+                code.append(Rmw(register=register(), address=address(), value=value(), location=place()))
+            case "add":
+                more = Op("+", (Old(), Const(1)))
+                code.append(Rmw(register=register(), address=address(), value=more, location=place()))
+            case "cas":
+                expected = Op("==", (Old(), Const(choose(shape.values + 1))))
+                code.append(Rmw(register=register(), address=address(), value=value(), when=expected, location=place()))
+            case "mfence":
+                code.append(Fence(kind=Kind.MFENCE, location=place()))
+            case "sfence":
+                code.append(Fence(kind=Kind.SFENCE, location=place()))
+            case "section":
+                if left < 2:
+                    return add("store", left)
+                code.append(Lock(address=Addr("m"), location=place()))
+                inside = choose(min(left - 2, 2) + 1)
+                for _ in range(inside):
+                    add(("load", "store")[choose(2)], 1)
+                code.append(Unlock(address=Addr("m"), location=place()))
+                return 2 + inside
+            case "branch":
+                if not registers:
+                    return add("load", left)
+                test = Op(("==", "!=")[choose(2)], (Reg(registers[choose(len(registers))]), Const(choose(3))))
+                at = len(code)
+                code.append(Branch(target=0, when=test, location=place()))
+                used = add(("load", "store", "store")[choose(3)], left)
+                code[at] = Branch(target=len(code), when=test, location=code[at].location)
+                return used
+        return 1
+
+    while size > 0:
+        size -= add(bag[choose(len(bag))], size)
+    return Thread(f"T{number}", tuple(code), dict.fromkeys(registers, 0))
 
 
-def located(code: list[Instruction], thread: int) -> Iterator[Instruction]:
-    """Each instruction gets a line of its own, so that places can be told apart."""
-    for number, instruction in enumerate(code):
-        fields = {name: getattr(instruction, name) for name in instruction.__struct_fields__}
-        yield type(instruction)(**{**fields, "location": Location(f"P{thread}", number)})
-
-
-def describe(program: Program) -> str:
-    """For failure messages: the code, a thread a line."""
-    return "\n".join(f"{t.name}: " + "; ".join(map(str, t.code)) for t in program.threads)
+def seeded(seed: int, count: int, shape: Shape = MIXED) -> Iterator[Program]:
+    """The same ``count`` programs for the same seed, each by its own generator: number n is the same for every count."""
+    for number in range(count):
+        yield random_program(random.Random(f"{seed}/{number}"), shape)

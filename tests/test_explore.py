@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from random_programs import programs
+from program_strategies import programs
 
 from teetotal import models
 from teetotal.events import MODELS, Kind, ModelName, Semantics
 from teetotal.explore import executions, outcomes
+from teetotal.explore.strategies import Strategy
 from teetotal.programs.expressions import Addr, Const, Old, Op, Reg
 from teetotal.programs.program import Branch, Fence, Instruction, Load, Lock, Program, Rmw, Store, Thread, Unlock
 
@@ -200,7 +201,7 @@ def test_all_interleavings(program: Program) -> None:
             total += count(successor)
         return total
 
-    found = executions(program, reduced=False, keep=1_000_000)
+    found = executions(program, Strategy("interleavings"), keep=1_000_000)
     assert len({tuple(schedule) for schedule in found.schedules}) == found.executions
     assert found.executions == count(models.Run(program, "sc", Semantics()))
     assert set(classes(program, found.schedules)) == models.traces(program, "sc")
@@ -221,9 +222,9 @@ def test_preemption_bounds(program: Program) -> None:
             last = thread
         return count
 
-    everything = executions(program, reduced=False, keep=1_000_000).schedules
+    everything = executions(program, Strategy("interleavings"), keep=1_000_000).schedules
     for bound in (0, 1, 2):
-        found = executions(program, reduced=False, preemptions=bound, keep=1_000_000)
+        found = executions(program, Strategy("preemptions", bound), keep=1_000_000)
         assert sorted(found.schedules) == sorted(s for s in everything if preemptions(s) <= bound)
         assert not found.complete
 

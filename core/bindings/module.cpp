@@ -1,10 +1,13 @@
 // The extension module teetotal._core: each kernel of core/ is bound in the file of the same name beside this one.
 #include "module.hpp"
 
+#include <nanobind/nanobind.h>
+
 NB_MODULE(_core, m) {
   m.doc() = "The hot kernels of teetotal.";
   teetotal::bind_program(m);
   teetotal::bind_outcomes(m);
   teetotal::bind_search(m);
   teetotal::bind_graph(m);
+  teetotal::bind_monitors(m);
 }

@@ -1,14 +1,16 @@
 // Searches over the SC executions of a program.
-#include <nanobind/stl/optional.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
-
-#include <memory>
 
 #include "execution.hpp"
 #include "module.hpp"
 #include "search/interleavings.hpp"
+#include "search/monitoring.hpp"
 #include "search/optimal.hpp"
+#include "search/random.hpp"
 
 namespace nb = nanobind;
 
@@ -36,6 +38,25 @@ class Collector final : public Visitor {
   Budget& budget_;
 };
 
+// teetotal.explore.strategies.Strategy
+struct Strategy {
+  std::string name;
+  std::uint64_t count;
+  std::uint32_t depth;
+  std::uint64_t seed;
+};
+
+SearchResult run(const Strategy& strategy, System& system, Visitor& visitor) {
+  nb::gil_scoped_release release;
+  if (strategy.name == "all") return OptimalSearch(system, visitor).run();
+  if (strategy.name == "interleavings") return all_interleavings(system, visitor);
+  if (strategy.name == "preemptions")
+    return all_interleavings(system, visitor, static_cast<std::uint32_t>(strategy.count));
+  if (strategy.name == "random") return random_walks(system, visitor, strategy.count, strategy.seed);
+  if (strategy.name == "pct") return pct(system, visitor, strategy.count, strategy.depth, strategy.seed);
+  throw std::invalid_argument("no strategy is called " + strategy.name);
+}
+
 }  // namespace
 
 void bind_search(nb::module_& m) {
@@ -48,22 +69,38 @@ void bind_search(nb::module_& m) {
 
   m.def(
       "search",
-      [](const Program& program, Semantics semantics, bool reduced, std::optional<std::uint32_t> preemptions,
-         std::uint64_t keep, double seconds) {
+      [](const Program& program, Semantics semantics, std::string strategy, std::uint64_t count, std::uint32_t depth,
+         std::uint64_t seed, std::uint64_t keep, double seconds) {
         Budget budget(seconds);
         Execution execution(program, semantics);
         Collector collector(keep, budget);
-        SearchResult result;
-        {
-          nb::gil_scoped_release release;
-          result = reduced ? OptimalSearch(execution, collector).run()
-                           : all_interleavings(execution, collector, preemptions);
-        }
-        return nb::make_tuple(result, collector.schedules, budget.interrupted());
+        const SearchResult result = run({std::move(strategy), count, depth, seed}, execution, collector);
+        return nb::make_tuple(result, std::move(collector.schedules), budget.interrupted());
       },
-      nb::arg("program"), nb::arg("semantics"), nb::arg("reduced"), nb::arg("preemptions").none(), nb::arg("keep"),
-      nb::arg("seconds"),
-      "The searches' counts, the first `keep` schedules, and whether the user interrupted it.");
+      nb::arg("program"), nb::arg("semantics"), nb::arg("strategy"), nb::arg("count"), nb::arg("depth"),
+      nb::arg("seed"), nb::arg("keep"), nb::arg("seconds"),
+      "The search's counts, the first `keep` schedules, and whether the user interrupted it.");
+
+  m.def(
+      "monitored_search",
+      [](const Program& program, Semantics semantics, std::string strategy, std::uint64_t count, std::uint32_t depth,
+         std::uint64_t seed, const std::vector<std::string>& monitors, double seconds) {
+        Budget budget(seconds);
+        Execution execution(program, semantics);
+        Monitoring monitoring(monitors, semantics, [&] { return budget.spent(); });
+        const SearchResult result = run({std::move(strategy), count, depth, seed}, execution, monitoring);
+        using Triple = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
+        std::vector<std::tuple<std::uint32_t, Triple, std::vector<std::uint32_t>>> findings;
+        for (Finding& finding : monitoring.findings)
+          findings.emplace_back(finding.monitor,
+                                Triple{finding.report.delayed, finding.report.previous, finding.report.deciding},
+                                std::move(finding.schedule));
+        return nb::make_tuple(result, std::move(findings), budget.interrupted());
+      },
+      nb::arg("program"), nb::arg("semantics"), nb::arg("strategy"), nb::arg("count"), nb::arg("depth"),
+      nb::arg("seed"), nb::arg("monitors"), nb::arg("seconds"),
+      "The search's counts, the first report of each distinct violation (which monitor; delayed, previous, deciding "
+      "event; schedule), and whether the user interrupted it.");
 
   nb::exception<MixedMutex>(m, "MixedMutex");
 }

@@ -31,3 +31,124 @@ class Graph:
     def is_acyclic(self) -> bool: ...
     def components(self) -> NDArray[np.int32]: ...
     def shortest_cycle(self) -> list[tuple[int, int, int]]: ...
+
+"""What core/bindings/ exports, file by file."""
+
+# -- monitors.cpp -------------------------------------------------------------------------------------------------------
+
+# -- graph.cpp --------------------------------------------------------------------------------------------------------
+
+class MalformedError(ValueError):
+    """``args`` are the event's number and what is wrong with it."""
+
+    args: tuple[int, str]
+
+def order_of_sc(
+    kind: NDArray[np.uint8], address: NDArray[np.int32], wrote: NDArray[np.bool_], addresses: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+def positions_in_thread(thread: NDArray[np.int32], threads: int) -> NDArray[np.int64]: ...
+
+class Graph:
+    def __init__(
+        self,
+        thread: NDArray[np.int32],
+        kind: NDArray[np.uint8],
+        address: NDArray[np.int32],
+        wrote: NDArray[np.bool_],
+        src: NDArray[np.int64],
+        co: NDArray[np.int64],
+        threads: int,
+        addresses: int,
+    ) -> None: ...
+    def edges(self, with_po: bool) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint8]]: ...
+    def is_acyclic(self) -> bool: ...
+    def components(self) -> NDArray[np.int32]: ...
+    def shortest_cycle(self) -> list[tuple[int, int, int]]: ...
+
+# -- monitors.cpp -----------------------------------------------------------------------------------------------------
+
+_Words = NDArray[np.uint32]
+_Bytes = NDArray[np.uint8]
+_Found = tuple[int, int, int, int, int, int]
+
+class Monitor:
+    def __init__(
+        self,
+        name: str,
+        *,
+        rmw_flushes_all: bool = True,
+        unlock_is_fence: bool = True,
+        threads: int = 0,
+        undo: bool = False,
+        variant: bool = False,
+    ) -> None: ...
+    def step(self, thread: int, kind: int, writes: bool, address: int, location: int) -> _Found | None: ...
+    def observe(
+        self, thread: _Words, kind: _Bytes, writes: _Bytes, address: _Words, location: _Words
+    ) -> list[_Found]: ...
+    def summarise(self, thread: _Words, kind: _Bytes, writes: _Bytes, address: _Words, location: _Words) -> int: ...
+    def distinct(self) -> list[tuple[int, _Found]]: ...
+    def undo(self, count: int = 1) -> None: ...
+    @property
+    def events(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+
+# -- outcomes.cpp -------------------------------------------------------------------------------------------------------
+
+class Outcomes:
+    def __init__(self, program: Program, model: int, semantics: Semantics, observed: list[tuple[int, int]]) -> None: ...
+    def explore(self, max_states: int, seconds: float) -> bool: ...
+    @property
+    def complete(self) -> bool: ...
+    @property
+    def states(self) -> int: ...
+    @property
+    def cut(self) -> int: ...
+    @property
+    def deadlock(self) -> int | None: ...
+    @property
+    def outcomes(self) -> list[tuple[list[int], int]]: ...
+    @property
+    def failures(self) -> list[tuple[int, int, bool, int]]: ...
+    def schedule(self, state: int) -> list[tuple[int, int]]: ...
+
+# -- program.cpp --------------------------------------------------------------------------------------------------------
+
+class Program:
+    def __init__(
+        self,
+        threads: list[tuple[list[tuple[int, int, int, list[int], list[int], list[int]]], list[int]]],
+        memory: list[int],
+        loop_bound: int | None,
+    ) -> None: ...
+
+class Semantics:
+    def __init__(self, rmw_flushes_all: bool, unlock_is_fence: bool, failed_cas_writes: bool) -> None: ...
+
+class EndlessLoop(Exception): ...
+
+# -- search.cpp ---------------------------------------------------------------------------------------------------------
+
+class SearchResult:
+    executions: int
+    blocked: int
+    cut: int
+    redundant: int
+    complete: bool
+
+def search(
+    program: Program, semantics: Semantics, strategy: str, count: int, depth: int, seed: int, keep: int, seconds: float
+) -> tuple[SearchResult, list[list[int]], bool]: ...
+def monitored_search(
+    program: Program,
+    semantics: Semantics,
+    strategy: str,
+    count: int,
+    depth: int,
+    seed: int,
+    monitors: list[str],
+    seconds: float,
+) -> tuple[SearchResult, list[tuple[int, tuple[int, int, int], list[int]]], bool]: ...
+
+class MixedMutex(Exception): ...

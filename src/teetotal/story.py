@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from typing import Literal
 
@@ -42,7 +43,7 @@ def violation(
         locations=list(dict.fromkeys(str(place) for place in places if place is not None)),
         monitor=monitor,
         message=message,
-        replay=f"teetotal replay {token} {program.source or program.name}",
+        replay=_command(program, token),
     )
 
 
@@ -80,3 +81,9 @@ def told(
 
 def _entry(write: Write | None) -> str:
     return "sfence" if write is None else f"{write.address}={write.value}"
+
+
+def _command(program: Program, token: str) -> str:
+    source = program.source or program.name
+    chosen = f" --program {program.name}" if source.endswith(".py") else ""  # a module may hold several
+    return f"teetotal replay {token} {shlex.quote(source)}{chosen}"

@@ -6,7 +6,7 @@ sum of the parts is the answer. The JSON keys are a contract: add, do not rename
 
 from __future__ import annotations
 
-from enum import StrEnum
+from enum import Enum
 from typing import Any, Literal
 
 import msgspec
@@ -14,7 +14,7 @@ import msgspec
 from teetotal.events import Event, ModelName
 
 
-class Verdict(StrEnum):
+class Verdict(Enum):
     """Three-valued, because "nothing found before the budget ran out" is neither safe nor a violation.
 
     ``SAFE`` is proved for the stated bounds. ``VIOLATION`` comes with evidence. ``INCONCLUSIVE`` means that the budget
@@ -25,7 +25,10 @@ class Verdict(StrEnum):
     VIOLATION = "violation"
     INCONCLUSIVE = "inconclusive"
 
-    def __add__(self, other: str) -> Verdict:  # type: ignore[override]
+    def __str__(self) -> str:
+        return self.value
+
+    def __add__(self, other: Verdict) -> Verdict:
         """Both together: one violation is enough, and safe needs both."""
         for verdict in (Verdict.VIOLATION, Verdict.INCONCLUSIVE):
             if verdict in (self, other):

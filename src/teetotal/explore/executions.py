@@ -1,4 +1,4 @@
-"""The SC executions of a program: all of them, one per Mazurkiewicz class, or those with few preemptions (core/search)."""
+"""The SC executions of a program, as a strategy chooses them (core/search)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from teetotal import _core
 from teetotal.events import Semantics
 from teetotal.explore.encoding import encode, encode_semantics
 from teetotal.explore.outcomes import translated_errors
+from teetotal.explore.strategies import Strategy
 from teetotal.programs.program import Program
 
 
@@ -26,21 +27,22 @@ class Executions(NamedTuple):
 
 def executions(
     program: Program,
-    *,
-    reduced: bool = True,
-    preemptions: int | None = None,
+    strategy: Strategy = Strategy("all"),
     semantics: Semantics = Semantics(),
+    *,
     keep: int = 0,
+    seed: int = 0,
     seconds: float = math.inf,
 ) -> Executions:
-    """Explore every SC execution: ``reduced`` to one per class, or every interleaving, or those with at most
-    ``preemptions`` (which cannot be reduced without losing classes)."""
-    if reduced and preemptions is not None:
-        raise ValueError("a search bounded by preemptions is not reduced")
     with translated_errors(program):
         result, schedules, interrupted = _core.search(
-            encode(program), encode_semantics(semantics), reduced, preemptions, keep, seconds
+            encode(program),
+            encode_semantics(semantics),
+            strategy.name,
+            strategy.count,
+            strategy.depth,
+            seed,
+            keep,
+            seconds,
         )
-    return Executions(
-        result.executions, result.blocked, result.redundant, result.complete, schedules, interrupted
-    )
+    return Executions(result.executions, result.blocked, result.redundant, result.complete, schedules, interrupted)

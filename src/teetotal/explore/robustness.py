@@ -10,12 +10,12 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from teetotal import _core, models, monitors, story
-from teetotal.errors import TeetotalError
+from teetotal import _core, models, story
 from teetotal.events import ModelName, Semantics
 from teetotal.explore.encoding import encode, encode_semantics
 from teetotal.explore.outcomes import translated_errors
 from teetotal.explore.strategies import Strategy
+from teetotal.monitors import MonitorInfo, Report, monitor_info, witness
 from teetotal.programs.program import Program
 from teetotal.verdicts import Violation
 
@@ -47,7 +47,8 @@ def robustness(
     seconds: float = math.inf,
 ) -> Robustness:
     """``monitors`` default to the exact ones, which are complete over any strategy that is."""
-    watching = _monitors(relaxed, monitors)
+    watching = [monitor_info(name) for name in monitors or [f"exact-{model}" for model in relaxed]]
+    watching = [monitor for monitor in watching if monitor.model in relaxed]
     with translated_errors(program):
         result, findings, interrupted = _core.monitored_search(
             encode(program),
@@ -56,25 +57,41 @@ def robustness(
             strategy.count,
             strategy.depth,
             seed,
-            watching,
+            [monitor.name for monitor in watching],
             seconds,
         )
     violations: dict[ModelName, list[Violation]] = {model: [] for model in relaxed}
     for number, triple, schedule in findings:
-        model = _monitor(watching[number]).model
-        violations[model].append(_violation(program, model, watching[number], triple, schedule, semantics))
+        found = _violation(program, watching[number], triple, schedule, semantics)
+        violations[found.model].append(found)
     notes = []
     if result.cut:
         notes.append(f"a loop was cut after {program.loop_bound} backward jumps; see --loop-bound")
     elif not result.complete:
         notes.append(f"robustness: {strategy} leaves executions out")
-    proved = set()
-    for name in watching:
-        monitor = _monitor(name)
-        if not (monitor.over_classes if strategy.is_reduced else monitor.over_interleavings):
-            notes.append(f"{name} can miss violations over the executions of {strategy}")
+    proved: set[ModelName] = set()
+    for monitor in watching:
+        if not _complete(monitor, strategy):
+            notes.append(f"{monitor.name} can miss violations among the executions of {strategy}")
         elif result.complete:
             proved.add(monitor.model)
     return Robustness(
         violations, result.executions, result.blocked, result.complete, frozenset(proved), notes, interrupted
     )
+
+
+def _complete(monitor: MonitorInfo, strategy: Strategy) -> bool:
+    """Whether the monitor misses nothing where the strategy leaves nothing out."""
+    return monitor.complete_over == "classes" or (monitor.complete_over == "interleavings" and not strategy.is_reduced)
+
+
+def _violation(
+    program: Program, monitor: MonitorInfo, triple: tuple[int, int, int], schedule: list[int], semantics: Semantics
+) -> Violation:
+    """The relaxed execution behind a report, told."""
+    run = models.replay(program, "sc", tuple(map(models.Issue, schedule)), semantics)
+    threads = [iter(events) for events in run.events]
+    events = [next(threads[thread]) for thread in schedule]
+    report = Report(monitor.name, monitor.model, *triple, 0, 0, 0)
+    steps = witness.schedule(events, report, semantics)
+    return story.violation(program, monitor.model, steps, semantics, kind="robustness", monitor=monitor.name)

@@ -17,7 +17,8 @@ buffers of p must start with it
 
 Deviations. A marker goes as soon as it heads all buffers of its thread, instead of with the next commit: the same
 commits are possible at the same times. What an atomic flushes is an option: its own address (Fig. 3) or everything.
-When it flushes its own address only, and a marker stands in the way, the stores before the marker go first.
+When it flushes its own address only, and a marker stands in that address's buffer, the stores before the marker go
+first, whether or not a store of that address stands behind it: what an atomic writes is a later store of its thread.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class PSO(Memory):
     ) -> tuple[Write, int | None]:
         if self.semantics.rmw == "all":
             self.mfence(thread)
-        while any(isinstance(entry, Write) for entry in self.B[thread][address]):
+        while self.B[thread][address]:
             if isinstance(self.B[thread][address][0], Write):
                 self.commit(Commit(thread, address))
             else:

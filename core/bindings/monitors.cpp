@@ -1,0 +1,140 @@
+// teetotal._core.Monitor: core/monitors over columns of events.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "module.hpp"
+#include "monitors/distinct.hpp"
+#include "monitors/monitor.hpp"
+
+namespace nb = nanobind;
+
+namespace teetotal {
+namespace {
+
+using monitors::Report;
+
+template <class T>
+using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Words = Column<std::uint32_t>;
+using Bytes = Column<std::uint8_t>;
+using Found = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+
+constexpr std::size_t chunk = 1 << 14;
+
+Found as_tuple(const Report& r) {
+  return {r.delayed, r.previous, r.deciding, r.delayed_location, r.previous_location, r.deciding_location};
+}
+
+Event make_event(std::uint32_t thread, std::uint8_t kind, bool writes, std::uint32_t address, std::uint32_t location) {
+  if (kind > static_cast<std::uint8_t>(Kind::unlock)) {
+    throw std::invalid_argument("no kind of event has the number " + std::to_string(kind));
+  }
+  const Kind k = static_cast<Kind>(kind);
+  return {thread, k, k == Kind::st || (is_atomic(k) && writes), address, location};
+}
+
+class PyMonitor {
+ public:
+  PyMonitor(const std::string& name, bool rmw_flushes_all, bool unlock_is_fence, std::size_t threads, bool undo,
+            bool variant)
+      : monitor_(monitors::make_monitor(
+            name, {.semantics = {.rmw_flushes_all = rmw_flushes_all, .unlock_is_fence = unlock_is_fence},
+                   .threads = threads,
+                   .undo = undo,
+                   .variant = variant})) {}
+
+  nb::object step(std::uint32_t thread, std::uint8_t kind, bool writes, std::uint32_t address, std::uint32_t location) {
+    const auto found = monitor_->observe(make_event(thread, kind, writes, address, location));
+    return found ? nb::cast(as_tuple(*found)) : nb::none();
+  }
+
+  std::vector<Found> observe(Words thread, Bytes kind, Bytes writes, Words address, Words location) {
+    std::vector<Found> all;
+    feed(thread, kind, writes, address, location, [&](const Report& r) { all.push_back(as_tuple(r)); });
+    return all;
+  }
+
+  std::uint64_t summarise(Words thread, Bytes kind, Bytes writes, Words address, Words location) {
+    std::uint64_t count = 0;
+    feed(thread, kind, writes, address, location, [&](const Report& r) {
+      distinct_.add(r);
+      ++count;
+    });
+    return count;
+  }
+
+  std::vector<std::tuple<std::uint64_t, Found>> distinct() const {
+    std::vector<std::tuple<std::uint64_t, Found>> groups;
+    for (const monitors::Counted& group : distinct_.groups()) groups.emplace_back(group.count, as_tuple(group.first));
+    return groups;
+  }
+
+  void undo(std::uint64_t count) {
+    for (; count > 0; --count) monitor_->undo();
+  }
+
+  std::uint64_t events() const { return monitor_->events(); }
+  std::size_t bytes() const { return monitor_->bytes(); }
+
+ private:
+  template <class Sink>
+  void feed(const Words& thread, const Bytes& kind, const Bytes& writes, const Words& address, const Words& location,
+            Sink sink) {
+    const std::size_t size = thread.size();
+    if (kind.size() != size || writes.size() != size || address.size() != size || location.size() != size) {
+      throw std::invalid_argument("the columns differ in length");
+    }
+    nb::gil_scoped_release free;
+    std::vector<Event> events;
+    std::vector<Report> reports;
+    for (std::size_t from = 0; from < size; from += chunk) {
+      const std::size_t to = std::min(size, from + chunk);
+      events.clear();
+      for (std::size_t i = from; i < to; ++i) {
+        events.push_back(
+            make_event(thread.data()[i], kind.data()[i], writes.data()[i] != 0, address.data()[i], location.data()[i]));
+      }
+      reports.clear();
+      monitor_->observe(events, reports);
+      for (const Report& report : reports) sink(report);
+      nb::gil_scoped_acquire hold;
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
+  }
+
+  std::unique_ptr<monitors::Monitor> monitor_;
+  monitors::Distinct distinct_;
+};
+
+}  // namespace
+
+void bind_monitors(nb::module_& m) {
+  nb::class_<PyMonitor>(m, "Monitor", "A monitor over the events of an SC execution; see teetotal.monitors.")
+      .def(nb::init<const std::string&, bool, bool, std::size_t, bool, bool>(), nb::arg("name"), nb::kw_only(),
+           nb::arg("rmw_flushes_all") = true, nb::arg("unlock_is_fence") = true, nb::arg("threads") = 0,
+           nb::arg("undo") = false, nb::arg("variant") = false)
+      .def("step", &PyMonitor::step, nb::arg("thread"), nb::arg("kind"), nb::arg("writes"), nb::arg("address"),
+           nb::arg("location"), "One event; what it gives, or None.")
+      .def("observe", &PyMonitor::observe, nb::arg("thread"), nb::arg("kind"), nb::arg("writes"), nb::arg("address"),
+           nb::arg("location"), "Columns of events; every report.")
+      .def("summarise", &PyMonitor::summarise, nb::arg("thread"), nb::arg("kind"), nb::arg("writes"),
+           nb::arg("address"), nb::arg("location"), "Columns of events; how many reports, kept by place: see distinct.")
+      .def("distinct", &PyMonitor::distinct, "(count, first report) for each triple of places summarised so far.")
+      .def("undo", &PyMonitor::undo, nb::arg("count") = 1)
+      .def_prop_ro("events", &PyMonitor::events)
+      .def_prop_ro("bytes", &PyMonitor::bytes);
+}
+
+}  // namespace teetotal

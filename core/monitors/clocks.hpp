@@ -1,0 +1,39 @@
+// Vector clocks as rows of words: one component per thread, holding the number (from 1) of an event of that thread.
+//
+// `Stride` is the number of components known at compile time, 0 where it is known only at run time. The kernels are
+// compiled for the small strides, so that these loops unroll, and once for all others.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace teetotal::monitors {
+
+using Word = std::uint64_t;
+
+template <std::size_t Stride>
+constexpr std::size_t width(std::size_t stride) {
+  return Stride == 0 ? stride : Stride;
+}
+
+// The number of components that rows are laid out for when there are so many threads: a power of two, at least 4.
+constexpr std::size_t stride_for(std::size_t threads) {
+  std::size_t stride = 4;
+  while (stride < threads) stride *= 2;
+  return stride;
+}
+
+inline void join(Word* __restrict into, const Word* __restrict from, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) into[i] = std::max(into[i], from[i]);
+}
+
+inline void copy(Word* __restrict into, const Word* __restrict from, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) into[i] = from[i];
+}
+
+inline void clear(Word* row, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) row[i] = 0;
+}
+
+}  // namespace teetotal::monitors

@@ -1,0 +1,105 @@
+#include "monitor.hpp"
+
+#include <stdexcept>
+#include <string>
+
+#include "burnim.hpp"
+#include "pso.hpp"
+#include "tso.hpp"
+
+namespace teetotal::monitors {
+namespace {
+
+// A kernel behind the interface. Its loop is compiled for each small stride, and left only where rows must grow.
+template <class Kernel>
+class Streaming final : public Monitor {
+ public:
+  explicit Streaming(const Options& options) : kernel_(options.semantics, options.threads) {}
+
+  std::optional<Report> observe(const Event& event) override {
+    one_.clear();
+    observe(std::span(&event, 1), one_);
+    return one_.empty() ? std::nullopt : std::optional(one_.front());
+  }
+
+  void observe(std::span<const Event> events, std::vector<Report>& reports) override {
+    while (!events.empty()) {
+      if (!kernel_.fits(events.front())) kernel_.make_room(events.front());
+      switch (kernel_.stride()) {
+        case 4:
+          events = events.subspan(run<4>(events, reports));
+          break;
+        case 8:
+          events = events.subspan(run<8>(events, reports));
+          break;
+        case 16:
+          events = events.subspan(run<16>(events, reports));
+          break;
+        default:
+          events = events.subspan(run<0>(events, reports));
+      }
+    }
+  }
+
+  void undo() override {
+    if constexpr (Kernel::can_undo) {
+      kernel_.undo();
+    } else {
+      throw std::logic_error("this monitor was made without undo");
+    }
+  }
+
+  std::uint64_t events() const override { return kernel_.events(); }
+  std::size_t bytes() const override { return kernel_.words() * sizeof(Word); }
+
+ private:
+  // How many events it got through before rows had to grow.
+  template <std::size_t Stride>
+  std::size_t run(std::span<const Event> events, std::vector<Report>& reports) {
+    Report found;
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      if (!kernel_.fits(events[i])) return i;
+      if (kernel_.template step<Stride>(events[i], found)) reports.push_back(found);
+    }
+    return events.size();
+  }
+
+  Kernel kernel_;
+  std::vector<Report> one_;
+};
+
+template <template <bool> class Kernel>
+std::unique_ptr<Monitor> make(const Options& options) {
+  if (options.undo) return std::make_unique<Streaming<Kernel<true>>>(options);
+  return std::make_unique<Streaming<Kernel<false>>>(options);
+}
+
+template <bool Undo>
+using BurnimTso = Burnim<Model::tso, false, Undo>;
+template <bool Undo>
+using BurnimTsoVariant = Burnim<Model::tso, true, Undo>;
+template <bool Undo>
+using BurnimPso = Burnim<Model::pso, false, Undo>;
+template <bool Undo>
+using BurnimPsoVariant = Burnim<Model::pso, true, Undo>;
+template <bool Undo>
+using Sober = Tso<TsoRules::sober, Undo>;
+template <bool Undo>
+using SoberCorrected = Tso<TsoRules::sober_corrected, Undo>;
+template <bool Undo>
+using ExactTso = Tso<TsoRules::exact, Undo>;
+
+}  // namespace
+
+std::unique_ptr<Monitor> make_monitor(std::string_view name, const Options& options) {
+  if (name == "burnim-tso") return options.variant ? make<BurnimTsoVariant>(options) : make<BurnimTso>(options);
+  if (name == "burnim-pso") return options.variant ? make<BurnimPsoVariant>(options) : make<BurnimPso>(options);
+  if (options.variant) throw std::invalid_argument("only burnim-tso and burnim-pso have a variant");
+  if (name == "sober") return make<Sober>(options);
+  if (name == "sober-corrected") return make<SoberCorrected>(options);
+  if (name == "exact-tso") return make<ExactTso>(options);
+  if (name == "exact-pso") return make<ExactPso>(options);
+  throw std::invalid_argument("no monitor is called " + std::string(name));
+}
+
+}  // namespace teetotal::monitors

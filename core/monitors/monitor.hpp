@@ -1,0 +1,47 @@
+// The monitors behind one interface: events of an SC execution in, reports out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "../event.hpp"
+#include "report.hpp"
+
+namespace teetotal::monitors {
+
+class Monitor {
+ public:
+  virtual ~Monitor() = default;
+
+  // One event: whether it overtakes a store.
+  virtual std::optional<Report> observe(const Event& event) = 0;
+
+  // Many events, with one virtual call; what they give is appended to `reports`.
+  virtual void observe(std::span<const Event> events, std::vector<Report>& reports) = 0;
+
+  // Takes the latest event back. Only where asked for when made; std::logic_error otherwise.
+  virtual void undo() = 0;
+
+  // How many events have been observed (and not taken back).
+  virtual std::uint64_t events() const = 0;
+
+  // How much memory the monitor uses now.
+  virtual std::size_t bytes() const = 0;
+};
+
+struct Options {
+  Semantics semantics = {};
+  std::size_t threads = 0;  // how many there are, 0 where that is not known: see State
+  bool undo = false;        // record what is needed to take events back
+  bool variant = false;     // burnim-*: as in the technical report
+};
+
+// burnim-tso, burnim-pso, sober, sober-corrected, exact-tso, exact-pso; std::invalid_argument for any other name.
+std::unique_ptr<Monitor> make_monitor(std::string_view name, const Options& options);
+
+}  // namespace teetotal::monitors

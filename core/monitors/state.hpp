@@ -1,0 +1,334 @@
+// What every monitor keeps: a row of words for each thread and for each address, and each address's writes.
+//
+// A row is a few plain words followed by clocks of `stride` components. An event changes the rows of its thread and of
+// its address (Burnim's monitors: also of the thread whose stores it commits) and appends to its address's writes.
+// Hence taking an event back is putting those rows back: `Undo` compiles that record in or out.
+//
+// Happens-before is tracked here, by the ordinary vector clock: `hb` of a thread is the clock of its latest event,
+// `hb_writes` of an address that of its last write, `hb_all` joins those of all its accesses. O(P) an event.
+//
+// Memory does not grow with the length of the execution. A write can be asked for only while some clock knows it but
+// not its thread's next write to the same address, and the values that clocks hold are few: at most one per thread and
+// two per address. `trim` drops the others, each time the lists have doubled. With `Undo` nothing is dropped: a search
+// that takes events back keeps its whole execution anyway.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "../event.hpp"
+#include "clocks.hpp"
+#include "report.hpp"
+#include "writes.hpp"
+
+namespace teetotal::monitors {
+
+struct Layout {
+  std::size_t thread_words;    // plain words of a thread's row, at least common_thread_words
+  std::size_t thread_clocks;   // clocks after them, the first of which is hb
+  std::size_t address_words;   // plain words of an address's row, at least common_address_words
+  std::size_t address_clocks;  // clocks after them, the first two of which are hb_writes and hb_all
+  bool note_is_position;       // a Write's note is 1 + the position of another write in the list, 0 for none
+  bool readers;                // lists carry readers
+};
+
+inline constexpr std::size_t common_thread_words = 3;   // count, previous event, its location
+inline constexpr std::size_t common_address_words = 2;  // begin and end of the writes of interest
+
+template <Layout L, bool Undo>
+class State {
+ public:
+  static constexpr bool can_undo = Undo;
+
+  // With `threads` given, no others may appear: a thread that is known to start later keeps alive less than one that
+  // may start at any time.
+  explicit State(std::size_t threads = 0)
+      : declared_(threads), stride_(stride_for(threads)), thread_width_(thread_width(stride_)) {
+    grow_threads(threads);
+  }
+
+  std::size_t stride() const { return stride_; }
+  std::uint64_t events() const { return events_; }
+
+  // Makes room for the event. To be called before each step: rows do not move during a step.
+  bool fits(const Event& e) const {
+    return e.thread < threads_ && (is_fence(e.kind) || e.address < lists_.size()) && (Undo || fresh_writes_ < budget_);
+  }
+  void make_room(const Event& e) {
+    if (e.thread >= threads_) {
+      if (declared_ != 0) {
+        throw std::invalid_argument("event " + std::to_string(events_) + " is of thread " + std::to_string(e.thread) +
+                                    ", but only " + std::to_string(declared_) + " threads were announced");
+      }
+      grow_threads(e.thread + std::size_t{1});
+    }
+    if (!is_fence(e.kind) && e.address >= lists_.size()) grow_addresses(e.address + std::size_t{1});
+    if constexpr (!Undo) {
+      if (fresh_writes_ >= budget_) trim();
+    }
+  }
+
+  void undo() {
+    static_assert(Undo, "this monitor keeps no record of what it did");
+    if (marks_.empty()) throw std::logic_error("no event is left to take back");
+    for (const std::size_t mark = marks_.back(); log_.size() > mark;) restore();
+    marks_.pop_back();
+    --events_;
+  }
+
+  // Words in use, for those who ask whether memory stays flat.
+  std::size_t words() const {
+    std::size_t total = threads_words_.capacity() + addresses_words_.capacity() + log_.capacity();
+    for (const WriteList& list : lists_) {
+      total += list.writes.capacity() * (sizeof(Write) / sizeof(Word)) + list.readers.capacity();
+    }
+    return total;
+  }
+
+ protected:
+  enum ThreadWord : std::size_t { count, previous_event, previous_location };
+  enum AddressWord : std::size_t { writes_begin, writes_end };
+  enum ThreadClock : std::size_t { hb };
+  enum AddressClock : std::size_t { hb_writes, hb_all };
+
+  Word* thread_row(std::size_t p) { return threads_words_.data() + p * thread_width_; }
+  Word* address_row(std::size_t a) { return addresses_words_.data() + a * address_width_; }
+  static Word* thread_clock(Word* row, std::size_t k, std::size_t n) { return row + L.thread_words + k * n; }
+  static Word* address_clock(Word* row, std::size_t k, std::size_t n) { return row + L.address_words + k * n; }
+  WriteList& list(std::size_t a) { return lists_[a]; }
+
+  // Opens the record of one event; `remember_*` must come before the row is changed.
+  void begin_event() {
+    if constexpr (Undo) marks_.push_back(log_.size());
+  }
+  void remember_thread(std::size_t p) {
+    if constexpr (Undo) remember(2 * p, thread_row(p), thread_width_);
+  }
+  void remember_address(std::size_t a) {
+    if constexpr (Undo) remember(2 * a + 1, address_row(a), address_width_);
+  }
+  void end_event(Word* thread, const Event& e) {
+    thread[previous_event] = events_++;
+    thread[previous_location] = e.location;
+  }
+
+  // Happens-before after the event, which is the `thread[count]`-th of its thread.
+  void advance_hb(Word* thread, Word* address, const Event& e, std::size_t n) {
+    Word* clock = thread_clock(thread, hb, n);
+    if (address == nullptr) {
+      clock[e.thread] = thread[count];
+    } else if (e.writes) {
+      Word* all = address_clock(address, hb_all, n);
+      join(clock, all, n);
+      clock[e.thread] = thread[count];
+      copy(all, clock, n);
+      copy(address_clock(address, hb_writes, n), clock, n);
+    } else {
+      join(clock, address_clock(address, hb_writes, n), n);
+      clock[e.thread] = thread[count];
+      join(address_clock(address, hb_all, n), clock, n);
+    }
+  }
+
+  void append_write(Word* thread, Word* address, const Event& e, Word note) {
+    lists_[e.address].put(address[writes_end]++, Write{thread[count], events_, e.thread, e.location, note});
+    if constexpr (!Undo) ++fresh_writes_;
+  }
+  // The note of a new write in a list whose notes are positions: 1 + the position of the last plain store up to it.
+  Word last_plain(const Word* address, const Event& e) const {
+    const Word end = address[writes_end];
+    if (e.kind == Kind::st) return end + 1;
+    return end == 0 ? 0 : lists_[e.address].writes[end - 1].note;
+  }
+  // Nobody will ask for the writes so far any more.
+  static void forget_writes(Word* address) {
+    if constexpr (Undo) {
+      address[writes_begin] = address[writes_end];
+    } else {
+      address[writes_begin] = address[writes_end] = 0;
+    }
+  }
+
+  Report report(const Write& delayed, const Word* thread, const Event& e) const {
+    return Report{delayed.event,
+                  thread[previous_event],
+                  events_,
+                  delayed.location,
+                  static_cast<std::uint32_t>(thread[previous_location]),
+                  e.location};
+  }
+
+ private:
+  static constexpr std::size_t thread_width(std::size_t n) { return L.thread_words + L.thread_clocks * n; }
+  static constexpr std::size_t address_width(std::size_t n) { return L.address_words + L.address_clocks * n; }
+
+  // A row laid out for clocks of `from` components, copied to one for `to` of them.
+  static void relay(Word* into, std::size_t to, const Word* row, std::size_t from, std::size_t words,
+                    std::size_t clocks) {
+    copy(into, row, words);
+    for (std::size_t k = 0; k < clocks; ++k) {
+      copy(into + words + k * to, row + words + k * from, from);
+      clear(into + words + k * to + from, to - from);
+    }
+  }
+
+  void grow_threads(std::size_t threads) {
+    const std::size_t wider = stride_for(threads);
+    if (wider != stride_) {
+      std::vector<Word> rows(threads_ * thread_width(wider));
+      for (std::size_t p = 0; p < threads_; ++p) {
+        relay(&rows[p * thread_width(wider)], wider, thread_row(p), stride_, L.thread_words, L.thread_clocks);
+      }
+      std::vector<Word> more(lists_.size() * address_width(wider));
+      for (std::size_t a = 0; a < lists_.size(); ++a) {
+        relay(&more[a * address_width(wider)], wider, address_row(a), stride_, L.address_words, L.address_clocks);
+        if constexpr (L.readers) {
+          const std::size_t size = lists_[a].readers.size() / stride_;
+          std::vector<Word> readers(size * wider);
+          for (std::size_t k = 0; k < size; ++k) {
+            relay(&readers[k * wider], wider, &lists_[a].readers[k * stride_], stride_, 0, 1);
+          }
+          lists_[a].readers.swap(readers);
+        }
+      }
+      threads_words_.swap(rows);
+      addresses_words_.swap(more);
+      stride_ = wider;
+      thread_width_ = thread_width(wider);
+      address_width_ = address_width(wider);
+    }
+    threads_ = std::max(threads_, threads);
+    threads_words_.resize(threads_ * thread_width_);
+  }
+
+  void grow_addresses(std::size_t addresses) {
+    lists_.resize(addresses);
+    addresses_words_.resize(addresses * address_width_);
+  }
+
+  // -- taking events back: each record is a row, then what it is a row of, then the stride that it was laid out for
+  // ----
+
+  void remember(std::size_t what, const Word* row, std::size_t size) {
+    const std::size_t at = log_.size();
+    log_.resize(at + size + 2);
+    copy(&log_[at], row, size);
+    log_[at + size] = what;
+    log_[at + size + 1] = stride_;
+  }
+
+  void restore() {
+    const std::size_t stride = log_.back();
+    const std::size_t what = log_[log_.size() - 2];
+    if (what % 2 == 0) {
+      const std::size_t at = log_.size() - 2 - thread_width(stride);
+      relay(thread_row(what / 2), stride_, &log_[at], stride, L.thread_words, L.thread_clocks);
+      log_.resize(at);
+    } else {
+      const std::size_t at = log_.size() - 2 - address_width(stride);
+      relay(address_row(what / 2), stride_, &log_[at], stride, L.address_words, L.address_clocks);
+      log_.resize(at);
+    }
+  }
+
+  // -- dropping the writes that nobody can ask for
+  // ---------------------------------------------------------------------
+
+  void trim() {
+    const auto live = live_values();
+    std::size_t kept = 0;
+    for (std::size_t a = 0; a < lists_.size(); ++a) kept += trim(lists_[a], address_row(a), live);
+    fresh_writes_ = 0;
+    budget_ = std::max({minimal_budget, kept, 2 * lists_.size()});
+  }
+
+  // For each thread, sorted: the values of its component in the happens-before clocks. Those that every thread has
+  // passed do not count, since knowledge only grows; but a thread that may still appear has passed nothing.
+  std::vector<std::vector<Word>> live_values() {
+    std::vector<std::vector<Word>> live(threads_);
+    for (std::size_t q = 0; q < threads_; ++q) {
+      Word passed = declared_ == 0 ? 0 : std::numeric_limits<Word>::max();
+      for (std::size_t p = 0; p < threads_; ++p) {
+        const Word value = thread_clock(thread_row(p), hb, stride_)[q];
+        passed = std::min(passed, value);
+        live[q].push_back(value);
+      }
+      for (std::size_t a = 0; a < lists_.size(); ++a) {
+        for (const AddressClock k : {hb_writes, hb_all}) {
+          const Word value = address_clock(address_row(a), k, stride_)[q];
+          if (value > passed) live[q].push_back(value);
+        }
+      }
+      std::sort(live[q].begin(), live[q].end());
+      live[q].erase(std::unique(live[q].begin(), live[q].end()), live[q].end());
+    }
+    return live;
+  }
+
+  // Keeps a write where some clock may know it and not its thread's next write in the list.
+  std::size_t trim(WriteList& list, Word* address, const std::vector<std::vector<Word>>& live) {
+    const std::size_t end = address[writes_end];
+    if (end == 0) return 0;
+    keep_.assign(end, false);
+    next_.assign(threads_, std::numeric_limits<Word>::max());
+    for (std::size_t k = end; k-- > 0;) {
+      const Write& write = list.writes[k];
+      const std::vector<Word>& values = live[write.thread];
+      const auto first = std::lower_bound(values.begin(), values.end(), write.index);
+      if (first != values.end() && *first < next_[write.thread]) keep_[k] = true;
+      next_[write.thread] = write.index;
+      if constexpr (L.note_is_position) {
+        if (keep_[k] && write.note != 0) keep_[write.note - 1] = true;  // at k or before it
+      }
+    }
+    moved_.resize(end);
+    std::size_t kept = 0;
+    for (std::size_t k = 0; k < end; ++k) {
+      if (!keep_[k]) continue;
+      moved_[k] = kept;
+      Write write = list.writes[k];
+      if constexpr (L.note_is_position) {
+        if (write.note != 0) write.note = moved_[write.note - 1] + 1;
+      }
+      list.writes[kept] = write;
+      if constexpr (L.readers) {
+        if (k + 1 < end && kept != k) copy(&list.readers[kept * stride_], &list.readers[k * stride_], stride_);
+      }
+      ++kept;
+    }
+    list.writes.resize(kept);
+    if (list.writes.capacity() > 4 * kept + 16) list.writes.shrink_to_fit();
+    if constexpr (L.readers) {
+      list.readers.resize((kept - 1) * stride_);
+      if (list.readers.capacity() > 4 * kept * stride_ + 16) list.readers.shrink_to_fit();
+    }
+    address[writes_end] = kept;
+    return kept;
+  }
+
+  static constexpr std::size_t minimal_budget = 8192;
+
+  std::size_t declared_;
+  std::size_t threads_ = 0;
+  std::size_t stride_;
+  std::size_t thread_width_;
+  std::size_t address_width_ = address_width(stride_);
+  std::vector<Word> threads_words_;
+  std::vector<Word> addresses_words_;
+  std::vector<WriteList> lists_;
+  std::uint64_t events_ = 0;
+  std::size_t fresh_writes_ = 0;
+  std::size_t budget_ = minimal_budget;
+  std::vector<Word> log_;
+  std::vector<std::size_t> marks_;
+  std::vector<bool> keep_;  // scratch of trim
+  std::vector<Word> next_;
+  std::vector<std::size_t> moved_;
+};
+
+}  // namespace teetotal::monitors

@@ -1,0 +1,130 @@
+// The TSO monitors that compare happens-before with what TSO keeps of it: SOBER as printed, SOBER corrected, and ours.
+//
+// Burckhardt, Musuvathi: Effective Program Verification for Relaxed Memory Models (MSR-TR-2008-12), Figs 2 and 3:
+//
+//   paper                                here
+//   hb, last(E, p)                       thread_clock hb, before the event is added to it
+//   rhb, lastR(E, p)                     lc: what precedes every later event of the thread in ghb
+//   sc[p]                                sc: joins the clocks of the thread's stores
+//   mc2[a]                               ghb_all: joins the clocks of the address's reads and writes
+//   mc1[q][a]                            ghb_writes, or ghb_foreign where that is q's own plain store
+//   write(E, a, c) in the loop of Fig. 2 end_of_known: the last write of a that happens before last(E, p)
+//
+// Deviations. Fig. 3 keeps a clock mc1[q][a] for each reader and address and merges a store into P of them, O(P²) an
+// event. The clocks of an address's writes grow, so the last two that matter say the same in O(P). Only writes are
+// asked for, so a clock has P components (the number of a write of each thread) instead of 2P. The loop of Fig. 2 skips
+// unknown writes one by one; here the first known one is searched for.
+//
+// As printed, a read is ordered behind every foreign write of its address, though its own thread's store may have
+// hidden them from it; the correction takes the edge from the read's own source alone, and not from its thread's own
+// buffer. Exact: stores and atomic operations decide too. An event e of thread p overtakes w, the last write of its
+// address (the last plain store, where e itself writes) that happens before p's previous event, unless w is p's own or
+// precedes in ghb an event that TSO keeps before e: one in lc, or, where e is no load, in sc.
+//
+// A lock decides nothing: whether it could be taken earlier depends on values that a monitor does not see.
+#pragma once
+
+#include "state.hpp"
+
+namespace teetotal::monitors {
+
+enum class TsoRules { sober, sober_corrected, exact };
+
+inline constexpr Layout tso_layout{
+    .thread_words = common_thread_words,
+    .thread_clocks = 3,
+    .address_words = common_address_words + 1,
+    .address_clocks = 5,
+    .note_is_position = true,  // 1 + the position of the last plain store up to and including this write
+    .readers = false,
+};
+
+template <TsoRules Rules, bool Undo>
+class Tso : public State<tso_layout, Undo> {
+  using Base = State<tso_layout, Undo>;
+  enum ThreadClock : std::size_t { hb, lc, sc };
+  enum AddressClock : std::size_t { ghb_writes = 2, ghb_all, ghb_foreign };
+  enum AddressWord : std::size_t { last_writer = common_address_words };  // 1 + the thread whose plain store is last
+
+ public:
+  Tso(const Semantics&, std::size_t threads) : Base(threads) {}
+
+  template <std::size_t Stride>
+  bool step(const Event& e, Report& found) {
+    const std::size_t n = width<Stride>(this->stride());
+    this->begin_event();
+    this->remember_thread(e.thread);
+    Word* thread = this->thread_row(e.thread);
+    ++thread[Base::count];
+    if (is_fence(e.kind)) {
+      if (e.kind == Kind::mfence) join(this->thread_clock(thread, lc, n), this->thread_clock(thread, sc, n), n);
+      this->advance_hb(thread, nullptr, e, n);
+      this->end_event(thread, e);
+      return false;
+    }
+    this->remember_address(e.address);
+    Word* address = this->address_row(e.address);
+    const bool violation = decides(e) && overtakes(thread, address, e, n, found);
+    this->advance_hb(thread, address, e, n);
+    advance_ghb(thread, address, e, n);
+    this->end_event(thread, e);
+    return violation;
+  }
+
+ private:
+  static bool decides(const Event& e) {
+    return e.kind == Kind::ld || (Rules == TsoRules::exact && e.kind != Kind::lock);
+  }
+
+  bool overtakes(Word* thread, Word* address, const Event& e, std::size_t n, Report& found) {
+    const WriteList& list = this->list(e.address);
+    std::size_t known = end_of_known(list, 0, address[Base::writes_end], this->thread_clock(thread, hb, n));
+    if (e.kind != Kind::ld && known != 0) known = list.writes[known - 1].note;
+    if (known == 0) return false;
+    const Write& w = list.writes[known - 1];
+    if (w.thread == e.thread || knows(this->thread_clock(thread, lc, n), w)) return false;
+    if (e.kind != Kind::ld && knows(this->thread_clock(thread, sc, n), w)) return false;
+    found = this->report(w, thread, e);
+    return true;
+  }
+
+  void advance_ghb(Word* thread, Word* address, const Event& e, std::size_t n) {
+    Word* loads = this->thread_clock(thread, lc, n);
+    Word* stores = this->thread_clock(thread, sc, n);
+    Word* writes = this->address_clock(address, ghb_writes, n);
+    Word* all = this->address_clock(address, ghb_all, n);
+    const bool own_store_last = address[last_writer] == e.thread + Word{1};
+    if (e.kind == Kind::ld) {
+      if (!own_store_last) {
+        join(loads, writes, n);
+      } else if constexpr (Rules == TsoRules::sober) {
+        join(loads, this->address_clock(address, ghb_foreign, n), n);
+      }
+      join(all, loads, n);
+      return;
+    }
+    join(stores, loads, n);
+    if (!e.writes) {  // a failed compare-and-swap: flushes, reads
+      join(stores, writes, n);
+      copy(loads, stores, n);
+      join(all, loads, n);
+      return;
+    }
+    join(stores, all, n);
+    stores[e.thread] = thread[Base::count];
+    if (e.kind == Kind::st) {
+      if constexpr (Rules == TsoRules::sober) {
+        if (!own_store_last) copy(this->address_clock(address, ghb_foreign, n), writes, n);
+      }
+      address[last_writer] = e.thread + Word{1};
+    } else {
+      copy(loads, stores, n);
+      address[last_writer] = 0;  // nobody's plain store
+    }
+    copy(writes, stores, n);
+    copy(all, stores, n);
+    this->append_write(thread, address, e, this->last_plain(address, e));
+  }
+};
+
+}  // namespace teetotal::monitors
