@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from program_strategies import programs
 
+from program_strategies import programs
 from teetotal import models
 from teetotal.events import MODELS, Kind, ModelName, Semantics
 from teetotal.explore import executions, outcomes

@@ -3,40 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-# -- graph.cpp --------------------------------------------------------------------------------------------------------
-
-class MalformedError(ValueError):
-    """``args`` are the event's number and what is wrong with it."""
-
-    args: tuple[int, str]
-
-def order_of_sc(
-    kind: NDArray[np.uint8], address: NDArray[np.int32], wrote: NDArray[np.bool_], addresses: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
-def positions_in_thread(thread: NDArray[np.int32], threads: int) -> NDArray[np.int64]: ...
-
-class Graph:
-    def __init__(
-        self,
-        thread: NDArray[np.int32],
-        kind: NDArray[np.uint8],
-        address: NDArray[np.int32],
-        wrote: NDArray[np.bool_],
-        src: NDArray[np.int64],
-        co: NDArray[np.int64],
-        threads: int,
-        addresses: int,
-    ) -> None: ...
-    def edges(self, with_po: bool) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint8]]: ...
-    def is_acyclic(self) -> bool: ...
-    def components(self) -> NDArray[np.int32]: ...
-    def shortest_cycle(self) -> list[tuple[int, int, int]]: ...
-
-"""What core/bindings/ exports, file by file."""
-
-# -- monitors.cpp -------------------------------------------------------------------------------------------------------
-
-# -- graph.cpp --------------------------------------------------------------------------------------------------------
+# -- graph.cpp ------------------------------------------------------------------------------------------------------
 
 class MalformedError(ValueError):
     """``args`` are the event's number and what is wrong with it."""
@@ -94,7 +61,7 @@ class Monitor:
     @property
     def bytes(self) -> int: ...
 
-# -- outcomes.cpp -------------------------------------------------------------------------------------------------------
+# -- outcomes.cpp -----------------------------------------------------------------------------------------------------
 
 class Outcomes:
     def __init__(self, program: Program, model: int, semantics: Semantics, observed: list[tuple[int, int]]) -> None: ...
@@ -113,7 +80,7 @@ class Outcomes:
     def failures(self) -> list[tuple[int, int, bool, int]]: ...
     def schedule(self, state: int) -> list[tuple[int, int]]: ...
 
-# -- program.cpp --------------------------------------------------------------------------------------------------------
+# -- program.cpp ------------------------------------------------------------------------------------------------------
 
 class Program:
     def __init__(
@@ -128,7 +95,7 @@ class Semantics:
 
 class EndlessLoop(Exception): ...
 
-# -- search.cpp ---------------------------------------------------------------------------------------------------------
+# -- search.cpp -------------------------------------------------------------------------------------------------------
 
 class SearchResult:
     executions: int

@@ -22,7 +22,7 @@ from teetotal.models import Step
 from teetotal.programs.expressions import render
 from teetotal.programs.litmus.observation import filtered, observation
 from teetotal.programs.program import Assert, Program
-from teetotal.verdicts import CheckResult, ModelResult, Verdict, Violation, both
+from teetotal.verdicts import CheckResult, ModelResult, Verdict, Violation, ViolationKind, both
 
 LOOP_BOUND = 10
 """Backward jumps a thread takes in one execution, where neither the program nor the user says otherwise. Loops that only
@@ -110,15 +110,11 @@ def _model_result(
     )
 
 
-def _safety_violations(
-    program: Program, model: ModelName, reached: Outcomes, semantics: Semantics
-) -> list[Violation]:
+def _safety_violations(program: Program, model: ModelName, reached: Outcomes, semantics: Semantics) -> list[Violation]:
     found: list[Violation] = []
 
-    def add(schedule: Sequence[Step], kind: str, message: str) -> None:
-        found.append(
-            story.violation(program, model, schedule, semantics, kind=kind, message=message)  # type: ignore[arg-type]
-        )
+    def add(schedule: Sequence[Step], kind: ViolationKind, message: str) -> None:
+        found.append(story.violation(program, model, schedule, semantics, kind=kind, message=message))
 
     for failure in reached.failures:
         place = failure.instruction.location
@@ -135,7 +131,8 @@ def _safety_violations(
         for values in sorted(reached.values):
             if not holds(values):
                 shown = ", ".join(f"{name}={value}" for name, value in _named(program, values).items())
-                add(reached.schedule(values), "final assertion", f"{render(program.final_assertion)} does not hold in the end: {shown}")
+                message = f"{render(program.final_assertion)} does not hold in the end: {shown}"
+                add(reached.schedule(values), "final assertion", message)
                 break
     if reached.deadlock is not None:
         add(reached.deadlock, "deadlock", "every thread that has not ended waits for a mutex")

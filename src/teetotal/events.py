@@ -51,7 +51,7 @@ class EventId(NamedTuple):
     """Which event: the ``index``-th (from 0) of its thread."""
 
     thread: int
-    index: int
+    index: int  # type: ignore[assignment]  # hides a tuple's method of that name, which nobody needs here
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):

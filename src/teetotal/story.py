@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import Literal
-
 
 from teetotal.events import EventId, ModelName, Semantics
 from teetotal.models import Commit, Run, Step, Write
 from teetotal.programs.program import Program
 from teetotal.schedules import to_token
 from teetotal.trace import Trace
-from teetotal.verdicts import StoryStep, Violation
+from teetotal.verdicts import StoryStep, Violation, ViolationKind
 
 
 def violation(
@@ -21,7 +19,7 @@ def violation(
     schedule: Sequence[Step],
     semantics: Semantics,
     *,
-    kind: Literal["robustness", "assertion", "final assertion", "deadlock", "wild access"],
+    kind: ViolationKind,
     message: str = "",
     monitor: str | None = None,
 ) -> Violation:
@@ -75,8 +73,6 @@ def told(
             number[event] = len(number)
             steps.append(StoryStep(step.thread, "event", number[event], buffers()))
     return run, steps
-
-
 
 
 def _entry(write: Write | None) -> str:

@@ -1,4 +1,4 @@
-"""What teetotal answers: verdicts, violations and results, as plain values that serialise to JSON and add up with ``+``.
+"""What teetotal answers: verdicts, violations and results, plain values that serialise to JSON and add up with ``+``.
 
 Adding is how one core, many processes and a cluster run the same code: each part of the work gives a result, and the
 sum of the parts is the answer. The JSON keys are a contract: add, do not rename.
@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from teetotal.events import Event, ModelName
+from teetotal.events import Event, EventId, ModelName
 
 
 class Verdict(Enum):
@@ -52,6 +52,10 @@ class Edge(msgspec.Struct, frozen=True):
     because: str = ""
 
 
+ViolationKind = Literal["robustness", "assertion", "final assertion", "deadlock", "wild access", "replay"]
+"""``replay`` is an execution shown again, whether or not it violates anything."""
+
+
 class StoryStep(msgspec.Struct, frozen=True, omit_defaults=True):
     """One step of a violating execution as told to a person: an event of a thread, or the commit of one of its stores,
     and what the buffers of all threads hold after it (oldest store first, ``sfence`` for a marker)."""
@@ -63,11 +67,11 @@ class StoryStep(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Evidence against robustness or safety. ``events`` are those of the whole
-    execution where it is short, else those of the cycle; ``steps`` tell it; ``replay`` is the command that shows it again."""
+    """Evidence against robustness or safety. ``events`` are those of the whole execution where it is
+    short, else those of the cycle; ``steps`` tell it; ``replay`` is the command that shows it again."""
 
     model: ModelName
-    kind: Literal["robustness", "assertion", "final assertion", "deadlock", "wild access"]
+    kind: ViolationKind
     events: list[Event]
     cycle: list[Edge] = []
     steps: list[StoryStep] = []
@@ -75,6 +79,12 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     monitor: str | None = None
     message: str = ""
     replay: str = ""
+
+    @property
+    def shape(self) -> frozenset[tuple[EventId, EventId, Reason]]:
+        """The cycle by itself: two violations of the same shape are one, reached on different ways."""
+        ends = ((self.events[edge.source].id, self.events[edge.target].id, edge.reason) for edge in self.cycle)
+        return frozenset(ends)
 
 
 class ModelResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

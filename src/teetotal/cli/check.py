@@ -63,7 +63,9 @@ class FileJob(msgspec.Struct, frozen=True):
     metavar="HOW",
     help="SC executions to watch: all (one per equivalence class), interleavings, preemptions:K, random:N, pct:N:D.",
 )
-@click.option("--monitor", "monitors", default="", metavar="NAMES", help="Monitors that watch them (default: exact ones).")
+@click.option(
+    "--monitor", "monitors", default="", metavar="NAMES", help="Monitors to watch them (default: exact ones)."
+)
 @semantics_options
 @click.option("--loop-bound", type=click.IntRange(min=0), help="Backward jumps that a thread may take.")
 @click.option("--time", "seconds", type=click.FloatRange(min=0), help="Seconds to spend on each program.")
@@ -130,14 +132,12 @@ def check(
 
 def _answers(jobs: Sequence[FileJob], workers: int) -> Iterator[Answer]:
     with progress("checking", len(jobs)) as advance:
-        for job, answer in zip(jobs, in_order(_advancing(each(FileJob.run, jobs, workers), advance)), strict=True):
-            if isinstance(answer, WorkerDied):
-                yield Answer([], [f"{job.path}: {answer}"])
-            else:
-                yield answer
 
+        def done() -> Iterator[tuple[int, Answer]]:
+            for position, answer in each(FileJob.run, jobs, workers):
+                advance()
+                if isinstance(answer, WorkerDied):
+                    answer = Answer([], [f"{jobs[position].path}: {answer}"])
+                yield position, answer
 
-def _advancing(answers: Iterator[tuple[int, Answer | WorkerDied]], advance: object) -> Iterator[tuple[int, Answer | WorkerDied]]:
-    for answer in answers:
-        advance()  # type: ignore[operator]
-        yield answer
+        yield from in_order(done())

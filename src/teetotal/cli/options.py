@@ -38,7 +38,7 @@ def semantics(rmw: str, mutex: str) -> Semantics:
     return Semantics(rmw=rmw, mutex=mutex)  # type: ignore[arg-type]
 
 
-class Models(click.ParamType):
+class Models(click.ParamType["tuple[ModelName, ...]"]):
     """``tso,pso`` and the like."""
 
     name = "models"

@@ -100,9 +100,7 @@ def _encode_instruction(instruction: Instruction, registers: dict[str, int], add
             return _OPCODES[type(instruction)], -1, 0, [], [], words(condition)
 
 
-def _encode_expression(
-    expression: Expr, registers: dict[str, int], addresses: dict[str, int], code: list[int]
-) -> None:
+def _encode_expression(expression: Expr, registers: dict[str, int], addresses: dict[str, int], code: list[int]) -> None:
     match expression:
         case Const(value):
             code += (_CONSTANT, wrap(value))

@@ -63,7 +63,8 @@ def robustness(
     violations: dict[ModelName, list[Violation]] = {model: [] for model in relaxed}
     for number, triple, schedule in findings:
         found = _violation(program, watching[number], triple, schedule, semantics)
-        violations[found.model].append(found)
+        if all(found.shape != known.shape for known in violations[found.model]):
+            violations[found.model].append(found)
     notes = []
     if result.cut:
         notes.append(f"a loop was cut after {program.loop_bound} backward jumps; see --loop-bound")

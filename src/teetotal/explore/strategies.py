@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+import msgspec
 
 from teetotal.errors import TeetotalError
 
 
-class Strategy(NamedTuple):
+class Strategy(msgspec.Struct, frozen=True):
     """``all``: one execution per Mazurkiewicz class, complete with the exact monitors. ``interleavings``: every one.
     ``preemptions:K``: every interleaving with at most K preemptions. ``random:N``: N random walks. ``pct:N:D``: N walks
     of probabilistic concurrency testing at depth D."""

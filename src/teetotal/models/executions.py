@@ -25,6 +25,7 @@ runs only when both their states and their traces so far are the same.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 from teetotal.events import Event, EventId, Kind, ModelName, Request, Semantics
@@ -240,7 +241,7 @@ def happens_before(trace: Trace) -> set[tuple[EventId, EventId]]:
     """Definition 3: program order (each event and the next) and conflict order."""
     edges = conflict_order(trace)
     for thread in trace.threads:
-        edges.update((a.id, b.id) for a, b in zip(thread, thread[1:], strict=False))
+        edges.update((a.id, b.id) for a, b in pairwise(thread))
     return edges
 
 

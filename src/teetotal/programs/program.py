@@ -265,7 +265,9 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
                     pc = target
                 case Assert(condition=condition) | Assume(condition=condition):
                     if not self._value(thread, registers, condition):
-                        return LocalState(pc, registers, jumps, "failed" if isinstance(instruction, Assert) else "blocked")
+                        return LocalState(
+                            pc, registers, jumps, "failed" if isinstance(instruction, Assert) else "blocked"
+                        )
                     pc += 1
                 case Fence():
                     return LocalState(pc, registers, jumps)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from teetotal.events import Event, ModelName
+from teetotal.events import Location, ModelName
 from teetotal.verdicts import CheckResult, ModelResult, Verdict, Violation
 
 FEW = 20
@@ -20,27 +20,71 @@ def render(result: CheckResult, *, every_outcome: bool = False, every_violation:
 
 def _lines(result: CheckResult, every_outcome: bool, every_violation: bool) -> Iterator[str]:
     yield f"{result.input}: {result.name}"
-    allowed = {tuple(outcome.items()) for outcome in result.models["sc"].outcomes or []}
     for name, model in result.models.items():
         yield ""
         yield f"{name.upper()}: {_summary(name, model)}"
-        yield from _outcomes(name, model, allowed, every_outcome)
+        yield from _outcomes(name, model, result.models["sc"], every_outcome)
         if model.observation is not None:
             yield f"Observation {result.name} {model.observation} {model.positive} {model.negative}"
+    told: list[Violation] = []
     for name, model in result.models.items():
-        told = model.violations if every_violation else model.violations[:1]
-        for violation in told:
+        untold = []
+        for violation in model.violations:
+            same = next((other for other in told if _same(violation, other)), None)
+            if same is not None:
+                yield ""
+                yield f"{_headline(violation, result.input)}: the same as under {same.model.upper()}"
+                told.append(violation)
+            elif every_violation or not any(other.model == name and other.kind == violation.kind for other in told):
+                yield ""
+                yield from tell(violation, result.input)
+                told.append(violation)
+            else:
+                untold.append(violation)
+        if untold:
             yield ""
-            yield from _violation(violation)
-        rest = model.violations[len(told) :]
-        if rest:
-            yield ""
-            yield f"{len(rest)} more under {name.upper()}, at:"
-            yield from (f"  {_headline(violation)}" for violation in rest)
+            yield f"{len(untold)} more under {name.upper()} (--violations tells them all):"
+            yield from (f"  {_headline(violation, result.input)}" for violation in untold)
     yield ""
     for note in result.notes:
         yield f"Note: {note}"
     yield f"{result.name}: {_verdict(result)}"
+
+
+def tell(violation: Violation, source: str) -> Iterator[str]:
+    """One violation: the execution step by step, with the buffers, and why it is not sequentially consistent."""
+    yield _headline(violation, source)
+    yield from steps(violation, source)
+    yield from proof(violation)
+    if violation.replay:
+        yield f"  Again: {violation.replay}"
+
+
+def proof(violation: Violation) -> Iterator[str]:
+    """Why the execution is not sequentially consistent, if it is not."""
+    if violation.cycle:
+        yield "  No sequentially consistent execution does that:"
+        width = max(len(str(violation.events[edge.source])) for edge in violation.cycle)
+        for edge in violation.cycle:
+            first, second = violation.events[edge.source], violation.events[edge.target]
+            yield f"    {first!s:<{width}}  comes before  {second!s:<{width}}  {edge.because}"
+        yield f"  so {violation.events[violation.cycle[0].source]} would come before itself: a contradiction."
+
+
+def steps(violation: Violation, source: str) -> Iterator[str]:
+    """The execution, a step a line. Without buffers (SC) there is no column for them."""
+    rows = [("", "what happens", "where", "buffers after it" if violation.model != "sc" else "")]
+    for number, step in enumerate(violation.steps, start=1):
+        event = violation.events[step.event]
+        commit = step.action == "commit"
+        what = f"T{step.thread}: {event.text}{' reaches memory' if commit else ''}"
+        where = _place(event.location, source) if event.location is not None and not commit else ""
+        buffers = "  ".join(f"T{thread}[{', '.join(entries)}]" for thread, entries in enumerate(step.buffers))
+        rows.append((str(number), what, where, buffers if violation.model != "sc" else ""))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    for number_text, *rest in rows:
+        cells = (f"{cell:<{width}}" for cell, width in zip(rest, widths[1:], strict=True))
+        yield f"  {number_text:>{widths[0]}}  {'  '.join(cells)}".rstrip()
 
 
 def _summary(name: ModelName, model: ModelResult) -> str:
@@ -53,65 +97,50 @@ def _summary(name: ModelName, model: ModelResult) -> str:
     return ", ".join(words)
 
 
-def _outcomes(
-    name: ModelName, model: ModelResult, allowed: set[tuple[tuple[str, int], ...]], every: bool
-) -> Iterator[str]:
+def _outcomes(name: ModelName, model: ModelResult, sc: ModelResult, every: bool) -> Iterator[str]:
     outcomes = [outcome for outcome in model.outcomes or [] if outcome]
+    if name != "sc" and outcomes and outcomes == sc.outcomes and not every:
+        yield "  those of SC"
+        return
+    allowed = {tuple(outcome.items()) for outcome in sc.outcomes or []}
     new = [outcome for outcome in outcomes if tuple(outcome.items()) not in allowed]
     shown = outcomes if every or len(outcomes) <= FEW else new[:FEW]
-    for outcome in shown:
-        text = " ".join(f"{what}={value};" for what, value in outcome.items())
-        yield f"  {text}{'   <- not under SC' if outcome in new else ''}"
+    texts = [" ".join(f"{what}={value};" for what, value in outcome.items()) for outcome in shown]
+    width = max(map(len, texts), default=0)
+    for outcome, text in zip(shown, texts, strict=True):
+        yield f"  {text:<{width}}  not under SC" if outcome in new else f"  {text}"
     if len(shown) < len(outcomes):
-        hidden = len(outcomes) - len(shown)
         beyond = f", {len(new)} of all {len(outcomes)} not under SC" if name != "sc" else ""
-        yield f"  … {hidden} more{beyond} (--outcomes lists them)"
+        yield f"  … {len(outcomes) - len(shown)} more{beyond} (--outcomes lists them)"
 
 
-def _violation(violation: Violation) -> Iterator[str]:
-    yield f"{_headline(violation)}"
-    width = max((len(event.text) for event in violation.events), default=0) + len("reaches memory: ")
-    threads = 1 + max((event.thread for event in violation.events), default=0)
-    yield f"  step  {'what happens':<{width + 4}}  buffers after it" if violation.model != "sc" else "  step  what happens"
-    for number, step in enumerate(violation.steps, start=1):
-        event = violation.events[step.event]
-        text = f"reaches memory: {event.text}" if step.action == "commit" else event.text
-        buffers = "  ".join(f"T{t}[{', '.join(step.buffers[t])}]" for t in range(threads) if t < len(step.buffers))
-        place = f"   {event.location}" if event.location is not None and step.action == "event" else ""
-        told = f"  {number:>4}  T{step.thread}: {text:<{width}}  {buffers if violation.model != 'sc' else ''}{place}"
-        yield told.rstrip()
-    if violation.cycle:
-        yield "  No sequentially consistent execution does that:"
-        for edge in violation.cycle:
-            yield f"    {_named(violation.events[edge.source])}  is before  {_named(violation.events[edge.target])}"
-            yield f"        {edge.because}"
-        yield f"    so {_named(violation.events[violation.cycle[0].source])} would be before itself: a contradiction."
-    if violation.replay:
-        yield f"  Again: {violation.replay}"
+def _same(a: Violation, b: Violation) -> bool:
+    """The same cycle, under two models."""
+    return a.model != b.model and a.kind == b.kind == "robustness" and a.shape == b.shape
 
 
-def _headline(violation: Violation) -> str:
+def _headline(violation: Violation, source: str) -> str:
     model = violation.model.upper()
-    if violation.kind == "robustness":
-        places = f" ({', '.join(violation.locations)})" if violation.locations else ""
-        return f"Not robust under {model}: an execution that is not sequentially consistent{places}"
-    return f"Not safe under {model}: {violation.message}"
+    if violation.kind != "robustness":
+        return f"Not safe under {model}: {violation.message}"
+    events = {violation.events[edge.source].location for edge in violation.cycle}
+    places = ", ".join(_place(place, source) for place in sorted(place for place in events if place is not None))
+    return f"Not robust under {model}{f': a cycle through {places}' if places else ''}"
 
 
-def _named(event: Event) -> str:
-    return str(event)
+def _place(place: Location, source: str) -> str:
+    return f"line {place.line}" if place.file == source else str(place)
 
 
 def _verdict(result: CheckResult) -> str:
-    bounds = "" if result.complete else " (not everything was explored)"
-    counts = [f"{result.states:,} states" if result.states is not None else ""]
-    if result.executions is not None:
-        blocked = f", {result.blocked:,} of them blocked" if result.blocked else ""
-        counts.append(f"{result.executions:,} SC executions{blocked}")
-    told = ", ".join(filter(None, counts))
     word = {
-        Verdict.SAFE: "safe: robust, and no assertion fails",
+        Verdict.SAFE: "safe (robust, and no assertion fails)",
         Verdict.VIOLATION: "violation",
         Verdict.INCONCLUSIVE: "inconclusive",
     }[result.verdict]
-    return f"{word}{bounds}; {told}, {result.seconds:.3f} s"
+    counts = [] if result.states is None else [f"{result.states:,} states"]
+    if result.executions is not None:
+        blocked = f" ({result.blocked:,} blocked)" if result.blocked else ""
+        counts.append(f"{result.executions:,} SC executions{blocked}")
+    counts.append(f"{result.seconds:.3f} s")
+    return f"{word}{'' if result.complete else ', not everything explored'}; {', '.join(counts)}"

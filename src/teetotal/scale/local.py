@@ -13,7 +13,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -76,7 +76,7 @@ class _Worker(Generic[Item, Answer]):
         self._start()
 
     def _start(self) -> None:
-        context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+        context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(self.work, theirs), daemon=True)
         self.process.start()
@@ -98,7 +98,9 @@ class _Worker(Generic[Item, Answer]):
         except (EOFError, OSError):
             self.process.join()
             code = self.process.exitcode
-            reason = f"by signal {signal.Signals(-code).name}" if code is not None and code < 0 else f"with status {code}"
+            reason = (
+                f"by signal {signal.Signals(-code).name}" if code is not None and code < 0 else f"with status {code}"
+            )
             self.pipe.close()
             self._start()
             return WorkerDied(f"its process ended {reason}")

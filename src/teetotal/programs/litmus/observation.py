@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from teetotal.programs.expressions import Const
 from teetotal.programs.program import Program
 
 Word = Literal["Always", "Sometimes", "Never"]
@@ -32,10 +33,8 @@ def observation(program: Program, outcomes: Iterable[tuple[int, ...]]) -> tuple[
     ``outcomes`` are values of ``program.observed``, as ``Program.outcome`` gives them; the same one twice counts once.
     """
     kept = filtered(program, outcomes)
-    if program.condition is None:
-        positive = len(kept)
-    else:
-        positive = sum(map(program.predicate(program.condition.proposition), kept))
+    proposition = Const(1) if program.condition is None else program.condition.proposition
+    positive = sum(map(program.predicate(proposition), kept))
     negative = len(kept) - positive
     return "Never" if positive == 0 else "Always" if negative == 0 else "Sometimes", positive, negative
 

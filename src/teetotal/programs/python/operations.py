@@ -64,7 +64,7 @@ def unlock(address: str | int) -> Request:
     return Request(Kind.UNLOCK, _place(address))
 
 
-class Blocked(Exception):  # noqa: N818 - not an error: the thread goes no further
+class Blocked(Exception):
     """An assumption does not hold: only seen by who runs a thread as a plain generator."""
 
 
