@@ -6,7 +6,7 @@ from pathlib import Path
 
 from teetotal.errors import ParseError, ProgramError
 from teetotal.events import Location
-from teetotal.programs.litmus import init, layout, x86
+from teetotal.programs.litmus import c, init, layout, x86
 from teetotal.programs.program import Program
 
 ARCHITECTURES = ("X86", "X86_64", "C")
@@ -21,7 +21,8 @@ def read(text: str, file: str) -> Program:
             Location(file, 1),
         )
     try:
-        return x86.read(parts, init.parse(parts.init, file), file)
+        initial = init.parse(parts.init, file)
+        return (c.read if parts.architecture == "C" else x86.read)(parts, initial, file)
     except ProgramError as problem:
         raise ParseError(problem.message, problem.location or Location(file, 1)) from problem
 

@@ -10,7 +10,7 @@ from teetotal.errors import ParseError
 from teetotal.events import Location
 
 _NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20})\Z")
-LARGEST_NESTING = 100
+LARGEST_NESTING = 60
 """Parentheses, blocks and negations nested deeper than this are refused, before Python's own stack gives out."""
 
 

@@ -1,0 +1,148 @@
+"""C11's atomic operations and the Linux kernel's, as instructions of TSO and PSO.
+
+One Program serves both models, so each operation becomes what PSO needs; an sfence does nothing under TSO.
+
+=====================================================  ============================================
+operation                                              instructions
+=====================================================  ============================================
+any load                                               Load
+store relaxed, ``WRITE_ONCE``, ``*x = v``              Store
+store release, ``smp_store_release``                   sfence; Store
+store seq_cst                                          sfence; Store; mfence
+rmw relaxed, acquire, consume                          Rmw
+rmw release, acq_rel, seq_cst                          sfence; Rmw
+fence release, acq_rel, ``smp_wmb``                    sfence
+fence seq_cst, ``smp_mb``                              mfence
+fence acquire, ``smp_rmb``, ``barrier``                nothing: loads stay in order
+``spin_lock``, ``mtx_lock``, ``lock``                  Lock
+``spin_unlock``, ``mtx_unlock``, ``unlock``            Unlock
+=====================================================  ============================================
+
+A compare-and-exchange fails only when the values differ: the weak one, which C11 lets fail for no reason, is taken for
+the strong one, as processors with TSO have it. Its order is the one for success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from teetotal.programs.expressions import Expr, Old, Reg
+from teetotal.programs.litmus.c_code import Code, Label, op
+
+ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
+_RELEASES = frozenset(("release", "acq_rel", "seq_cst"))
+
+
+class Local(NamedTuple):
+    """``&r``: a local variable as the expected value of a compare-and-exchange."""
+
+    name: str
+
+
+def load(code: Code, address: Expr, order: str = "seq_cst") -> Expr:
+    return code.load(address)
+
+
+def store(code: Code, address: Expr, value: Expr, order: str = "seq_cst") -> None:
+    if order in _RELEASES:
+        code.sfence()
+    code.store(address, value)
+    if order == "seq_cst":
+        code.mfence()
+
+
+def exchange(code: Code, address: Expr, value: Expr, order: str = "seq_cst") -> Expr:
+    if order in _RELEASES:
+        code.sfence()
+    return code.rmw(address, value)
+
+
+def compare_and_swap(code: Code, address: Expr, expected: Expr, new: Expr, order: str = "seq_cst") -> Expr:
+    """Linux's ``cmpxchg``: the old value."""
+    if order in _RELEASES:
+        code.sfence()
+    return code.rmw(address, new, when=op("==", Old(), expected))
+
+
+def compare_exchange(
+    code: Code, address: Expr, expected: Expr | Local, new: Expr, order: str = "seq_cst", failure: str = ""
+) -> Expr:
+    """C11's: whether it succeeded; when not, ``*expected`` becomes the old value."""
+    wanted = Reg(expected.name) if isinstance(expected, Local) else code.load(expected)
+    old = compare_and_swap(code, address, wanted, new, order)
+    success = code.temporary()
+    code.assign(success, op("==", old, wanted))
+    if isinstance(expected, Local):
+        code.assign(expected.name, old)
+    else:
+        done = Label()
+        code.jump(done, Reg(success))
+        code.store(expected, old)
+        code.bind(done)
+    return Reg(success)
+
+
+def fence(code: Code, order: str) -> None:
+    if order == "seq_cst":
+        code.mfence()
+    elif order in _RELEASES:
+        code.sfence()
+
+
+def nothing(code: Code, order: str = "") -> None:
+    pass
+
+
+def _fetch(operator: str) -> Callable[..., Expr]:
+    def fetch(code: Code, address: Expr, value: Expr, order: str = "seq_cst") -> Expr:
+        if order in _RELEASES:
+            code.sfence()
+        return code.rmw(address, op(operator, Old(), value))
+
+    return fetch
+
+
+def _ordered(operation: Callable[..., Any], order: str) -> Callable[..., Any]:
+    return lambda code, *arguments: operation(code, *arguments, order)
+
+
+CALLS: dict[str, tuple[str, Callable[..., Expr | None]]] = {
+    "atomic_load": ("p", load),
+    "atomic_load_explicit": ("po", load),
+    "READ_ONCE": ("l", load),
+    "rcu_dereference": ("l", load),
+    "smp_load_acquire": ("p", load),
+    "atomic_store": ("pv", store),
+    "atomic_store_explicit": ("pvo", store),
+    "WRITE_ONCE": ("lv", _ordered(store, "relaxed")),
+    "rcu_assign_pointer": ("lv", _ordered(store, "release")),
+    "smp_store_release": ("pv", _ordered(store, "release")),
+    "smp_store_mb": ("lv", store),
+    "atomic_exchange": ("pv", exchange),
+    "atomic_exchange_explicit": ("pvo", exchange),
+    "cmpxchg": ("pvv", compare_and_swap),
+    "xchg": ("pv", exchange),
+    "atomic_thread_fence": ("o", fence),
+    "atomic_signal_fence": ("o", nothing),
+    "smp_mb": ("", lambda code: code.mfence()),
+    "smp_wmb": ("", lambda code: code.sfence()),
+    "smp_rmb": ("", nothing),
+    "barrier": ("", nothing),
+}
+"""By name: the arguments (p a pointer, l what a pointer leads to, v a value, o a memory order, e the pointer to a value
+that is expected), and what it does."""
+
+for _name, _operator in {"add": "+", "sub": "-", "or": "|", "and": "&", "xor": "^"}.items():
+    CALLS[f"atomic_fetch_{_name}"] = ("pv", _fetch(_operator))
+    CALLS[f"atomic_fetch_{_name}_explicit"] = ("pvo", _fetch(_operator))
+for _name in ("strong", "weak"):
+    CALLS[f"atomic_compare_exchange_{_name}"] = ("pev", compare_exchange)
+    CALLS[f"atomic_compare_exchange_{_name}_explicit"] = ("pevoo", compare_exchange)
+for _order in ("relaxed", "acquire", "release"):
+    CALLS[f"xchg_{_order}"] = ("pv", _ordered(exchange, _order))
+    CALLS[f"cmpxchg_{_order}"] = ("pvv", _ordered(compare_and_swap, _order))
+for _name in ("spin_lock", "mtx_lock", "mutex_lock", "lock"):
+    CALLS[_name] = ("p", lambda code, address: code.lock(address))
+for _name in ("spin_unlock", "mtx_unlock", "mutex_unlock", "unlock"):
+    CALLS[_name] = ("p", lambda code, address: code.unlock(address))

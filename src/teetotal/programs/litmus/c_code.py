@@ -1,0 +1,152 @@
+"""What a C thread compiles to, as it grows: instructions, labels, registers for values on their way."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from teetotal.events import Kind, Location
+from teetotal.programs.expressions import OPERATORS, Const, Expr, Op, Reg, wrap
+from teetotal.programs.program import (
+    Assign,
+    Branch,
+    Fence,
+    Instruction,
+    Load,
+    Lock,
+    Rmw,
+    Store,
+    Unlock,
+)
+
+ALWAYS = Const(1)
+
+
+class Label:
+    """A place in the code that jumps can name before it is known."""
+
+
+class Jump:
+    """A Branch whose target is not known yet."""
+
+    def __init__(self, label: Label, when: Expr, location: Location) -> None:
+        self.label = label
+        self.when = when
+        self.location = location
+
+
+def op(operator: str, *operands: Expr) -> Expr:
+    """The operation, carried out at once where all is known."""
+    values = [operand.value for operand in operands if isinstance(operand, Const)]
+    if len(values) == len(operands):
+        return Const(wrap(OPERATORS[operator](*values)))
+    return Op(operator, operands)
+
+
+class Code:
+    """``taken`` are the names that the C code uses: a register of our own has none of them."""
+
+    def __init__(self, taken: Set[str]) -> None:
+        self.items: list[Instruction | Label | Jump] = []
+        self.registers: dict[str, int] = {}
+        self.here = Location("", 0)
+        self.taken = taken
+        self.in_use = 0
+
+    # -- registers ------------------------------------------------------------------------------------------------
+
+    def temporary(self) -> str:
+        """A register until the end of the statement."""
+        while (name := f"tmp{self.in_use}") in self.taken:
+            self.in_use += 1
+        self.in_use += 1
+        self.registers.setdefault(name, 0)
+        return name
+
+    def end_statement(self) -> None:
+        self.in_use = 0
+
+    def held(self, value: Expr) -> Expr:
+        """The same value as a leaf, so that using it twice does not double the expression."""
+        if not isinstance(value, Op):
+            return value
+        name = self.temporary()
+        self.assign(name, value)
+        return Reg(name)
+
+    def assign(self, register: str, value: Expr) -> None:
+        """``register = value``; what was just read for this purpose is read into the register at once."""
+        last = self.items[-1] if self.items else None
+        if (
+            isinstance(last, Load | Rmw)
+            and isinstance(value, Reg)
+            and last.register == value.name
+            and value.name not in self.taken
+        ):
+            self.items[-1] = _into(last, register)
+        elif value != Reg(register):
+            self.items.append(Assign(register=register, value=value, location=self.here))
+
+    def discard(self, value: Expr | None) -> None:
+        """Nobody wants the value of this statement."""
+        last = self.items[-1] if self.items else None
+        if isinstance(last, Rmw) and value == Reg(last.register or "") and last.register not in self.taken:
+            self.items[-1] = _into(last, None)
+
+    # -- memory ---------------------------------------------------------------------------------------------------
+
+    def load(self, address: Expr) -> Expr:
+        name = self.temporary()
+        self.items.append(Load(register=name, address=address, location=self.here))
+        return Reg(name)
+
+    def store(self, address: Expr, value: Expr) -> None:
+        self.items.append(Store(address=address, value=value, location=self.here))
+
+    def rmw(self, address: Expr, value: Expr, when: Expr | None = None) -> Expr:
+        name = self.temporary()
+        self.items.append(Rmw(address=address, value=value, when=when, register=name, location=self.here))
+        return Reg(name)
+
+    def mfence(self) -> None:
+        self.items.append(Fence(kind=Kind.MFENCE, location=self.here))
+
+    def sfence(self) -> None:
+        self.items.append(Fence(kind=Kind.SFENCE, location=self.here))
+
+    def lock(self, address: Expr) -> None:
+        self.items.append(Lock(address=address, location=self.here))
+
+    def unlock(self, address: Expr) -> None:
+        self.items.append(Unlock(address=address, location=self.here))
+
+    # -- control --------------------------------------------------------------------------------------------------
+
+    def jump(self, label: Label, when: Expr = ALWAYS) -> None:
+        if when != Const(0):
+            self.items.append(Jump(label, when, self.here))
+
+    def bind(self, label: Label) -> None:
+        self.items.append(label)
+
+    def finish(self) -> tuple[Instruction, ...]:
+        positions: dict[Label, int] = {}
+        count = 0
+        for item in self.items:
+            if isinstance(item, Label):
+                positions[item] = count
+            else:
+                count += 1
+        return tuple(
+            Branch(target=positions[item.label], when=item.when, location=item.location)
+            if isinstance(item, Jump)
+            else item
+            for item in self.items
+            if not isinstance(item, Label)
+        )
+
+
+def _into(read: Load | Rmw, register: str | None) -> Load | Rmw:
+    if isinstance(read, Load):
+        assert register is not None
+        return Load(register=register, address=read.address, location=read.location)
+    return Rmw(address=read.address, value=read.value, when=read.when, register=register, location=read.location)
