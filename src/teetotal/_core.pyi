@@ -1,7 +1,11 @@
 """What core/bindings/ exports, file by file."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+
+def __getattr__(name: str) -> Any: ...  # what is not described below yet
 
 # -- graph.cpp --------------------------------------------------------------------------------------------------------
 
