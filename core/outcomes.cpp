@@ -18,11 +18,15 @@ Outcomes::Outcomes(const Program& program, Model model, Semantics semantics, std
   insert(initial, 0, {0, ScheduleStep::kIssue});
 }
 
-void Outcomes::explore(std::uint64_t max_states, const std::function<bool()>& stop) {
-  constexpr std::uint32_t kPoll = 4096;
+void Outcomes::explore(std::uint64_t max_states, std::uint64_t max_bytes, const std::function<bool()>& stop) {
+  constexpr std::size_t kPoll = 1 << 16;  // words of states: long buffers make states slow
+  std::size_t polled = 0;
   while (next_ < states()) {
-    if (states() >= max_states) return;
-    if (next_ % kPoll == kPoll - 1 && stop()) return;
+    if (states() >= max_states || words_.size() * sizeof(Value) >= max_bytes) return;
+    if (words_.size() >= polled) {
+      if (stop()) return;
+      polled = words_.size() + kPoll;
+    }
     expand(next_++);
   }
   complete_ = true;

@@ -49,8 +49,8 @@ class Outcomes {
  public:
   Outcomes(const Program& program, Model model, Semantics semantics, std::vector<Observable> observed);
 
-  // Explores until nothing is left, `max_states` are known, or `stop` says so (asked every few thousand states).
-  void explore(std::uint64_t max_states, const std::function<bool()>& stop);
+  // Explores until nothing is left, `max_states` are known or take `max_bytes`, or `stop` says so (asked now and then).
+  void explore(std::uint64_t max_states, std::uint64_t max_bytes, const std::function<bool()>& stop);
 
   bool complete() const { return complete_; }             // every reachable state has been visited
   std::uint64_t states() const { return parents_.size(); }

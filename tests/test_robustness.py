@@ -5,13 +5,16 @@ from __future__ import annotations
 import msgspec
 import pytest
 from hypothesis import given, settings
-from program_strategies import programs
 
+from program_strategies import programs
+from small_programs import MFENCE, ld, load_store_pairs, program, st
 from teetotal import models
 from teetotal.events import ModelName, Semantics
+from teetotal.explore import executions
 from teetotal.explore.robustness import robustness
 from teetotal.explore.strategies import Strategy
-from teetotal.programs.program import Program
+from teetotal.programs.expressions import Addr, Const, Op, Reg
+from teetotal.programs.program import Branch, Instruction, Program, Rmw
 from teetotal.schedules import from_token
 
 RELAXED: tuple[ModelName, ...] = ("tso", "pso")
@@ -69,22 +72,16 @@ def test_sampling_reports_only_real_violations(program: Program) -> None:
 
 @pytest.mark.parametrize("strategy", ["random", "pct"])
 def test_sampling_is_reproducible(strategy: str) -> None:
-    from test_explore import load_store_pairs
-
-    from teetotal.explore import executions
-
-    program = load_store_pairs(4)
+    sampled = load_store_pairs(4)
     chosen = Strategy(strategy, 50, 3)
-    first = executions(program, chosen, keep=50, seed=7)
-    assert first.schedules == executions(program, chosen, keep=50, seed=7).schedules
-    assert first.schedules != executions(program, chosen, keep=50, seed=8).schedules
+    first = executions(sampled, chosen, keep=50, seed=7)
+    assert first.schedules == executions(sampled, chosen, keep=50, seed=7).schedules
+    assert first.schedules != executions(sampled, chosen, keep=50, seed=8).schedules
     assert len({tuple(schedule) for schedule in first.schedules}) > 5
 
 
 def test_a_burnim_monitor_over_one_execution_per_class_proves_nothing() -> None:
     """T0: y=2; r=x; mfence || T1: x=2; y=1 is not robust, and reduction can hide it from that monitor."""
-    from test_explore import MFENCE, ld, program, st
-
     hidden = program([st("y", 2), ld("r", "x"), MFENCE], [st("x", 2), st("y", 1)])
     assert not models.robust(hidden, "tso")
     assert robustness(hidden, ["tso"]).violations["tso"]
@@ -94,15 +91,10 @@ def test_a_burnim_monitor_over_one_execution_per_class_proves_nothing() -> None:
 
 
 def test_a_loop_that_was_cut_proves_nothing() -> None:
-    from test_explore import program
-
-    from teetotal.programs.expressions import Addr, Const, Op, Reg
-    from teetotal.programs.program import Branch, Rmw
-
-    spin = [
+    spin: list[Instruction] = [
         Rmw(register="r", address=Addr("x"), value=Const(1)),
         Branch(target=0, when=Op("==", (Reg("r"), Const(1)))),
     ]
-    found = robustness(msgspec.structs.replace(program(spin, spin), loop_bound=2), RELAXED)  # type: ignore[arg-type]
+    found = robustness(msgspec.structs.replace(program(spin, spin), loop_bound=2), RELAXED)
     assert not found.complete
     assert not found.proves("tso")

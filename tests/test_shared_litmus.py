@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 
 import pytest
-from shared import data
 
+from shared import data
 from teetotal.events import ModelName
 from teetotal.explore import outcomes
 from teetotal.programs import litmus

@@ -22,11 +22,11 @@ void bind_outcomes(nb::module_& m) {
            },
            nb::keep_alive<1, 2>())
       .def("explore",
-           [](Outcomes& self, std::uint64_t max_states, double seconds) {
+           [](Outcomes& self, std::uint64_t max_states, std::uint64_t max_bytes, double seconds) {
              Budget budget(seconds);
              {
                nb::gil_scoped_release release;
-               self.explore(max_states, [&] { return budget.spent(); });
+               self.explore(max_states, max_bytes, [&] { return budget.spent(); });
              }
              return budget.interrupted();
            },

@@ -28,7 +28,7 @@ class Collector final : public Visitor {
       for (const Event& event : execution) schedule.push_back(event.thread);
       schedules.push_back(std::move(schedule));
     }
-    return ++visited_ % 1024 != 0 || !budget_.spent();
+    return visited_++ % 1024 != 0 || !budget_.spent();
   }
   std::vector<std::vector<std::uint32_t>> schedules;
 

@@ -38,7 +38,7 @@ class Monitoring final : public Visitor {
       for (const monitors::Report& report : reports_) keep(number, report, execution);
     }
     constexpr std::uint64_t kPoll = 1024;
-    return ++executions % kPoll != 0 || !stop_();
+    return executions++ % kPoll != 0 || !stop_();
   }
 
   std::vector<Finding> findings;

@@ -15,7 +15,7 @@ import msgspec
 
 from teetotal import story
 from teetotal.events import MODELS, ModelName, Semantics
-from teetotal.explore.outcomes import MAX_STATES, Outcomes, outcomes
+from teetotal.explore.outcomes import MAX_MEGABYTES, MAX_STATES, Outcomes, outcomes
 from teetotal.explore.robustness import Robustness, robustness
 from teetotal.explore.strategies import Strategy
 from teetotal.models import Step
@@ -36,6 +36,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     monitors: tuple[str, ...] = ()
     seconds: float = math.inf
     max_states: int = MAX_STATES
+    max_megabytes: int = MAX_MEGABYTES
     loop_bound: int | None = None
     seed: int = 0
 
@@ -50,10 +51,18 @@ def check(program: Program, options: Options = Options(), *, command: str = "che
     if options.loop_bound is not None:
         program = msgspec.structs.replace(program, loop_bound=options.loop_bound)
     asked = [model for model in MODELS if model == "sc" or model in options.models]
-    reached = {
-        model: outcomes(program, model, options.semantics, max_states=options.max_states, seconds=left())
-        for model in asked
-    }
+    reached: dict[ModelName, Outcomes] = {}
+    for model in asked:
+        reached[model] = outcomes(
+            program,
+            model,
+            options.semantics,
+            max_states=options.max_states,
+            max_megabytes=options.max_megabytes,
+            seconds=left(),
+        )
+        if reached[model].interrupted:
+            deadline = 0.0  # nothing more is explored, and what is known is told
     relaxed = [model for model in asked if model != "sc"]
     watched = _robustness(program, relaxed, options, left()) if relaxed else None
     results = {model: _model_result(program, model, reached[model], watched, options) for model in asked}
@@ -152,7 +161,7 @@ def _result(
         if found.cut:
             notes.append(f"{model.upper()}: a loop was cut after {program.loop_bound} backward jumps; see --loop-bound")
         elif not found.complete:
-            notes.append(f"{model.upper()}: not all states were visited ({found.states} were); see --time and --states")
+            notes.append(f"{model.upper()}: not all states were visited ({found.states} were); see --time, --states and --memory")
     if watched is not None:
         notes += watched.notes
     return CheckResult(

@@ -25,6 +25,8 @@ def violation(
 ) -> Violation:
     """Replays the schedule on the specification's machine, which refuses what cannot happen, and tells what it sees."""
     run, steps = told(program, model, schedule, semantics)
+    while run.memory.commits():  # only a run whose stores are all visible has a trace
+        run.take(run.memory.commits()[0])
     trace = Trace.from_run(run)
     cycle = trace.cycle()
     if kind == "robustness" and not cycle:

@@ -15,7 +15,7 @@ from teetotal.cli.progress import progress
 from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
 from teetotal.explore import strategies
-from teetotal.explore.outcomes import MAX_STATES
+from teetotal.explore.outcomes import MAX_MEGABYTES, MAX_STATES
 from teetotal.programs import files
 from teetotal.report import terminal
 from teetotal.scale.local import WorkerDied, available_workers, each, in_order
@@ -71,6 +71,8 @@ class FileJob(msgspec.Struct, frozen=True):
 @click.option("--time", "seconds", type=click.FloatRange(min=0), help="Seconds to spend on each program.")
 @click.option("--states", type=click.IntRange(min=1, max=2**32 - 2), default=MAX_STATES, show_default=True,
               help="States to visit under each model at most.")  # fmt: skip
+@click.option("--memory", type=click.IntRange(min=1), default=MAX_MEGABYTES, show_default=True, metavar="MB",
+              help="Memory for the states of a model at most.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="For random and pct.")
 @click.option("--workers", type=click.IntRange(min=0), default=0, help="Processes; 0: one per processor.")
 @click.option("--outcomes", is_flag=True, help="List every outcome, however many.")
@@ -86,6 +88,7 @@ def check(
     loop_bound: int | None,
     seconds: float | None,
     states: int,
+    memory: int,
     seed: int,
     workers: int,
     outcomes: bool,
@@ -101,6 +104,7 @@ def check(
         monitors=tuple(filter(None, monitors.split(","))),
         seconds=float("inf") if seconds is None else seconds,
         max_states=states,
+        max_megabytes=memory,
         loop_bound=loop_bound,
         seed=seed,
     )

@@ -15,6 +15,7 @@ from teetotal.programs.expressions import Outcome
 from teetotal.programs.program import Instruction, Program
 
 MAX_STATES = 20_000_000
+MAX_MEGABYTES = 4096
 
 
 class Failure(NamedTuple):
@@ -46,13 +47,14 @@ def outcomes(
     semantics: Semantics = Semantics(),
     *,
     max_states: int = MAX_STATES,
+    max_megabytes: int = MAX_MEGABYTES,
     seconds: float = math.inf,
 ) -> Outcomes:
     with translated_errors(program):
         found = _core.Outcomes(
             encode(program), MODELS.index(model), encode_semantics(semantics), encode_observed(program)
         )
-        interrupted = found.explore(max_states, seconds)
+        interrupted = found.explore(max_states, max_megabytes << 20, seconds)
     names = list(program.memory)
     states = {tuple(values): state for values, state in found.outcomes}
 

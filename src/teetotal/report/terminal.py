@@ -115,8 +115,10 @@ def _outcomes(name: ModelName, model: ModelResult, sc: ModelResult, every: bool)
 
 
 def _same(a: Violation, b: Violation) -> bool:
-    """The same cycle, under two models."""
-    return a.model != b.model and a.kind == b.kind == "robustness" and a.shape == b.shape
+    """The same cycle, or the same assertion, under two models."""
+    if a.model == b.model or a.kind != b.kind:
+        return False
+    return a.shape == b.shape if a.kind == "robustness" else a.message == b.message
 
 
 def _headline(violation: Violation, source: str) -> str:

@@ -1,0 +1,271 @@
+"""``teetotal check`` and ``teetotal replay`` as their users call them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from teetotal.cli import main
+
+SB = """X86_64 SB
+{
+}
+ P0            | P1            ;
+ movq $1,(x)   | movq $1,(y)   ;
+ movq (y),%rax | movq (x),%rax ;
+exists (0:rax=0 /\\ 1:rax=0)
+"""
+MP = """X86_64 MP
+{
+}
+ P0          | P1            ;
+ movq $1,(x) | movq (y),%rax ;
+ movq $1,(y) | movq (x),%rbx ;
+exists (1:rax=1 /\\ 1:rbx=0)
+"""
+FENCED = SB.replace("X86_64 SB", "X86_64 SB+mfences").replace(
+    " movq (y),%rax | movq (x),%rax ;", " mfence | mfence ;\n movq (y),%rax | movq (x),%rax ;"
+)
+PYTHON = """
+from teetotal import cas, fetch_add, ld, lock, mfence, program, st, unlock
+
+def writer():
+    yield st("data", 1)
+    yield st("ready", 1)
+
+def reader():
+    if (yield ld("ready")) == 1:
+        r = yield ld("data")
+        assert r == 1, "the data is there"
+
+message_passing = program(writer(), reader(), data=0, ready=0)
+
+def locker(first, second):
+    yield lock(first)
+    yield lock(second)
+    yield unlock(second)
+    yield unlock(first)
+
+deadlock = program(locker("a", "b"), locker("b", "a"), a=0, b=0)
+
+def adder():
+    r = yield ld("n")
+    yield st("n", r + 1)
+
+lost_update = program(adder(), adder(), n=0, always="n == 2")
+"""
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """The command line in this process: status, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["teetotal", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, captured.out, captured.err
+
+    return call
+
+
+def checked(run: Run, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
+    status, out, _ = run("check", "--json", *arguments)
+    return status, [json.loads(line) for line in out.splitlines()]
+
+
+def test_store_buffering(run: Run) -> None:
+    Path("SB.litmus").write_text(SB)
+    status, out, err = run("check", "SB.litmus")
+    assert status == 1
+    assert err == ""
+    assert [line for line in out.splitlines() if line.startswith("Observation")] == [
+        "Observation SB Never 0 3",
+        "Observation SB Sometimes 1 3",
+        "Observation SB Sometimes 1 3",
+    ]
+    assert "TSO: NOT ROBUST, safe, 4 outcomes" in out
+    assert "0:rax=0; 1:rax=0;  not under SC" in out
+    assert "T1: st y = 1 reaches memory" in out
+    assert "would come before itself: a contradiction." in out
+
+
+def test_json_has_the_keys_of_the_contract(run: Run) -> None:
+    Path("SB.litmus").write_text(SB)
+    status, (result,) = checked(run, "SB.litmus")
+    assert status == 1
+    assert {"input", "command", "models", "verdict", "complete", "seconds", "executions", "states", "violations"} <= (
+        result.keys()
+    )
+    assert (result["input"], result["command"], result["verdict"]) == ("SB.litmus", "check", "violation")
+    assert result["complete"] is True
+    assert list(result["models"]) == ["sc", "tso", "pso"]
+    sc, tso = result["models"]["sc"], result["models"]["tso"]
+    assert (sc["verdict"], sc["robust"], sc["safe"]) == ("safe", True, True)
+    assert (tso["verdict"], tso["robust"], tso["safe"]) == ("violation", False, True)
+    assert (tso["observation"], tso["positive"], tso["negative"]) == ("Sometimes", 1, 3)
+    assert {"0:rax": 0, "1:rax": 0} in tso["outcomes"]
+    assert {"model", "monitor", "events", "cycle", "locations", "replay"} <= result["violations"][0].keys()
+    assert result["violations"][0]["locations"] == ["SB.litmus:5", "SB.litmus:6"]
+
+
+@pytest.mark.parametrize(
+    ("text", "tso", "pso"),
+    [
+        pytest.param(SB, False, False, id="SB"),
+        pytest.param(MP, True, False, id="MP"),
+        pytest.param(FENCED, True, True, id="SB+mfences"),
+    ],
+)
+def test_textbook_verdicts(run: Run, text: str, tso: bool, pso: bool) -> None:
+    Path("test.litmus").write_text(text)
+    status, (result,) = checked(run, "test.litmus")
+    assert (result["models"]["tso"]["robust"], result["models"]["pso"]["robust"]) == (tso, pso)
+    assert status == (0 if tso and pso else 1)
+    only_tso, (result,) = checked(run, "--model", "tso", "test.litmus")
+    assert only_tso == (0 if tso else 1)
+    assert list(result["models"]) == ["sc", "tso"]
+
+
+def test_python_programs(run: Run) -> None:
+    Path("several.py").write_text(PYTHON)
+    status, results = checked(run, "several.py")
+    assert status == 1
+    passing, deadlock, lost = results
+    assert [result["name"] for result in results] == ["message_passing", "deadlock", "lost_update"]
+    assert passing["models"]["tso"] | {"states": 0} == passing["models"]["tso"] | {"states": 0}
+    assert (passing["models"]["tso"]["safe"], passing["models"]["pso"]["safe"]) == (True, False)
+    (failure,) = [v for v in passing["violations"] if v["kind"] == "assertion"]
+    assert "reader's assertion" in failure["message"]
+    assert "several.py:11" in failure["message"]
+    assert [v["kind"] for v in deadlock["models"]["sc"]["violations"]] == ["deadlock"]
+    assert [v["kind"] for v in lost["models"]["sc"]["violations"]] == ["final assertion"]
+
+
+def test_every_violation_can_be_replayed(run: Run) -> None:
+    Path("several.py").write_text(PYTHON)
+    Path("SB.litmus").write_text(SB)
+    _, results = checked(run, "several.py", "SB.litmus")
+    commands = [violation["replay"] for result in results for violation in result["violations"]]
+    assert len(commands) > 5
+    for command in commands:
+        teetotal, *arguments = command.split()
+        assert teetotal == "teetotal"
+        status, out, err = run(*arguments)
+        assert err == ""
+        assert status == (1 if "contradiction" in out else 0)
+
+
+def test_a_token_of_another_program_is_refused(run: Run) -> None:
+    Path("SB.litmus").write_text(SB)
+    for token in ("nonsense", "9t:0", "1t:0x99", "1t:0cc", "1t:7", "1p:0.0c9", "1t:0x99999999999", "1s:0.0c"):
+        status, out, err = run("replay", token, "SB.litmus")
+        assert (status, out) == (2, "")
+        assert err.startswith("teetotal: ")
+
+
+def test_bad_input_does_not_keep_the_others_from_being_checked(run: Run) -> None:
+    Path("good.litmus").write_text(FENCED)
+    Path("empty.litmus").write_text("")
+    Path("truncated.litmus").write_text(SB[: SB.index("exists") - 8])
+    Path("unknown.litmus").write_text(SB.replace("movq (y),%rax", "vaddps (y),%rax"))
+    Path("register.litmus").write_text(SB.replace("movq (y),%rax", "movq (y),%rqx"))
+    Path("junk.litmus").write_bytes(bytes(range(256)) * 10)
+    Path("raising.py").write_text("x = 1\nraise ValueError('no')\n")
+    Path("nothing.py").write_text("x = 1\n")
+    Path("notes.txt").write_text("not a program")
+    Path("folder").mkdir()
+    names = ["empty.litmus", "truncated.litmus", "unknown.litmus", "register.litmus", "junk.litmus", "raising.py",
+             "nothing.py", "notes.txt", "folder", "missing.litmus"]  # fmt: skip
+    for workers in ("1", "2"):
+        status, out, err = run("check", "--workers", workers, "--json", *names, "good.litmus")
+        assert status == 2
+        assert [json.loads(line)["input"] for line in out.splitlines()] == ["good.litmus"]
+        lines = err.splitlines()
+        assert len(lines) == len(names)
+        for name in names:
+            assert any(name in line for line in lines), name
+        assert any("unknown.litmus:6" in line and "vaddps" in line for line in lines)
+        assert any("register.litmus:6" in line and "rqx" in line for line in lines)
+        assert any("raising.py:2" in line for line in lines)
+        assert "Traceback" not in err
+
+
+def test_directories_and_workers_give_the_same_answers_in_order(run: Run) -> None:
+    Path("tests/deep").mkdir(parents=True)
+    for name, text in (("tests/a", SB), ("tests/b", MP), ("tests/deep/c", FENCED)):
+        Path(f"{name}.litmus").write_text(text)
+    answers = []
+    for workers in ("1", "2"):
+        status, results = checked(run, "--workers", workers, "tests")
+        assert status == 1
+        answers.append([(r["input"], r["verdict"], r["models"]["pso"]["outcomes"]) for r in results])
+    assert answers[0] == answers[1]
+    assert [name for name, _, _ in answers[0]] == ["tests/a.litmus", "tests/b.litmus", "tests/deep/c.litmus"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["--model", "arm", "SB.litmus"], ["--explore", "some", "SB.litmus"], ["--monitor", "nobody", "SB.litmus"],
+     ["--workers", "-1", "SB.litmus"], ["--no-such-option", "SB.litmus"]],
+)  # fmt: skip
+def test_bad_usage(run: Run, arguments: list[str]) -> None:
+    Path("SB.litmus").write_text(SB)
+    status, out, err = run("check", *arguments)
+    assert (status, out) == (2, "")
+    assert err
+
+
+def test_what_was_not_explored_is_inconclusive(run: Run) -> None:
+    Path("fenced.litmus").write_text(FENCED)
+    for options in (["--explore", "random:5"], ["--states", "3"], ["--time", "0"]):
+        status, (result,) = checked(run, *options, "fenced.litmus")
+        assert (status, result["verdict"], result["complete"]) == (3, "inconclusive", False), options
+        assert result["notes"]
+
+
+def test_a_killed_worker_costs_its_file_only(tmp_path: Path) -> None:
+    for number in range(4):
+        (tmp_path / f"{number}.litmus").write_text(FENCED)
+    (tmp_path / "deadly.py").write_text("import os\nos.kill(os.getpid(), 9)\n")
+    command = [sys.executable, "-m", "teetotal", "check", "--json", "--workers", "2"]
+    files = ["0.litmus", "1.litmus", "deadly.py", "2.litmus", "3.litmus"]
+    done = subprocess.run([*command, *files], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert [json.loads(line)["input"] for line in done.stdout.splitlines()] == [f for f in files if f != "deadly.py"]
+    assert "deadly.py: its process ended by signal SIGKILL" in done.stderr
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_an_interrupt_keeps_what_was_found(tmp_path: Path, workers: str) -> None:
+    (tmp_path / "0.litmus").write_text(FENCED)
+    (tmp_path / "endless.py").write_text(
+        "from teetotal import program, st\n\ndef t():\n    while True:\n        yield st('x', 1)\n\np = program(t(), x=0)\n"
+    )
+    command = [sys.executable, "-m", "teetotal", "check", "--json", "--workers", workers, "--states", "4000000000"]
+    with subprocess.Popen(
+        [*command, "0.litmus", "endless.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        time.sleep(0.3)
+        os.killpg(process.pid, signal.SIGINT)
+        rest = process.stdout.read()
+        assert process.wait(timeout=30) == 130
+    assert json.loads(first)["input"] == "0.litmus"
+    for line in rest.splitlines():
+        assert json.loads(line)["verdict"] == "inconclusive"
