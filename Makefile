@@ -1,22 +1,25 @@
 # One command each, from a clean clone, with nothing but python3, make and a C++ compiler.
-#   make demo    check examples/, as a new user would        make test    everything that must hold
-#   make lint    ruff, mypy, clang-format                    make bench   speed, as ratios of one run
-#   make fuzz    long random runs (SECONDS=60)               make sanitize  the tests under ASan and UBSan
+#   make demo      check examples/, as a new user would     make test      everything that must hold
+#   make lint      ruff, mypy, clang-format                 make bench     speed, as ratios of one run
+#   make fuzz      random tests, SECONDS=60 of them         make sanitize  the tests under ASan and UBSan
+#   make corpus    our litmus corpus (corpus-promote to accept new results)      make dist      sdist and wheel
 PYTHON  ?= python3
 VENV    ?= .venv
-BIN     := $(VENV)/bin
+BUILD   ?= build/dev
+DEFINES ?= --config-settings=cmake.define.TEETOTAL_WERROR=ON
 SECONDS ?= 60
+BIN     := $(VENV)/bin
+PIP     := $(BIN)/pip install --quiet --disable-pip-version-check
 CORE    := $(shell find core CMakeLists.txt -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt)
-BUILD   := build/dev
+SOURCES := src tests benchmarks examples
 
-.PHONY: demo test build lint format bench fuzz sanitize corpus dist clean
+.PHONY: demo test build lint format bench fuzz sanitize dist clean
 
 # The environment: made once, and again when what it needs changes.
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check "scikit-build-core>=0.10" "nanobind>=2.4" cmake ninja
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation \
-	  --config-settings=build-dir=$(BUILD) --config-settings=cmake.define.TEETOTAL_WERROR=ON --editable ".[test,dev]"
+	$(PIP) "scikit-build-core>=0.10" "nanobind>=2.4" cmake ninja
+	$(PIP) --no-build-isolation --config-settings=build-dir=$(BUILD) $(DEFINES) --editable ".[test,dev]"
 	touch $@ $(VENV)/built
 
 # The core: after a change only what changed is compiled again.
@@ -31,18 +34,34 @@ demo: build
 	@PATH="$(BIN):$$PATH" sh examples/demo.sh
 
 test: build
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 lint: build
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run --Werror $$(find core -name '*.cpp' -o -name '*.hpp')
 
 format: build
-	$(BIN)/ruff check --fix src tests benchmarks examples
-	$(BIN)/ruff format src tests benchmarks examples
+	$(BIN)/ruff check --fix $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
 	$(BIN)/clang-format -i $$(find core -name '*.cpp' -o -name '*.hpp')
 
+bench: build
+	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+fuzz: build
+	$(BIN)/python tests/fuzz.py $(SECONDS) -n 2
+
+sanitize:
+	$(MAKE) VENV=.venv-sanitize BUILD=build/sanitize build \
+	  DEFINES="$(DEFINES) --config-settings=cmake.define.TEETOTAL_SANITIZE=ON"
+	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 \
+	  TEETOTAL_PERCENT=5 .venv-sanitize/bin/python -m pytest -n 2
+
+dist: build
+	$(PIP) build
+	$(BIN)/python -m build
+
 clean:
-	rm -rf build dist .venv
+	rm -rf build dist .venv .venv-sanitize

@@ -97,7 +97,9 @@ bool Outcomes::enabled(const State& state, std::uint32_t thread) const {
   const auto& buffer = state.buffers[thread];
   const auto flushed = [&](bool everything) {
     if (everything || model_ == Model::tso) return buffer.empty();
-    return std::ranges::none_of(buffer, [&](const Entry& entry) { return entry.address == local.address; });
+    // What an atomic writes is a later store of its thread, so it stays behind an sfence too.
+    return std::ranges::none_of(
+        buffer, [&](const Entry& entry) { return entry.address == local.address || entry.address == kMarker; });
   };
   switch (local.kind) {
     case Kind::mfence: return buffer.empty();

@@ -1,12 +1,31 @@
-"""Deterministic by default: fixed seeds, no clocks. ``make fuzz`` selects the profile that keeps searching."""
+"""Deterministic by default: fixed seeds, no clocks.
+
+``TEETOTAL_PROFILE=fuzz`` draws new examples in every run and keeps what fails (``make fuzz``). ``TEETOTAL_PERCENT`` scales
+the number of examples of every random test (``make sanitize`` runs fewer, since each takes longer).
+"""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
-_COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+_COMMON: dict[str, Any] = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+}
 settings.register_profile("test", derandomize=True, database=None, **_COMMON)
-settings.register_profile("fuzz", max_examples=int(os.environ.get("TEETOTAL_EXAMPLES", "20000")), **_COMMON)
+settings.register_profile("fuzz", derandomize=False, print_blob=True, **_COMMON)
 settings.load_profile(os.environ.get("TEETOTAL_PROFILE", "test"))
+
+PERCENT = int(os.environ.get("TEETOTAL_PERCENT", "100"))
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    test = getattr(item, "obj", None)
+    chosen = getattr(test, "_hypothesis_internal_use_settings", None)
+    if PERCENT != 100 and chosen is not None:
+        scaled = max(5, chosen.max_examples * PERCENT // 100)
+        test._hypothesis_internal_use_settings = settings(chosen, max_examples=scaled)  # type: ignore[union-attr]

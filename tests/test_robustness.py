@@ -51,7 +51,7 @@ def test_burnim_over_all_interleavings_decides_it_too(program: Program) -> None:
     agrees(program, Semantics(), Strategy("interleavings"), ("burnim-tso", "burnim-pso"))
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(programs(total=5, addresses="xy", loops=True, locks=False))
 def test_leaving_out_iterations_that_see_nothing_new_changes_no_verdict(program: Program) -> None:
     """The specification walks every iteration up to the bound; the search stops a spinning thread early."""

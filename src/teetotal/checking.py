@@ -161,7 +161,9 @@ def _result(
         if found.cut:
             notes.append(f"{model.upper()}: a loop was cut after {program.loop_bound} backward jumps; see --loop-bound")
         elif not found.complete:
-            notes.append(f"{model.upper()}: not all states were visited ({found.states} were); see --time, --states and --memory")
+            notes.append(
+                f"{model.upper()}: not all states were visited ({found.states} were); see --time, --states and --memory"
+            )
     if watched is not None:
         notes += watched.notes
     return CheckResult(

@@ -25,6 +25,7 @@ runs only when both their states and their traces so far are the same.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
+from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -48,6 +49,18 @@ class ProgramLike(Protocol):
     def next(self, thread: int, state: Any) -> Request | None: ...
     def update(self, thread: int, state: Any, response: int | None) -> Hashable: ...
     def halted(self, thread: int, state: Any) -> bool: ...
+
+
+class Remembered:
+    """A program that computes each local step once: a walk over all executions asks the same again and again."""
+
+    def __init__(self, program: ProgramLike) -> None:
+        self.initial_memory = program.initial_memory
+        self.thread_count = program.thread_count
+        self.start = program.start
+        self.next = cache(program.next)
+        self.update = cache(program.update)
+        self.halted = program.halted
 
 
 class Issue(NamedTuple):
@@ -175,7 +188,7 @@ def perform(memory: Memory, p: int, index: int, request: Request) -> tuple[Event
 
 def executions(program: ProgramLike, model: ModelName, semantics: Semantics = Semantics()) -> Iterator[Run]:
     """One complete run for every reachable (final state, trace)."""
-    stack = [Run(program, model, semantics)]
+    stack = [Run(Remembered(program), model, semantics)]
     seen: set[Hashable] = set()
     while stack:
         run = stack.pop()
@@ -200,7 +213,7 @@ def final_states(
     program: ProgramLike, model: ModelName, semantics: Semantics = Semantics()
 ) -> set[tuple[tuple[Hashable, ...], tuple[tuple[str, int], ...]]]:
     """The reachable final states: local states and memory, of runs in which every thread ended."""
-    stack = [Run(program, model, semantics)]
+    stack = [Run(Remembered(program), model, semantics)]
     seen: set[Hashable] = set()
     finals: set[tuple[tuple[Hashable, ...], tuple[tuple[str, int], ...]]] = set()
     while stack:
