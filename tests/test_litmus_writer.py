@@ -185,7 +185,7 @@ def test_simple_programs_in_x86(program: Program) -> None:
     check_round_trip(program, "X86_64")
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(programs(rich=True))
 def test_rich_programs_in_c(program: Program) -> None:
     try:

@@ -49,9 +49,10 @@ def read(layout: Layout, initial: Initial, file: str) -> Program:
                 f"{name} is declared with {width} bits: less than 32 is not supported", _line(layout, file)
             )
     tokens = Tokens(TOKEN, layout.code.text, layout.code.line, file)
+    taken = frozenset(tokens.tokens)
     functions: dict[int, Function] = {}
     while tokens.peek():
-        function = _function(tokens, functions)
+        function = _function(tokens, functions, taken)
         functions[function.thread] = function
     if not functions:
         raise ParseError("no code: expected functions, as in `P0 (int* x) { … }`", Location(file, layout.code.line))
@@ -112,7 +113,7 @@ class _Names:
         return Place(final, final, wrap) if name in self.memory else None
 
 
-def _function(tokens: Tokens, functions: dict[int, Function]) -> Function:
+def _function(tokens: Tokens, functions: dict[int, Function], taken: frozenset[str]) -> Function:
     while tokens.peek() in ("static", "void"):
         tokens.next()
     match = _THREAD.match(tokens.peek())
@@ -123,7 +124,7 @@ def _function(tokens: Tokens, functions: dict[int, Function]) -> Function:
         tokens.fail(f"two threads are called P{thread}")
     tokens.next()
     locations = _parameters(tokens)
-    code = Code(frozenset(tokens.tokens))
+    code = Code(taken)
     _Body(tokens, code, locations).function()
     return Function(thread, code, locations)
 
