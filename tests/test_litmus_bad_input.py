@@ -208,3 +208,38 @@ def test_every_truncation() -> None:
 @given(st.integers(0, len(GOOD) - 1), st.integers(0, 12), st.text(max_size=3) | PIECES)
 def test_mutations(start: int, length: int, new: str) -> None:
     read_or_refuse(GOOD[:start] + new + GOOD[start + length :])
+
+
+LONG = 100_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "X86_64 t\n{ x" + " " * LONG + "! }\n",
+        "X86_64 t\n{ " + "a " * LONG + "! }\n",
+        "X86_64 t\n{ " + "a*" * LONG + "! }\n",
+        "X86_64 t\n{ " + "x;" * LONG + "}\n",
+        "X86_64 t" + " " * LONG + "(",
+        "X86_64 t\n" + '"' * LONG,
+        "X86_64 t\n" + "a" * LONG,
+        "X86_64 t\n" + "(*" * LONG,
+        with_code("P0", "movq" + " " * LONG + "$1 , " + " " * LONG + "!"),
+        with_code("P0", "lock" + " " * LONG + "!"),
+        with_code("P0", "(x" + " " * LONG + "!"),
+        with_code("P0", "L" + ":" * LONG),
+        with_code("P0 | P1", ";" * LONG),
+        with_code("P0" + "|" * LONG),
+        with_code("P0", "mfence") + "~" + " " * LONG + "exist",
+        with_code("P0", "mfence") + "exists (" + "0:rax=1 /\\ " * LONG,
+        "C t\n{ }\nP0 (int* x) { int r;" + " r = " * LONG,
+        "C t\n{ }\nP0 (int* x) {" + "/*" * LONG,
+        "C t\n{ }\nP0 (" + "int* x," * LONG,
+        "C t\n{ }\n" + "P0 () {}" * LONG,
+    ],
+    ids=lambda text: repr(text[:24] + "…" + text[-12:]),
+)
+def test_long_files_take_no_longer_than_their_length(text: str) -> None:
+    """None of these is a test; a regular expression that tries again and again would take minutes to say so."""
+    with pytest.raises(ParseError):
+        litmus.read(text, "long.litmus")

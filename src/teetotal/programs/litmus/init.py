@@ -16,7 +16,7 @@ from teetotal.programs.litmus.layout import Part
 from teetotal.programs.litmus.tokens import number
 
 _ITEM = re.compile(
-    r"""\s* (?P<type>(?:[A-Za-z_]\w*\b[\s*]+)*) (?P<star>\*?) \s*
+    r"""(?P<type>(?:[A-Za-z_]\w*\b[\s*]+)*) (?P<star>\*?) \s*
         (?: P?(?P<thread>[0-9]{1,5}) \s*:\s* (?P<register>%?[A-Za-z_]\w*)
           | (?P<open>\[)?\s* (?P<location>[A-Za-z_][\w.]*) \s*(?(open)\]) )
         \s* (?: = \s* (?P<value>.*?) )? \s* \Z""",
@@ -67,7 +67,8 @@ def _read(item: str, file: str, line: int, initial: Initial) -> None:
     def fail(message: str) -> ParseError:
         return ParseError(f"initial state: {message}", Location(file, line))
 
-    shown = " ".join(item.split())[:60]
+    item = " ".join(item.split())
+    shown = item[:60]
     match = _ITEM.match(item)
     if match is None:
         if "[" in item or "{" in item:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from teetotal.programs.expressions import Addr, Expr, Reg
 from teetotal.programs.litmus.tokens import number
 
-_INSTRUCTION = re.compile(r"\s*(?:(lock)\s+)?([a-z]\w*)\s*(.*?)\s*\Z", re.IGNORECASE | re.ASCII | re.DOTALL)
+_INSTRUCTION = re.compile(r"(?:(lock)\s+)?([a-z]\w*)\s*(.*)\Z", re.IGNORECASE | re.ASCII | re.DOTALL)
 _MEMORY = re.compile(r"([-\w]*)\s*[(\[]\s*(%?)([A-Za-z_][\w.]*)\s*[)\]]\Z", re.ASCII)
 _WORD = re.compile(r"[%$]?[A-Za-z_][\w.]*\Z", re.ASCII)
 
@@ -93,6 +93,7 @@ class UnsupportedError(Exception):
 
 @lru_cache(maxsize=4096)
 def decode(text: str, bits: int) -> Decoded:
+    """``text`` has no blanks around it; the same instruction is taken apart once, however often it occurs."""
     match = _INSTRUCTION.match(text)
     if match is None:
         raise UnsupportedError("this is not an instruction")

@@ -62,17 +62,17 @@ def columns(part: Part, bits: int, file: str) -> list[Column]:
 def _heads(cells: list[str], here: Location) -> list[int]:
     """The thread that each column belongs to."""
     heads = [cell.strip() for cell in cells]
-    threads: list[int] = []
+    threads: dict[int, None] = {}
     for head in heads:
         value = number(head[1:]) if head[:1] == "P" else None
         if value is None or value < 0:
             raise ParseError(f"expected a row of threads, as in `P0 | P1 ;`, found `{_shown(head)}`", here)
         if value in threads:
             raise ParseError(f"two threads are called P{value}", here)
-        threads.append(value)
+        threads[value] = None
     if max(threads) >= len(threads):
         raise ParseError(f"threads are numbered from P0 without a gap, but there is P{max(threads)}", here)
-    return threads
+    return list(threads)
 
 
 def _add(cell: str, column: Column, bits: int, here: Location) -> None:
