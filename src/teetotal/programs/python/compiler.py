@@ -68,7 +68,7 @@ def compile_thread(generator: GeneratorType[Any, Any, Any], locations: Locations
     compiler = Compiler(locations)
     code = compiler.thread(function)
     registers = compiler.code.registers
-    names = tuple(name for name in registers if name.isidentifier())
+    names = tuple(name for name in registers if name.isidentifier() and name not in compiler.pointing)
     constants = {
         name: int(value)
         for name, value in function.arguments.items()
@@ -92,10 +92,16 @@ class Compiler(Evaluation):
         """The function's text with these arguments: what it returns."""
         node, code = function.node, function.code
         if not isinstance(node, ast.FunctionDef):
-            self.scope = Scope(code.co_filename, set(), {})
+            self.scope = Scope(code.co_filename, set(), {}, is_location=self.locations.has)
             self.refuse(node, "a thread is a generator function made with `def`")
         changed = assigned_names(node.body)
-        scope = Scope(code.co_filename, changed | arguments.keys(), function.outside, prefix=prefix)
+        scope = Scope(
+            code.co_filename,
+            changed | arguments.keys(),
+            function.outside,
+            is_location=self.locations.has,
+            prefix=prefix,
+        )
         frame = Frame([], Label(), [], result, self.code.temporaries)
         outer = getattr(self, "scope", scope)
         self.scope = scope
@@ -170,12 +176,8 @@ class Compiler(Evaluation):
             case ast.AnnAssign(ast.Name()) | ast.Pass():
                 pass
             case ast.AugAssign(ast.Name(name) as target, op, value):
-                known = self.known(ast.BinOp(ast.Name(name, ast.Load()), op, value, lineno=node.lineno, col_offset=0))
-                if known is None:
-                    before = self.to_integer(self._name(target, name), target)
-                    self.assign(name, self.binary(node, op, before, value), node)
-                else:
-                    self.assign(name, known, node)
+                before = ast.copy_location(ast.Name(name, ast.Load()), target)
+                self.assign(name, self.value(ast.copy_location(ast.BinOp(before, op, value), node)), node)
             case ast.If():
                 self._if(node)
             case ast.While():

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from teetotal.events import Kind, Request
+from teetotal.events import Kind, Location, Request
 from teetotal.programs.expressions import Addr, Const, Expr, Old, Op, Reg, wrap
 from teetotal.programs.program import Assert, Fence, Instruction, Load, Lock, Rmw, Store, Unlock
 from teetotal.programs.python import operations
@@ -49,6 +49,9 @@ class Locations:
             return None
         return f"location {name!r} is not declared: give `program` its initial value, as in `{name}=0`"
 
+    def has(self, what: object) -> bool:
+        return isinstance(what, Element) or (isinstance(what, str) and what in self.memory)
+
     def add(self, array: Array) -> str | None:
         """Declare an array that is not declared yet. Its elements must lie side by side, since indices are added."""
         names = [str(element) for element in array]
@@ -67,6 +70,8 @@ class Evaluation(Expressions):
         self.code = Code()
         self.scope: Scope
         self.active: list[CodeType] = []
+        self.pointing: set[str] = set()
+        """Registers that stand for the name of a location. Python has a string there, so they are nobody's value."""
         self.ways: dict[Label, list[Environment]] = {}
         self.statement: ast.AST = ast.Pass(lineno=1)
         """The one at hand: the place of instructions that no single expression stands for."""
@@ -190,27 +195,37 @@ class Evaluation(Expressions):
         if isinstance(value, Unusable):
             quoted = f'; a location is named by a string, "{name}"' if name in self.locations.memory else ""
             self.refuse(node, value.why + quoted)
-        if value == Reg(self.scope.register(name)):
+        if not isinstance(value, Known):
             self.scope.read.add(name)
         return value
 
     def assign(self, name: str, value: Value, node: ast.AST) -> Value:
-        """Integers go into the name's register; everything else must be known, and takes none."""
-        if isinstance(value, Cell):
-            self.refuse(node, f"`{name}` cannot hold a location that is computed at run time; use it directly")
+        """Integers and locations go into the name's register; everything else must be known, and takes none."""
         register = self.scope.register(name)
-        if isinstance(value, Known) and not is_integer(value.value):
-            if register in self.code.registers:
-                self.refuse(node, f"`{name}` holds integers elsewhere, and cannot hold {value.value!r} here")
-            self.scope.environment[name] = value
-            return value
-        self.scope.registers.add(register)
-        assert isinstance(node, ast.expr | ast.stmt)
-        self.code.assign(register, self.to_integer(value, node), self.location(node))  # type: ignore[arg-type]
-        if isinstance(value, Known) and not isinstance(value.value, bool | Address):
-            value = Known(wrap(operator.index(value.value)))
-        self.scope.environment[name] = value if isinstance(value, Known) else Reg(register)
-        return self.scope.environment[name]  # type: ignore[return-value]
+        place = self.location(node)
+        meaning = value
+        if isinstance(value, Cell):
+            meaning = Cell(Reg(register))
+            self._keep_location(register, value.address, place)
+        elif not isinstance(value, Known):
+            meaning = Reg(register)
+            self.code.assign(register, value, place)
+        elif is_integer(value.value):
+            if not isinstance(value.value, bool | Address):
+                meaning = Known(wrap(operator.index(value.value)))
+            self.code.assign(register, self.to_integer(value, ast.Name(name, lineno=place.line)), place)
+        elif self.locations.has(value.value):
+            self._keep_location(register, self._declared(value.value, node), place)
+        elif register in self.code.registers:
+            self.refuse(node, f"`{name}` holds integers elsewhere, and cannot hold {value.value!r} here")
+        if register in self.code.registers:
+            self.scope.registers.add(register)
+        self.scope.environment[name] = meaning
+        return meaning
+
+    def _keep_location(self, register: str, address: Expr, place: Location) -> None:
+        self.pointing.add(register)
+        self.code.assign(register, address, place)
 
     def value_into(self, name: str, node: ast.expr) -> Value:
         """The value of ``name = …``: a load goes straight into the register."""
@@ -290,7 +305,9 @@ class Evaluation(Expressions):
     ) -> T:
         """``evaluate`` the body of a plain function: a lambda, or a ``def`` of nothing but ``return``."""
         if isinstance(node, ast.Lambda):
-            scope = Scope(self.file, {a.arg for a in node.args.args}, {}, parent=self.scope)
+            scope = Scope(
+                self.file, {a.arg for a in node.args.args}, {}, is_location=self.locations.has, parent=self.scope
+            )
             names, body, code = [a.arg for a in node.args.args], node.body, None
         else:
             plain = function.__func__ if isinstance(function, MethodType) else function
@@ -298,7 +315,7 @@ class Evaluation(Expressions):
                 self.refuse(node, f"`{ast.unparse(node)}` is not a Python function: teetotal cannot look inside it")
             found = of_function(plain)
             code = found.code
-            scope = Scope(code.co_filename, set(code.co_varnames), found.outside)
+            scope = Scope(code.co_filename, set(code.co_varnames), found.outside, is_location=self.locations.has)
             names = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
             statements = found.node.body if isinstance(found.node, ast.FunctionDef) else [ast.Return(found.node.body)]
             if statements and isinstance(statements[0], ast.Expr) and isinstance(statements[0].value, ast.Constant):
