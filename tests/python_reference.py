@@ -66,7 +66,7 @@ class RealThread:
 def agree(make: Callable[[], list[Generator[Any, Any, Any]]], program: Program, seed: int) -> list[str]:
     """Check one random sequentially consistent schedule; the fates of the threads."""
     chance = random.Random(seed)
-    memory = dict(program.memory)
+    memory: dict[str, Any] = dict(program.memory)
     real = [RealThread(generator) for generator in make()]
     states = [program.start(p) for p in range(len(real))]
     compare(program, real, states, memory)
@@ -75,14 +75,14 @@ def agree(make: Callable[[], list[Generator[Any, Any, Any]]], program: Program, 
         if not ready:
             break
         p = chance.choice(ready)
-        response = _perform(program, real[p].request, memory)
+        response = _perform(real[p].request, memory)
         real[p].advance(response)
-        states[p] = program.update(p, states[p], response)
+        states[p] = program.update(p, states[p], None if response is None else number(program, response))
         compare(program, real, states, memory)
     return [thread.status for thread in real]
 
 
-def _ready(thread: RealThread, memory: dict[str, int]) -> bool:
+def _ready(thread: RealThread, memory: dict[str, Any]) -> bool:
     request = thread.request
     return request is not None and not (request.kind is Kind.LOCK and memory[str(request.address)] != 0)
 
@@ -91,7 +91,12 @@ def number(program: Program, value: Any) -> int:
     return program.address_of(value) if isinstance(value, str) else wrap(int(value))
 
 
-def _perform(program: Program, request: Request | None, memory: dict[str, int]) -> int | None:
+def _kept(value: Any) -> Any:
+    return value if isinstance(value, str) else wrap(int(value))
+
+
+def _perform(request: Request | None, memory: dict[str, Any]) -> Any:
+    """The answer to a request. An address that was stored stays what it is, so that Python can follow it."""
     assert request is not None
     if request.kind.is_fence:
         return None
@@ -99,19 +104,19 @@ def _perform(program: Program, request: Request | None, memory: dict[str, int]) 
     old = memory[address]
     match request.kind:
         case Kind.ST:
-            memory[address] = number(program, request.value)
+            memory[address] = _kept(request.value)
             return None
         case Kind.RMW:
             assert request.function is not None
             new = request.function(old)
             if new is not None:
-                memory[address] = number(program, new)
+                memory[address] = _kept(new)
         case Kind.LOCK | Kind.UNLOCK:
             memory[address] = int(request.kind is Kind.LOCK)
     return old
 
 
-def compare(program: Program, real: list[RealThread], states: list[LocalState], memory: dict[str, int]) -> None:
+def compare(program: Program, real: list[RealThread], states: list[LocalState], memory: dict[str, Any]) -> None:
     for p, (thread, state) in enumerate(zip(real, states, strict=True)):
         assert state.status == thread.status, (p, state, thread.status)
         request = program.next(p, state)
@@ -126,8 +131,8 @@ def compare(program: Program, real: list[RealThread], states: list[LocalState], 
             if request.kind is Kind.RMW:
                 assert request.function is not None
                 assert thread.request.function is not None
-                for old in {0, 1, memory[str(request.address)]}:
-                    ours, theirs = request.function(old), thread.request.function(old)
+                for old in (0, 1, memory[str(request.address)]):
+                    ours, theirs = request.function(number(program, old)), thread.request.function(old)
                     assert ours == (None if theirs is None else number(program, theirs))
         for name, value in zip(program.threads[p].registers, state.registers, strict=True):
             if name.isidentifier():

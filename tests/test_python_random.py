@@ -49,7 +49,7 @@ class Writer:
             case "if":
                 return f"({inner[0]} if {inner[1]} else {inner[2]})"
             case "in":
-                return f"({inner[0]} {self.pick('in', 'not in')} (0, 2, k))"
+                return f"({inner[0]} {self.pick('in', 'not in')} (0, {inner[1]}, k))"
             case "call":
                 return f"{self.pick('max', 'min', 'clamp')}({inner[0]}, {inner[1]})"
             case "yield":

@@ -328,7 +328,7 @@ class Evaluation(Expressions):
         if code is not None and code in self.active:
             self.refuse(node, f"{code.co_name} calls itself: recursion is not supported")
         scope.environment = dict(values) if isinstance(values, Mapping) else dict(zip(names, values, strict=False))
-        if scope.environment.keys() != set(names):
+        if len(values) != len(names) or scope.environment.keys() != set(names):
             self.refuse(node, f"`{ast.unparse(node)}` must take {len(values)} argument(s)")
         self.active.append(code)  # type: ignore[arg-type]
         try:
@@ -441,7 +441,7 @@ class Evaluation(Expressions):
         place = self.location(node)
         if request.kind.is_fence:
             return Fence(kind=request.kind, location=place)  # type: ignore[arg-type]
-        address = self._declared(str(request.address), node)
+        address = self._declared(request.address or "", node)
         match request.kind:
             case Kind.LD:
                 return Load(register="", address=address, location=place)

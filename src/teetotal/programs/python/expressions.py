@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
@@ -216,23 +216,29 @@ class Expressions:
         node, other = operands[:2]
         if isinstance(ops[0], ast.Is | ast.IsNot):
             self.refuse(node, "`is` compares objects: use `==`")
-        right = self.value(other)
         if isinstance(ops[0], ast.In | ast.NotIn):
-            if not isinstance(right, Known):
-                self.refuse(other, "`in` needs a constant tuple or list on its right")
-            pair = self._member(other, self.to_integer(left, node), right.value)
-            pair = negate(pair) if isinstance(ops[0], ast.NotIn) else pair
-        else:
-            pair = fold(COMPARISONS[type(ops[0])], self.to_integer(left, node), self.to_integer(right, other))
+            if len(ops) > 1:
+                self.refuse(node, "`in` stands alone: use `and`")
+            found = self._member(self.to_integer(left, node), other)
+            return negate(found) if isinstance(ops[0], ast.NotIn) else found
+        right = self.value(other)
+        pair = fold(COMPARISONS[type(ops[0])], self.to_integer(left, node), self.to_integer(right, other))
         if len(ops) == 1:
             return pair
         return self.conditional(pair, partial(self._chain, right, ops[1:], operands[1:]), lambda: Const(0))
 
-    def _member(self, node: ast.expr, item: Expr, container: Any) -> Expr:
+    def _member(self, item: Expr, container: ast.expr) -> Expr:
+        known = self.known(container)
+        if known is not None and isinstance(known.value, Iterable):
+            values = [self.to_integer(Known(value), container) for value in known.value]
+        elif isinstance(container, ast.Tuple | ast.List | ast.Set):
+            values = [self.integer(element) for element in container.elts]
+        else:
+            self.refuse(container, "`in` needs a tuple, a list or a constant on its right")
         found: Expr = Const(0)
-        for value in container:
-            equal = fold("==", item, self.to_integer(Known(value), node))
-            found = select(found, found, equal) if found != Const(0) else equal
+        for value in values:
+            equal = fold("==", item, value)
+            found = equal if found == Const(0) else select(found, found, equal)
         return found
 
 
