@@ -16,7 +16,7 @@ from teetotal.programs.expressions import Expr, Final, leaves, wrap
 from teetotal.programs.program import Condition, Program, Thread
 from teetotal.programs.python.compiler import compile_thread
 from teetotal.programs.python.conditions import Names, compile_condition
-from teetotal.programs.python.evaluation import Locations
+from teetotal.programs.python.locations import Locations
 from teetotal.programs.python.operations import Address
 
 Initial = int | str | Sequence[int]

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 from teetotal.programs.expressions import Const, Expr, Reg, leaves
 from teetotal.programs.program import Assert, Assume, Instruction
 from teetotal.programs.python import operations
+from teetotal.programs.python.accesses import Accesses
 from teetotal.programs.python.code import Label, negate
-from teetotal.programs.python.evaluation import Evaluation, Locations
 from teetotal.programs.python.expressions import Cell, Known, Value, fold, is_integer
+from teetotal.programs.python.locations import Locations
 from teetotal.programs.python.scope import Scope
 from teetotal.programs.python.source import Function, assigned_names, of_function, of_generator
 
@@ -77,7 +78,7 @@ def compile_thread(generator: GeneratorType[Any, Any, Any], locations: Locations
     return Compiled(code, registers, names, constants)
 
 
-class Compiler(Evaluation):
+class Compiler(Accesses):
     def __init__(self, locations: Locations) -> None:
         super().__init__(locations)
         self.frames: list[Frame] = []
