@@ -90,6 +90,19 @@ def test_elements_of_arrays() -> None:
     assert test.holds(test.condition.proposition, test.outcome(states, dict(memory)))
 
 
+def test_addresses_in_conditions() -> None:
+    module = execute('from teetotal import *\ndef t():\n    p = yield ld("x")\n')
+    test = module["program"](module["t"](), x=module["address"]("y"), y=0, exists='t.p == address("y")')
+    ((states, memory),) = models.final_states(test, "sc")
+    assert test.holds(test.condition.proposition, test.outcome(states, dict(memory)))
+
+
+def test_locals_with_an_underscore_are_not_observed_unless_asked() -> None:
+    module = execute('from teetotal import *\ndef t():\n    for _ in range(2):\n        _r = yield ld("x")\n')
+    assert module["program"](module["t"](), x=0).observed == (Final(None, "x"),)
+    assert module["program"](module["t"](), x=0, exists="t._r == 0").observed == (Final(0, "_r"),)
+
+
 def test_a_register_that_was_never_assigned_is_zero() -> None:
     module = execute('from teetotal import *\ndef t():\n    if (yield ld("x")):\n        r = 1\n')
     test = module["program"](module["t"](), x=0, exists="t.r == 0")

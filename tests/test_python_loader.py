@@ -99,6 +99,7 @@ if __name__ == "__main__":
         (THREAD, 1, "no program in this file: bind one to a name"),
         ("x = 1\ndef f(:\n", 2, "not valid Python: "),
         ("x = 1\ny = 1 +\n", 2, "not valid Python: invalid syntax"),
+        ("x = 1\neval('1 +')\n", 2, "not valid Python: invalid syntax"),
         ("x = 1\n\nx.y.z\n", 3, "AttributeError: 'int' object has no attribute 'y'"),
         ("def f():\n    return 1 // 0\nf()\n", 2, "ZeroDivisionError"),
         ("import json\njson.loads('{')\n", 2, "JSONDecodeError"),

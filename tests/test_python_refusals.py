@@ -20,6 +20,7 @@ def long(n):
     n = n + 1
     return n
 def again(n): return again(n)
+def walrus(n): return (m := n) + m
 def mixed(n):
     if (yield ld("x")):
         return 1
@@ -145,11 +146,8 @@ def test_refused(body: str, message: str) -> None:
         ("global x\nx = 1", "threads share memory only through operations"),
         ("match 1:\n    case 1:\n        pass", "(Match) is not supported in a thread"),
         ('r = again((yield ld("x")))', "again calls itself: recursion is not supported"),
+        ('r = walrus((yield ld("x")))', "`:=` is possible in threads and helpers only"),
         ("yield from recursive(1)", "`recursive` comes back to itself: recursion is not supported"),
-        (
-            "for i in range(250):\n    for j in range(250):\n        yield mfence\n        yield mfence",
-            "a thread of more than 100000",
-        ),
     ],
 )
 def test_refused_somewhere_inside(body: str, message: str) -> None:
@@ -183,6 +181,10 @@ PROGRAMS = [
     ("program(t(), x=0, exists='y == 0')", "no location `y` in the condition 'y == 0': there is x"),
     ("program(t(), x=0, exists='r == 0')", "a local is written thread.name"),
     ("program(t(), x=0, exists='t.r ==')", "the condition 't.r ==' is not a Python expression"),
+    ("program(t(), x=0, exists=5)", "exists is 5, and must be a string"),
+    ("program(t(), x=0, exists='t.r == address(\"q\")')", "is not supported in the condition"),
+    ("array('a', 2, initial=[0])", "array 'a' of length 2 with 1 initial values"),
+    ("array('a', 2, initial='ab')", "array 'a' begins with 'a'; locations hold integers"),
     ("program(t(), x=0, exists='')", "is not a Python expression"),
     ("program(t(), x=0, exists='f(x)')", "`f(x)` is not supported in the condition 'f(x)'"),
     ("program(t(), x=0, exists='(yield x)')", "is not supported in the condition"),
@@ -212,9 +214,18 @@ def make():
     module = execute(text + call + "\n")
     with pytest.raises(ProgramError, match=re.escape(message)) as caught:
         module["make"]()
-    assert caught.value.location is not None
     if "t(), x=0" in call and "P1" not in call:
+        assert caught.value.location is not None
         assert caught.value.location.line == text.count("\n") + 1
+
+
+def test_a_thread_that_grows_out_of_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("teetotal.programs.python.code.LONGEST", 1000)
+    module = execute(HEAD + "    for i in range(250):\n        for j in range(250):\n            yield mfence\n")
+    with pytest.raises(ProgramError, match="a thread of more than 1000 instructions") as caught:
+        module["program"](module["t"](), x=0, y=0)
+    assert caught.value.location is not None
+    assert caught.value.location.line == LINE + 2
 
 
 def test_code_without_a_source_is_refused() -> None:

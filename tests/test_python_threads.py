@@ -191,6 +191,9 @@ def double(n):
     return n + n
 def inc(old): return old + STEP
 STEP = 5
+def sometimes():
+    if (yield fetch_add("x", 1)):
+        return 1
 class Account:
     def __init__(self, place): self.place = place
     def add(self, n):
@@ -221,10 +224,25 @@ def change(n):
         ('yield rmw("z", double)', {"z": 4}),
         ("yield from account.add(4)\nr = account.worth((yield ld('z')))", {"x": 4, "r": 6}),
         ('g = bump("z")\nyield from g', {"z": 3}),
+        ("yield from sometimes()", {"x": 1}),
+        ("kind = int\na = kind(5)", {"a": 5}),
     ],
 )
 def test_helpers(body: str, expected: dict[str, int]) -> None:
     assert expected.items() <= run(body, before=HELPERS).items()
+
+
+def test_a_swap_with_a_computed_location_takes_all_values_first() -> None:
+    found = run('b = yield ld("y")\nb, cell = 2, cells[b]\nyield st(cell, 7)')
+    assert (found["cells[1]"], found["b"]) == (7, 2)
+
+
+def test_long_choices_stay_short() -> None:
+    """Each operand is written down a bounded number of times, or an expression would grow exponentially."""
+    many = [f"(r + {n})" for n in range(40)]
+    body = f'r = yield ld("z")\na = {" and ".join(many)}\nb = {" or ".join(many)}\nc = max({", ".join(many)})'
+    found = run(body + f'\nyield rmw("x", lambda old: min({", ".join(many[:16])}, old) or {" or ".join(many)})')
+    assert (found["a"], found["b"], found["c"], found["x"]) == (41, 2, 41, 2)
 
 
 def test_arguments_closures_and_defaults_are_constants() -> None:

@@ -153,13 +153,9 @@ class Accesses(Evaluation):
         if isinstance(body, ast.IfExp):
             nothing = [isinstance(arm, ast.Constant) and arm.value is None for arm in (body.body, body.orelse)]
             if nothing == [False, True]:
-                decided = self.truth(body.test)
-                return self.integer(body.body), Const(int(decided)) if isinstance(decided, bool) else decided
+                return self.integer(body.body), self.condition(body.test)
             if nothing == [True, False]:
-                decided = self.truth(body.test)
-                return self.integer(body.orelse), Const(int(not decided)) if isinstance(decided, bool) else negate(
-                    decided
-                )
+                return self.integer(body.orelse), negate(self.condition(body.test))
         return self.integer(body), None
 
     def _pure(self, node: ast.expr, evaluate: Callable[[], T]) -> T:

@@ -36,7 +36,7 @@ class Evaluation(Expressions):
     def __init__(self, locations: Locations) -> None:
         self.locations = locations
         self.code = Code()
-        self.scope: Scope
+        self.scope = Scope("", set(), {}, is_location=locations.has)
         self.active: list[CodeType] = []
         self.pointing: set[str] = set()
         """Registers that stand for the name of a location. Python has a string there, so they are nobody's value."""
@@ -48,7 +48,7 @@ class Evaluation(Expressions):
     def file(self) -> str:  # type: ignore[override]
         return self.scope.file
 
-    def inline(self, node: ast.YieldFrom) -> Value:
+    def inline(self, node: ast.YieldFrom, wanted: bool = True) -> Value:
         """``yield from``."""
         raise NotImplementedError
 
@@ -157,6 +157,8 @@ class Evaluation(Expressions):
             case ast.YieldFrom():
                 return self.inline(node)
             case ast.NamedExpr(ast.Name(name), value):
+                if not self.scope.assigns:
+                    self.refuse(node, "`:=` is possible in threads and helpers only")
                 result = self.value_into(name, value)
                 if name in self.scope.read:
                     self.refuse(node, f"`{name}` is read and then assigned again in one expression; use two statements")
@@ -196,8 +198,9 @@ class Evaluation(Expressions):
             meaning = Reg(register)
             self.code.assign(register, value, place)
         elif is_integer(value.value):
-            if not isinstance(value.value, bool | Address):
-                meaning = Known(wrap(operator.index(value.value)))
+            if not isinstance(value.value, Address):
+                number = operator.index(value.value)
+                meaning = value if wrap(number) == number else Known(wrap(number))
             self.code.assign(register, self.to_integer(value, ast.Name(name, lineno=place.line)), place)
         elif self.locations.has(value.value):
             self._keep_location(register, self.declared(value.value, node), place)
@@ -237,13 +240,21 @@ class Evaluation(Expressions):
 
     def bound(self, function: FunctionType | MethodType, call: ast.Call) -> dict[str, Value]:
         """The values of a function's parameters."""
-        values: dict[str, Value] = {name: self.value(node) for name, node in self.arguments(function, call)}
+        values = {name: self._once(self.value(node), node) for name, node in self.arguments(function, call)}
         for parameter in inspect.signature(function, follow_wrapped=False).parameters.values():
             if parameter.default is not parameter.empty:
                 values.setdefault(parameter.name, Known(parameter.default))
         if isinstance(function, MethodType):
             values[function.__func__.__code__.co_varnames[0]] = Known(function.__self__)
         return values
+
+    def _once(self, value: Value, node: ast.expr) -> Value:
+        """A value that is used more than once is computed once, where there is a register to keep it in."""
+        if not isinstance(value, Op) or not self.scope.assigns:
+            return value
+        kept = self.code.temporary()
+        self.code.assign(kept, value, self.location(node))
+        return Reg(kept)
 
     def _call(self, node: ast.Call) -> Value:
         """A function of values that are known only at run time: one that has an expression, or a plain function."""
@@ -261,7 +272,8 @@ class Evaluation(Expressions):
         if any(function is builtin for builtin in (int, bool, abs, min, max)):
             if node.keywords:
                 self.refuse(node, f"`{text}` with keywords is not supported here")
-            return self._builtin(function, [self.integer(argument) for argument in node.args], node)
+            values = [self._once(self.integer(argument), argument) for argument in node.args]
+            return self._builtin(function, [self.to_integer(value, node) for value in values], node)
         if not isinstance(function, FunctionType | MethodType):
             self.refuse(node, f"`{text}` can be called only with constants: teetotal cannot look inside it")
         if inspect.isgeneratorfunction(function):
@@ -276,10 +288,12 @@ class Evaluation(Expressions):
             return operand if function is int else boolean(operand)
         if function not in (min, max) or len(operands) < 2:
             self.refuse(node, f"`{ast.unparse(node)}` is not supported")
-        result = operands[0]
-        for operand in operands[1:]:
-            result = select(Op("<" if function is min else ">", (operand, result)), operand, result)
-        return result
+        comparison = "<" if function is min else ">"
+        while len(operands) > 1:  # a tournament: each round doubles the expression, so let the rounds be few
+            pairs = zip(operands[::2], operands[1::2], strict=False)
+            winners = [select(Op(comparison, (b, a)), b, a) for a, b in pairs]
+            operands = winners + operands[len(winners) * 2 :]
+        return operands[0]
 
     def apply(
         self,
@@ -290,10 +304,8 @@ class Evaluation(Expressions):
     ) -> T:
         """``evaluate`` the body of a plain function: a lambda, or a ``def`` of nothing but ``return``."""
         if isinstance(node, ast.Lambda):
-            scope = Scope(
-                self.file, {a.arg for a in node.args.args}, {}, is_location=self.locations.has, parent=self.scope
-            )
             names, body, code = [a.arg for a in node.args.args], node.body, None
+            scope = Scope(self.file, set(names), {}, is_location=self.locations.has, parent=self.scope)
         else:
             plain = function.__func__ if isinstance(function, MethodType) else function
             if not isinstance(plain, FunctionType):
@@ -306,12 +318,12 @@ class Evaluation(Expressions):
             if statements and isinstance(statements[0], ast.Expr) and isinstance(statements[0].value, ast.Constant):
                 statements = statements[1:]
             if len(statements) != 1 or not isinstance(statements[0], ast.Return) or statements[0].value is None:
-                self.refuse(
-                    node, f"{code.co_name} is called with what is known only at run time: it must be one `return`"
-                )
+                why = "is called with what is known only at run time: it must be one `return`"
+                self.refuse(node, f"{code.co_name} {why}")
             body = statements[0].value
         if code is not None and code in self.active:
             self.refuse(node, f"{code.co_name} calls itself: recursion is not supported")
+        scope.assigns = False
         scope.environment = dict(values) if isinstance(values, Mapping) else dict(zip(names, values, strict=False))
         if len(values) != len(names) or scope.environment.keys() != set(names):
             self.refuse(node, f"`{ast.unparse(node)}` must take {len(values)} argument(s)")

@@ -70,7 +70,7 @@ Value = Known | Cell | Expr
 
 def is_integer(value: object) -> bool:
     """Whether a register can hold it."""
-    return isinstance(value, Address) or hasattr(value, "__index__")
+    return isinstance(value, Address) or hasattr(type(value), "__index__")
 
 
 class Expressions:
@@ -138,6 +138,11 @@ class Expressions:
             return bool(value.value)
         return boolean(self.to_integer(value, node))
 
+    def condition(self, node: ast.expr) -> Expr:
+        """Whether it is true, as an expression that is 0 or 1."""
+        decided = self.truth(node)
+        return Const(int(decided)) if isinstance(decided, bool) else decided
+
     def to_integer(self, value: Value, node: ast.expr) -> Expr:
         if isinstance(value, Cell):
             text = ast.unparse(node)
@@ -186,23 +191,19 @@ class Expressions:
 
     def _choose(self, op: ast.boolop, operands: list[ast.expr], evaluate: Callable[[ast.expr], Value]) -> Value:
         """``and`` and ``or``: the first operand that decides, the others not evaluated."""
-        result = evaluate(operands[0])
-        for node in operands[1:]:
-            if isinstance(result, Known):
-                if bool(result.value) == isinstance(op, ast.And):
-                    result = evaluate(node)
-                continue
-            left = self.to_integer(result, node)
+        first, *others = operands
+        value = evaluate(first)
+        if not others:
+            return value
+        if isinstance(value, Known):
+            return self._choose(op, others, evaluate) if bool(value.value) == isinstance(op, ast.And) else value
+        left = self.to_integer(value, first)
 
-            def same(left: Expr = left) -> Expr:
-                return left
+        def right() -> Expr:
+            return self.to_integer(self._choose(op, others, evaluate), others[0])
 
-            def right(node: ast.expr = node) -> Expr:
-                return self.to_integer(evaluate(node), node)
-
-            then, otherwise = (right, same) if isinstance(op, ast.And) else (same, right)
-            result = self.conditional(left, then, otherwise)
-        return result
+        then, otherwise = (right, lambda: left) if isinstance(op, ast.And) else (lambda: left, right)
+        return self.conditional(left, then, otherwise)
 
     def _truth_value(self, node: ast.expr) -> Value:
         decided = self.truth(node)

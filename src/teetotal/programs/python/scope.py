@@ -36,6 +36,7 @@ class Scope:
         self.prefix = prefix
         self.is_location = is_location
         self.parent = parent
+        self.assigns = True
         self.environment: Environment = {}
         self.registers: set[str] = set()
         self.read: set[str] = set()
@@ -67,7 +68,7 @@ class Scope:
             values = [value, *(other[name] for other in others if name in other)]
             if len(values) < len(environments):
                 continue
-            if all(_same(value, other) for other in values):
+            if all(same(value, other) for other in values):
                 joined[name] = value
             else:
                 held = [self._in_register(name, value) for value in values]
@@ -91,7 +92,7 @@ class Scope:
         )
 
 
-def _same(one: Value | Unusable, other: Value | Unusable) -> bool:
+def same(one: Value | Unusable, other: Value | Unusable) -> bool:
     if isinstance(one, Known) and isinstance(other, Known):
         if one.value is other.value:
             return True
