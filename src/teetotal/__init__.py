@@ -1,23 +1,39 @@
-"""teetotal keeps lock-free code sober: is a program sequentially consistent on relaxed memory?"""
+"""teetotal keeps lock-free code sober: is a program sequentially consistent on relaxed memory?
 
-from teetotal.programs.program import Program
-from teetotal.programs.python import (
-    address,
-    array,
-    assume,
-    cas,
-    fetch_add,
-    ld,
-    load,
-    lock,
-    mfence,
-    program,
-    rmw,
-    sfence,
-    st,
-    unlock,
-    xchg,
-)
+Each name is imported when it is first used, so that the command line starts fast.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from teetotal.programs.program import Program
+    from teetotal.programs.python import (
+        address,
+        array,
+        assume,
+        cas,
+        fetch_add,
+        ld,
+        load,
+        lock,
+        mfence,
+        program,
+        rmw,
+        sfence,
+        st,
+        unlock,
+        xchg,
+    )
+
+_HOMES = {
+    "teetotal.programs.program": ("Program",),
+    "teetotal.programs.python": (
+        *("program", "load", "array", "address", "assume"),
+        *("ld", "st", "rmw", "cas", "fetch_add", "xchg", "mfence", "sfence", "lock", "unlock"),
+    ),
+}
 
 __all__ = [
     "Program",
@@ -37,3 +53,17 @@ __all__ = [
     "unlock",
     "xchg",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    for home, names in _HOMES.items():
+        if name in names:
+            globals()[name] = found = getattr(importlib.import_module(home), name)
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

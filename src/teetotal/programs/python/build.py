@@ -16,7 +16,7 @@ from teetotal.programs.expressions import Expr, Final, leaves, wrap
 from teetotal.programs.program import Condition, Program, Thread
 from teetotal.programs.python.compiler import compile_thread
 from teetotal.programs.python.conditions import Names, compile_condition
-from teetotal.programs.python.evaluation import Locations
+from teetotal.programs.python.locations import Locations
 from teetotal.programs.python.operations import Address
 
 Initial = int | str | Sequence[int]
@@ -60,6 +60,9 @@ def program(
 
     names = Names(numbers, [c.names for c in compiled], [c.constants for c in compiled], list(shared.memory))
     texts = {"exists": exists, "forall": forall, "~exists": never, "always": always, "filter": filter}
+    for what, text in texts.items():
+        if text is not None and not isinstance(text, str):
+            raise ProgramError(f"{what} is {text!r}, and must be a string", place)
     asked = {what: compile_condition(text, names, place) for what, text in texts.items() if text is not None}
     quantifiers: list[Literal["exists", "forall", "~exists"]] = ["exists", "forall", "~exists"]
     chosen = [what for what in quantifiers if what in asked]
@@ -147,9 +150,10 @@ def _titles(functions: list[str]) -> list[str]:
 
 
 def _observed(propositions: list[Expr] | None, names: Names) -> tuple[Final, ...]:
-    """What the question names; all that the user named if there is no question."""
+    """What the question names; without one, all locations and all locals but those that begin with an underscore."""
     if propositions is not None:
         asked = [leaf for proposition in propositions for leaf in leaves(proposition)]
         return tuple(dict.fromkeys(leaf for leaf in asked if isinstance(leaf, Final)))
     registers = [Final(number, name) for number, known in enumerate(names.registers) for name in known]
+    registers = [what for what in registers if not what.name.startswith("_")]
     return (*registers, *(Final(None, name) for name in names.memory))

@@ -14,13 +14,16 @@ from itertools import islice
 from types import GeneratorType
 from typing import Any, NamedTuple
 
-from teetotal.programs.expressions import Const, Expr, Reg, leaves
+from teetotal.errors import ProgramError
+from teetotal.events import Location
+from teetotal.programs.expressions import Const, Reg, leaves
 from teetotal.programs.program import Assert, Assume, Instruction
 from teetotal.programs.python import operations
+from teetotal.programs.python.accesses import Accesses
 from teetotal.programs.python.code import Label, negate
-from teetotal.programs.python.evaluation import Evaluation, Locations
 from teetotal.programs.python.expressions import Cell, Known, Value, fold, is_integer
-from teetotal.programs.python.scope import Scope
+from teetotal.programs.python.locations import Locations
+from teetotal.programs.python.scope import Scope, same
 from teetotal.programs.python.source import Function, assigned_names, of_function, of_generator
 
 UNROLLED = 256
@@ -68,7 +71,7 @@ def compile_thread(generator: GeneratorType[Any, Any, Any], locations: Locations
     compiler = Compiler(locations)
     code = compiler.thread(function)
     registers = compiler.code.registers
-    names = tuple(name for name in registers if name.isidentifier())
+    names = tuple(name for name in registers if name.isidentifier() and name not in compiler.pointing)
     constants = {
         name: int(value)
         for name, value in function.arguments.items()
@@ -77,7 +80,7 @@ def compile_thread(generator: GeneratorType[Any, Any, Any], locations: Locations
     return Compiled(code, registers, names, constants)
 
 
-class Compiler(Evaluation):
+class Compiler(Accesses):
     def __init__(self, locations: Locations) -> None:
         super().__init__(locations)
         self.frames: list[Frame] = []
@@ -92,33 +95,37 @@ class Compiler(Evaluation):
         """The function's text with these arguments: what it returns."""
         node, code = function.node, function.code
         if not isinstance(node, ast.FunctionDef):
-            self.scope = Scope(code.co_filename, set(), {})
-            self.refuse(node, "a thread is a generator function made with `def`")
+            place = Location(code.co_filename, node.lineno)
+            raise ProgramError("a thread is a generator function made with `def`", place)
         changed = assigned_names(node.body)
-        scope = Scope(code.co_filename, changed | arguments.keys(), function.outside, prefix=prefix)
+        scope = Scope(
+            code.co_filename,
+            changed | arguments.keys(),
+            function.outside,
+            is_location=self.locations.has,
+            prefix=prefix,
+        )
         frame = Frame([], Label(), [], result, self.code.temporaries)
-        outer = getattr(self, "scope", scope)
-        self.scope = scope
         self.frames.append(frame)
         self.active.append(code)
-        for name, value in arguments.items():
-            if name in changed:
-                self.assign(name, value, node)
-            else:
-                scope.environment[name] = value
-        self.block(node.body)
-        if self.code.reachable:
-            frame.returned.append(Known(None))
-        self.place(frame.end)
-        if prefix:
-            for register in sorted(scope.registers):
-                self.code.assign(register, Const(0), self.location(node))
+        with self.inside(scope):
+            for name, value in arguments.items():
+                if name in changed:
+                    self.assign(name, value, node)
+                else:
+                    scope.environment[name] = value
+            self.block(node.body)
+            if self.code.reachable:
+                frame.returned.append(Known(None))
+            self.place(frame.end)
+            if prefix:
+                for register in sorted(scope.registers):
+                    self.code.assign(register, Const(0), self.location(node))
         self.active.pop()
         self.frames.pop()
-        self.scope = outer
         return frame.returned
 
-    def inline(self, node: ast.YieldFrom) -> Value:
+    def inline(self, node: ast.YieldFrom, wanted: bool = True) -> Value:
         call = node.value
         target = self.known(call.func) if isinstance(call, ast.Call) else None
         if target is not None and inspect.isgeneratorfunction(target.value):
@@ -141,8 +148,10 @@ class Compiler(Evaluation):
         returned = self._body(function, arguments, prefix, result)
         self.statement = statement
         first = returned[0] if returned else Known(None)
-        if all(isinstance(value, Known) and value == first for value in returned):
+        if isinstance(first, Known) and all(same(value, first) for value in returned):
             return first
+        if not wanted:
+            return Known(None)
         if result is None or not all(_fits(value) for value in returned):
             self.refuse(node, f"`{name}` returns now an integer, now something else")
         return Reg(result)
@@ -170,12 +179,8 @@ class Compiler(Evaluation):
             case ast.AnnAssign(ast.Name()) | ast.Pass():
                 pass
             case ast.AugAssign(ast.Name(name) as target, op, value):
-                known = self.known(ast.BinOp(ast.Name(name, ast.Load()), op, value, lineno=node.lineno, col_offset=0))
-                if known is None:
-                    before = self.to_integer(self._name(target, name), target)
-                    self.assign(name, self.binary(node, op, before, value), node)
-                else:
-                    self.assign(name, known, node)
+                before = ast.copy_location(ast.Name(name, ast.Load()), target)
+                self.assign(name, self.value(ast.copy_location(ast.BinOp(before, op, value), node)), node)
             case ast.If():
                 self._if(node)
             case ast.While():
@@ -188,7 +193,7 @@ class Compiler(Evaluation):
             case ast.Return(value):
                 self._return(node, value)
             case ast.Assert(test):
-                condition = self._condition(test)
+                condition = self.condition(test)
                 if condition != Const(1):
                     self.code.emit(Assert(condition=condition, location=self.location(node)))
             case _:
@@ -199,19 +204,15 @@ class Compiler(Evaluation):
                 text = ast.unparse(node).splitlines()[0]
                 self.refuse(node, f"`{text}` ({kind}) is not supported in a thread" + (f": {why}" if why else ""))
 
-    def _condition(self, node: ast.expr) -> Expr:
-        decided = self.truth(node)
-        return Const(int(decided)) if isinstance(decided, bool) else decided
-
     def _expression(self, node: ast.expr) -> None:
         """A statement that is an expression: an operation, a helper, an assumption, or a docstring."""
         if isinstance(node, ast.Yield):
             self.operation(node, wanted=False)
         elif isinstance(node, ast.YieldFrom):
-            self.inline(node)
-        elif isinstance(node, ast.Call) and self.known(node.func) == Known(operations.assume):
+            self.inline(node, wanted=False)
+        elif isinstance(node, ast.Call) and self._calls(node, operations.assume):
             ((_, test),) = self.arguments(operations.assume, node)
-            condition = self._condition(test)
+            condition = self.condition(test)
             if condition != Const(1):
                 self.code.emit(Assume(condition=condition, location=self.location(node)))
         elif isinstance(node, ast.NamedExpr):
@@ -222,6 +223,10 @@ class Compiler(Evaluation):
                 word = "yield" if operations.is_operation(known.value) else "yield from"
                 self.refuse(node, f"nothing happens without a yield: `{word} {ast.unparse(node)}`")
             self.refuse(node, f"`{ast.unparse(node)}` does nothing in a thread: only yield, yield from and assume do")
+
+    def _calls(self, call: ast.Call, function: object) -> bool:
+        known = self.known(call.func)
+        return known is not None and known.value is function
 
     def _assignment(self, targets: list[ast.expr], node: ast.expr) -> None:
         first = targets[0]
@@ -258,13 +263,13 @@ class Compiler(Evaluation):
         """``a, b = b, a``: all values first, then the names."""
         names = {self.scope.register(target.id) for target in targets if isinstance(target, ast.Name)}
         for number, value in enumerate(values):
-            if isinstance(value, Known | Cell) or not any(
-                leaf.name in names for leaf in leaves(value) if isinstance(leaf, Reg)
-            ):
+            if isinstance(value, Known):
                 continue
-            kept = self.code.temporary()
-            self.code.assign(kept, value, self.location(targets[number]))
-            values[number] = Reg(kept)
+            expression = value.address if isinstance(value, Cell) else value
+            if any(leaf.name in names for leaf in leaves(expression) if isinstance(leaf, Reg)):
+                kept = self.code.temporary()
+                self.code.assign(kept, expression, self.location(targets[number]))
+                values[number] = Cell(Reg(kept)) if isinstance(value, Cell) else Reg(kept)
         for target, value in zip(targets, values, strict=True):
             self._store(target, value)
 
@@ -284,7 +289,7 @@ class Compiler(Evaluation):
 
     def _if(self, node: ast.If) -> None:
         mark = self.code.temporaries
-        condition = self._condition(node.test)
+        condition = self.condition(node.test)
         last = self.code.temporaries
         otherwise, end = Label(), Label()
         self.jump(otherwise, node, negate(condition))
@@ -301,7 +306,7 @@ class Compiler(Evaluation):
         self.scope.forget(assigned_names([node]))
         self.place(loop.again)
         mark = self.code.temporaries
-        condition = self._condition(node.test)
+        condition = self.condition(node.test)
         last = self.code.temporaries
         self.jump(otherwise, node, negate(condition))
         self.code.release(mark, self.location(node))
@@ -342,7 +347,7 @@ class Compiler(Evaluation):
     def _for_range(self, node: ast.For) -> None:
         """``for i in range(start, stop, step)`` as a loop. The bounds are evaluated once, as Python does."""
         call = node.iter
-        if not isinstance(call, ast.Call) or self.known(call.func) != Known(range) or call.keywords:
+        if not isinstance(call, ast.Call) or not self._calls(call, range) or call.keywords:
             self.refuse(node, f"`for … in {ast.unparse(call)}`: only range(…) or constants can be gone through")
         if not isinstance(node.target, ast.Name):
             self.refuse(node, "the variable of a loop over a range is one name")

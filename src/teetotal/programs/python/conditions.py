@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from teetotal.errors import ProgramError
 from teetotal.events import Location
-from teetotal.programs.expressions import Const, Expr, Final
+from teetotal.programs.expressions import Addr, Expr, Final
 from teetotal.programs.python.expressions import Expressions, Known, Value
 
 
@@ -33,8 +33,7 @@ def compile_condition(text: str, names: Names, location: Location) -> Expr:
     except (SyntaxError, ValueError) as error:
         why = error.msg if isinstance(error, SyntaxError) else str(error)
         raise ProgramError(f"the condition {text!r} is not a Python expression: {why}", location) from error
-    decided = _Condition(names, location, text).truth(tree.body)
-    return Const(int(decided)) if isinstance(decided, bool) else decided
+    return _Condition(names, location, text).condition(tree.body)
 
 
 class _Condition(Expressions):
@@ -65,6 +64,8 @@ class _Condition(Expressions):
                 return self._location(node, name)
             case ast.Subscript(ast.Name(name), ast.Constant(index)) if type(index) is int:
                 return self._location(node, f"{name}[{index}]")
+            case ast.Call(ast.Name("address"), [ast.Constant(str(name))], []) if name in self.names.memory:
+                return Addr(name)
         self.refuse(node, f"`{ast.unparse(node)}` is not supported in the condition {self.text!r}")
 
     def _register(self, node: ast.expr, thread: str, register: str) -> Value:

@@ -12,19 +12,17 @@ import inspect
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import Any, TypeVar
 
-import msgspec
-
-from teetotal.events import Kind, Request
-from teetotal.programs.expressions import Addr, Const, Expr, Old, Op, Reg, wrap
-from teetotal.programs.program import Assert, Fence, Instruction, Load, Lock, Rmw, Store, Unlock
+from teetotal.events import Location
+from teetotal.programs.expressions import Addr, Const, Expr, Op, Reg, wrap
+from teetotal.programs.program import Assert
 from teetotal.programs.python import operations
 from teetotal.programs.python.code import Code, Label, boolean, negate, select
-from teetotal.programs.python.expressions import Cell, Expressions, Known, Unusable, Value, fold, is_integer
-from teetotal.programs.python.operations import OPERATIONS, Address, Array, Element, is_operation
+from teetotal.programs.python.expressions import Cell, Expressions, Known, Unusable, Value, is_integer
+from teetotal.programs.python.locations import Locations
+from teetotal.programs.python.operations import Address, is_operation
 from teetotal.programs.python.scope import Environment, Scope, free_names
 from teetotal.programs.python.source import of_function
 
@@ -34,39 +32,14 @@ WAITS_FOR_MEMORY = (ast.Yield, ast.YieldFrom, ast.Await, ast.NamedExpr)
 """What an expression that is known before the program runs cannot contain."""
 
 
-class Locations:
-    """The shared locations of a program: those declared, and the arrays that its threads use."""
-
-    def __init__(self, declared: Mapping[str, int | Address]) -> None:
-        self.memory: dict[str, int | Address] = dict(declared)
-
-    def find(self, name: str) -> str | None:
-        """Why there is no such location; None if there is one."""
-        array = getattr(name, "array", None)
-        if array is not None:
-            return self.add(array)
-        if name in self.memory:
-            return None
-        return f"location {name!r} is not declared: give `program` its initial value, as in `{name}=0`"
-
-    def add(self, array: Array) -> str | None:
-        """Declare an array that is not declared yet. Its elements must lie side by side, since indices are added."""
-        names = [str(element) for element in array]
-        if not any(name in self.memory for name in names):
-            self.memory |= dict(zip(names, array.initial, strict=True))
-        declared = list(self.memory)
-        first = declared.index(names[0]) if names[0] in declared else len(declared)
-        if declared[first : first + len(names)] != names:
-            return f"the array {array.name!r} of length {len(array)} is declared as something else"
-        return None
-
-
 class Evaluation(Expressions):
     def __init__(self, locations: Locations) -> None:
         self.locations = locations
         self.code = Code()
-        self.scope: Scope
+        self.scope = Scope("", set(), {}, is_location=locations.has)
         self.active: list[CodeType] = []
+        self.pointing: set[str] = set()
+        """Registers that stand for the name of a location. Python has a string there, so they are nobody's value."""
         self.ways: dict[Label, list[Environment]] = {}
         self.statement: ast.AST = ast.Pass(lineno=1)
         """The one at hand: the place of instructions that no single expression stands for."""
@@ -75,7 +48,24 @@ class Evaluation(Expressions):
     def file(self) -> str:  # type: ignore[override]
         return self.scope.file
 
-    def inline(self, node: ast.YieldFrom) -> Value:
+    def inline(self, node: ast.YieldFrom, wanted: bool = True) -> Value:
+        """``yield from``."""
+        raise NotImplementedError
+
+    def operation(self, node: ast.Yield, into: str | None = None, wanted: bool = True) -> Value:
+        """``yield``."""
+        raise NotImplementedError
+
+    def address(self, node: ast.expr) -> Expr:
+        """The address of the location that this names."""
+        raise NotImplementedError
+
+    def element(self, node: ast.Subscript, base: ast.expr, index: ast.expr) -> Value:
+        """An element of an array, computed at run time."""
+        raise NotImplementedError
+
+    def declared(self, name: str, node: ast.AST) -> Addr:
+        """A location that exists."""
         raise NotImplementedError
 
     # -- control flow ----------------------------------------------------------------------------------------
@@ -167,13 +157,15 @@ class Evaluation(Expressions):
             case ast.YieldFrom():
                 return self.inline(node)
             case ast.NamedExpr(ast.Name(name), value):
+                if not self.scope.assigns:
+                    self.refuse(node, "`:=` is possible in threads and helpers only")
                 result = self.value_into(name, value)
                 if name in self.scope.read:
                     self.refuse(node, f"`{name}` is read and then assigned again in one expression; use two statements")
                 self.scope.read.add(name)
                 return self.assign(name, result, node)
             case ast.Subscript(base, index):
-                return self._element(node, base, index)
+                return self.element(node, base, index)
             case ast.Call():
                 return self._call(node)
         for name in sorted(free_names(node)):
@@ -190,27 +182,38 @@ class Evaluation(Expressions):
         if isinstance(value, Unusable):
             quoted = f'; a location is named by a string, "{name}"' if name in self.locations.memory else ""
             self.refuse(node, value.why + quoted)
-        if value == Reg(self.scope.register(name)):
+        if not isinstance(value, Known):
             self.scope.read.add(name)
         return value
 
     def assign(self, name: str, value: Value, node: ast.AST) -> Value:
-        """Integers go into the name's register; everything else must be known, and takes none."""
-        if isinstance(value, Cell):
-            self.refuse(node, f"`{name}` cannot hold a location that is computed at run time; use it directly")
+        """Integers and locations go into the name's register; everything else must be known, and takes none."""
         register = self.scope.register(name)
-        if isinstance(value, Known) and not is_integer(value.value):
-            if register in self.code.registers:
-                self.refuse(node, f"`{name}` holds integers elsewhere, and cannot hold {value.value!r} here")
-            self.scope.environment[name] = value
-            return value
-        self.scope.registers.add(register)
-        assert isinstance(node, ast.expr | ast.stmt)
-        self.code.assign(register, self.to_integer(value, node), self.location(node))  # type: ignore[arg-type]
-        if isinstance(value, Known) and not isinstance(value.value, bool | Address):
-            value = Known(wrap(operator.index(value.value)))
-        self.scope.environment[name] = value if isinstance(value, Known) else Reg(register)
-        return self.scope.environment[name]  # type: ignore[return-value]
+        place = self.location(node)
+        meaning = value
+        if isinstance(value, Cell):
+            meaning = Cell(Reg(register))
+            self._keep_location(register, value.address, place)
+        elif not isinstance(value, Known):
+            meaning = Reg(register)
+            self.code.assign(register, value, place)
+        elif is_integer(value.value):
+            if not isinstance(value.value, Address):
+                number = operator.index(value.value)
+                meaning = value if wrap(number) == number else Known(wrap(number))
+            self.code.assign(register, self.to_integer(value, ast.Name(name, lineno=place.line)), place)
+        elif self.locations.has(value.value):
+            self._keep_location(register, self.declared(value.value, node), place)
+        elif register in self.code.registers:
+            self.refuse(node, f"`{name}` holds integers elsewhere, and cannot hold {value.value!r} here")
+        if register in self.code.registers:
+            self.scope.registers.add(register)
+        self.scope.environment[name] = meaning
+        return meaning
+
+    def _keep_location(self, register: str, address: Expr, place: Location) -> None:
+        self.pointing.add(register)
+        self.code.assign(register, address, place)
 
     def value_into(self, name: str, node: ast.expr) -> Value:
         """The value of ``name = …``: a load goes straight into the register."""
@@ -237,13 +240,21 @@ class Evaluation(Expressions):
 
     def bound(self, function: FunctionType | MethodType, call: ast.Call) -> dict[str, Value]:
         """The values of a function's parameters."""
-        values: dict[str, Value] = {name: self.value(node) for name, node in self.arguments(function, call)}
+        values = {name: self._once(self.value(node), node) for name, node in self.arguments(function, call)}
         for parameter in inspect.signature(function, follow_wrapped=False).parameters.values():
             if parameter.default is not parameter.empty:
                 values.setdefault(parameter.name, Known(parameter.default))
         if isinstance(function, MethodType):
             values[function.__func__.__code__.co_varnames[0]] = Known(function.__self__)
         return values
+
+    def _once(self, value: Value, node: ast.expr) -> Value:
+        """A value that is used more than once is computed once, where there is a register to keep it in."""
+        if not isinstance(value, Op) or not self.scope.assigns:
+            return value
+        kept = self.code.temporary()
+        self.code.assign(kept, value, self.location(node))
+        return Reg(kept)
 
     def _call(self, node: ast.Call) -> Value:
         """A function of values that are known only at run time: one that has an expression, or a plain function."""
@@ -261,7 +272,8 @@ class Evaluation(Expressions):
         if any(function is builtin for builtin in (int, bool, abs, min, max)):
             if node.keywords:
                 self.refuse(node, f"`{text}` with keywords is not supported here")
-            return self._builtin(function, [self.integer(argument) for argument in node.args], node)
+            values = [self._once(self.integer(argument), argument) for argument in node.args]
+            return self._builtin(function, [self.to_integer(value, node) for value in values], node)
         if not isinstance(function, FunctionType | MethodType):
             self.refuse(node, f"`{text}` can be called only with constants: teetotal cannot look inside it")
         if inspect.isgeneratorfunction(function):
@@ -276,10 +288,12 @@ class Evaluation(Expressions):
             return operand if function is int else boolean(operand)
         if function not in (min, max) or len(operands) < 2:
             self.refuse(node, f"`{ast.unparse(node)}` is not supported")
-        result = operands[0]
-        for operand in operands[1:]:
-            result = select(Op("<" if function is min else ">", (operand, result)), operand, result)
-        return result
+        comparison = "<" if function is min else ">"
+        while len(operands) > 1:  # a tournament: each round doubles the expression, so let the rounds be few
+            pairs = zip(operands[::2], operands[1::2], strict=False)
+            winners = [select(Op(comparison, (b, a)), b, a) for a, b in pairs]
+            operands = winners + operands[len(winners) * 2 :]
+        return operands[0]
 
     def apply(
         self,
@@ -290,28 +304,28 @@ class Evaluation(Expressions):
     ) -> T:
         """``evaluate`` the body of a plain function: a lambda, or a ``def`` of nothing but ``return``."""
         if isinstance(node, ast.Lambda):
-            scope = Scope(self.file, {a.arg for a in node.args.args}, {}, parent=self.scope)
             names, body, code = [a.arg for a in node.args.args], node.body, None
+            scope = Scope(self.file, set(names), {}, is_location=self.locations.has, parent=self.scope)
         else:
             plain = function.__func__ if isinstance(function, MethodType) else function
             if not isinstance(plain, FunctionType):
                 self.refuse(node, f"`{ast.unparse(node)}` is not a Python function: teetotal cannot look inside it")
             found = of_function(plain)
             code = found.code
-            scope = Scope(code.co_filename, set(code.co_varnames), found.outside)
+            scope = Scope(code.co_filename, set(code.co_varnames), found.outside, is_location=self.locations.has)
             names = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
             statements = found.node.body if isinstance(found.node, ast.FunctionDef) else [ast.Return(found.node.body)]
             if statements and isinstance(statements[0], ast.Expr) and isinstance(statements[0].value, ast.Constant):
                 statements = statements[1:]
             if len(statements) != 1 or not isinstance(statements[0], ast.Return) or statements[0].value is None:
-                self.refuse(
-                    node, f"{code.co_name} is called with what is known only at run time: it must be one `return`"
-                )
+                why = "is called with what is known only at run time: it must be one `return`"
+                self.refuse(node, f"{code.co_name} {why}")
             body = statements[0].value
         if code is not None and code in self.active:
             self.refuse(node, f"{code.co_name} calls itself: recursion is not supported")
+        scope.assigns = False
         scope.environment = dict(values) if isinstance(values, Mapping) else dict(zip(names, values, strict=False))
-        if scope.environment.keys() != set(names):
+        if len(values) != len(names) or scope.environment.keys() != set(names):
             self.refuse(node, f"`{ast.unparse(node)}` must take {len(values)} argument(s)")
         self.active.append(code)  # type: ignore[arg-type]
         try:
@@ -319,150 +333,3 @@ class Evaluation(Expressions):
                 return evaluate(body)
         finally:
             self.active.pop()
-
-    # -- shared memory ---------------------------------------------------------------------------------------
-
-    def address(self, node: ast.expr) -> Expr:
-        if isinstance(node, ast.IfExp) and self.known(node) is None:
-            decided = self.truth(node.test)
-            if isinstance(decided, bool):
-                return self.address(node.body if decided else node.orelse)
-            return self.conditional(decided, partial(self.address, node.body), partial(self.address, node.orelse))
-        value = self.value(node)
-        if isinstance(value, Cell):
-            return value.address
-        if isinstance(value, Known) and isinstance(value.value, str):
-            return self._declared(value.value, node)
-        if isinstance(value, Known) and isinstance(value.value, Array):
-            self.refuse(node, f"`{ast.unparse(node)}` is an array: give an index")
-        return self.to_integer(value, node)
-
-    def to_integer(self, value: Value, node: ast.expr) -> Expr:
-        if isinstance(value, Known) and isinstance(value.value, Address):
-            return self._declared(value.value, node)
-        return super().to_integer(value, node)
-
-    def _declared(self, name: str, node: ast.AST) -> Addr:
-        missing = self.locations.find(name)
-        if missing is not None:
-            self.refuse(node, missing)
-        return Addr(str(name))
-
-    def _element(self, node: ast.Subscript, base: ast.expr, index: ast.expr) -> Value:
-        array = self.known(base)
-        if array is None or not isinstance(array.value, Array):
-            self.refuse(node, f"`{ast.unparse(node)}`: only an array(…) can be indexed by what is known at run time")
-        first: Element = array.value[0]
-        address = self._declared(first, node)
-        offset = self.integer(index)
-        if isinstance(offset, Const) and not 0 <= offset.value < len(array.value):
-            self.refuse(node, f"`{ast.unparse(node)}`: the array has {len(array.value)} elements")
-        inside = fold("and", fold(">=", offset, Const(0)), fold("<", offset, Const(len(array.value))))
-        self.require(inside, node)
-        return Cell(Op("+", (address, offset)))
-
-    def operation(self, node: ast.Yield, into: str | None = None, wanted: bool = True) -> Value:
-        """One access. Its answer goes into the register ``into``, or into a temporary."""
-        if node.value is None:
-            self.refuse(node, "a bare `yield` asks nothing of memory")
-        instruction = self._request(node.value)
-        if isinstance(instruction, Load) or (isinstance(instruction, Rmw) and (wanted or into)):
-            register = into or self.code.temporary()
-            self.code.registers.setdefault(register, 0)
-            self.code.emit(msgspec.structs.replace(instruction, register=register))
-            return Reg(register)
-        self.code.emit(instruction)
-        return Known(None)
-
-    def _request(self, node: ast.expr) -> Instruction:
-        function = self.known(node.func) if isinstance(node, ast.Call) else None
-        if function is not None and is_operation(function.value):
-            assert isinstance(node, ast.Call)
-            return self._operation_call(function.value, node)
-        value = self.value(node)
-        what = value.value if isinstance(value, Known) else None
-        if what is operations.mfence or what is operations.sfence:
-            what = what()
-        if isinstance(what, Request):
-            return self._ready_request(what, node)
-        hint = f": use `yield from {ast.unparse(node)}`" if inspect.isgenerator(what) else ""
-        names = ", ".join(operation.__name__ for operation in OPERATIONS)
-        self.refuse(node, f"`yield {ast.unparse(node)}` is not an operation on memory ({names}){hint}")
-
-    def _operation_call(self, function: Any, call: ast.Call) -> Instruction:
-        place = self.location(call)
-        given: dict[str, Any] = {}
-        for name, node in self.arguments(function, call):
-            if name == "function":
-                given[name] = node
-            else:
-                given[name] = self.address(node) if name == "address" else self.integer(node)
-        address = given.get("address", Const(0))
-        if function is operations.ld:
-            return Load(register="", address=address, location=place)
-        if function is operations.st:
-            return Store(address=address, value=given["value"], location=place)
-        if function is operations.lock:
-            return Lock(address=address, location=place)
-        if function is operations.unlock:
-            return Unlock(address=address, location=place)
-        if function is operations.mfence or function is operations.sfence:
-            return Fence(kind=Kind.MFENCE if function is operations.mfence else Kind.SFENCE, location=place)
-        when: Expr | None = None
-        if function is operations.cas:
-            when, value = Op("==", (Old(), given["expected"])), given["new"]
-        elif function is operations.fetch_add:
-            value = Op("+", (Old(), given["amount"]))
-        elif function is operations.xchg:
-            value = given["value"]
-        else:
-            value, when = self._function(given["function"])
-        return Rmw(address=address, value=value, when=when, location=place)
-
-    def _ready_request(self, request: Request, node: ast.expr) -> Instruction:
-        """A request that was made before: ``GO = st("go", 1)``."""
-        place = self.location(node)
-        if request.kind.is_fence:
-            return Fence(kind=request.kind, location=place)  # type: ignore[arg-type]
-        address = self._declared(str(request.address), node)
-        match request.kind:
-            case Kind.LD:
-                return Load(register="", address=address, location=place)
-            case Kind.ST:
-                return Store(address=address, value=self.to_integer(Known(request.value), node), location=place)
-            case Kind.LOCK:
-                return Lock(address=address, location=place)
-            case Kind.UNLOCK:
-                return Unlock(address=address, location=place)
-        value, when = self._pure(node, lambda: self.apply(request.function, [Old()], node, self._update))
-        return Rmw(address=address, value=value, when=when, location=place)
-
-    def _function(self, node: ast.expr) -> tuple[Expr, Expr | None]:
-        """The function of an rmw: what it writes, and when."""
-        function: object = None
-        if not isinstance(node, ast.Lambda):
-            known = self.known(node)
-            if known is None:
-                self.refuse(node, f"the function `{ast.unparse(node)}` is known only at run time")
-            function = known.value
-        return self._pure(node, lambda: self.apply(function, [Old()], node, self._update))
-
-    def _update(self, body: ast.expr) -> tuple[Expr, Expr | None]:
-        """``new if test else None`` writes only where the test holds."""
-        if isinstance(body, ast.IfExp):
-            nothing = [isinstance(arm, ast.Constant) and arm.value is None for arm in (body.body, body.orelse)]
-            if nothing == [False, True]:
-                decided = self.truth(body.test)
-                return self.integer(body.body), Const(int(decided)) if isinstance(decided, bool) else decided
-            if nothing == [True, False]:
-                decided = self.truth(body.test)
-                return self.integer(body.orelse), Const(int(not decided)) if isinstance(decided, bool) else negate(
-                    decided
-                )
-        return self.integer(body), None
-
-    def _pure(self, node: ast.expr, evaluate: Callable[[], T]) -> T:
-        result, items, _, _ = self.detached(evaluate)
-        if items:
-            self.refuse(node, "the function of an rmw runs in one step: no yield, no checked index or shift inside it")
-        return result

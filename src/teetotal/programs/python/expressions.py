@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
@@ -70,7 +70,7 @@ Value = Known | Cell | Expr
 
 def is_integer(value: object) -> bool:
     """Whether a register can hold it."""
-    return isinstance(value, Address) or hasattr(value, "__index__")
+    return isinstance(value, Address) or hasattr(type(value), "__index__")
 
 
 class Expressions:
@@ -138,6 +138,11 @@ class Expressions:
             return bool(value.value)
         return boolean(self.to_integer(value, node))
 
+    def condition(self, node: ast.expr) -> Expr:
+        """Whether it is true, as an expression that is 0 or 1."""
+        decided = self.truth(node)
+        return Const(int(decided)) if isinstance(decided, bool) else decided
+
     def to_integer(self, value: Value, node: ast.expr) -> Expr:
         if isinstance(value, Cell):
             text = ast.unparse(node)
@@ -186,23 +191,19 @@ class Expressions:
 
     def _choose(self, op: ast.boolop, operands: list[ast.expr], evaluate: Callable[[ast.expr], Value]) -> Value:
         """``and`` and ``or``: the first operand that decides, the others not evaluated."""
-        result = evaluate(operands[0])
-        for node in operands[1:]:
-            if isinstance(result, Known):
-                if bool(result.value) == isinstance(op, ast.And):
-                    result = evaluate(node)
-                continue
-            left = self.to_integer(result, node)
+        first, *others = operands
+        value = evaluate(first)
+        if not others:
+            return value
+        if isinstance(value, Known):
+            return self._choose(op, others, evaluate) if bool(value.value) == isinstance(op, ast.And) else value
+        left = self.to_integer(value, first)
 
-            def same(left: Expr = left) -> Expr:
-                return left
+        def right() -> Expr:
+            return self.to_integer(self._choose(op, others, evaluate), others[0])
 
-            def right(node: ast.expr = node) -> Expr:
-                return self.to_integer(evaluate(node), node)
-
-            then, otherwise = (right, same) if isinstance(op, ast.And) else (same, right)
-            result = self.conditional(left, then, otherwise)
-        return result
+        then, otherwise = (right, lambda: left) if isinstance(op, ast.And) else (lambda: left, right)
+        return self.conditional(left, then, otherwise)
 
     def _truth_value(self, node: ast.expr) -> Value:
         decided = self.truth(node)
@@ -216,23 +217,29 @@ class Expressions:
         node, other = operands[:2]
         if isinstance(ops[0], ast.Is | ast.IsNot):
             self.refuse(node, "`is` compares objects: use `==`")
-        right = self.value(other)
         if isinstance(ops[0], ast.In | ast.NotIn):
-            if not isinstance(right, Known):
-                self.refuse(other, "`in` needs a constant tuple or list on its right")
-            pair = self._member(other, self.to_integer(left, node), right.value)
-            pair = negate(pair) if isinstance(ops[0], ast.NotIn) else pair
-        else:
-            pair = fold(COMPARISONS[type(ops[0])], self.to_integer(left, node), self.to_integer(right, other))
+            if len(ops) > 1:
+                self.refuse(node, "`in` stands alone: use `and`")
+            found = self._member(self.to_integer(left, node), other)
+            return negate(found) if isinstance(ops[0], ast.NotIn) else found
+        right = self.value(other)
+        pair = fold(COMPARISONS[type(ops[0])], self.to_integer(left, node), self.to_integer(right, other))
         if len(ops) == 1:
             return pair
         return self.conditional(pair, partial(self._chain, right, ops[1:], operands[1:]), lambda: Const(0))
 
-    def _member(self, node: ast.expr, item: Expr, container: Any) -> Expr:
+    def _member(self, item: Expr, container: ast.expr) -> Expr:
+        known = self.known(container)
+        if known is not None and isinstance(known.value, Iterable):
+            values = [self.to_integer(Known(value), container) for value in known.value]
+        elif isinstance(container, ast.Tuple | ast.List | ast.Set):
+            values = [self.integer(element) for element in container.elts]
+        else:
+            self.refuse(container, "`in` needs a tuple, a list or a constant on its right")
         found: Expr = Const(0)
-        for value in container:
-            equal = fold("==", item, self.to_integer(Known(value), node))
-            found = select(found, found, equal) if found != Const(0) else equal
+        for value in values:
+            equal = fold("==", item, value)
+            found = equal if found == Const(0) else select(found, found, equal)
         return found
 
 

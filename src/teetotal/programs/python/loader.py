@@ -78,7 +78,8 @@ def _execute(path: Path, text: str) -> ModuleType:
             error.location = _where(error, path)
         raise
     except SyntaxError as error:
-        location = Location(error.filename or str(path), error.lineno or 1)
+        own = error.filename is not None and Path(error.filename).exists()
+        location = Location(str(error.filename), error.lineno or 1) if own else _where(error, path)
         raise ParseError(f"not valid Python: {error.msg}", location) from error
     except SystemExit as error:
         raise ParseError(f"ends Python by itself, with status {error.code}", _where(error, path)) from error

@@ -116,7 +116,10 @@ class Array(msgspec.Struct, frozen=True):
 
 def array(name: str, length: int, initial: int | Sequence[int] = 0) -> Array:
     """An array of shared locations, declared by being used. ``initial`` is one value for all, or a value for each."""
-    values = (initial,) * length if isinstance(initial, int) else tuple(initial)
+    values = (initial,) * length if isinstance(initial, int | Address) else tuple(initial)
+    for value in values:
+        if not isinstance(value, int | Address):
+            raise ProgramError(f"array {name!r} begins with {value!r}; locations hold integers")
     if length < 1 or len(values) != length:
         raise ProgramError(f"array {name!r} of length {length} with {len(values)} initial values")
     return Array(name, values)

@@ -8,12 +8,11 @@ ways assign is not bound: Python would raise there, so reading it is refused.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from types import CodeType
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from teetotal.programs.expressions import Reg
-from teetotal.programs.python.expressions import Known, Unusable, Value, is_integer
+from teetotal.programs.python.expressions import Cell, Known, Unusable, Value, is_integer
 
 Environment = dict[str, Value | Unusable]
 
@@ -27,16 +26,17 @@ class Scope:
         local: set[str],
         outside: Mapping[str, Any],
         *,
+        is_location: Callable[[object], bool],
         prefix: str = "",
-        code: CodeType | None = None,
         parent: Scope | None = None,
     ) -> None:
         self.file = file
         self.local = local
         self.outside = outside
         self.prefix = prefix
-        self.code = code
+        self.is_location = is_location
         self.parent = parent
+        self.assigns = True
         self.environment: Environment = {}
         self.registers: set[str] = set()
         self.read: set[str] = set()
@@ -68,25 +68,31 @@ class Scope:
             values = [value, *(other[name] for other in others if name in other)]
             if len(values) < len(environments):
                 continue
-            if all(_same(value, other) for other in values):
+            if all(same(value, other) for other in values):
                 joined[name] = value
             else:
                 held = [self._in_register(name, value) for value in values]
-                joined[name] = next((one for one in held if isinstance(one, Unusable)), held[0])
+                unclear = next((one for one in held if isinstance(one, Unusable) or one != held[0]), None)
+                joined[name] = held[0] if unclear is None else self._unclear(name)
         self.environment = joined
 
     def _in_register(self, name: str, value: Value | Unusable) -> Value | Unusable:
         if isinstance(value, Unusable):
             return value
+        register = self.register(name)
         if isinstance(value, Known) and not is_integer(value.value):
-            return Unusable(
-                f"`{name}` can be different things here, and only integers may differ from run to run "
-                "(to choose a location at run time, use an array)"
-            )
-        return Reg(self.register(name))
+            held = self.is_location(value.value)
+            return Cell(Reg(register)) if held else self._unclear(name)
+        return Cell(Reg(register)) if isinstance(value, Cell) else Reg(register)
+
+    def _unclear(self, name: str) -> Unusable:
+        return Unusable(
+            f"`{name}` can be different things here, and only integers may differ from run to run "
+            "(to choose a location at run time, use an array)"
+        )
 
 
-def _same(one: Value | Unusable, other: Value | Unusable) -> bool:
+def same(one: Value | Unusable, other: Value | Unusable) -> bool:
     if isinstance(one, Known) and isinstance(other, Known):
         if one.value is other.value:
             return True
