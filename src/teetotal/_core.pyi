@@ -31,6 +31,7 @@ class Graph:
     def is_acyclic(self) -> bool: ...
     def components(self) -> NDArray[np.int32]: ...
     def shortest_cycle(self) -> list[tuple[int, int, int]]: ...
+    def shortest_path(self, source: int, target: int) -> list[tuple[int, int, int]]: ...
 
 # -- monitors.cpp -----------------------------------------------------------------------------------------------------
 
@@ -119,3 +120,21 @@ def monitored_search(
 ) -> tuple[SearchResult, list[tuple[int, tuple[int, int, int], list[int]]], bool]: ...
 
 class MixedMutex(Exception): ...
+
+# -- tracecheck.cpp ---------------------------------------------------------------------------------------------------
+
+class TraceCheck:
+    def __init__(self, max_threads: int) -> None: ...
+    def feed(
+        self,
+        thread: NDArray[np.int32],
+        kind: NDArray[np.uint8],
+        address: NDArray[np.int32],
+        location: NDArray[np.int32],
+        wrote: NDArray[np.bool_],
+        read: NDArray[np.int64],
+        written: NDArray[np.int64],
+        valued: NDArray[np.bool_],
+        addresses: int,
+        locations: int,
+    ) -> tuple[int, int, int, int]: ...
