@@ -7,7 +7,8 @@ import random
 from teetotal.events import Event, Kind, Location
 
 
-def recorded_events(rng: random.Random, size: int, valued: bool = True) -> list[Event]:
+def recorded_events(rng: random.Random, size: int, valued: bool = True, plain: float = 0) -> list[Event]:
+    """``plain``: how likely an event is a load or a store, beyond its share."""
     threads, addresses = rng.randint(1, 4), ["x", "y", "naïve → name", "buffer[3]"][: rng.randint(1, 4)]
     places = [Location("dekker.c", 12), Location("dir:odd/ä.c", 7), None]
     memory = dict.fromkeys([*addresses, "m"], 0)
@@ -17,6 +18,8 @@ def recorded_events(rng: random.Random, size: int, valued: bool = True) -> list[
     while len(events) < size:
         thread, place = rng.randrange(threads), rng.choice(places)
         kind, address = rng.choice(list(Kind)), rng.choice(addresses)
+        if rng.random() < plain:
+            kind = rng.choice((Kind.LD, Kind.ST))
         value = read = None
         wrote = False
         if kind.is_fence:

@@ -97,9 +97,15 @@ def batches_of(trace: Trace, size: int = 1 << 16) -> Iterator[Batch]:
         yield Batch(first, *(getattr(trace, name)[part] for name in COLUMNS))
 
 
-def to_trace(batches: Sequence[Batch], tables: Tables) -> Trace:
-    """All of them as one trace."""
+def to_trace(batches: Sequence[Batch], tables: Tables, compact: bool = False) -> Trace:
+    """All of them as one trace. ``compact``: with only the addresses that occur, for a short part of a long trace."""
     empty: Any = (np.empty(0, dtype) for dtype in COLUMNS.values())
     columns = zip(*(batch[1:] for batch in batches), strict=True) if batches else ((c,) for c in empty)
     whole: dict[str, Any] = {name: np.concatenate(parts) for name, parts in zip(COLUMNS, columns, strict=True)}
-    return Trace.from_sc(**whole, addresses=tables.addresses, locations=tables.locations)
+    addresses: Sequence[str] = tables.addresses
+    if compact:
+        used, numbers = np.unique(whole["address"], return_inverse=True)
+        fences = int(np.count_nonzero(used < 0))  # they have no address: -1, which comes first
+        whole["address"] = numbers.astype(np.int32) - fences
+        addresses = [tables.addresses[number] for number in used[fences:].tolist()]
+    return Trace.from_sc(**whole, addresses=addresses, locations=tables.locations)

@@ -5,6 +5,7 @@ Everything before the first damage, or before the first event that cannot be, co
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Callable, Iterator
 from types import TracebackType
@@ -67,20 +68,26 @@ class Stream:
 
 
 class Mapped:
-    """A file in memory as the system maps it: nothing is copied, and only what is looked at is read."""
+    """A file in memory as the system maps it: nothing is copied, and only what is looked at is read. What has been read
+    is handed back now and then; the system reads it again should anybody still look."""
+
+    KEPT = 1 << 25
 
     def __init__(self, name: str, file: BinaryIO) -> None:
-        import mmap
-
         self.name = name
         self.size: int | None = os.fstat(file.fileno()).st_size
         self.position = 0
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if self.size else b""
-        self._bytes = memoryview(mapped)
+        self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if self.size else None
+        self._bytes = memoryview(b"" if self._map is None else self._map)
+        self._handed_back = 0
 
     def take(self, count: int) -> memoryview:
         part = self._bytes[self.position : self.position + count]
         self.position += len(part)
+        if self.position - self._handed_back > self.KEPT and self._map is not None:
+            end = self.position // mmap.PAGESIZE * mmap.PAGESIZE
+            self._map.madvise(mmap.MADV_DONTNEED, self._handed_back, end - self._handed_back)
+            self._handed_back = end
         return part
 
     def some(self) -> bytes:
