@@ -231,10 +231,10 @@ bool is_acyclic(const Relations& relations, const Poll& poll) {
 
 namespace {
 
-// One breadth-first search at a time, from an event to itself among the events that appeared before it.
-class CycleSearch {
+// One breadth-first search at a time: from an event to itself among the events that appeared before it, or to another.
+class Search {
  public:
-  CycleSearch(const Relations& relations, std::vector<Node> component, const Poll& poll)
+  Search(const Relations& relations, std::vector<Node> component, const Poll& poll)
       : relations_(relations),
         component_(std::move(component)),
         earliest_(relations.writes()),
@@ -251,14 +251,20 @@ class CycleSearch {
     }
   }
 
-  std::vector<Step> run() {
+  std::vector<Step> cycle() {
     for (Node u = 0; u < Node(relations_.size()) && best_.size() != 2; ++u)
-      if (component_[u] != none && points_backward(u)) search(u);
+      if (component_[u] != none && points_backward(u)) search(u, u, u);
     if (!best_.empty()) {
       const auto first = std::min_element(best_.begin(), best_.end(),
                                           [](const Step& x, const Step& y) { return x.source < y.source; });
       std::rotate(best_.begin(), first, best_.end());
     }
+    return best_;
+  }
+
+  // Where all edges point forward, nothing that appeared after the goal leads there.
+  std::vector<Step> path(Node from, Node to) {
+    search(from, to, relations_.all_forward() ? to : Node(relations_.size()) - 1);
     return best_;
   }
 
@@ -273,11 +279,14 @@ class CycleSearch {
     return slot < relations_.slot_end(relations_.columns().address[u]) && earliest_[slot] < u;
   }
 
-  void search(Node u) {
+  // One search for each goal at most: what it marks, it marks with that.
+  void search(Node from, Node goal, Node limit) {
     const auto& c = relations_.columns();
-    start_ = u;
+    start_ = from;
+    goal_ = goal;
+    limit_ = limit;
     closed_ = false;
-    next_ = {u};
+    next_ = {from};
     for (std::size_t length = 1; !next_.empty() && (best_.empty() || length < best_.size()); ++length) {
       frontier_.swap(next_);
       next_.clear();
@@ -285,7 +294,7 @@ class CycleSearch {
         walk_po(e);
         if (c.wrote[e]) {
           walk_co(e, relations_.slot_after_write(e), Reason::co);
-          for (Node r = relations_.first_reader(e); r != none && r <= start_; r = relations_.next_reader(r))
+          for (Node r = relations_.first_reader(e); r != none && r <= limit_; r = relations_.next_reader(r))
             arrive(e, r, Reason::src);
         }
         if (c.reads(e)) walk_co(e, relations_.slot_after_source(e), Reason::fr);
@@ -295,9 +304,9 @@ class CycleSearch {
   }
 
   void walk_po(Node e) {
-    for (Node f = relations_.po_next(e); f != none && f <= start_; f = relations_.po_next(f)) {
-      if (walked_po_[f] == start_ || component_[f] != component_[start_]) break;
-      walked_po_[f] = start_;
+    for (Node f = relations_.po_next(e); f != none && f <= limit_; f = relations_.po_next(f)) {
+      if (walked_po_[f] == goal_ || component_[f] != component_[goal_]) break;
+      walked_po_[f] = goal_;
       arrive(e, f, Reason::po);
     }
   }
@@ -306,22 +315,22 @@ class CycleSearch {
   // between two events of a cycle is on a cycle too.
   void walk_co(Node e, std::int64_t slot, Reason reason) {
     const std::int64_t end = relations_.slot_end(relations_.columns().address[e]);
-    for (; slot < end && earliest_[slot] <= start_ && walked_co_[slot] != start_; ++slot) {
+    for (; slot < end && earliest_[slot] <= limit_ && walked_co_[slot] != goal_; ++slot) {
       const Node f = relations_.write_at(slot);
-      if (component_[f] != component_[start_]) break;
-      if (e != start_) walked_co_[slot] = start_;  // the start may pass itself here, and others must still close there
-      if (f != e && f <= start_) arrive(e, f, reason);
+      if (component_[f] != component_[goal_]) break;
+      if (e != goal_) walked_co_[slot] = goal_;  // the goal may pass itself here, and others must still close there
+      if (f != e && f <= limit_) arrive(e, f, reason);
     }
   }
 
   void arrive(Node e, Node f, Reason reason) {
     patience_.spend();
-    if (closed_ || component_[f] != component_[start_]) return;
-    if (f == start_) {
+    if (closed_ || component_[f] != component_[goal_]) return;
+    if (f == goal_) {
       closed_ = true;
       arrival_[f] = {e, f, reason};
-    } else if (reached_[f] != start_) {
-      reached_[f] = start_;
+    } else if (reached_[f] != goal_) {
+      reached_[f] = goal_;
       arrival_[f] = {e, f, reason};
       next_.push_back(f);
     }
@@ -329,7 +338,7 @@ class CycleSearch {
 
   void keep() {
     best_.clear();
-    Node e = start_;
+    Node e = goal_;
     do {
       best_.push_back(arrival_[e]);
       e = arrival_[e].source;
@@ -346,7 +355,7 @@ class CycleSearch {
   std::vector<Step> arrival_;  // by event: the edge by which the search came
   std::vector<Node> frontier_, next_;
   std::vector<Step> best_;
-  Node start_ = none;
+  Node start_ = none, goal_ = none, limit_ = none;
   bool closed_ = false;
   Patience patience_;
 };
@@ -357,7 +366,12 @@ std::vector<Step> shortest_cycle(const Relations& relations, const Poll& poll) {
   if (relations.all_forward()) return {};
   auto component = components(relations, poll);
   if (std::all_of(component.begin(), component.end(), [](Node c) { return c == none; })) return {};
-  return CycleSearch(relations, std::move(component), poll).run();
+  return Search(relations, std::move(component), poll).cycle();
+}
+
+std::vector<Step> shortest_path(const Relations& relations, Node from, Node to, const Poll& poll) {
+  if (from == to) return {};
+  return Search(relations, std::vector<Node>(relations.size(), 0), poll).path(from, to);
 }
 
 }  // namespace teetotal::graph

@@ -133,4 +133,7 @@ struct Step {
 // Fewest edges; empty if there is no cycle. It starts at its event that appeared first.
 std::vector<Step> shortest_cycle(const Relations& relations, const Poll& poll);
 
+// From one event to another along happens-before with the fewest edges; empty if there is no way, or nowhere to go.
+std::vector<Step> shortest_path(const Relations& relations, Node from, Node to, const Poll& poll);
+
 }  // namespace teetotal::graph

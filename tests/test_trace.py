@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Hashable, Mapping
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -285,6 +286,48 @@ def test_long_cycles_agree_with_the_specification() -> None:
     lengths = [check_against_specification(trace, to_model(trace)) for trace in (delayed(rng) for _ in range(600))]
     assert {0, 4, 6, 8} <= set(lengths)
     assert min(length for length in lengths if length) == 4, "coherent traces have no shorter cycle"
+
+
+def test_paths_are_shortest() -> None:
+    """From each event to each other, in traces of all sorts, against breadth-first search over all one-hop edges."""
+    rng = random.Random(8)
+    lengths = set()
+    for trace in [synthetic(rng) for _ in range(150)] + [delayed(rng) for _ in range(15)]:
+        spec = to_model(trace)
+        ids = [event.id for event in trace]
+        successors: dict[EventId, list[EventId]] = {event: [] for event in ids}
+        hops = one_hop_edges(spec)
+        for a, b in hops:
+            successors[a].append(b)
+        for source in range(len(trace)):
+            distance, queue = {ids[source]: 0}, [ids[source]]
+            for a in queue:
+                for b in successors[a]:
+                    if b not in distance:
+                        distance[b] = distance[a] + 1
+                        queue.append(b)
+            for target in range(len(trace)):
+                path = trace.path(source, target)
+                assert len(path) == distance.get(ids[target], 0)
+                if path:
+                    assert (path[0].source, path[-1].target) == (source, target)
+                    assert all(a.target == b.source for a, b in pairwise(path))
+                    assert all((ids[edge.source], ids[edge.target]) in hops for edge in path)
+                lengths.add(len(path))
+    assert {0, 1, 2, 3, 4, 5} <= lengths
+    with pytest.raises(IndexError):
+        trace.path(0, len(trace))
+
+
+def test_whether_a_trace_happened_in_its_own_order() -> None:
+    rng = random.Random(9)
+    for _ in range(100):
+        trace = synthetic(rng)
+        again = Trace.from_sc(thread=trace.thread, kind=trace.kind, address=trace.address, wrote=trace.wrote)
+        assert again.is_sequential()
+        same = again.src.tolist() == trace.src.tolist() and again.co.tolist() == trace.co.tolist()
+        assert trace.is_sequential() == same
+    assert not store_buffering().is_sequential()
 
 
 def test_slices_keep_the_relations_within() -> None:

@@ -41,6 +41,12 @@ void poll_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
+std::vector<std::tuple<graph::Node, graph::Node, int>> as_tuples(const std::vector<graph::Step>& steps) {
+  std::vector<std::tuple<graph::Node, graph::Node, int>> result;
+  for (const auto& step : steps) result.emplace_back(step.source, step.target, int(step.reason));
+  return result;
+}
+
 // Keeps the columns alive as long as the relations that look at them.
 struct Graph {
   Graph(Column<std::int32_t> thread, Column<std::uint8_t> kind, Column<std::int32_t> address, Column<bool> wrote,
@@ -123,15 +129,24 @@ void bind_graph(nb::module_& m) {
              }
              return to_array(std::move(component));
            })
-      .def("shortest_cycle", [](const Graph& self) {
+      .def("shortest_cycle",
+           [](const Graph& self) {
+             std::vector<graph::Step> steps;
+             {
+               nb::gil_scoped_release unlocked;
+               steps = graph::shortest_cycle(self.relations, poll_signals);
+             }
+             return as_tuples(steps);
+           })
+      .def("shortest_path", [](const Graph& self, graph::Node from, graph::Node to) {
+        const auto size = std::int64_t(self.relations.size());
+        if (from < 0 || to < 0 || from >= size || to >= size) throw nb::index_error("not an event of the trace");
         std::vector<graph::Step> steps;
         {
           nb::gil_scoped_release unlocked;
-          steps = graph::shortest_cycle(self.relations, poll_signals);
+          steps = graph::shortest_path(self.relations, from, to, poll_signals);
         }
-        std::vector<std::tuple<graph::Node, graph::Node, int>> result;
-        for (const auto& step : steps) result.emplace_back(step.source, step.target, int(step.reason));
-        return result;
+        return as_tuples(steps);
       });
 }
 

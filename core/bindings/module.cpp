@@ -10,4 +10,5 @@ NB_MODULE(_core, m) {
   teetotal::bind_search(m);
   teetotal::bind_graph(m);
   teetotal::bind_monitors(m);
+  teetotal::bind_tracecheck(m);
 }

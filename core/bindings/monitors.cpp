@@ -75,9 +75,11 @@ class PyMonitor {
     return count;
   }
 
-  std::vector<std::tuple<std::uint64_t, Found>> distinct() const {
+  std::vector<std::tuple<std::uint64_t, Found>> distinct(std::size_t since) const {
     std::vector<std::tuple<std::uint64_t, Found>> groups;
-    for (const monitors::Counted& group : distinct_.groups()) groups.emplace_back(group.count, as_tuple(group.first));
+    for (std::size_t i = since; i < distinct_.groups().size(); ++i) {
+      groups.emplace_back(distinct_.groups()[i].count, as_tuple(distinct_.groups()[i].first));
+    }
     return groups;
   }
 
@@ -131,7 +133,8 @@ void bind_monitors(nb::module_& m) {
            nb::arg("location"), "Columns of events; every report.")
       .def("summarise", &PyMonitor::summarise, nb::arg("thread"), nb::arg("kind"), nb::arg("writes"),
            nb::arg("address"), nb::arg("location"), "Columns of events; how many reports, kept by place: see distinct.")
-      .def("distinct", &PyMonitor::distinct, "(count, first report) for each triple of places summarised so far.")
+      .def("distinct", &PyMonitor::distinct, nb::arg("since") = 0,
+           "(count, first report) for each triple of places summarised so far, but for the first `since`.")
       .def("undo", &PyMonitor::undo, nb::arg("count") = 1)
       .def_prop_ro("events", &PyMonitor::events)
       .def_prop_ro("bytes", &PyMonitor::bytes);

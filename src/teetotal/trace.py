@@ -252,8 +252,20 @@ class Trace:
         Positions are those of this trace (``excerpt`` renumbers them). One edge of po, co or fr may leap over events
         of its thread or address. The cycle starts at its event that appeared first.
         """
-        steps = [(source, target, REASONS[reason]) for source, target, reason in self._graph.shortest_cycle()]
-        return [Edge(source, target, reason, self.why(source, target, reason)) for source, target, reason in steps]
+        return self._edges(self._graph.shortest_cycle())
+
+    def path(self, source: int, target: int) -> list[Edge]:
+        """From one event to another along happens-before with the fewest edges, counted as in ``cycle``; empty if
+        there is no way, or if both are the same."""
+        return self._edges(self._graph.shortest_path(source, target))
+
+    def is_sequential(self) -> bool:
+        """Whether src and co are those of an SC execution whose events happened in the order of appearance."""
+        src, co = _core.order_of_sc(self.kind, self.address, self.wrote, len(self.addresses))
+        return bool(np.array_equal(src, self.src) and np.array_equal(co, self.co))
+
+    def _edges(self, steps: Iterable[tuple[int, int, int]]) -> list[Edge]:
+        return [Edge(a, b, REASONS[reason], self.why(a, b, REASONS[reason])) for a, b, reason in steps]
 
     def why(self, source: int, target: int, reason: Reason) -> str:
         """A sentence for an edge of happens-before."""

@@ -177,3 +177,49 @@ def _add_optional(a: ModelResult | None, b: ModelResult | None) -> ModelResult:
         assert present is not None
         return present
     return a + b
+
+
+class MonitorViolation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a monitor saw in a recorded trace ``count`` times at the same places, told by the first time.
+
+    ``events`` holds the delayed store, the events between, and last the event that overtakes it, as far as they are
+    known, and ``cycle`` the way round; it is empty where the events lie too far apart, which ``message`` says.
+    ``delayed``, ``previous`` and ``deciding`` are the numbers of the three events in the trace, from 0.
+    """
+
+    model: ModelName
+    monitor: str
+    locations: list[str]
+    count: int
+    delayed: int
+    previous: int
+    deciding: int
+    events: list[Event]
+    cycle: list[Edge]
+    message: str
+    kind: ViolationKind = "robustness"
+
+
+class MonitorModel(msgspec.Struct, frozen=True, kw_only=True):
+    """``robust`` is False where a violation was seen: one trace without any proves nothing about its program."""
+
+    verdict: Verdict
+    robust: bool | None
+    reports: dict[str, int]
+
+
+class MonitorResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The answer of ``teetotal monitor`` about one recorded trace. ``safe``: nothing can be seen in this trace."""
+
+    input: str
+    command: str
+    models: dict[ModelName, MonitorModel]
+    verdict: Verdict
+    complete: bool
+    seconds: float
+    events: int
+    threads: int
+    group: Literal["pair", "triple"]
+    violations: list[MonitorViolation]
+    error: str | None = None
+    notes: list[str] = []

@@ -16,6 +16,7 @@ from teetotal.errors import TeetotalError
 
 VERBS = {
     "check": "robust and safe on TSO and PSO? (litmus, Python)",
+    "monitor": "the monitors over a recorded SC trace",
     "replay": "one execution again, step by step",
 }
 """Verb → what it is for. The verb ``v`` is the command ``v`` of the module ``teetotal.cli.v``."""

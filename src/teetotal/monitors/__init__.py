@@ -142,9 +142,10 @@ class Stream:
         """How many reports these events give; they are kept by place only, in ``distinct``."""
         return self._monitor.summarise(*events.arrays())
 
-    def distinct(self) -> list[Distinct]:
-        """What ``summarise`` has seen so far, grouped by triple, in order of first occurrence."""
-        return [Distinct(self._report(*first), count) for count, first in self._monitor.distinct()]
+    def distinct(self, since: int = 0) -> list[Distinct]:
+        """What ``summarise`` has seen so far, grouped by triple, in order of first occurrence; ``since``: without so many
+        at the beginning."""
+        return [Distinct(self._report(*first), count) for count, first in self._monitor.distinct(since)]
 
     def undo(self, count: int = 1) -> None:
         """Takes the latest events back."""

@@ -1,0 +1,110 @@
+"""``teetotal monitor``: the monitors over recorded SC traces. One result per trace, in the order given."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import click
+
+from teetotal.cli.options import semantics, semantics_options
+from teetotal.errors import TeetotalError
+from teetotal.verdicts import Verdict, to_json
+
+
+@click.command(short_help="The monitors over a recorded SC trace.")
+@click.argument("paths", nargs=-1, required=True, metavar="TRACE…")
+@click.option("--monitor", "monitors", default="exact-tso,exact-pso", show_default=True, metavar="NAMES",
+              help="Which, separated by commas: exact-tso, exact-pso, burnim-tso, burnim-pso, sober, sober-corrected.",
+)  # fmt: skip
+@semantics_options
+@click.option(
+    "--group",
+    type=click.Choice(["pair", "triple"]),
+    default="pair",
+    show_default=True,
+    help="What makes two violations one: the places of the store and of what overtakes it, or of the event between too.",
+)
+@click.option("--window", type=click.IntRange(min=0), default=1 << 17, show_default=True,
+              help="Events kept to tell how the store happens before what overtakes it.")  # fmt: skip
+@click.option("--violations", is_flag=True, help="Tell every distinct violation in full.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per trace, each on a line.")
+def monitor(
+    paths: tuple[str, ...],
+    monitors: str,
+    rmw: str,
+    mutex: str,
+    group: Literal["pair", "triple"],
+    window: int,
+    violations: bool,
+    as_json: bool,
+) -> int:
+    """Read recorded traces (files, or - for standard input) and tell which delayed stores would make the same program
+    leave sequential consistency on TSO and PSO. A damaged trace is monitored up to the damage."""
+    from teetotal import monitoring
+    from teetotal.monitors import monitor_info
+    from teetotal.report import monitored
+    from teetotal.traces import open_trace
+
+    names = tuple(name.strip() for name in monitors.split(",") if name.strip())
+    if not names:
+        raise click.UsageError("--monitor names no monitor")
+    if paths.count("-") > 1:
+        raise click.UsageError("standard input can be read only once")
+    for name in names:
+        monitor_info(name)
+    options = monitoring.Options(monitors=names, semantics=semantics(rmw, mutex), group=group, window=window)
+    verdict, bad = Verdict.SAFE, False
+    for number, path in enumerate(paths):
+        try:
+            with open_trace(path) as reader, _progress(path, reader.source.size) as show:
+                result = monitoring.monitor(
+                    reader, options, lambda: show(reader.source.position, reader.events), again_at(path)
+                )
+        except TeetotalError as error:
+            click.echo(f"teetotal: {error}", err=True)
+            bad = True
+            continue
+        if as_json:
+            click.echo(to_json(result))
+        else:
+            click.echo(("\n" if number else "") + monitored.render(result, every_violation=violations))
+        sys.stdout.flush()
+        verdict += result.verdict
+        if result.error is not None:
+            click.echo(f"teetotal: {result.error}", err=True)
+            bad = True
+        elif not result.complete:
+            if number + 1 < len(paths):
+                click.echo(f"teetotal: interrupted; not read: {', '.join(paths[number + 1 :])}", err=True)
+            break
+    return 2 if bad else verdict.exit_status
+
+
+def again_at(path: str) -> str | None:
+    """The path, if it can be read once more."""
+    return path if path != "-" and stat.S_ISREG(os.stat(path).st_mode) else None
+
+
+@contextmanager
+def _progress(path: str, size: int | None) -> Iterator[Callable[[int, int], None]]:
+    """Yields a function of the bytes and events read so far. Shows nothing when piped."""
+    if not sys.stderr.isatty():
+        yield lambda position, events: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[events]:,} events"),
+               TimeElapsedColumn(), TimeRemainingColumn())  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(os.path.basename(path), total=size or None, events=0)
+
+        def show(position: int, events: int) -> None:
+            bar.update(task, completed=position, events=events)
+
+        yield show
