@@ -1,13 +1,29 @@
-"""Litmus tests in herd's formats: ``X86``, ``X86_64`` and ``C``."""
+"""Litmus tests in herd's formats, read (``X86``, ``X86_64``, ``C``) and written (``X86_64``, ``C``)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from teetotal.errors import ParseError, ProgramError
 from teetotal.events import Location
 from teetotal.programs.litmus import c, init, layout, x86
+from teetotal.programs.litmus.observation import filtered, observation, upheld
+from teetotal.programs.litmus.writer import Dialect, InexpressibleError, write
 from teetotal.programs.program import Program
+
+__all__ = [
+    "ARCHITECTURES",
+    "Dialect",
+    "InexpressibleError",
+    "filtered",
+    "observation",
+    "read",
+    "read_file",
+    "upheld",
+    "write",
+]
 
 ARCHITECTURES = ("X86", "X86_64", "C")
 
@@ -17,12 +33,16 @@ def read(text: str, file: str) -> Program:
     parts = layout.split(text, file)
     if parts.architecture not in ARCHITECTURES:
         raise ParseError(
-            f"the architecture {parts.architecture} is not supported, only {', '.join(ARCHITECTURES)}",
+            f"the architecture {parts.architecture[:40]} is not supported, only {', '.join(ARCHITECTURES)}",
             Location(file, 1),
         )
     try:
         initial = init.parse(parts.init, file)
-        return (c.read if parts.architecture == "C" else x86.read)(parts, initial, file)
+        program = (c.read if parts.architecture == "C" else x86.read)(parts, initial, file)
+        bound = parts.info.get("LoopBound", "")  # ours: see ``writer``
+        if bound.isascii() and bound.isdigit() and len(bound) < 10:
+            program = msgspec.structs.replace(program, loop_bound=int(bound))
+        return program
     except ProgramError as problem:
         raise ParseError(problem.message, problem.location or Location(file, 1)) from problem
 

@@ -14,9 +14,10 @@ from teetotal.errors import ParseError
 from teetotal.events import Location
 from teetotal.programs.expressions import Const, Expr, Final, Reg, wrap
 from teetotal.programs.litmus import conditions
-from teetotal.programs.litmus.c_code import Code, Label, op
+from teetotal.programs.litmus.c_code import Code, Label
 from teetotal.programs.litmus.c_expressions import TOKEN, Expressions
 from teetotal.programs.litmus.conditions import Place
+from teetotal.programs.litmus.folding import op
 from teetotal.programs.litmus.init import WIDTHS, Initial
 from teetotal.programs.litmus.layout import Layout
 from teetotal.programs.litmus.tokens import Tokens
@@ -25,8 +26,8 @@ from teetotal.programs.program import Program, Thread
 _THREAD = re.compile(r"P([0-9]{1,5})\Z")
 _NAME = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 _NARROW = frozenset(name for name, width in WIDTHS.items() if width < 32) - {"bool", "_Bool", "atomic_bool"}
-_TYPES = frozenset(WIDTHS) | {"_Atomic", "volatile", "const", "signed", "register", "struct", "void", "static"}
-_STATEMENTS = frozenset(("if", "else", "while", "do", "for", "break", "continue", "return", "goto", "switch", "case"))
+TYPES = frozenset(WIDTHS) | {"_Atomic", "volatile", "const", "signed", "register", "struct", "void", "static"}
+STATEMENTS = frozenset(("if", "else", "while", "do", "for", "break", "continue", "return", "goto", "switch", "case"))
 _COMPOUND = {f"{sign}=": sign for sign in "+-*&|^"}
 
 
@@ -207,9 +208,9 @@ class _Body:
             self.gotos.setdefault(tokens.peek(), tokens.location)
             code.jump(self.label(tokens.next()))
             self.semicolon(token)
-        elif token in _STATEMENTS:
+        elif token in STATEMENTS:
             tokens.fail(f"`{token}` is not supported")
-        elif token in _TYPES:
+        elif token in TYPES:
             self.declaration(declared)
         elif tokens.peek(1) == ":" and _NAME.match(token):
             if token in self.bound:
@@ -230,7 +231,7 @@ class _Body:
 
     def declaration(self, declared: set[str]) -> None:
         tokens = self.tokens
-        while tokens.peek() in _TYPES:
+        while tokens.peek() in TYPES:
             if tokens.peek() in _NARROW:
                 tokens.fail(f"the type {tokens.peek()} is not supported")
             if tokens.next() == "struct":
@@ -239,7 +240,7 @@ class _Body:
             while tokens.accept("*"):
                 pass
             name = tokens.peek()
-            if _NAME.match(name) is None or name in _STATEMENTS or name in _TYPES:
+            if _NAME.match(name) is None or name in STATEMENTS or name in TYPES:
                 tokens.fail(f"expected the name of a variable, found {tokens.describe()}")
             if name in declared or name in self.locations:
                 tokens.fail(f"{name} is declared twice")

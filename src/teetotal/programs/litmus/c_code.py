@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 
 from teetotal.events import Kind, Location
-from teetotal.programs.expressions import OPERATORS, Const, Expr, Op, Reg, wrap
+from teetotal.programs.expressions import Const, Expr, Op, Reg
 from teetotal.programs.program import (
     Assign,
     Branch,
@@ -32,14 +32,6 @@ class Jump:
         self.label = label
         self.when = when
         self.location = location
-
-
-def op(operator: str, *operands: Expr) -> Expr:
-    """The operation, carried out at once where all is known."""
-    values = [operand.value for operand in operands if isinstance(operand, Const)]
-    if len(values) == len(operands):
-        return Const(wrap(OPERATORS[operator](*values)))
-    return Op(operator, operands)
 
 
 class Code:

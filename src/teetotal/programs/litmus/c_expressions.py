@@ -11,7 +11,8 @@ from typing import Any
 
 from teetotal.programs.expressions import Addr, Const, Expr, Reg
 from teetotal.programs.litmus.c_calls import CALLS, ORDERS, Local
-from teetotal.programs.litmus.c_code import Code, Jump, Label, op
+from teetotal.programs.litmus.c_code import Code, Jump, Label
+from teetotal.programs.litmus.folding import op
 from teetotal.programs.litmus.tokens import Tokens, number
 from teetotal.programs.program import Assign
 

@@ -29,7 +29,7 @@ _TOKEN = re.compile(
 )
 _QUANTIFIERS = frozenset(("exists", "forall", "final"))
 _NOT = frozenset(("~", "not"))
-_KEYWORDS = _QUANTIFIERS | _NOT | {"locations", "filter", "with", "observed", "Observed", "fault", "Fault"}
+KEYWORDS = _QUANTIFIERS | _NOT | {"locations", "filter", "with", "observed", "Observed", "fault", "Fault"}
 _NAME = re.compile(r"[A-Za-z_][\w.]*\Z", re.ASCII)
 
 
@@ -178,7 +178,7 @@ class _Parser:
             return Const(left.fit(value))
         tokens.accept("&")
         name = tokens.peek()
-        if _NAME.match(name) is None or name in _KEYWORDS:
+        if _NAME.match(name) is None or name in KEYWORDS:
             tokens.fail(f"expected a number, a location or a register after {left.final}=, found {tokens.describe()}")
         if self.names.location(name) is None:
             tokens.fail(f"the condition compares with the address of {name}, which the test does not use")
@@ -202,7 +202,7 @@ class _Parser:
             return found
         bracket = tokens.accept("[")
         name = tokens.peek()
-        if _NAME.match(name) is None or name in _KEYWORDS:
+        if _NAME.match(name) is None or name in KEYWORDS:
             tokens.fail(f"expected {what}, found {tokens.describe()}")
         found_location = self.names.location(name)
         if found_location is None:

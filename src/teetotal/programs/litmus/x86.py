@@ -22,10 +22,11 @@ from __future__ import annotations
 from teetotal.events import Kind, Location
 from teetotal.programs.expressions import Const, Expr, Old, Reg
 from teetotal.programs.litmus import conditions
+from teetotal.programs.litmus.folding import op
 from teetotal.programs.litmus.init import Initial
 from teetotal.programs.litmus.layout import Layout
 from teetotal.programs.litmus.x86_decode import NOTHING, Decoded, Operand
-from teetotal.programs.litmus.x86_flags import JUMP_CONDITIONS, LOW_HALF, ZERO, Arithmetic, op
+from teetotal.programs.litmus.x86_flags import JUMP_CONDITIONS, LOW_HALF, ZERO, Arithmetic
 from teetotal.programs.litmus.x86_names import Names
 from teetotal.programs.litmus.x86_table import Column, columns
 from teetotal.programs.program import Assign, Branch, Fence, Instruction, Load, Program, Rmw, Store, Thread

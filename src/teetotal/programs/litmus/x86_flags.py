@@ -16,21 +16,14 @@ included; ``inc`` and ``dec`` leave ``cf`` alone, as the machine does.
 
 from __future__ import annotations
 
-from teetotal.programs.expressions import OPERATORS, Const, Expr, Op, Reg, wrap
+from teetotal.programs.expressions import Const, Expr, Reg, wrap
+from teetotal.programs.litmus.folding import op
 
 LOWEST = Const(-(1 << 63))
 LOW_HALF = Const(0xFFFF_FFFF)
 ZERO = Const(0)
 
 ZF, SF, LT, CF = Reg("zf"), Reg("sf"), Reg("lt"), Reg("cf")
-
-
-def op(operator: str, *operands: Expr) -> Expr:
-    """The operation, carried out at once where all is known."""
-    values = [operand.value for operand in operands if isinstance(operand, Const)]
-    if len(values) == len(operands):
-        return Const(wrap(OPERATORS[operator](*values)))
-    return Op(operator, operands)
 
 
 JUMP_CONDITIONS: dict[str, tuple[Expr, tuple[str, ...]]] = {

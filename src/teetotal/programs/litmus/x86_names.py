@@ -13,9 +13,10 @@ from teetotal.errors import ParseError
 from teetotal.events import Location
 from teetotal.programs.expressions import Addr, Final, wrap
 from teetotal.programs.litmus.conditions import Place
+from teetotal.programs.litmus.folding import op
 from teetotal.programs.litmus.init import Initial
 from teetotal.programs.litmus.x86_decode import REGISTERS, Decoded, Operand
-from teetotal.programs.litmus.x86_flags import LOW_HALF, Arithmetic, op
+from teetotal.programs.litmus.x86_flags import LOW_HALF, Arithmetic
 from teetotal.programs.litmus.x86_table import Column
 
 
