@@ -17,6 +17,7 @@ from teetotal.errors import TeetotalError
 VERBS = {
     "check": "robust and safe on TSO and PSO? (litmus, Python)",
     "replay": "one execution again, step by step",
+    "generate": "litmus tests from critical cycles, random programs",
 }
 """Verb → what it is for. The verb ``v`` is the command ``v`` of the module ``teetotal.cli.v``."""
 

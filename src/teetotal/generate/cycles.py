@@ -11,7 +11,7 @@ the name of the test (``names``) smallest.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from teetotal.generate import names
@@ -138,27 +138,35 @@ def valid(edges: Iterable[Edge]) -> Cycle | None:
 
 
 def sample(
-    count: int, length: int, edges: Sequence[Edge], rng: random.Random, *, every: bool = False
+    count: int,
+    length: int,
+    edges: Sequence[Edge],
+    rng: random.Random,
+    *,
+    every: bool = False,
+    keep: Callable[[Cycle], bool] = lambda cycle: True,
 ) -> Iterator[Cycle]:
-    """``count`` different random cycles of at most ``length`` edges, for lengths where nobody wants them all."""
+    """``count`` different random cycles of at most ``length`` edges, for lengths where nobody wants them all; of those
+    that ``keep`` wants. Gives up with an error when they seem not to exist."""
     seen: set[Cycle] = set()
-    misses = 0
-    while len(seen) < count:
+    found = misses = 0
+    while found < count:
         walk = [rng.choice(edges)]
         for _ in range(rng.randint(1, length - 1)):
-            walk.append(rng.choice([edge for edge in edges if edge.source == walk[-1].target]))
+            fitting = [e for e in edges if e.source == walk[-1].target and (every or not _composes(walk[-1], e))]
+            walk.append(rng.choice(fitting))
         cycle = valid(walk)
-        if cycle is None or cycle in seen or not (every or cycle.is_irreducible):
-            misses += 1
-            if misses > 1000 * (len(seen) + 100):
-                raise CycleError(
-                    f"only {len(seen)} different cycles of at most {length} such edges were found, not {count}; "
-                    "ask for all of them instead"
-                )
-            continue
-        misses = 0
-        seen.add(cycle)
-        yield cycle
+        if cycle is not None and cycle not in seen and (every or cycle.is_irreducible):
+            seen.add(cycle)
+            if keep(cycle):
+                found, misses = found + 1, 0
+                yield cycle
+                continue
+        misses += 1
+        if misses > 1000 * (found + 100):
+            raise CycleError(
+                f"only {found} such cycles of at most {length} edges were found, not {count}; ask for all of them instead"
+            )
 
 
 def of_family(name: str, fences: Iterable[str] = ()) -> list[Cycle]:

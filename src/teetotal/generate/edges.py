@@ -81,10 +81,11 @@ def po(source: Direction, target: Direction, *, same: bool = False, fence: str |
 _DIRECTIONS: tuple[Direction, ...] = ("R", "W")
 _PAIRS = [(source, target) for source in _DIRECTIONS for target in _DIRECTIONS]
 
-EXTERNAL = tuple(
-    Edge(relation, source, target, external=True)
-    for relation, source, target in (("rf", "W", "R"), ("fr", "R", "W"), ("co", "W", "W"))
-)  # type: tuple[Edge, ...]
+EXTERNAL = (
+    Edge("rf", "W", "R", external=True),
+    Edge("fr", "R", "W", external=True),
+    Edge("co", "W", "W", external=True),
+)
 INTERNAL = tuple(edge._replace(external=False) for edge in EXTERNAL)
 RMW = Edge("rmw", "R", "W")
 POD = tuple(po(source, target) for source, target in _PAIRS)

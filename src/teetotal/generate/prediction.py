@@ -23,7 +23,7 @@ An rmw is one event that reads and writes: that nobody writes between the two fo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 from typing import NamedTuple
 
 from teetotal.events import MODELS, EventId, Kind, ModelName, Semantics
@@ -117,7 +117,7 @@ def _communication(candidate: Candidate, location: str, order: Order, *, forward
     writer = {access.writes: event for event, access in here if access.writes is not None}
     kinds = {event: access.kind for event, access in here}
     chain = [writer[value] for value in order]
-    edges: Relation = set(zip(chain, chain[1:], strict=False))
+    edges: Relation = set(pairwise(chain))
     for event, access in here:
         if access.reads is None:
             continue
