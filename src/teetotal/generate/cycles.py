@@ -163,7 +163,7 @@ def sample(
                 yield cycle
                 continue
         misses += 1
-        if misses > 1000 * (found + 100):
+        if misses > 300 * (found + 100):
             raise CycleError(
                 f"only {found} such cycles of at most {length} edges were found, not {count}; ask for all of them instead"
             )
