@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from teetotal import models
-from teetotal.events import ModelName
+from teetotal.events import ModelName, Semantics
 from teetotal.programs import litmus
 from teetotal.programs.program import Program
 
 
-def outcomes(program: Program, model: ModelName) -> set[tuple[int, ...]]:
+def outcomes(program: Program, model: ModelName, semantics: Semantics = Semantics()) -> set[tuple[int, ...]]:
     """What the machines in ``models`` let this program end in."""
-    found = models.final_states(program, model)
+    found = models.final_states(program, model, semantics)
     return {program.outcome(states, dict(memory)) for states, memory in found}  # type: ignore[arg-type]
 
 

@@ -249,7 +249,7 @@ uint64_t y=0;
  P0            | P1            ;
  movq $1,(x)   | movq $1,(y)   ;
  movq (y),%rax | movq (x),%rax ;
-exists ((0:rax=0 /\\ 1:rax=0))
+exists (0:rax=0 /\\ 1:rax=0)
 """
     )
 

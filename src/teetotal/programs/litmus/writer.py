@@ -110,9 +110,10 @@ class Writer:
         match expression:
             case Const(value):
                 return "true" if value else "false"
-            case Op("and" | "or" as name, (left, right)):
-                sign = "/\\" if name == "and" else "\\/"
-                return f"({self.proposition(left, depth + 1)} {sign} {self.proposition(right, depth + 1)})"
+            case Op("and" | "or" as name, _):
+                said = [self.proposition(term, depth + 1) for term in _terms(expression, name)]
+                chain = (" /\\ " if name == "and" else " \\/ ").join(said)
+                return f"({chain})" if depth else chain
             case Op("not", (inner,)):
                 return f"not ({self.proposition(inner, depth + 1)})"
             case Op("==" | "!=" as name, (left, right)):
@@ -139,6 +140,19 @@ class Writer:
         if what.thread is None:
             return self.locations[what.name]
         return f"{what.thread}:{self.registers[what.thread][what.name]}"
+
+
+def _terms(expression: Expr, operator: str) -> list[Expr]:
+    """What a chain of one connective connects, however it is nested."""
+    terms: list[Expr] = []
+    waiting = [expression]
+    while waiting:
+        term = waiting.pop()
+        if isinstance(term, Op) and term.operator == operator:
+            waiting += reversed(term.operands)
+        else:
+            terms.append(term)
+    return terms
 
 
 def unique_names(names: Iterable[str], reserved: frozenset[str]) -> dict[str, str]:
