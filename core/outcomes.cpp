@@ -93,7 +93,8 @@ bool Outcomes::enabled(const State& state, std::uint32_t thread) const {
   const auto& buffer = state.buffers[thread];
   const auto flushed = [&](bool everything) {
     if (everything || model_ == Model::tso) return buffer.empty();
-    return std::ranges::none_of(buffer, [&](const Entry& entry) { return entry.address == local.address; });
+    return std::ranges::none_of(
+        buffer, [&](const Entry& entry) { return entry.address == local.address || entry.address == kMarker; });
   };
   switch (local.kind) {
     case Kind::mfence: return buffer.empty();

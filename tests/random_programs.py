@@ -165,6 +165,6 @@ def _thread(choose: Choose, shape: Shape, addresses: str, number: int, size: int
 
 
 def seeded(seed: int, count: int, shape: Shape = MIXED) -> Iterator[Program]:
-    """The same ``count`` programs for the same seed, each by its own generator: number n is the same for every count."""
+    """Always the same programs for a seed, each from its own generator: number n does not depend on ``count``."""
     for number in range(count):
         yield random_program(random.Random(f"{seed}/{number}"), shape)
