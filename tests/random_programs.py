@@ -51,7 +51,7 @@ class Shape(NamedTuple):
 PLAIN = Shape((("load", 5), ("store", 5)))
 FENCED = Shape((("load", 6), ("store", 6), ("mfence", 2), ("sfence", 2)))
 ATOMIC = Shape((("load", 5), ("store", 5), ("exchange", 1), ("add", 1), ("cas", 2), ("branch", 1)))
-LOCKED = Shape((("load", 4), ("store", 5), ("section", 3), ("sfence", 1)), operations=(5, 4, 2))
+LOCKED = Shape((("load", 4), ("store", 5), ("section", 3), ("sfence", 1)), operations=(4, 3, 2))
 MIXED = Shape(
     (
         ("load", 8),
