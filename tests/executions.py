@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 from teetotal.events import Event, Semantics
 from teetotal.models import Issue, ProgramLike, Run, executions
@@ -25,18 +26,51 @@ def classes(program: ProgramLike, semantics: Semantics) -> list[list[Event]]:
     return [in_order(run) for run in executions(program, "sc", semantics)]
 
 
-def interleavings(program: ProgramLike, semantics: Semantics) -> Iterator[list[Event]]:
-    """Every SC execution."""
-    stack = [Run(program, "sc", semantics)]
-    while stack:
-        run = stack.pop()
+class Watcher(Protocol):
+    """Is told of every SC execution, event by event, depth first."""
+
+    def event(self, event: Event) -> None: ...
+    def end(self) -> None: ...
+    def back(self) -> None: ...
+
+
+def watch_interleavings(program: ProgramLike, semantics: Semantics, watcher: Watcher) -> None:
+    """Walks the tree of all SC executions: ``end`` at each leaf, ``back`` when the latest event is taken back."""
+
+    def walk(run: Run) -> None:
         steps = run.steps()
         if not steps:
-            yield in_order(run)
+            watcher.end()
         for step in steps:
             successor = run.copy()
             successor.take(step)
-            stack.append(successor)
+            watcher.event(successor.events[step.thread][-1])
+            walk(successor)
+            watcher.back()
+
+    walk(Run(program, "sc", semantics))
+
+
+class _Collector:
+    def __init__(self) -> None:
+        self.now: list[Event] = []
+        self.all: list[list[Event]] = []
+
+    def event(self, event: Event) -> None:
+        self.now.append(event)
+
+    def end(self) -> None:
+        self.all.append(list(self.now))
+
+    def back(self) -> None:
+        self.now.pop()
+
+
+def interleavings(program: ProgramLike, semantics: Semantics) -> list[list[Event]]:
+    """Every SC execution."""
+    collector = _Collector()
+    watch_interleavings(program, semantics, collector)
+    return collector.all
 
 
 def conflict(a: Event, b: Event) -> bool:

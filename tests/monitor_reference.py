@@ -7,8 +7,8 @@ ppo  what the model keeps of program order.
 ghb  ppo, sources of reads (except a load that reads its own thread's plain store), order of writes, from-read.
 
 Event e of thread p at address a, with ``prev`` its predecessor in p, is reported iff, with D the writes to a that are
-hb*-before or equal to ``prev``, and w the last of D (if e is a load) or its last plain store (otherwise): w exists, is not
-p's, and precedes in ghb* no f of p with (f, e) in ppo.
+hb*-before or equal to ``prev``, and w the last of D (if e is a load) or its last plain store (otherwise): w exists, is
+not p's, and precedes in ghb* no f of p with (f, e) in ppo. A lock is never reported: see docs.
 """
 
 from __future__ import annotations

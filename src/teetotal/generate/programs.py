@@ -42,7 +42,7 @@ class Shape(NamedTuple):
 PLAIN = Shape((("load", 5), ("store", 5)))
 FENCED = Shape((("load", 6), ("store", 6), ("mfence", 2), ("sfence", 2)))
 ATOMIC = Shape((("load", 5), ("store", 5), ("exchange", 1), ("add", 1), ("cas", 2), ("branch", 1)))
-LOCKED = Shape((("load", 4), ("store", 5), ("section", 3), ("sfence", 1)), operations=(5, 4, 2))
+LOCKED = Shape((("load", 4), ("store", 5), ("section", 3), ("sfence", 1)), operations=(4, 3, 2))
 MIXED = Shape(
     (
         ("load", 8),
@@ -151,6 +151,6 @@ def _thread(choose: Choose, shape: Shape, addresses: str, number: int, size: int
 
 
 def seeded(seed: int, count: int, shape: Shape = MIXED) -> Iterator[Program]:
-    """The same ``count`` programs for the same seed, each by its own generator: number n is the same for every count."""
+    """Always the same programs for a seed, each from its own generator: number n does not depend on ``count``."""
     for number in range(count):
         yield random_program(random.Random(f"{seed}/{number}"), shape)

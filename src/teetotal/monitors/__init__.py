@@ -1,8 +1,8 @@
 """Monitors: from one SC execution to the TSO or PSO executions beside it that are not SC.
 
-A monitor reads the events of an SC execution in the order in which they happened. It reports an event ``e`` when, on the
-relaxed machine, ``e`` could take effect before a store ``e′`` although the SC execution shows ``e′ →* prev → e``: that
-other execution has the happens-before cycle ``e′ →* prev → e → e′``.
+A monitor reads the events of an SC execution in the order in which they happened. It reports an event ``e`` when, on
+the relaxed machine, ``e`` could take effect before a store ``e′`` although the SC execution shows ``e′ →* prev → e``:
+that other execution has the happens-before cycle ``e′ →* prev → e → e′``.
 
 >>> from teetotal.events import Event, Kind
 >>> buffering = [Event(0, 0, Kind.ST, "x", 1), Event(0, 1, Kind.LD, "y", 0),
@@ -38,6 +38,8 @@ __all__ = [
     "by_pair",
     "by_triple",
     "columns",
+    "monitor_info",
+    "places",
     "run",
 ]
 
@@ -51,6 +53,14 @@ class MonitorInfo(msgspec.Struct, frozen=True):
     paper: str
     complete_over: Literal["interleavings", "classes", "nothing"]
     variants: bool = False
+
+    @property
+    def over_interleavings(self) -> bool:
+        return self.complete_over != "nothing"
+
+    @property
+    def over_classes(self) -> bool:
+        return self.complete_over == "classes"
 
 
 _BURNIM = "Burnim, Sen, Stergiou (TACAS 2011)"
@@ -106,9 +116,9 @@ class Distinct(msgspec.Struct, frozen=True):
 class Stream:
     """A monitor that is fed piece by piece.
 
-    ``threads``: how many there will be, where that is known: then fewer writes need to be remembered, and a thread beyond
-    them is an error. ``undo``: keep what is needed to take events back. ``variant``: the technical report's version of a
-    Burnim monitor.
+    ``threads``: how many there will be, where that is known: then fewer writes need to be remembered, and a thread
+    beyond them is an error. ``undo``: keep what is needed to take events back. ``variant``: the technical report's
+    version of a Burnim monitor.
     """
 
     def __init__(

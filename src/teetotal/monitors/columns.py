@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 class Columns(NamedTuple):
     """An SC execution in the order in which it happened, one row an event.
 
-    ``kind`` holds ``Kind`` numbers. ``writes`` tells an atomic operation that wrote from a failed compare-and-swap, and is
-    ignored for all else. ``address`` and ``location`` number the addresses and the places in the program from 0, without
-    gaps; fences have any address. ``threads`` is one more than the largest thread that will ever appear, None where that
-    is not known.
+    ``kind`` holds ``Kind`` numbers. ``writes`` tells an atomic operation that wrote from a failed compare-and-swap, and
+    is ignored for all else. ``address`` and ``location`` number the addresses and the places in the program from 0,
+    without gaps; fences have any address. ``threads`` is one more than the largest thread that will ever appear, None
+    where that is not known.
     """
 
     thread: NDArray[np.uint32]

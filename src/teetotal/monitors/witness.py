@@ -1,9 +1,9 @@
 """From a report to an execution of the relaxed machine that is not SC: a schedule that ``models.replay`` accepts.
 
 The execution has the events that happen before ``prev`` or are ``prev``, in the same program order, with the same
-sources and the same order of writes, and then ``e``, which comes before the delayed store ``w`` (the papers' e′) becomes
-visible. So it shows ``w →* prev → e → w``. It exists when these constraints have no cycle; any order of the steps that
-keeps them is a schedule:
+sources and the same order of writes, and then ``e``, which comes before the delayed store ``w`` (the papers' e′)
+becomes visible. So it shows ``w →* prev → e → w``. It exists when these constraints have no cycle; any order of the
+steps that keeps them is a schedule:
 
 - issues in program order; a store's commit after its issue;
 - commits in the order of issue (TSO), or for each address and across each sfence (PSO);
@@ -11,14 +11,15 @@ keeps them is a schedule:
 - the writes of an address become visible in their order; where ``e`` writes, it comes just before ``w``;
 - a read comes after its source, unless it reads its own thread's buffer, and before the next write of the address.
 
-Events that do not happen before ``prev`` are left out: nothing in the rest depends on them. Their threads simply have not
-got so far.
+Events that do not happen before ``prev`` are left out: nothing in the rest depends on them. Their threads simply have
+not got so far.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Protocol
 
 from teetotal.events import Event, Kind, Semantics
@@ -95,7 +96,7 @@ class _Constraints:
     def _program_order(self) -> Iterator[tuple[Node, Node]]:
         for thread in {self.events[number].thread for number in self.numbers}:
             own = [number for number in self.numbers if self.events[number].thread == thread]
-            yield from (((a, False), (b, False)) for a, b in zip(own, own[1:], strict=False))
+            yield from (((a, False), (b, False)) for a, b in pairwise(own))
             for position, number in enumerate(own):
                 if self.events[number].kind is Kind.ST:
                     yield (number, False), (number, True)
@@ -132,7 +133,7 @@ class _Constraints:
                 order.append(number)
         self._place_deciding(writes, reads)
         for address, order in writes.items():
-            yield from ((self.visible(a), self.visible(b)) for a, b in zip(order, order[1:], strict=False))
+            yield from ((self.visible(a), self.visible(b)) for a, b in pairwise(order))
             for read, position in reads.get(address, ()):
                 if position > 0 and not self._may_be_forwarded(order[position - 1], read):
                     yield self.visible(order[position - 1]), (read, False)
