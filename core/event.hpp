@@ -12,9 +12,9 @@ enum class Model : std::uint8_t { sc = 0, tso = 1, pso = 2 };
 
 // The choices that the literature leaves open: teetotal.events.Semantics.
 struct Semantics {
-  bool rmw_flushes_all = true;         // a PSO rmw flushes all buffers of its thread, not only its own address
-  bool unlock_is_fence = true;         // an unlock is also a full fence
-  bool failed_cas_writes = false;      // a failed compare-and-swap writes the old value back
+  bool rmw_flushes_all = true;     // a PSO rmw flushes all buffers of its thread, not only its own address
+  bool unlock_is_fence = true;     // an unlock is also a full fence
+  bool failed_cas_writes = false;  // a failed compare-and-swap writes the old value back
 };
 
 constexpr bool is_fence(Kind kind) { return kind == Kind::mfence || kind == Kind::sfence; }
@@ -26,9 +26,9 @@ constexpr bool is_atomic(Kind kind) { return kind == Kind::rmw || kind == Kind::
 struct Event {
   std::uint32_t thread = 0;
   Kind kind = Kind::ld;
-  bool writes = false;        // false for loads, fences, and an atomic operation that wrote nothing
-  std::uint32_t address = 0;  // dense number of the location; unused by fences
-  std::uint32_t location = 0; // which instruction of the program: what "the same place" means in reports
+  bool writes = false;         // false for loads, fences, and an atomic operation that wrote nothing
+  std::uint32_t address = 0;   // dense number of the location; unused by fences
+  std::uint32_t location = 0;  // which instruction of the program: what "the same place" means in reports
 };
 
 constexpr bool reads(const Event& e) { return e.kind == Kind::ld || is_atomic(e.kind); }

@@ -24,12 +24,14 @@ Pending Execution::pending(std::uint32_t thread) const {
   switch (local.kind) {
     case Kind::ld:
     case Kind::mfence:
-    case Kind::sfence: break;
+    case Kind::sfence:
+      break;
     case Kind::rmw:
       event.writes = semantics_.failed_cas_writes ||
                      locals_.rmw(thread, current_[thread], memory_[local.address].value).has_value();
       break;
-    default: event.writes = true;
+    default:
+      event.writes = true;
   }
   const bool waits = local.kind == Kind::lock && memory_[local.address].value != 0;
   return {waits ? Readiness::waiting : Readiness::enabled, event};
@@ -51,10 +53,17 @@ Event Execution::execute(std::uint32_t thread) {
     }
     if (event.writes) {
       switch (event.kind) {
-        case Kind::st: cell.value = local.value; break;
-        case Kind::lock: cell.value = 1; break;
-        case Kind::unlock: cell.value = 0; break;
-        default: cell.value = locals_.rmw(thread, before, cell.value).value_or(cell.value);
+        case Kind::st:
+          cell.value = local.value;
+          break;
+        case Kind::lock:
+          cell.value = 1;
+          break;
+        case Kind::unlock:
+          cell.value = 0;
+          break;
+        default:
+          cell.value = locals_.rmw(thread, before, cell.value).value_or(cell.value);
       }
       cell.writer = static_cast<std::int64_t>(index);
       step.detail.written = cell.value;
@@ -101,12 +110,15 @@ Ending Execution::ending() const {
 bool Execution::repeats_itself(std::uint32_t thread) const {
   const auto& own = by_thread_[thread];
   const std::size_t size = own.size();
-  const auto local_before = [&](std::size_t i) { return i == size ? current_[thread] : steps_[own[i]].detail.before; };
+  const auto local_before = [&](std::size_t i) {
+    return locals_.at(thread, i == size ? current_[thread] : steps_[own[i]].detail.before).twin;
+  };
   const std::size_t quiet = steps_[own.back()].detail.quiet;
   for (std::size_t length = 1; 2 * length <= quiet; ++length) {
     bool same = local_before(size) == local_before(size - length);
     for (std::size_t i = size - length; same && i < size; ++i)
-      same = local_before(i) == local_before(i - length) && steps_[own[i]].detail.source == steps_[own[i - length]].detail.source;
+      same = local_before(i) == local_before(i - length) &&
+             steps_[own[i]].detail.source == steps_[own[i - length]].detail.source;
     if (same) return true;
   }
   return false;

@@ -1,10 +1,12 @@
-// SC executions of a program, as a System that searches can drive: one step at a time, with every step taken back on demand.
+// SC executions of a program, as a System that searches can drive: one step at a time, with every step taken back on
+// demand.
 //
 // Spinning. A thread that reads in circles can do so for ever, and a search over executions would not end. An iteration
-// that came back to the same local state, wrote nothing, and saw in every read the same write as the iteration before adds
-// nothing: each of its events has a twin one iteration earlier with the same happens-before neighbours, so a trace with it
-// is SC iff the trace without it is, and what the thread does once it sees something new it also does without it. Such a
-// thread stops for the rest of this execution; the executions in which it reads on later are explored as others.
+// that came back to the same local state, wrote nothing, and saw in every read the same write as the iteration before
+// adds nothing: each of its events has a twin one iteration earlier with the same happens-before neighbours, so a trace
+// with it is SC iff the trace without it is, and what the thread does once it sees something new it also does without
+// it. Such a thread stops for the rest of this execution; the executions in which it reads on later are explored as
+// others.
 #pragma once
 
 #include "locals.hpp"
@@ -26,12 +28,12 @@ class Execution final : public System {
   // What the execution at hand did, beyond its events.
   static constexpr std::int64_t kInitial = -1;
   struct Detail {
-    LocalId before;          // the thread's local state before it
-    Value read = 0;          // what it saw
-    Value written = 0;       // what it wrote, if it wrote
-    std::int64_t source;     // the event that wrote what it saw; kInitial
-    std::uint32_t quiet;     // how many of its thread's latest events, itself included, wrote nothing
-    bool spinning = false;   // the thread stopped after it: another iteration like the last
+    LocalId before;         // the thread's local state before it
+    Value read = 0;         // what it saw
+    Value written = 0;      // what it wrote, if it wrote
+    std::int64_t source;    // the event that wrote what it saw; kInitial
+    std::uint32_t quiet;    // how many of its thread's latest events, itself included, wrote nothing
+    bool spinning = false;  // the thread stopped after it: another iteration like the last
   };
   const Detail& detail(std::size_t index) const { return steps_[index].detail; }
   Status status(std::uint32_t thread) const { return locals_.at(thread, current_[thread]).status; }

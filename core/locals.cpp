@@ -12,14 +12,22 @@ constexpr std::uint32_t kLocalSteps = 100'000;  // teetotal.programs.program.LOC
 
 Kind kind_of(Opcode opcode) {
   switch (opcode) {
-    case Opcode::load: return Kind::ld;
-    case Opcode::store: return Kind::st;
-    case Opcode::rmw: return Kind::rmw;
-    case Opcode::mfence: return Kind::mfence;
-    case Opcode::sfence: return Kind::sfence;
-    case Opcode::lock: return Kind::lock;
-    case Opcode::unlock: return Kind::unlock;
-    default: throw std::logic_error("not an access");
+    case Opcode::load:
+      return Kind::ld;
+    case Opcode::store:
+      return Kind::st;
+    case Opcode::rmw:
+      return Kind::rmw;
+    case Opcode::mfence:
+      return Kind::mfence;
+    case Opcode::sfence:
+      return Kind::sfence;
+    case Opcode::lock:
+      return Kind::lock;
+    case Opcode::unlock:
+      return Kind::unlock;
+    default:
+      throw std::logic_error("not an access");
   }
 }
 
@@ -57,9 +65,7 @@ std::optional<Value> Locals::rmw(std::uint32_t thread, LocalId id, Value old) co
 
 LocalId Locals::settle(std::uint32_t thread, std::uint32_t pc, std::uint32_t jumps, std::vector<Value> registers) {
   const auto& code = program_.threads[thread].code;
-  const auto stop = [&](Status status) {
-    return intern(thread, Local{status, Kind::ld, 0, 0, pc, jumps}, registers);
-  };
+  const auto stop = [&](Status status) { return intern(thread, Local{status, Kind::ld, 0, 0, pc, jumps}, registers); };
   for (std::uint32_t step = 0; step < kLocalSteps; ++step) {
     if (pc == code.size()) return stop(Status::ended);
     const Instruction& instruction = code[pc];
@@ -86,14 +92,15 @@ LocalId Locals::settle(std::uint32_t thread, std::uint32_t pc, std::uint32_t jum
         ++pc;
         break;
       case Opcode::mfence:
-      case Opcode::sfence: return intern(thread, Local{Status::running, kind_of(instruction.opcode), 0, 0, pc, jumps}, registers);
+      case Opcode::sfence:
+        return intern(thread, Local{Status::running, kind_of(instruction.opcode), 0, 0, pc, jumps}, registers);
       default: {
         const Value address = evaluate(instruction.address, registers);
         if (address < 1 || address > static_cast<Value>(program_.memory.size())) return stop(Status::wild);
         const Value value = instruction.opcode == Opcode::store ? evaluate(instruction.value, registers) : 0;
         return intern(thread,
-                      Local{Status::running, kind_of(instruction.opcode), static_cast<std::uint32_t>(address - 1), value,
-                            pc, jumps},
+                      Local{Status::running, kind_of(instruction.opcode), static_cast<std::uint32_t>(address - 1),
+                            value, pc, jumps},
                       registers);
       }
     }
@@ -103,15 +110,18 @@ LocalId Locals::settle(std::uint32_t thread, std::uint32_t pc, std::uint32_t jum
 
 LocalId Locals::intern(std::uint32_t thread, Local local, const std::vector<Value>& registers) {
   Table& table = tables_[thread];
-  const std::uint64_t hash = mix(mix(hash_words(registers), local.pc), (std::uint64_t{local.jumps} << 8) | std::uint64_t(local.status));
+  const auto id = static_cast<LocalId>(table.states.size());
+  local.twin = id;
+  const std::uint64_t hash = mix(mix(hash_words(registers), local.pc), std::uint64_t(local.status));
   const auto [first, last] = table.by_hash.equal_range(hash);
   for (auto it = first; it != last; ++it) {
     const Local& known = table.states[it->second];
-    if (known.pc == local.pc && known.jumps == local.jumps && known.status == local.status &&
-        std::ranges::equal(this->registers(thread, it->second), registers))
-      return it->second;
+    if (known.pc != local.pc || known.status != local.status ||
+        !std::ranges::equal(this->registers(thread, it->second), registers))
+      continue;
+    if (known.jumps == local.jumps) return it->second;
+    local.twin = std::min(local.twin, it->second);
   }
-  const auto id = static_cast<LocalId>(table.states.size());
   table.states.push_back(local);
   table.registers.insert(table.registers.end(), registers.begin(), registers.end());
   table.successors.emplace_back();

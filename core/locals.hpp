@@ -27,6 +27,7 @@ struct Local {
   Value value = 0;            // of a store
   std::uint32_t pc = 0;
   std::uint32_t jumps = 0;
+  LocalId twin = 0;  // the first state that differs from this one in `jumps` alone: the same place in a loop
 };
 
 class Locals {
@@ -49,7 +50,7 @@ class Locals {
     std::vector<Local> states;
     std::vector<Value> registers;  // of all states, one after the other
     std::vector<std::vector<std::pair<Value, LocalId>>> successors;
-    std::unordered_multimap<std::uint64_t, LocalId> by_hash;
+    std::unordered_multimap<std::uint64_t, LocalId> by_hash;  // of everything but `jumps`
   };
 
   LocalId settle(std::uint32_t thread, std::uint32_t pc, std::uint32_t jumps, std::vector<Value> registers);

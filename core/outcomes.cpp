@@ -65,8 +65,8 @@ void Outcomes::expand(std::uint32_t index) {
   for (std::uint32_t thread = 0; thread < locals_.threads(); ++thread) {
     if (alone(state, thread) && take(state, index, {thread, ScheduleStep::kIssue}, 0)) return;
     if (commit_alone(state, thread)) {
-      const std::int32_t address = model_ == Model::pso ? static_cast<std::int32_t>(state.buffers[thread][0].address)
-                                                        : ScheduleStep::kCommit;
+      const std::int32_t address =
+          model_ == Model::pso ? static_cast<std::int32_t>(state.buffers[thread][0].address) : ScheduleStep::kCommit;
       if (take(state, index, {thread, address}, 0)) return;
     }
   }
@@ -102,11 +102,16 @@ bool Outcomes::enabled(const State& state, std::uint32_t thread) const {
         buffer, [&](const Entry& entry) { return entry.address == local.address || entry.address == kMarker; });
   };
   switch (local.kind) {
-    case Kind::mfence: return buffer.empty();
-    case Kind::rmw: return flushed(semantics_.rmw_flushes_all);
-    case Kind::unlock: return flushed(semantics_.rmw_flushes_all || semantics_.unlock_is_fence);
-    case Kind::lock: return flushed(semantics_.rmw_flushes_all) && state.memory[local.address] == 0;
-    default: return true;
+    case Kind::mfence:
+      return buffer.empty();
+    case Kind::rmw:
+      return flushed(semantics_.rmw_flushes_all);
+    case Kind::unlock:
+      return flushed(semantics_.rmw_flushes_all || semantics_.unlock_is_fence);
+    case Kind::lock:
+      return flushed(semantics_.rmw_flushes_all) && state.memory[local.address] == 0;
+    default:
+      return true;
   }
 }
 
@@ -115,12 +120,16 @@ bool Outcomes::alone(const State& state, std::uint32_t thread) const {
   const Local& local = locals_.at(thread, state.locals[thread]);
   if (!enabled(state, thread)) return false;
   switch (local.kind) {
-    case Kind::st: return model_ != Model::sc || private_[local.address];
+    case Kind::st:
+      return model_ != Model::sc || private_[local.address];
     case Kind::ld:
-    case Kind::rmw: return private_[local.address];
+    case Kind::rmw:
+      return private_[local.address];
     case Kind::mfence:
-    case Kind::sfence: return true;
-    default: return false;
+    case Kind::sfence:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -152,7 +161,8 @@ void Outcomes::issue(State& state, std::uint32_t thread) {
       }
       std::size_t position = buffer.size();
       if (model_ == Model::pso)
-        while (position > 0 && buffer[position - 1].address != kMarker && buffer[position - 1].address > local.address) --position;
+        while (position > 0 && buffer[position - 1].address != kMarker && buffer[position - 1].address > local.address)
+          --position;
       buffer.insert(buffer.begin() + static_cast<std::ptrdiff_t>(position), Entry{local.address, local.value});
       break;
     }
@@ -165,14 +175,19 @@ void Outcomes::issue(State& state, std::uint32_t thread) {
     case Kind::sfence:
       if (model_ == Model::pso && !buffer.empty() && buffer.back().address != kMarker) buffer.push_back({kMarker, 0});
       break;
-    case Kind::mfence: break;
+    case Kind::mfence:
+      break;
     case Kind::rmw: {
       response = state.memory[local.address];
       if (const auto written = locals_.rmw(thread, id, response)) state.memory[local.address] = *written;
       break;
     }
-    case Kind::lock: state.memory[local.address] = 1; break;
-    case Kind::unlock: state.memory[local.address] = 0; break;
+    case Kind::lock:
+      state.memory[local.address] = 1;
+      break;
+    case Kind::unlock:
+      state.memory[local.address] = 0;
+      break;
   }
   state.locals[thread] = locals_.update(thread, id, response);
 }
@@ -257,13 +272,15 @@ bool Outcomes::insert(const State& state, std::uint32_t parent, ScheduleStep ste
 void Outcomes::load(std::uint32_t index, State& state) const {
   const Value* word = words_.data() + offsets_[index];
   state.locals.clear();
-  for (std::uint32_t thread = 0; thread < locals_.threads(); ++thread) state.locals.push_back(static_cast<LocalId>(*word++));
+  for (std::uint32_t thread = 0; thread < locals_.threads(); ++thread)
+    state.locals.push_back(static_cast<LocalId>(*word++));
   state.memory.assign(word, word + locals_.program().memory.size());
   word += locals_.program().memory.size();
   state.buffers.resize(locals_.threads());
   for (auto& buffer : state.buffers) {
     buffer.clear();
-    for (Value left = *word++; left > 0; --left, word += 2) buffer.push_back({static_cast<std::uint32_t>(word[0]), word[1]});
+    for (Value left = *word++; left > 0; --left, word += 2)
+      buffer.push_back({static_cast<std::uint32_t>(word[0]), word[1]});
   }
 }
 

@@ -8,10 +8,10 @@
 //   mfence, atomic: flush    wait until what must be flushed has been committed by steps of its own: the same states
 //   in one step              are reachable
 //
-// Reduction. A step that commutes with every other step, now and later, is taken alone (a singleton persistent set): issuing
-// a store to a buffer, a fence with nothing to wait for, and accesses to locations that one thread alone uses. Final states
-// and failed assertions are kept: a lone step is trusted only where it leads to a new state, so it cannot postpone the
-// others for ever. Breadth-first order makes the schedule of each finding a short one.
+// Reduction. A step that commutes with every other step, now and later, is taken alone (a singleton persistent set):
+// issuing a store to a buffer, a fence with nothing to wait for, and accesses to locations that one thread alone uses.
+// Final states and failed assertions are kept: a lone step is trusted only where it leads to a new state, so it cannot
+// postpone the others for ever. Breadth-first order makes the schedule of each finding a short one.
 #pragma once
 
 #include <functional>
@@ -52,9 +52,9 @@ class Outcomes {
   // Explores until nothing is left, `max_states` are known or take `max_bytes`, or `stop` says so (asked now and then).
   void explore(std::uint64_t max_states, std::uint64_t max_bytes, const std::function<bool()>& stop);
 
-  bool complete() const { return complete_; }             // every reachable state has been visited
+  bool complete() const { return complete_; }  // every reachable state has been visited
   std::uint64_t states() const { return parents_.size(); }
-  std::uint64_t cut() const { return cut_; }              // final states in which a loop's bound cut a thread
+  std::uint64_t cut() const { return cut_; }  // final states in which a loop's bound cut a thread
   const std::vector<Outcome>& outcomes() const { return outcomes_; }
   const std::vector<Failure>& failures() const { return failures_; }
   std::optional<std::uint32_t> deadlock() const { return deadlock_; }

@@ -23,25 +23,44 @@ Value floor_mod(Value a, Value b) {
 Value apply(Op op, Value a, Value b) {
   const auto ua = static_cast<std::uint64_t>(a), ub = static_cast<std::uint64_t>(b);
   switch (op) {
-    case Op::add: return static_cast<Value>(ua + ub);
-    case Op::sub: return static_cast<Value>(ua - ub);
-    case Op::mul: return static_cast<Value>(ua * ub);
-    case Op::bit_and: return a & b;
-    case Op::bit_or: return a | b;
-    case Op::bit_xor: return a ^ b;
-    case Op::eq: return a == b;
-    case Op::ne: return a != b;
-    case Op::lt: return a < b;
-    case Op::le: return a <= b;
-    case Op::gt: return a > b;
-    case Op::ge: return a >= b;
-    case Op::logical_and: return a && b;
-    case Op::logical_or: return a || b;
-    case Op::shl: return static_cast<Value>(ua << (ub & 63));
-    case Op::shr: return a >> (ub & 63);
-    case Op::div: return floor_div(a, b);
-    case Op::mod: return floor_mod(a, b);
-    default: throw std::logic_error("not a binary operator");
+    case Op::add:
+      return static_cast<Value>(ua + ub);
+    case Op::sub:
+      return static_cast<Value>(ua - ub);
+    case Op::mul:
+      return static_cast<Value>(ua * ub);
+    case Op::bit_and:
+      return a & b;
+    case Op::bit_or:
+      return a | b;
+    case Op::bit_xor:
+      return a ^ b;
+    case Op::eq:
+      return a == b;
+    case Op::ne:
+      return a != b;
+    case Op::lt:
+      return a < b;
+    case Op::le:
+      return a <= b;
+    case Op::gt:
+      return a > b;
+    case Op::ge:
+      return a >= b;
+    case Op::logical_and:
+      return a && b;
+    case Op::logical_or:
+      return a || b;
+    case Op::shl:
+      return static_cast<Value>(ua << (ub & 63));
+    case Op::shr:
+      return a >> (ub & 63);
+    case Op::div:
+      return floor_div(a, b);
+    case Op::mod:
+      return floor_mod(a, b);
+    default:
+      throw std::logic_error("not a binary operator");
   }
 }
 
@@ -59,11 +78,21 @@ Value evaluate(std::span<const Token> expression, std::span<const Value> registe
   std::size_t height = 0;
   for (const Token& token : expression) {
     switch (token.op) {
-      case Op::constant: stack[height++] = token.operand; break;
-      case Op::reg: stack[height++] = registers[static_cast<std::size_t>(token.operand)]; break;
-      case Op::old: stack[height++] = old; break;
-      case Op::logical_not: stack[height - 1] = !stack[height - 1]; break;
-      case Op::bit_not: stack[height - 1] = ~stack[height - 1]; break;
+      case Op::constant:
+        stack[height++] = token.operand;
+        break;
+      case Op::reg:
+        stack[height++] = registers[static_cast<std::size_t>(token.operand)];
+        break;
+      case Op::old:
+        stack[height++] = old;
+        break;
+      case Op::logical_not:
+        stack[height - 1] = !stack[height - 1];
+        break;
+      case Op::bit_not:
+        stack[height - 1] = ~stack[height - 1];
+        break;
       default:
         --height;
         stack[height - 1] = apply(token.op, stack[height - 1], stack[height]);

@@ -1,5 +1,5 @@
-// A program as teetotal.programs.program has it, with names replaced by numbers: threads of instructions over registers,
-// and shared memory with initial values. Locations are numbered from 0; their addresses, as values, from 1.
+// A program as teetotal.programs.program has it, with names replaced by numbers: threads of instructions over
+// registers, and shared memory with initial values. Locations are numbered from 0; their addresses, as values, from 1.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,32 @@ namespace teetotal {
 
 using Value = std::int64_t;
 
-// An expression in postfix order. The operators from `add` on are numbered as in teetotal.programs.expressions.OPERATORS.
+// An expression in postfix order. The operators from `add` on are numbered as in
+// teetotal.programs.expressions.OPERATORS.
 enum class Op : std::uint8_t {
   constant,  // operand: the value
   reg,       // operand: the register's number
   old,       // inside an rmw: the value that it read
-  add, sub, mul, bit_and, bit_or, bit_xor, eq, ne, lt, le, gt, ge, logical_and, logical_or, logical_not, bit_not, shl, shr,
-  div, mod
+  add,
+  sub,
+  mul,
+  bit_and,
+  bit_or,
+  bit_xor,
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,
+  logical_and,
+  logical_or,
+  logical_not,
+  bit_not,
+  shl,
+  shr,
+  div,
+  mod
 };
 
 struct Token {

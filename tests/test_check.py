@@ -150,7 +150,7 @@ def test_python_programs(run: Run) -> None:
     assert passing["models"]["tso"] | {"states": 0} == passing["models"]["tso"] | {"states": 0}
     assert (passing["models"]["tso"]["safe"], passing["models"]["pso"]["safe"]) == (True, False)
     (failure,) = [v for v in passing["violations"] if v["kind"] == "assertion"]
-    assert "reader's assertion" in failure["message"]
+    assert "an assertion of reader fails" in failure["message"]
     assert "several.py:11" in failure["message"]
     assert [v["kind"] for v in deadlock["models"]["sc"]["violations"]] == ["deadlock"]
     assert [v["kind"] for v in lost["models"]["sc"]["violations"]] == ["final assertion"]

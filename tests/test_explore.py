@@ -211,8 +211,9 @@ def test_a_failed_compare_and_swap_is_a_read() -> None:
 
 def test_spinning_ends_when_an_iteration_sees_nothing_new() -> None:
     spin: list[Instruction] = [ld("r", "x"), Branch(target=0, when=Op("==", (Reg("r"), Const(0))))]
-    found = executions(program(spin, [st("x", 1)]))
-    assert (found.executions, found.blocked, found.complete) == (3, 1, True)
+    for bound in (None, 5):
+        found = executions(program(spin, [st("x", 1)], loop_bound=bound))
+        assert (found.executions, found.blocked, found.complete) == (3, 1, True)
 
 
 def test_a_loop_that_writes_is_cut_at_its_bound() -> None:

@@ -13,24 +13,26 @@ namespace teetotal {
 
 void bind_outcomes(nb::module_& m) {
   nb::class_<Outcomes>(m, "Outcomes")
-      .def("__init__",
-           [](Outcomes* self, const Program& program, int model, Semantics semantics,
-              const std::vector<std::pair<std::int32_t, std::uint32_t>>& observed) {
-             std::vector<Observable> what;
-             for (const auto& [thread, index] : observed) what.push_back({thread, index});
-             new (self) Outcomes(program, static_cast<Model>(model), semantics, std::move(what));
-           },
-           nb::keep_alive<1, 2>())
-      .def("explore",
-           [](Outcomes& self, std::uint64_t max_states, std::uint64_t max_bytes, double seconds) {
-             Budget budget(seconds);
-             {
-               nb::gil_scoped_release release;
-               self.explore(max_states, max_bytes, [&] { return budget.spent(); });
-             }
-             return budget.interrupted();
-           },
-           "True where the user interrupted it.")
+      .def(
+          "__init__",
+          [](Outcomes* self, const Program& program, int model, Semantics semantics,
+             const std::vector<std::pair<std::int32_t, std::uint32_t>>& observed) {
+            std::vector<Observable> what;
+            for (const auto& [thread, index] : observed) what.push_back({thread, index});
+            new (self) Outcomes(program, static_cast<Model>(model), semantics, std::move(what));
+          },
+          nb::keep_alive<1, 2>())
+      .def(
+          "explore",
+          [](Outcomes& self, std::uint64_t max_states, std::uint64_t max_bytes, double seconds) {
+            Budget budget(seconds);
+            {
+              nb::gil_scoped_release release;
+              self.explore(max_states, max_bytes, [&] { return budget.spent(); });
+            }
+            return budget.interrupted();
+          },
+          "True where the user interrupted it.")
       .def_prop_ro("complete", &Outcomes::complete)
       .def_prop_ro("states", &Outcomes::states)
       .def_prop_ro("cut", &Outcomes::cut)

@@ -1,11 +1,12 @@
 // teetotal._core.Program, built by teetotal.explore.encoding.
+#include "program.hpp"
+
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "module.hpp"
-#include "program.hpp"
 
 namespace nb = nanobind;
 
@@ -26,19 +27,20 @@ Expression expression(const Words& words) {
 
 void bind_program(nb::module_& m) {
   nb::class_<Program>(m, "Program")
-      .def("__init__",
-           [](Program* self, const std::vector<std::pair<Code, Words>>& threads, Words memory,
-              std::optional<std::uint32_t> loop_bound) {
-             new (self) Program{{}, std::move(memory), loop_bound};
-             for (const auto& [code, registers] : threads) {
-               Thread thread{{}, registers};
-               for (const auto& [opcode, reg, target, address, value, when] : code)
-                 thread.code.push_back({static_cast<Opcode>(opcode), reg, target, expression(address),
-                                        expression(value), expression(when)});
-               self->threads.push_back(std::move(thread));
-             }
-           },
-           nb::arg("threads"), nb::arg("memory"), nb::arg("loop_bound").none());
+      .def(
+          "__init__",
+          [](Program* self, const std::vector<std::pair<Code, Words>>& threads, Words memory,
+             std::optional<std::uint32_t> loop_bound) {
+            new (self) Program{{}, std::move(memory), loop_bound};
+            for (const auto& [code, registers] : threads) {
+              Thread thread{{}, registers};
+              for (const auto& [opcode, reg, target, address, value, when] : code)
+                thread.code.push_back({static_cast<Opcode>(opcode), reg, target, expression(address), expression(value),
+                                       expression(when)});
+              self->threads.push_back(std::move(thread));
+            }
+          },
+          nb::arg("threads"), nb::arg("memory"), nb::arg("loop_bound").none());
 
   nb::class_<Semantics>(m, "Semantics")
       .def(nb::init<bool, bool, bool>(), nb::arg("rmw_flushes_all"), nb::arg("unlock_is_fence"),

@@ -7,9 +7,9 @@ namespace teetotal {
 
 SearchResult all_interleavings(System& system, Visitor& visitor, std::optional<std::uint32_t> preemptions) {
   struct Frame {
-    std::uint32_t next = 0;      // the first thread not yet tried here
-    std::uint32_t spent = 0;     // preemptions so far
-    std::uint32_t running = ~0U; // the thread that ran last
+    std::uint32_t next = 0;       // the first thread not yet tried here
+    std::uint32_t spent = 0;      // preemptions so far
+    std::uint32_t running = ~0U;  // the thread that ran last
   };
   SearchResult result;
   std::vector<Event> execution;

@@ -9,6 +9,7 @@
 
 namespace teetotal {
 
-SearchResult all_interleavings(System& system, Visitor& visitor, std::optional<std::uint32_t> preemptions = std::nullopt);
+SearchResult all_interleavings(System& system, Visitor& visitor,
+                               std::optional<std::uint32_t> preemptions = std::nullopt);
 
 }  // namespace teetotal

@@ -46,8 +46,7 @@ class Monitoring final : public Visitor {
 
  private:
   void keep(std::uint32_t number, const monitors::Report& report, std::span<const Event> execution) {
-    const auto place =
-        std::tuple(number, report.delayed_location, report.previous_location, report.deciding_location);
+    const auto place = std::tuple(number, report.delayed_location, report.previous_location, report.deciding_location);
     if (!seen_.insert(place).second) return;
     Finding finding{number, report, {}};
     for (const Event& event : execution.first(static_cast<std::size_t>(report.deciding) + 1))

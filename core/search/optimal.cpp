@@ -134,8 +134,8 @@ void OptimalSearch::reverse_races(std::size_t shared) {
   }
 }
 
-// The events e with e ≾ event: they conflict, and nothing stands between them in happens-before. `before` is the clock of
-// the event without its conflicts, `end` its place.
+// The events e with e ≾ event: they conflict, and nothing stands between them in happens-before. `before` is the clock
+// of the event without its conflicts, `end` its place.
 std::vector<std::size_t> OptimalSearch::races_of(const Event& event, const Clock& before, std::size_t end) const {
   if (event.kind == Kind::lock) return races_of_lock(event, before, end);
   if (event.kind == Kind::unlock) return {};

@@ -12,8 +12,9 @@
 //
 // Deviations.
 // - Races are looked for among the events beyond the prefix that the execution shares with the one before. The others
-//   were seen then, but v differs in its tail from one execution to the next: where a sleeper covered v and that sleeper
-//   stands in v behind e′ or not at all, the next execution may not be covered, so the race is kept and asked again.
+//   were seen then, but v differs in its tail from one execution to the next: where a sleeper covered v and that
+//   sleeper stands in v behind e′ or not at all, the next execution may not be covered, so the race is kept and asked
+//   again.
 // - A lock races with the lock before it (its unlock is never enabled together with it), and a thread that waits at the
 //   end races with the acquisition of whoever holds its mutex.
 // - A conditional rmw that wrote nothing is a read. Whether it writes once it is reversed is asked of the system.
@@ -74,8 +75,8 @@ class OptimalSearch {
   Visitor& visitor_;
   SearchResult result_;
   std::vector<Event> execution_;
-  std::vector<Clock> clocks_;              // of each event
-  std::vector<std::uint32_t> numbers_;     // of each event within its thread, from 1
+  std::vector<Clock> clocks_;           // of each event
+  std::vector<std::uint32_t> numbers_;  // of each event within its thread, from 1
   std::vector<std::vector<std::size_t>> by_thread_;
   std::vector<std::vector<std::size_t>> by_address_;
   std::vector<Frame> frames_;

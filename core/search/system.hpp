@@ -1,8 +1,8 @@
 // What a search needs of the system under test: run this schedule, and tell what each step did.
 //
-// A system runs one SC execution at a time, a step (one event) after the other. Every thread stands just before its next
-// operation, which it can describe without running it. The interpreter of programs (execution.hpp) is one such system; a
-// C program under the runtime is another. Searches decide the schedule and know nothing of what is behind it.
+// A system runs one SC execution at a time, a step (one event) after the other. Every thread stands just before its
+// next operation, which it can describe without running it. The interpreter of programs (execution.hpp) is one such
+// system; a C program under the runtime is another. Searches decide the schedule and know nothing of what is behind it.
 #pragma once
 
 #include <cstddef>

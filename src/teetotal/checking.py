@@ -7,6 +7,7 @@ executions alone, watched by monitors (``explore.robustness``). A violation of e
 
 from __future__ import annotations
 
+import linecache
 import math
 import time
 from collections.abc import Sequence
@@ -133,8 +134,9 @@ def _safety_violations(program: Program, model: ModelName, reached: Outcomes, se
             add(failure.schedule, "wild access", f"{who} follows an address that is nobody's{where}")
         else:
             assert isinstance(failure.instruction, Assert)
-            what = render(failure.instruction.condition)
-            add(failure.schedule, "assertion", f"{who}'s assertion {what} fails{where}")
+            text = "" if place is None else linecache.getline(place.file, place.line).strip()
+            what = f": {text}" if text else f": {render(failure.instruction.condition)}"
+            add(failure.schedule, "assertion", f"an assertion of {who} fails{where}{what}")
     if program.final_assertion is not None:
         holds = program.predicate(program.final_assertion)
         for values in sorted(reached.values):
