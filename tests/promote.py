@@ -3,11 +3,11 @@
     make corpus           check; prints what differs
     make corpus-promote   make the results of today the expected ones; prints what changed
 
-Each file says in its ``Prediction`` line what each model does: for generated tests, theory's word, which is computed again
-here from the ``Cycle`` line; for others, their author's. ``Prediction-rmw-address`` says the same for ``--rmw address``,
-and ``Robust=tso:True pso:False`` what the author knows of robustness. Results that contradict any of this are never
-promoted (not to know is no contradiction), nor are results of small tests that ``models/`` does not confirm: outcomes, robustness, and one SC execution for
-each trace.
+Each file says in its ``Prediction`` line what each model does: for generated tests, theory's word, which is computed
+again here from the ``Cycle`` line; for others, their author's. ``Prediction-rmw-address`` says the same for
+``--rmw address``, and ``Robust=tso:True pso:False`` what the author knows of robustness. Results that contradict any of
+this are never promoted (not to know is no contradiction), nor are results of small tests that ``models/`` does not
+confirm: outcomes, robustness, and one SC execution for each trace.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from teetotal import checking, models
-from teetotal.events import MODELS, ModelName, Semantics
+from teetotal.events import MODELS, Semantics
 from teetotal.generate import Cycle, litmus
 from teetotal.generate.files import PREDICTION, PREDICTION_ADDRESS, parse_prediction
 from teetotal.programs import litmus as litmus_format
