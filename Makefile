@@ -13,7 +13,7 @@ PIP     := $(BIN)/pip install --quiet --disable-pip-version-check
 CORE    := $(shell find core CMakeLists.txt -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt)
 SOURCES := src tests benchmarks examples
 
-.PHONY: demo test build lint format bench fuzz sanitize dist clean
+.PHONY: demo test build lint format bench fuzz sanitize corpus corpus-promote dist clean
 
 # The environment: made once, and again when what it needs changes.
 $(VENV)/installed: pyproject.toml
@@ -35,6 +35,12 @@ demo: build
 
 test: build
 	$(BIN)/python -m pytest -n 2
+
+corpus: build
+	$(BIN)/python tests/promote.py
+
+corpus-promote: build
+	$(BIN)/python tests/promote.py --promote
 
 lint: build
 	$(BIN)/ruff check $(SOURCES)

@@ -1,4 +1,4 @@
-"""``teetotal generate``: a group; each kind of input is the command of its own module, loaded when it is called."""
+"""``teetotal generate …``: inputs for the other verbs. Each subcommand lives in a file of its own."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import importlib
 
 import click
 
-KINDS = {
-    "litmus": "litmus tests from critical cycles",
+SUBCOMMANDS = {
+    "litmus": "litmus tests from critical cycles, with predicted verdicts",
     "program": "random programs",
 }
-"""Kind → what it is. The kind ``k`` is the command ``k`` of the module ``teetotal.cli.generate_k``."""
+"""Name → what it is for. ``x`` is the command ``x`` of the module ``teetotal.cli.generate_x``."""
 
 
-class Kinds(click.Group):
+class Subcommands(click.Group):
     def list_commands(self, context: click.Context) -> list[str]:
-        return list(KINDS)
+        return list(SUBCOMMANDS)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name not in KINDS:
+        if name not in SUBCOMMANDS:
             return None
         command = getattr(importlib.import_module(f"teetotal.cli.generate_{name}"), name)
         assert isinstance(command, click.Command)
         return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Kinds"):
-            formatter.write_dl(list(KINDS.items()))
+        with formatter.section("Commands"):
+            formatter.write_dl(list(SUBCOMMANDS.items()))
 
 
-@click.group(cls=Kinds, short_help="Litmus tests, programs.")
+@click.group(cls=Subcommands)
 def generate() -> None:
-    """Make inputs for the other verbs."""
+    """Makes inputs for the other verbs."""

@@ -94,14 +94,10 @@ def litmus(
         edges = cycles.vocabulary(fences, every=every)
         if count is None:
             found = cycles.enumerate_cycles(length, edges, every=every)
-        else:
-            found = cycles.sample(
-                count,
-                length,
-                edges,
-                random.Random(seed),
-                every=every,
-                keep=lambda cycle: wanted(candidate.litmus(cycle)),
+        else:  # all or none: there may not be so many
+            rng = random.Random(seed)
+            found = list(
+                cycles.sample(count, length, edges, rng, every=every, keep=lambda c: wanted(candidate.litmus(c)))
             )
     tests = filter(wanted, map(candidate.litmus, found))
     if only_list:
