@@ -103,7 +103,7 @@ def test_a_value_is_read_into_its_variable_at_once() -> None:
     assert rmw.register == "s"
     assert isinstance(nobody, Rmw)
     assert nobody.register is None
-    assert list(program.threads[0].registers) == ["r", "tmp0", "s"]
+    assert list(program.threads[0].registers) == ["r", "s"]
 
 
 SEQUENTIAL = [

@@ -33,6 +33,11 @@ from teetotal.programs.program import (
 LOCATIONS = ("x", "y")
 
 
+def at_least(examples: int) -> int:
+    """The profile's number of examples where that is more: ``make fuzz`` keeps searching."""
+    return max(examples, settings().max_examples)
+
+
 def behaviours(program: Program, model: ModelName) -> set[frozenset[tuple[str, int]]]:
     """Outcomes by name, whatever the order of ``observed``."""
     return {frozenset(zip(map(str, program.observed), outcome, strict=True)) for outcome in outcomes(program, model)}
@@ -84,6 +89,14 @@ def any_expression(registers: tuple[str, ...]) -> st.SearchStrategy[Expr]:
     )
 
 
+def comparisons(registers: tuple[str, ...]) -> list[Expr]:
+    """What a jump may look at."""
+    a, b = Reg(registers[0]), Reg(registers[1])
+    less, zero = Op("<", (a, b)), Op("==", (Const(0), a))
+    both, one = Op("and", (less, b)), Op("or", (less, zero))
+    return [a, Op("not", (a,)), less, zero, both, one, Op("not", (both,)), Op("not", (one,)), Op("not", (Const(0),))]
+
+
 @st.composite
 def instructions(draw: st.DrawFn, registers: tuple[str, ...], position: int, length: int, rich: bool) -> Instruction:
     register = draw(st.sampled_from(registers))
@@ -111,13 +124,14 @@ def instructions(draw: st.DrawFn, registers: tuple[str, ...], position: int, len
         case "fence":
             return Fence(kind=draw(st.sampled_from([Kind.MFENCE, Kind.SFENCE])))
         case "assign":
-            computed = draw(any_expression(registers) if rich else one_operation(registers))
+            tests = st.sampled_from([*comparisons(registers)])
+            computed = draw(any_expression(registers) if rich else one_operation(registers) | tests)
             return Assign(register=register, value=computed)
         case "lock" if rich:
             return draw(st.sampled_from([Lock(address=Addr("m")), Unlock(address=Addr("m"))]))
     comparison = draw(st.sampled_from(["==", "!=", "<", "<=", ">", ">="]))
     test = Op(comparison, (Reg(register), draw(simple(registers))))
-    condition = draw(st.sampled_from([test, Op("not", (test,)), Reg(register), Op("not", (Reg(register),)), Const(1)]))
+    condition = draw(st.sampled_from([test, Op("not", (test,)), Const(1), *comparisons(registers)]))
     return Branch(target=draw(st.integers(position + 1, length)), when=value if rich else condition)
 
 
@@ -163,7 +177,7 @@ def programs(draw: st.DrawFn, rich: bool, registers: tuple[str, ...] = ("rax", "
     )
 
 
-@settings(max_examples=300)
+@settings(max_examples=at_least(300))
 @given(programs(rich=False))
 def test_simple_programs_by_themselves(program: Program) -> None:
     try:
@@ -174,7 +188,7 @@ def test_simple_programs_by_themselves(program: Program) -> None:
         assert text.startswith(("X86_64", "C"))
 
 
-@settings(max_examples=300)
+@settings(max_examples=at_least(300))
 @given(programs(rich=False) | programs(rich=False, registers=("rbx", "rcx", "r8")))
 def test_simple_programs_in_x86(program: Program) -> None:
     try:
@@ -185,7 +199,7 @@ def test_simple_programs_in_x86(program: Program) -> None:
     check_round_trip(program, "X86_64")
 
 
-@settings(max_examples=200)
+@settings(max_examples=at_least(200))
 @given(programs(rich=True))
 def test_rich_programs_in_c(program: Program) -> None:
     try:
@@ -194,7 +208,7 @@ def test_rich_programs_in_c(program: Program) -> None:
         assert "no such atomic operation" in str(problem)  # noqa: PT017
 
 
-@settings(max_examples=100)
+@settings(max_examples=at_least(100))
 @given(programs(rich=True, registers=("x", "int", "r.1")))
 def test_names_that_clash_or_are_no_names_in_c(program: Program) -> None:
     """A register called like a location or like a word of C gets another name; its values stay where they were."""
@@ -378,6 +392,13 @@ def test_an_expression_of_any_depth() -> None:
         deep = Op("+", (Op("not", (deep,)), Const(i)))
     sum_of = program(Assign(register="b", value=deep), registers={"a": 1, "b": 0})
     check_round_trip(sum_of, "C", ("sc",))
+
+
+def test_flags_stay_in_x86() -> None:
+    code = "L: movq (x),%rax | movq $1,(y)\ncmpq $2,%rax | movq $3,(x)\njle M\nlock decq (x)\njne M\nmovq $5,(y)\nM:"
+    code = "\n".join(row if "|" in row else f"{row} |" for row in code.split("\n"))
+    flags = x86(code, "locations [0:rax; x; y;]", "x=1")
+    assert check_round_trip(flags).startswith("X86_64")
 
 
 def test_the_shared_corpus_survives() -> None:

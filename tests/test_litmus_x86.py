@@ -65,6 +65,9 @@ ALONE = [
     # equal in 32 bits: not even the upper half of rax changes; unequal: it is cleared
     ("lock cmpxchgl %ebx,(x)", "x=3; 0:rax=0xffffffff00000003; 0:rbx=9", "0:rax; x", "0:rax=-4294967293; x=9"),
     ("lock cmpxchgl %ebx,(x)", "x=4; 0:rax=0xffffffff00000003; 0:rbx=9", "0:rax; x", "0:rax=4; x=4"),
+    ("movl %eax,(x)", "0:rax=-1", "x", "x=4294967295"),
+    ("xchgl %eax,(x)", "int x=3; 0:rax=-1", "0:rax; x", "0:rax=3; x=4294967295"),
+    ("lock xaddl %eax,(x)", "int x=3; 0:rax=-1", "0:rax; x", "0:rax=3; x=2"),
     ("nop\npause\nlfence\nmovq $1,(x)\nendbr64", "", "x", "x=1"),
     ("movq $1,(x)\nret\nmovq $2,(x)", "", "x", "x=1"),
     ("jmp L\nmovq $1,(x)\nL:\nmovq $1,(y)", "", "x; y", "x=0; y=1"),
@@ -97,6 +100,9 @@ def machine_flags(operation: str, a: int, b: int, width: int) -> dict[str, bool]
     """ZF, SF, OF, CF as the manual defines them."""
     exact, exact_unsigned = {
         "cmp": (signed(a, width) - signed(b, width), unsigned(a, width) - unsigned(b, width)),
+        "sub": (signed(a, width) - signed(b, width), unsigned(a, width) - unsigned(b, width)),
+        "neg": (-signed(a, width), -unsigned(a, width)),
+        "xor": (signed(a ^ b, width), unsigned(a ^ b, width)),
         "add": (signed(a, width) + signed(b, width), unsigned(a, width) + unsigned(b, width)),
         "test": (signed(a & b, width), unsigned(a & b, width)),
     }[operation]
@@ -128,14 +134,15 @@ JUMPS = {
 
 
 @pytest.mark.parametrize("jump", JUMPS)
-@pytest.mark.parametrize("operation", ["cmp", "add", "test"])
+@pytest.mark.parametrize("operation", ["cmp", "sub", "neg", "add", "test", "xor"])
 @pytest.mark.parametrize("width", [32, 64])
 def test_jumps_look_at_the_flags_that_the_machine_sets(jump: str, operation: str, width: int) -> None:
     suffix, a_register, b_register = ("q", "%rax", "%rbx") if width == 64 else ("l", "%eax", "%ebx")
     for a in INTEGERS:
         for b in INTEGERS:
+            operands = a_register if operation == "neg" else f"{b_register},{a_register}"
             program = x86(
-                f"{operation}{suffix} {b_register},{a_register}\n{jump} L\nmovq $1,%rcx\nL:",
+                f"{operation}{suffix} {operands}\n{jump} L\nmovq $1,%rcx\nL:",
                 "locations [0:rcx;]",
                 f"0:rax={a}; 0:rbx={b}",
             )

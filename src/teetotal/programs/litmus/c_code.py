@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 
 from teetotal.events import Kind, Location
-from teetotal.programs.expressions import Const, Expr, Op, Reg
+from teetotal.programs.expressions import Const, Expr, Op, Reg, leaves
 from teetotal.programs.program import (
     Assign,
     Branch,
@@ -121,6 +121,7 @@ class Code:
         self.items.append(label)
 
     def finish(self) -> tuple[Instruction, ...]:
+        """The instructions; from here on, ``registers`` has no temporaries but those that they use."""
         positions: dict[Label, int] = {}
         count = 0
         for item in self.items:
@@ -128,13 +129,27 @@ class Code:
                 positions[item] = count
             else:
                 count += 1
-        return tuple(
+        code = tuple(
             Branch(target=positions[item.label], when=item.when, location=item.location)
             if isinstance(item, Jump)
             else item
             for item in self.items
             if not isinstance(item, Label)
         )
+        used = {name for instruction in code for name in _registers(instruction)}
+        for name in self.registers.keys() - self.taken - used:
+            del self.registers[name]
+        return code
+
+
+def _registers(instruction: Instruction) -> Iterator[str]:
+    register = getattr(instruction, "register", None)
+    if register is not None:
+        yield register
+    for field in ("address", "value", "when"):
+        expression = getattr(instruction, field, None)
+        if expression is not None:
+            yield from (leaf.name for leaf in leaves(expression) if isinstance(leaf, Reg))
 
 
 def _into(read: Load | Rmw, register: str | None) -> Load | Rmw:

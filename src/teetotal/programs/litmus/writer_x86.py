@@ -9,7 +9,8 @@ Rmw that adds to the old value                      ``lock addq``, or ``lock xad
 Rmw by ``-``, ``&``, ``|``, ``^``, ``~``            ``lock subq`` … where the old value is not wanted
 Rmw when the old value equals something             ``lock cmpxchgq``
 Assign by one operation of ``+ - & | ^ ~``          ``movq`` and ``addq`` …
-Branch on one comparison                            ``cmpq`` and a jump
+Branch on comparisons, and, or, not                 ``cmpq`` and jumps
+Assign of a comparison                              ``movq $1``, and ``movq $0`` unless a jump goes round it
 ==================================================  ==================================================================
 
 Everything else is said in C.
@@ -92,6 +93,7 @@ class _Column:
         self.names = writer.registers[number]
         self.scratch = [name for name in (*WHOLE[1:], "rax") if name not in self.names.values()]
         self.lines: list[str] = []
+        self.labels = 0
 
     def cells(self) -> list[str]:
         code = self.thread.code
@@ -179,8 +181,22 @@ class _Column:
                 self.say(f"{_COMPUTED[name]}q", second, target)
             case Const() | Reg() | Addr():
                 self.say("movq", self.simple(value), target)
+            case Op(name, _) if name in _JUMPS or name in ("and", "or", "not"):
+                result = target if before is None else self.spare()  # the target may be compared
+                done = self.fresh()
+                self.say("movq", "$1", result)
+                self.branch(done, value)
+                self.say("movq", "$0", result)
+                self.lines.append(f"{done}:")
+                if result != target:
+                    self.say("movq", result, target)
             case _:
                 raise InexpressibleError("x86 does one operation at a time")
+
+    def fresh(self) -> str:
+        """A label of our own; those of branches are L and a number."""
+        self.labels += 1
+        return f"M{self.labels}"
 
     def branch(self, label: str, when: Expr) -> None:
         match when:
@@ -191,6 +207,18 @@ class _Column:
                 self.branch(label, Op(_OPPOSITE[name], (left, right)))
             case Op("not", (Op("not", (inner,)),)):
                 self.branch(label, inner)
+            case Op("or", (left, right)):
+                self.branch(label, left)
+                self.branch(label, right)
+            case Op("and", (left, right)):
+                skip = self.fresh()
+                self.branch(skip, Op("not", (left,)))
+                self.branch(label, right)
+                self.lines.append(f"{skip}:")
+            case Op("not", (Op("or" | "and" as name, (left, right)),)):
+                self.branch(label, Op("and" if name == "or" else "or", (Op("not", (left,)), Op("not", (right,)))))
+            case Op("not", (Const(value),)):
+                self.branch(label, Const(int(not value)))
             case Op("not", (Reg() as register,)):
                 self.branch(label, Op("==", (register, Const(0))))
             case Reg():
@@ -201,7 +229,7 @@ class _Column:
                 self.say("cmpq", self.simple(right), self.simple(left))
                 self.say(_JUMPS[name], label)
             case _:
-                raise InexpressibleError("x86 jumps on one comparison of a register")
+                raise InexpressibleError("x86 jumps on comparisons of registers")
 
     # -- rmw ------------------------------------------------------------------------------------------------------
 
