@@ -31,18 +31,27 @@ using Words = Column<std::uint32_t>;
 using Bytes = Column<std::uint8_t>;
 using Found = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint32_t, std::uint32_t, std::uint32_t>;
 
-constexpr std::size_t chunk = 1 << 14;
+constexpr std::size_t chunk = 1 << 11;      // events: small enough for the nearest cache
+constexpr std::size_t between_polls = 256;  // chunks
 
 Found as_tuple(const Report& r) {
   return {r.delayed, r.previous, r.deciding, r.delayed_location, r.previous_location, r.deciding_location};
 }
 
-Event make_event(std::uint32_t thread, std::uint8_t kind, bool writes, std::uint32_t address, std::uint32_t location) {
-  if (kind > static_cast<std::uint8_t>(Kind::unlock)) {
-    throw std::invalid_argument("no kind of event has the number " + std::to_string(kind));
+void check_kinds(const std::uint8_t* kinds, std::size_t count) {
+  std::uint8_t largest = 0;
+  for (std::size_t i = 0; i < count; ++i) largest = std::max(largest, kinds[i]);
+  if (largest > static_cast<std::uint8_t>(Kind::unlock)) {
+    throw std::invalid_argument("no kind of event has the number " + std::to_string(largest));
   }
-  const Kind k = static_cast<Kind>(kind);
-  return {thread, k, k == Kind::st || (is_atomic(k) && writes), address, location};
+}
+
+// Whether it writes is known from the kind, except for an atomic operation.
+Event make_event(std::uint32_t thread, std::uint8_t number, std::uint8_t wrote, std::uint32_t address,
+                 std::uint32_t location) {
+  const Kind kind = static_cast<Kind>(number);
+  const bool writes = (kind == Kind::st) | (is_atomic(kind) & (wrote != 0));
+  return {thread, kind, writes, address, location};
 }
 
 class PyMonitor {
@@ -56,6 +65,7 @@ class PyMonitor {
                    .variant = variant})) {}
 
   nb::object step(std::uint32_t thread, std::uint8_t kind, bool writes, std::uint32_t address, std::uint32_t location) {
+    check_kinds(&kind, 1);
     const auto found = monitor_->observe(make_event(thread, kind, writes, address, location));
     return found ? nb::cast(as_tuple(*found)) : nb::none();
   }
@@ -101,18 +111,22 @@ class PyMonitor {
     nb::gil_scoped_release free;
     std::vector<Event> events;
     std::vector<Report> reports;
-    for (std::size_t from = 0; from < size; from += chunk) {
-      const std::size_t to = std::min(size, from + chunk);
-      events.clear();
-      for (std::size_t i = from; i < to; ++i) {
-        events.push_back(
-            make_event(thread.data()[i], kind.data()[i], writes.data()[i] != 0, address.data()[i], location.data()[i]));
+    for (std::size_t from = 0, chunks = 1; from < size; from += chunk, ++chunks) {
+      const std::size_t count = std::min(size - from, chunk);
+      check_kinds(kind.data() + from, count);
+      events.resize(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t at = from + i;
+        events[i] =
+            make_event(thread.data()[at], kind.data()[at], writes.data()[at], address.data()[at], location.data()[at]);
       }
       reports.clear();
       monitor_->observe(events, reports);
       for (const Report& report : reports) sink(report);
-      nb::gil_scoped_acquire hold;
-      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      if (chunks % between_polls == 0) {
+        nb::gil_scoped_acquire hold;
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      }
     }
   }
 

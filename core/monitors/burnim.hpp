@@ -42,7 +42,7 @@ class Burnim : public State<burnim_layout, Undo> {
   Burnim(const Semantics& semantics, std::size_t threads) : Base(threads), semantics_(semantics) {}
 
   template <std::size_t Stride>
-  bool step(const Event& e, Report& found) {
+  TEETOTAL_INLINE bool step(const Event& e, Report& found) {
     const std::size_t n = width<Stride>(this->stride());
     this->begin_event();
     this->remember_thread(e.thread);
@@ -80,11 +80,11 @@ class Burnim : public State<burnim_layout, Undo> {
   }
 
  private:
-  bool flushes_all(const Event& e) const {
+  TEETOTAL_INLINE bool flushes_all(const Event& e) const {
     return !pso || semantics_.rmw_flushes_all || (e.kind == Kind::unlock && semantics_.unlock_is_fence);
   }
 
-  bool overtakes(Word* thread, Word* address, const Event& e, std::size_t n, Report& found) {
+  TEETOTAL_INLINE bool overtakes(Word* thread, Word* address, const Event& e, std::size_t n, Report& found) {
     const WriteList& list = this->list(e.address);
     const Word* clock = this->thread_clock(thread, Base::hb, n);
     const std::size_t end = address[Base::writes_end];
@@ -99,7 +99,7 @@ class Burnim : public State<burnim_layout, Undo> {
 
   // The thread's stores up to this one (TSO), or up to the marker that it stands behind (PSO; the store itself leaves
   // with the address's list).
-  static void commit(Word* thread, const Write& store) {
+  TEETOTAL_INLINE static void commit(Word* thread, const Write& store) {
     thread[committed] = std::max(thread[committed], pso ? store.note : store.index);
   }
 

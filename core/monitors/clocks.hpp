@@ -8,6 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 
+// What a step consists of is always inlined into it, so that a stride known at compile time is known there too.
+#define TEETOTAL_INLINE [[gnu::always_inline]] inline
+
 namespace teetotal::monitors {
 
 using Word = std::uint64_t;
@@ -24,15 +27,21 @@ constexpr std::size_t stride_for(std::size_t threads) {
   return stride;
 }
 
-inline void join(Word* __restrict into, const Word* __restrict from, std::size_t n) {
+TEETOTAL_INLINE void join(Word* __restrict into, const Word* __restrict from, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) into[i] = std::max(into[i], from[i]);
 }
 
-inline void copy(Word* __restrict into, const Word* __restrict from, std::size_t n) {
+// The same, and then component `own` is set. In one pass: a row that is written in parts and read as a whole stalls.
+TEETOTAL_INLINE void join_and_set(Word* __restrict into, const Word* __restrict from, std::size_t n, std::size_t own,
+                                  Word value) {
+  for (std::size_t i = 0; i < n; ++i) into[i] = i == own ? value : std::max(into[i], from[i]);
+}
+
+TEETOTAL_INLINE void copy(Word* __restrict into, const Word* __restrict from, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) into[i] = from[i];
 }
 
-inline void clear(Word* row, std::size_t n) {
+TEETOTAL_INLINE void clear(Word* row, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) row[i] = 0;
 }
 

@@ -25,19 +25,7 @@ class Streaming final : public Monitor {
   void observe(std::span<const Event> events, std::vector<Report>& reports) override {
     while (!events.empty()) {
       if (!kernel_.fits(events.front())) kernel_.make_room(events.front());
-      switch (kernel_.stride()) {
-        case 4:
-          events = events.subspan(run<4>(events, reports));
-          break;
-        case 8:
-          events = events.subspan(run<8>(events, reports));
-          break;
-        case 16:
-          events = events.subspan(run<16>(events, reports));
-          break;
-        default:
-          events = events.subspan(run<0>(events, reports));
-      }
+      events = events.subspan(run(events, reports));
     }
   }
 
@@ -54,8 +42,21 @@ class Streaming final : public Monitor {
 
  private:
   // How many events it got through before rows had to grow.
-  template <std::size_t Stride>
   std::size_t run(std::span<const Event> events, std::vector<Report>& reports) {
+    switch (kernel_.stride()) {
+      case 4:
+        return loop<4>(events, reports);
+      case 8:
+        return loop<8>(events, reports);
+      case 16:
+        return loop<16>(events, reports);
+      default:
+        return loop<0>(events, reports);
+    }
+  }
+
+  template <std::size_t Stride>
+  std::size_t loop(std::span<const Event> events, std::vector<Report>& reports) {
     Report found;
     for (std::size_t i = 0; i < events.size(); ++i) {
       if (!kernel_.fits(events[i])) return i;

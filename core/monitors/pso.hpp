@@ -13,9 +13,9 @@
 //
 //   lc  precedes every later event of the thread        ghb_writes  the clock of the address's last write
 //   fc  precedes its later writes: its last sfence's    ghb_all     joins those of its reads and writes
-//   sa  joins the clocks of its stores                  readers     the first reader of the last write in each thread
+//   sa  joins the clocks of its stores
 //
-// When a write is followed by another, its readers move to the list of writes.
+// Beside each write the list has its exits through readers: the first of each thread.
 #pragma once
 
 #include "state.hpp"
@@ -26,7 +26,7 @@ inline constexpr Layout pso_layout{
     .thread_words = common_thread_words,
     .thread_clocks = 7,
     .address_words = common_address_words + 1,
-    .address_clocks = 7,
+    .address_clocks = 6,
     .note_is_position = true,  // 1 + the position of the last plain store up to and including this write
     .readers = true,
 };
@@ -35,14 +35,14 @@ template <bool Undo>
 class ExactPso : public State<pso_layout, Undo> {
   using Base = State<pso_layout, Undo>;
   enum ThreadClock : std::size_t { hb, lc = 1, fc = 3, sa = 5 };  // all but hb are twice as wide
-  enum AddressClock : std::size_t { ghb_writes = 2, ghb_all = 4, readers = 6 };
+  enum AddressClock : std::size_t { ghb_writes = 2, ghb_all = 4 };
   enum AddressWord : std::size_t { last_writer = common_address_words };  // 1 + the thread whose plain store is last
 
  public:
   ExactPso(const Semantics& semantics, std::size_t threads) : Base(threads), semantics_(semantics) {}
 
   template <std::size_t Stride>
-  bool step(const Event& e, Report& found) {
+  TEETOTAL_INLINE bool step(const Event& e, Report& found) {
     const std::size_t n = width<Stride>(this->stride());
     this->begin_event();
     this->remember_thread(e.thread);
@@ -70,11 +70,11 @@ class ExactPso : public State<pso_layout, Undo> {
   }
 
  private:
-  bool flushes_all(const Event& e) const {
+  TEETOTAL_INLINE bool flushes_all(const Event& e) const {
     return is_atomic(e.kind) && (semantics_.rmw_flushes_all || (e.kind == Kind::unlock && semantics_.unlock_is_fence));
   }
 
-  bool overtakes(Word* thread, Word* address, const Event& e, std::size_t n, Report& found) {
+  TEETOTAL_INLINE bool overtakes(Word* thread, Word* address, const Event& e, std::size_t n, Report& found) {
     WriteList& list = this->list(e.address);
     const std::size_t end = address[Base::writes_end];
     std::size_t known = end_of_known(list, 0, end, this->thread_clock(thread, hb, n));
@@ -82,43 +82,45 @@ class ExactPso : public State<pso_layout, Undo> {
     if (known == 0) return false;
     const Write& w = list.writes[known - 1];
     if (w.thread == e.thread) return false;
-    const Word* exits = known == end ? this->address_clock(address, readers, n) : &list.readers[(known - 1) * n];
-    if (knows_exit(this->thread_clock(thread, lc, n), w, exits, n)) return false;
-    if (e.kind != Kind::ld && knows_exit(this->thread_clock(thread, fc, n), w, exits, n)) return false;
-    if (flushes_all(e) && knows_exit(this->thread_clock(thread, sa, n), w, exits, n)) return false;
+    const Reader* exits = list.readers.data() + w.readers;
+    const std::size_t size = (known < end ? list.writes[known].readers : address[Base::readers_end]) - w.readers;
+    if (knows_exit(this->thread_clock(thread, lc, n), w, exits, size, n)) return false;
+    if (e.kind != Kind::ld && knows_exit(this->thread_clock(thread, fc, n), w, exits, size, n)) return false;
+    if (flushes_all(e) && knows_exit(this->thread_clock(thread, sa, n), w, exits, size, n)) return false;
     found = this->report(w, thread, e);
     return true;
   }
 
-  static bool knows_exit(const Word* clock, const Write& w, const Word* exits, std::size_t n) {
+  TEETOTAL_INLINE static bool knows_exit(const Word* clock, const Write& w, const Reader* exits, std::size_t size,
+                                         std::size_t n) {
     if (clock[n + w.thread] > w.index) return true;
-    bool known = false;
-    for (std::size_t t = 0; t < n; ++t) known |= exits[t] - 1 < clock[t];  // no reader: 0 - 1 is the largest number
-    return known;
+    for (std::size_t k = 0; k < size; ++k) {
+      if (clock[exits[k].thread] >= exits[k].index) return true;
+    }
+    return false;
   }
 
   // A full barrier: what the thread's stores know now precedes all its later events.
-  void flush(Word* thread, const Event& e, std::size_t n) {
+  TEETOTAL_INLINE void flush(Word* thread, const Event& e, std::size_t n) {
     Word* loads = this->thread_clock(thread, lc, n);
     join(loads, this->thread_clock(thread, sa, n), 2 * n);
     loads[e.thread] = loads[n + e.thread] = thread[Base::count];
   }
 
-  void advance_ghb(Word* thread, Word* address, const Event& e, std::size_t n) {
+  TEETOTAL_INLINE void advance_ghb(Word* thread, Word* address, const Event& e, std::size_t n) {
     Word* loads = this->thread_clock(thread, lc, n);
     Word* fence = this->thread_clock(thread, fc, n);
-    Word* stores = this->thread_clock(thread, sa, n);
     Word* writes = this->address_clock(address, ghb_writes, n);
     Word* all = this->address_clock(address, ghb_all, n);
-    Word* first_readers = this->address_clock(address, readers, n);
     const Word index = thread[Base::count];
     if (e.kind == Kind::ld) {
       const bool forwarded = address[last_writer] == e.thread + Word{1};
-      if (!forwarded) {
-        join(loads, writes, 2 * n);
-        if (first_readers[e.thread] == 0) first_readers[e.thread] = index;
+      if (forwarded) {
+        loads[e.thread] = index;
+      } else {
+        join_and_set(loads, writes, 2 * n, e.thread, index);
+        add_reader(address, e, index);
       }
-      loads[e.thread] = index;
       join(all, loads, 2 * n);
       return;
     }
@@ -126,37 +128,36 @@ class ExactPso : public State<pso_layout, Undo> {
       join(all, loads, 2 * n);
       join(all, fence, 2 * n);
       copy(writes, all, 2 * n);
-      join(stores, all, 2 * n);
-      append(thread, address, e, n);
+      join(this->thread_clock(thread, sa, n), all, 2 * n);
       address[last_writer] = e.thread + Word{1};
+      this->append_write(thread, address, e, this->last_plain(address, e));
       return;
     }
     if (flushes_all(e)) flush(thread, e, n);
     join(loads, fence, 2 * n);
-    join(loads, e.writes ? all : writes, 2 * n);
-    loads[e.thread] = index;
-    if (first_readers[e.thread] == 0) first_readers[e.thread] = index;
+    join_and_set(loads, e.writes ? all : writes, 2 * n, e.thread, index);
+    add_reader(address, e, index);
     if (!e.writes) {  // a failed compare-and-swap: flushes, reads
       join(all, loads, 2 * n);
       return;
     }
     copy(writes, loads, 2 * n);
     copy(all, loads, 2 * n);
-    append(thread, address, e, n);
-    first_readers[e.thread] = index;  // it is an exit of its own
-    address[last_writer] = 0;         // nobody's plain store
+    address[last_writer] = 0;  // nobody's plain store
+    this->append_write(thread, address, e, this->last_plain(address, e));
+    add_reader(address, e, index);  // it is an exit of its own
   }
 
-  void append(Word* thread, Word* address, const Event& e, std::size_t n) {
-    Word* first_readers = this->address_clock(address, readers, n);
-    const std::size_t end = address[Base::writes_end];
-    if (end != 0) {
-      WriteList& list = this->list(e.address);
-      if (list.readers.size() < end * n) list.readers.resize(end * n);
-      copy(&list.readers[(end - 1) * n], first_readers, n);
+  // The event reads the address's last write: an exit of that write, if its thread has none yet.
+  TEETOTAL_INLINE void add_reader(Word* address, const Event& e, Word index) {
+    const std::size_t writes = address[Base::writes_end];
+    if (writes == 0) return;  // the initial value
+    WriteList& list = this->list(e.address);
+    Word& end = address[Base::readers_end];
+    for (Word k = list.writes[writes - 1].readers; k < end; ++k) {
+      if (list.readers[k].thread == e.thread) return;
     }
-    clear(first_readers, n);
-    this->append_write(thread, address, e, this->last_plain(address, e));
+    put(list.readers, end++, Reader{e.thread, index});
   }
 
   Semantics semantics_;

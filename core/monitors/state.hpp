@@ -19,6 +19,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../event.hpp"
@@ -38,7 +39,7 @@ struct Layout {
 };
 
 inline constexpr std::size_t common_thread_words = 3;   // count, previous event, its location
-inline constexpr std::size_t common_address_words = 2;  // begin and end of the writes of interest
+inline constexpr std::size_t common_address_words = 3;  // begin and end of the writes of interest, end of their readers
 
 template <Layout L, bool Undo>
 class State {
@@ -56,7 +57,7 @@ class State {
   std::uint64_t events() const { return events_; }
 
   // Makes room for the event. To be called before each step: rows do not move during a step.
-  bool fits(const Event& e) const {
+  TEETOTAL_INLINE bool fits(const Event& e) const {
     return e.thread < threads_ && (is_fence(e.kind) || e.address < lists_.size()) && (Undo || fresh_writes_ < budget_);
   }
   void make_room(const Event& e) {
@@ -85,68 +86,71 @@ class State {
   std::size_t words() const {
     std::size_t total = threads_words_.capacity() + addresses_words_.capacity() + log_.capacity();
     for (const WriteList& list : lists_) {
-      total += list.writes.capacity() * (sizeof(Write) / sizeof(Word)) + list.readers.capacity();
+      total += (list.writes.capacity() * sizeof(Write) + list.readers.capacity() * sizeof(Reader)) / sizeof(Word);
     }
     return total;
   }
 
  protected:
   enum ThreadWord : std::size_t { count, previous_event, previous_location };
-  enum AddressWord : std::size_t { writes_begin, writes_end };
+  enum AddressWord : std::size_t { writes_begin, writes_end, readers_end };
   enum ThreadClock : std::size_t { hb };
   enum AddressClock : std::size_t { hb_writes, hb_all };
 
-  Word* thread_row(std::size_t p) { return threads_words_.data() + p * thread_width_; }
-  Word* address_row(std::size_t a) { return addresses_words_.data() + a * address_width_; }
-  static Word* thread_clock(Word* row, std::size_t k, std::size_t n) { return row + L.thread_words + k * n; }
-  static Word* address_clock(Word* row, std::size_t k, std::size_t n) { return row + L.address_words + k * n; }
+  TEETOTAL_INLINE Word* thread_row(std::size_t p) { return threads_words_.data() + p * thread_width_; }
+  TEETOTAL_INLINE Word* address_row(std::size_t a) { return addresses_words_.data() + a * address_width_; }
+  TEETOTAL_INLINE static Word* thread_clock(Word* row, std::size_t k, std::size_t n) {
+    return row + L.thread_words + k * n;
+  }
+  TEETOTAL_INLINE static Word* address_clock(Word* row, std::size_t k, std::size_t n) {
+    return row + L.address_words + k * n;
+  }
   WriteList& list(std::size_t a) { return lists_[a]; }
 
   // Opens the record of one event; `remember_*` must come before the row is changed.
-  void begin_event() {
+  TEETOTAL_INLINE void begin_event() {
     if constexpr (Undo) marks_.push_back(log_.size());
   }
-  void remember_thread(std::size_t p) {
+  TEETOTAL_INLINE void remember_thread(std::size_t p) {
     if constexpr (Undo) remember(2 * p, thread_row(p), thread_width_);
   }
-  void remember_address(std::size_t a) {
+  TEETOTAL_INLINE void remember_address(std::size_t a) {
     if constexpr (Undo) remember(2 * a + 1, address_row(a), address_width_);
   }
-  void end_event(Word* thread, const Event& e) {
+  TEETOTAL_INLINE void end_event(Word* thread, const Event& e) {
     thread[previous_event] = events_++;
     thread[previous_location] = e.location;
   }
 
   // Happens-before after the event, which is the `thread[count]`-th of its thread.
-  void advance_hb(Word* thread, Word* address, const Event& e, std::size_t n) {
+  TEETOTAL_INLINE void advance_hb(Word* thread, Word* address, const Event& e, std::size_t n) {
     Word* clock = thread_clock(thread, hb, n);
     if (address == nullptr) {
       clock[e.thread] = thread[count];
     } else if (e.writes) {
       Word* all = address_clock(address, hb_all, n);
-      join(clock, all, n);
-      clock[e.thread] = thread[count];
+      join_and_set(clock, all, n, e.thread, thread[count]);
       copy(all, clock, n);
       copy(address_clock(address, hb_writes, n), clock, n);
     } else {
-      join(clock, address_clock(address, hb_writes, n), n);
-      clock[e.thread] = thread[count];
+      join_and_set(clock, address_clock(address, hb_writes, n), n, e.thread, thread[count]);
       join(address_clock(address, hb_all, n), clock, n);
     }
   }
 
-  void append_write(Word* thread, Word* address, const Event& e, Word note) {
-    lists_[e.address].put(address[writes_end]++, Write{thread[count], events_, e.thread, e.location, note});
+  TEETOTAL_INLINE void append_write(Word* thread, Word* address, const Event& e, Word note) {
+    put(lists_[e.address].writes, address[writes_end]++,
+        Write{thread[count], events_, e.thread, e.location, note, address[readers_end]});
     if constexpr (!Undo) ++fresh_writes_;
   }
   // The note of a new write in a list whose notes are positions: 1 + the position of the last plain store up to it.
-  Word last_plain(const Word* address, const Event& e) const {
+  TEETOTAL_INLINE Word last_plain(const Word* address, const Event& e) const {
     const Word end = address[writes_end];
     if (e.kind == Kind::st) return end + 1;
     return end == 0 ? 0 : lists_[e.address].writes[end - 1].note;
   }
   // Nobody will ask for the writes so far any more.
-  static void forget_writes(Word* address) {
+  TEETOTAL_INLINE static void forget_writes(Word* address) {
     if constexpr (Undo) {
       address[writes_begin] = address[writes_end];
     } else {
@@ -187,14 +191,6 @@ class State {
       std::vector<Word> more(lists_.size() * address_width(wider));
       for (std::size_t a = 0; a < lists_.size(); ++a) {
         relay(&more[a * address_width(wider)], wider, address_row(a), stride_, L.address_words, L.address_clocks);
-        if constexpr (L.readers) {
-          const std::size_t size = lists_[a].readers.size() / stride_;
-          std::vector<Word> readers(size * wider);
-          for (std::size_t k = 0; k < size; ++k) {
-            relay(&readers[k * wider], wider, &lists_[a].readers[k * stride_], stride_, 0, 1);
-          }
-          lists_[a].readers.swap(readers);
-        }
       }
       threads_words_.swap(rows);
       addresses_words_.swap(more);
@@ -279,8 +275,7 @@ class State {
     for (std::size_t k = end; k-- > 0;) {
       const Write& write = list.writes[k];
       const std::vector<Word>& values = live[write.thread];
-      const auto first = std::lower_bound(values.begin(), values.end(), write.index);
-      if (first != values.end() && *first < next_[write.thread]) keep_[k] = true;
+      if (first_from(values, write.index) < next_[write.thread]) keep_[k] = true;
       next_[write.thread] = write.index;
       if constexpr (L.note_is_position) {
         if (keep_[k] && write.note != 0) keep_[write.note - 1] = true;  // at k or before it
@@ -288,6 +283,7 @@ class State {
     }
     moved_.resize(end);
     std::size_t kept = 0;
+    Word readers = 0;
     for (std::size_t k = 0; k < end; ++k) {
       if (!keep_[k]) continue;
       moved_[k] = kept;
@@ -295,20 +291,37 @@ class State {
       if constexpr (L.note_is_position) {
         if (write.note != 0) write.note = moved_[write.note - 1] + 1;
       }
-      list.writes[kept] = write;
       if constexpr (L.readers) {
-        if (k + 1 < end && kept != k) copy(&list.readers[kept * stride_], &list.readers[k * stride_], stride_);
+        const Word to = k + 1 < end ? list.writes[k + 1].readers : address[readers_end];
+        const Word from = std::exchange(write.readers, readers);
+        for (Word r = from; r < to; ++r) list.readers[readers++] = list.readers[r];
       }
-      ++kept;
+      list.writes[kept++] = write;
     }
-    list.writes.resize(kept);
-    if (list.writes.capacity() > 4 * kept + 16) list.writes.shrink_to_fit();
-    if constexpr (L.readers) {
-      list.readers.resize((kept - 1) * stride_);
-      if (list.readers.capacity() > 4 * kept * stride_ + 16) list.readers.shrink_to_fit();
-    }
+    cut(list.writes, kept);
+    cut(list.readers, readers);
+    address[readers_end] = readers;
     address[writes_end] = kept;
     return kept;
+  }
+
+  // The first of the sorted values that is not below `bound`; there is one, since a thread knows its own events.
+  // Without branches, which would be unpredictable.
+  static Word first_from(const std::vector<Word>& values, Word bound) {
+    const Word* base = values.data();
+    for (std::size_t size = values.size(); size > 1;) {
+      const std::size_t half = size / 2;
+      base += base[half - 1] < bound ? half : 0;
+      size -= half;
+    }
+    return *base;
+  }
+
+  template <class T>
+  static void cut(std::vector<T>& list, std::size_t size) {
+    if (list.capacity() <= 4 * size + 64) return;
+    list.resize(size);
+    list.shrink_to_fit();
   }
 
   static constexpr std::size_t minimal_budget = 8192;

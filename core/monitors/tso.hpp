@@ -30,27 +30,29 @@ namespace teetotal::monitors {
 
 enum class TsoRules { sober, sober_corrected, exact };
 
-inline constexpr Layout tso_layout{
-    .thread_words = common_thread_words,
-    .thread_clocks = 3,
-    .address_words = common_address_words + 1,
-    .address_clocks = 5,
-    .note_is_position = true,  // 1 + the position of the last plain store up to and including this write
-    .readers = false,
-};
+constexpr Layout tso_layout(TsoRules rules) {
+  return {
+      .thread_words = common_thread_words,
+      .thread_clocks = 3,
+      .address_words = common_address_words + 1,
+      .address_clocks = std::size_t{rules == TsoRules::sober ? 5u : 4u},
+      .note_is_position = true,  // 1 + the position of the last plain store up to and including this write
+      .readers = false,
+  };
+}
 
 template <TsoRules Rules, bool Undo>
-class Tso : public State<tso_layout, Undo> {
-  using Base = State<tso_layout, Undo>;
+class Tso : public State<tso_layout(Rules), Undo> {
+  using Base = State<tso_layout(Rules), Undo>;
   enum ThreadClock : std::size_t { hb, lc, sc };
-  enum AddressClock : std::size_t { ghb_writes = 2, ghb_all, ghb_foreign };
-  enum AddressWord : std::size_t { last_writer = common_address_words };  // 1 + the thread whose plain store is last
+  enum AddressClock : std::size_t { ghb_writes = 2, ghb_all, ghb_foreign };  // the last: sober only
+  enum AddressWord : std::size_t { last_writer = common_address_words };     // 1 + the thread whose plain store is last
 
  public:
   Tso(const Semantics&, std::size_t threads) : Base(threads) {}
 
   template <std::size_t Stride>
-  bool step(const Event& e, Report& found) {
+  TEETOTAL_INLINE bool step(const Event& e, Report& found) {
     const std::size_t n = width<Stride>(this->stride());
     this->begin_event();
     this->remember_thread(e.thread);
@@ -72,11 +74,11 @@ class Tso : public State<tso_layout, Undo> {
   }
 
  private:
-  static bool decides(const Event& e) {
+  TEETOTAL_INLINE static bool decides(const Event& e) {
     return e.kind == Kind::ld || (Rules == TsoRules::exact && e.kind != Kind::lock);
   }
 
-  bool overtakes(Word* thread, Word* address, const Event& e, std::size_t n, Report& found) {
+  TEETOTAL_INLINE bool overtakes(Word* thread, Word* address, const Event& e, std::size_t n, Report& found) {
     const WriteList& list = this->list(e.address);
     std::size_t known = end_of_known(list, 0, address[Base::writes_end], this->thread_clock(thread, hb, n));
     if (e.kind != Kind::ld && known != 0) known = list.writes[known - 1].note;
@@ -88,7 +90,7 @@ class Tso : public State<tso_layout, Undo> {
     return true;
   }
 
-  void advance_ghb(Word* thread, Word* address, const Event& e, std::size_t n) {
+  TEETOTAL_INLINE void advance_ghb(Word* thread, Word* address, const Event& e, std::size_t n) {
     Word* loads = this->thread_clock(thread, lc, n);
     Word* stores = this->thread_clock(thread, sc, n);
     Word* writes = this->address_clock(address, ghb_writes, n);
@@ -110,8 +112,7 @@ class Tso : public State<tso_layout, Undo> {
       join(all, loads, n);
       return;
     }
-    join(stores, all, n);
-    stores[e.thread] = thread[Base::count];
+    join_and_set(stores, all, n, e.thread, thread[Base::count]);
     if (e.kind == Kind::st) {
       if constexpr (Rules == TsoRules::sober) {
         if (!own_store_last) copy(this->address_clock(address, ghb_foreign, n), writes, n);

@@ -18,28 +18,36 @@ struct Write {
   Word event = 0;  // which event of the execution, from 0
   std::uint32_t thread = 0;
   std::uint32_t location = 0;
-  Word note = 0;  // the monitor's own remark
+  Word note = 0;     // the monitor's own remark
+  Word readers = 0;  // exact-pso: where its readers begin
 };
 
-// How many writes are kept is not the size of the vectors but the `length` word of the address's row, so that putting
-// the row back takes writes back too.
+// An event that read a write: its thread, and which event of its thread it is.
+struct Reader {
+  Word thread = 0;
+  Word index = 0;
+};
+
+// How much of it counts is not the size of the vectors but said by words of the address's row, so that putting the row
+// back takes writes back too.
 struct WriteList {
   std::vector<Write> writes;
-  std::vector<Word> readers;  // exact-pso: `stride` words a write, see exact_pso.hpp
-
-  void put(std::size_t position, const Write& write) {
-    if (position == writes.size()) {
-      writes.push_back(write);
-    } else {
-      writes[position] = write;
-    }
-  }
+  std::vector<Reader> readers;  // exact-pso: of each write in turn, from its `readers` up to the next one's
 };
 
-inline bool knows(const Word* clock, const Write& write) { return clock[write.thread] >= write.index; }
+template <class T>
+TEETOTAL_INLINE void put(std::vector<T>& list, std::size_t position, const T& item) {
+  if (position == list.size()) {
+    list.push_back(item);
+  } else {
+    list[position] = item;
+  }
+}
+
+TEETOTAL_INLINE bool knows(const Word* clock, const Write& write) { return clock[write.thread] >= write.index; }
 
 // One past the position of the last write in [begin, end) that the clock knows; `begin` where it knows none.
-inline std::size_t end_of_known(const WriteList& list, std::size_t begin, std::size_t end, const Word* clock) {
+TEETOTAL_INLINE std::size_t end_of_known(const WriteList& list, std::size_t begin, std::size_t end, const Word* clock) {
   std::size_t unknown = end;  // everything from here on is unknown
   std::size_t step = 1;
   while (unknown > begin) {
