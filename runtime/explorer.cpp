@@ -127,7 +127,8 @@ void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
       const auto end = static_cast<std::size_t>(report.deciding) + 1;
       output_.line(R"({"type":"violation","monitor":)" + Output::quoted(request_.monitors[number]) + ",\"report\":[" +
                    std::to_string(report.delayed) + ',' + std::to_string(report.previous) + ',' + std::to_string(report.deciding) +
-                   "],\"steps\":" + Output::steps(system_, end) + ",\"cells\":" + Output::cells(system_, end) + '}');
+                   "],\"stacks\":" + std::to_string(process.shared_stacks) + ",\"steps\":" + Output::steps(system_, end) + ",\"cells\":" +
+                   Output::cells(system_, end) + '}');
     }
     reporting_executions_[number] += !reporting.empty();
   }
@@ -141,7 +142,7 @@ void Explorer::tell_failures(std::span<const Event> execution) {
     std::size_t end = execution.size();
     while (end > 0 && execution[end - 1].thread != number) --end;
     output_.line(R"({"type":"failure","what":")" + std::string(word_for(thread.failure)) + "\",\"thread\":" + std::to_string(thread.born) +
-                 ",\"message\":" + Output::quoted(thread.message) + ",\"place\":" + std::to_string(thread.failed_at) +
+                 ",\"message\":" + Output::quoted(thread.message) + ",\"place\":" + std::to_string(thread.failed_at) + ",\"stacks\":" + std::to_string(process.shared_stacks) +
                  ",\"steps\":" + Output::steps(system_, end) + ",\"cells\":" + Output::cells(system_, end) + '}');
   }
 }
@@ -159,7 +160,7 @@ void Explorer::tell_stuck(std::size_t length) {
   }
   if (!seen_failures_.insert({livelock ? 101 : 100, places[0], places[1]}).second) return;
   output_.line(std::string(R"({"type":"failure","what":")") + (livelock ? "livelock" : "deadlock") + R"(","thread":0,"message":"","place":0,"waiting":[)" +
-               waiting + "],\"steps\":" + Output::steps(system_, length) + ",\"cells\":" + Output::cells(system_, length) + '}');
+               waiting + "],\"stacks\":" + std::to_string(process.shared_stacks) + ",\"steps\":" + Output::steps(system_, length) + ",\"cells\":" + Output::cells(system_, length) + '}');
 }
 
 void Explorer::tell_progress() {

@@ -15,7 +15,7 @@ import click
 from teetotal.errors import TeetotalError
 
 VERBS = {
-    "check": "robust and safe on TSO and PSO? (litmus, Python)",
+    "check": "robust and safe on TSO and PSO? (C, C++, litmus, Python)",
     "monitor": "the monitors over a recorded SC trace",
     "replay": "one execution again, step by step",
     "generate": "litmus tests from critical cycles, random programs",
