@@ -9,10 +9,13 @@
 // gives up whenever it is scheduled before it gets what it waits for. semaphores: wait is lock, post is unlock.
 #include <pthread.h>
 #include <sched.h>
+#include <linux/futex.h>
 #include <semaphore.h>
+#include <sys/syscall.h>
 
 #include <cerrno>
 #include <climits>
+#include <cstdarg>
 
 #include "process.hpp"
 #include "real.hpp"
@@ -201,6 +204,27 @@ void run_once(Thread& self, int* state, void (*routine)(), std::uintptr_t place)
   *state = kRunning;
   synchronise(self, Kind::unlock, Tag::mutex, state, place);
   *state = kDone;
+}
+
+// -- futexes: what std::atomic's wait and notify come down to ---------------------------------------------------------
+
+int futex_wait(Thread& self, int* word_at, int expected, bool limited, std::uintptr_t place) {
+  // Looking at the word and lying down is one step; a wake-up is an operation on the same object.
+  synchronise(self, Kind::rmw, Tag::futex, word_at, place);
+  if (*word_at != expected) {
+    errno = EAGAIN;
+    return -1;
+  }
+  begin_waiting(self, word_at);
+  if (wait(self, Tag::futex, word_at, Kind::rmw, Writes::always, limited, place)) return 0;
+  errno = ETIMEDOUT;
+  return -1;
+}
+
+int futex_wake(Thread& self, int* word_at, int most, std::uintptr_t place) {
+  synchronise(self, Kind::rmw, Tag::futex, word_at, place);
+  wake(word_at, static_cast<std::size_t>(most));
+  return 0;
 }
 
 // -- threads ----------------------------------------------------------------------------------------------------------
@@ -452,6 +476,31 @@ int sem_getvalue(sem_t* object, int* value) {
     synchronise(*self, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE, {.writes = Writes::never});
   *value = word(object);
   return 0;
+}
+
+long syscall(long number, ...) {
+  va_list given;
+  va_start(given, number);
+  long arguments[6];
+  for (long& argument : arguments) argument = va_arg(given, long);
+  va_end(given);
+  Thread* self = process.current;
+  if (number == SYS_futex && self != nullptr && of_program(reinterpret_cast<void*>(arguments[0]))) {
+    auto* word_at = reinterpret_cast<int*>(arguments[0]);
+    const int operation = static_cast<int>(arguments[1]) & FUTEX_CMD_MASK, value = static_cast<int>(arguments[2]);
+    if (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET)
+      return futex_wait(*self, word_at, value, arguments[3] != 0, TEETOTAL_PLACE);
+    if (operation == FUTEX_WAKE || operation == FUTEX_WAKE_BITSET) return futex_wake(*self, word_at, value, TEETOTAL_PLACE);
+    fail(*self, Failure::unsupported, "a futex operation other than wait and wake", TEETOTAL_PLACE);
+  }
+  long result;
+  register long r10 asm("r10") = arguments[3];
+  register long r8 asm("r8") = arguments[4];
+  register long r9 asm("r9") = arguments[5];
+  asm volatile("syscall" : "=a"(result) : "a"(number), "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+  if (result >= 0) return result;
+  errno = static_cast<int>(-result);
+  return -1;
 }
 
 int pthread_once(pthread_once_t* object, void (*routine)()) {
