@@ -180,7 +180,7 @@ void Explorer::tell_end(const char* reason) {
   const SearchResult& result = totals_.result;
   output_.line(R"({"type":"end","stopped":)" + Output::quoted(reason) + ",\"executions\":" + std::to_string(result.executions) +
                ",\"blocked\":" + std::to_string(result.blocked) + ",\"cut\":" + std::to_string(result.cut) +
-               ",\"redundant\":" + std::to_string(result.redundant) + ",\"complete\":" + (result.complete && !stopped_ ? "true" : "false") +
+               ",\"redundant\":" + std::to_string(result.redundant) + ",\"complete\":" + (result.complete && !stopped_ && !process.incomplete ? "true" : "false") +
                ",\"steps\":" + std::to_string(totals_.steps) + ",\"longest\":" + std::to_string(totals_.longest) +
                ",\"restarts\":" + std::to_string(restarts_) + ",\"seconds\":" + std::to_string(elapsed()) +
                ",\"cpu\":" + std::to_string(processor_seconds()) + ",\"reporting\":[" + reporting + "],\"oddities\":[" + oddities +

@@ -155,7 +155,11 @@ void write_lock(Thread& self, void* object, std::uintptr_t place) {
   word(object) = -1;
 }
 
+// Readers' unlocks are independent of each other, so that a search does not see that they decide what these find.
+void note_trying() { process.weaken("trying a lock of readers and writers: not every order with its readers' unlocks is explored"); }
+
 int read_trylock(Thread& self, void* object, std::uintptr_t place) {
+  note_trying();
   synchronise(self, Kind::rmw, Tag::rwlock, object, place, {.writes = Writes::if_different, .expected = kWriter});
   if (word(object) < 0) return EBUSY;
   ++word(object);
@@ -163,6 +167,7 @@ int read_trylock(Thread& self, void* object, std::uintptr_t place) {
 }
 
 int write_trylock(Thread& self, void* object, std::uintptr_t place) {
+  note_trying();
   synchronise(self, Kind::rmw, Tag::rwlock, object, place, {.writes = Writes::if_equal, .expected = 0});
   if (word(object) != 0) return EBUSY;
   word(object) = -1;

@@ -104,6 +104,7 @@ struct Process {
   bool show_output = false;
   std::set<std::uintptr_t> freed;   // blocks that were freed while others could look at them, in any execution
   bool assumptions_failed = false;
+  bool incomplete = false;
   std::int64_t nondet_low = 0, nondet_high = 1;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::int64_t> choices;  // (thread, its how-manyth) → value
   std::vector<std::pair<std::uint32_t, std::uint64_t>> asked;               // in the order of their first appearance
@@ -140,6 +141,12 @@ struct Process {
   }
 
   void note(const std::string& oddity);
+
+  // As note, where it also means that executions may be missing.
+  void weaken(const std::string& oddity) {
+    incomplete = true;
+    note(oddity);
+  }
 };
 
 extern Process process;

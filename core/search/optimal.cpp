@@ -138,14 +138,20 @@ void OptimalSearch::reverse_races(std::size_t shared) {
 // of the event without its conflicts, `end` its place.
 std::vector<std::size_t> OptimalSearch::races_of(const Event& event, const Clock& before, std::size_t end) const {
   if (event.kind == Kind::lock) return races_of_lock(event, before, end);
-  if (event.kind == Kind::unlock) return {};
   const auto& accesses = by_address_[event.address];
   std::vector<std::size_t> candidates;
   for (auto it = std::ranges::lower_bound(accesses, end); it != accesses.begin();) {
     --it;
-    if (conflict(execution_[*it], event)) candidates.push_back(*it);
-    if (execution_[*it].writes) break;
+    const Event& other = execution_[*it];
+    // An unlock is never enabled together with a lock; it races with those that tried in vain.
+    if (conflict(other, event) && (event.kind != Kind::unlock || other.kind == Kind::rmw)) candidates.push_back(*it);
+    if (other.writes) break;
   }
+  return unordered(std::move(candidates), before);
+}
+
+// Those that no other candidate, and nothing else that happens before the event, comes after.
+std::vector<std::size_t> OptimalSearch::unordered(std::vector<std::size_t> candidates, const Clock& before) const {
   std::vector<std::size_t> races;
   for (const std::size_t candidate : candidates) {
     const bool ordered = happens_before(candidate, before) || std::ranges::any_of(candidates, [&](std::size_t other) {
@@ -159,13 +165,34 @@ std::vector<std::size_t> OptimalSearch::races_of(const Event& event, const Clock
 std::vector<std::size_t> OptimalSearch::races_of_lock(const Event& event, const Clock& before, std::size_t end) const {
   if (event.address >= by_address_.size()) return {};
   const auto& accesses = by_address_[event.address];
+  std::vector<std::size_t> candidates;
+  bool written = false;  // an access in between, looking back, wrote
   for (auto it = std::ranges::lower_bound(accesses, end); it != accesses.begin();) {
     --it;
-    if (execution_[*it].kind != Kind::lock) continue;
-    if (happens_before(*it, before)) return {};
-    return {*it};
+    const Event& other = execution_[*it];
+    const bool acquires = other.kind == Kind::lock || (other.kind == Kind::rmw && other.writes);
+    const bool looks = other.kind == Kind::rmw && !other.writes && !written;
+    if (conflict(other, event) && (acquires || looks) && could_be_free(event, *it, end)) candidates.push_back(*it);
+    if (acquires && other.writes) break;
+    written = written || other.writes;
   }
-  return {};
+  return unordered(std::move(candidates), before);
+}
+
+// Whether a lock could be taken just before the acquisition `first`. Where that was a reader's, other readers may have
+// held it then: a writer can come first only if they let it go without waiting for `first`.
+bool OptimalSearch::could_be_free(const Event& event, std::size_t first, std::size_t end) const {
+  if (!event.writes || execution_[first].writes) return true;
+  const auto& accesses = by_address_[event.address];
+  std::vector<std::uint32_t> holders;
+  for (const std::size_t index : accesses) {
+    if (index >= end) break;
+    const Event& other = execution_[index];
+    if (index < first && other.kind == Kind::lock) holders.push_back(other.thread);
+    if (other.kind != Kind::unlock || (index > first && happens_before(first, clocks_[index]))) continue;
+    if (const auto held = std::ranges::find(holders, other.thread); held != holders.end()) holders.erase(held);
+  }
+  return holders.empty();
 }
 
 bool OptimalSearch::reverse(const Race& race) {
