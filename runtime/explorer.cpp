@@ -140,7 +140,7 @@ void Explorer::tell_failures(std::span<const Event> execution) {
     if (!seen_failures_.insert({static_cast<int>(thread.failure), thread.failed_at, 0}).second) continue;
     // Up to its last step: what others did afterwards does not matter.
     std::size_t end = execution.size();
-    while (end > 0 && execution[end - 1].thread != number) --end;
+    while (end > 0 && (system_.steps()[end - 1].thread != number || system_.steps()[end - 1].commit)) --end;
     output_.line(R"({"type":"failure","what":")" + std::string(word_for(thread.failure)) + "\",\"thread\":" + std::to_string(thread.born) +
                  ",\"message\":" + Output::quoted(thread.message) + ",\"place\":" + std::to_string(thread.failed_at) + ",\"stacks\":" + std::to_string(process.shared_stacks) +
                  ",\"steps\":" + Output::steps(system_, end) + ",\"cells\":" + Output::cells(system_, end) + '}');

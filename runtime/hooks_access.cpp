@@ -79,6 +79,8 @@ void access_range(Kind kind, const void* pointer, std::size_t size, std::uintptr
     check_heap(*self, address + size - 1, place);
     return;
   }
+  if (process.buffered && kind == Kind::st)
+    fail(*self, Failure::unsupported, "assignment of a struct as a whole, under --goal safe,", place);
   for (const Cells::Piece& piece : process.cells.pieces(address, size))
     operate(*self, kind, kind == Kind::st ? Writes::always : Writes::never, piece.address, piece.tag, place);
 }

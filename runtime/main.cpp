@@ -97,6 +97,7 @@ void set(Request& request, const std::string& name, const std::string& value) {
   else if (name == "variant") request.variant = value == "1";
   else if (name == "rmw") request.semantics.rmw_flushes_all = value == "all";
   else if (name == "mutex") request.semantics.unlock_is_fence = value == "fence";
+  else if (name == "model") request.bounds.model = value == "tso" ? Model::tso : value == "pso" ? Model::pso : Model::sc;
   else if (name == "loop-bound") request.bounds.loop_bound = static_cast<std::uint32_t>(number());
   else if (name == "steps") request.bounds.steps = static_cast<std::uint32_t>(number());
   else if (name == "seconds") request.seconds = std::stod(value);
@@ -126,6 +127,8 @@ int run(int count, char** arguments) {
   if (process.arguments.empty()) process.arguments.emplace_back("program");
   process.rmw_needs_marker = !request.semantics.rmw_flushes_all;
   process.unlock_needs_fence = !request.semantics.rmw_flushes_all && !request.semantics.unlock_is_fence;
+  request.bounds.semantics = request.semantics;
+  process.buffered = request.bounds.model != Model::sc;
   request.bounds.spinners_wake = request.strategy != "all";
 
   prepare_fibers();

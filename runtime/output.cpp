@@ -8,6 +8,8 @@ namespace teetotal::runtime {
 
 namespace {
 
+constexpr int kCommit = 7;  // beside the kinds of events
+
 std::string number(Wide value) {
   if (value == 0) return "0";
   std::string digits;
@@ -47,8 +49,8 @@ std::string Output::steps(const Controlled& system, std::size_t end) {
     const Step& step = system.steps()[i];
     const Operation& operation = step.operation;
     if (i != 0) result += ',';
-    result += '[' + std::to_string(process.threads[step.event.thread].born) + ',' + std::to_string(static_cast<int>(step.event.kind)) + ',' +
-              std::to_string(static_cast<int>(operation.tag)) + ',' + (is_fence(step.event.kind) ? "-1" : std::to_string(step.event.address)) + ',' +
+    result += '[' + std::to_string(process.threads[step.thread].born) + ',' + std::to_string(step.commit ? kCommit : static_cast<int>(operation.kind)) + ',' +
+              std::to_string(static_cast<int>(operation.tag)) + ',' + (is_fence(operation.kind) ? "-1" : std::to_string(operation.cell)) + ',' +
               std::to_string(operation.place) + ',' + (step.event.writes ? "1" : "0") + ',' + number(step.before) + ',' + number(step.after) + ']';
   }
   return result + ']';
@@ -57,7 +59,7 @@ std::string Output::steps(const Controlled& system, std::size_t end) {
 std::string Output::cells(const Controlled& system, std::size_t end) {
   std::set<std::uint32_t> used;
   for (std::size_t i = 0; i < end; ++i)
-    if (!is_fence(system.steps()[i].event.kind)) used.insert(system.steps()[i].event.address);
+    if (!is_fence(system.steps()[i].operation.kind)) used.insert(system.steps()[i].operation.cell);
   std::string result = "{";
   for (const std::uint32_t cell_number : used) {
     const Cell& cell = process.cells[cell_number];

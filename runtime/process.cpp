@@ -224,6 +224,10 @@ Wide seen_by(const Operation& operation) {
   }
 }
 
+void put(const Operation& operation, Wide value) {
+  std::memcpy(reinterpret_cast<void*>(operation.address), &value, size_of(operation.tag));  // little-endian
+}
+
 bool would_write(const Operation& operation, Wide seen) {
   switch (operation.writes) {
     case Writes::never: return false;

@@ -102,6 +102,7 @@ struct Process {
   bool unlock_needs_fence = false;  // papers' PSO: creating and ending a thread flush by a fence of their own
   bool rmw_needs_marker = false;    // rmw=address: a releasing rmw is an sfence and the rmw
   bool show_output = false;
+  bool buffered = false;            // TSO or PSO itself is explored
   std::set<std::uintptr_t> freed;   // blocks that were freed while others could look at them, in any execution
   bool assumptions_failed = false;
   bool incomplete = false;
@@ -189,6 +190,7 @@ void synchronise(Thread& self, Kind kind, Tag tag, const void* object, std::uint
 // What an operation would see now: the bytes of its cell, or the word in which an object keeps its state.
 Wide seen_by(const Operation& operation);
 bool would_write(const Operation& operation, Wide seen);
+void put(const Operation& operation, Wide value);  // into the bytes of its cell
 
 std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argument, bool detached, std::uintptr_t place);
 

@@ -65,7 +65,7 @@ void OptimalSearch::push(std::uint32_t thread, Tree subtree) {
     if (!dependent(sleeper.event, event)) next.sleep.push_back(sleeper);
 
   if (by_thread_.size() <= thread) by_thread_.resize(thread + 1);
-  Clock clock = clock_before(thread, index);
+  Clock clock = clock_before(thread, index, true);
   const auto join = [&](const Clock& other) {
     if (clock.size() < other.size()) clock.resize(other.size(), 0);
     for (std::size_t i = 0; i < other.size(); ++i) clock[i] = std::max(clock[i], other[i]);
@@ -91,17 +91,23 @@ void OptimalSearch::push(std::uint32_t thread, Tree subtree) {
 }
 
 // What happens before the next event of `thread` whatever it does: its own past, and what made it possible.
-OptimalSearch::Clock OptimalSearch::clock_before(std::uint32_t thread, std::size_t index) const {
+OptimalSearch::Clock OptimalSearch::clock_before(std::uint32_t thread, std::size_t index, bool executed) const {
   Clock clock(system_.threads(), 0);
   if (thread < by_thread_.size()) {
     const auto& own = by_thread_[thread];
     const auto next = std::ranges::lower_bound(own, index);
     if (next != own.begin()) std::ranges::copy(clocks_[*(next - 1)], clock.begin());
   }
-  const std::ptrdiff_t enabler = index < execution_.size() ? system_.enabler(index) : -1;
-  if (enabler >= 0)
-    for (std::size_t i = 0; i < clocks_[static_cast<std::size_t>(enabler)].size(); ++i)
-      clock[i] = std::max(clock[i], clocks_[static_cast<std::size_t>(enabler)][i]);
+  const auto after = [&](std::size_t enabling) {
+    const Clock& other = clocks_[enabling];
+    if (clock.size() < other.size()) clock.resize(other.size(), 0);
+    for (std::size_t i = 0; i < other.size(); ++i) clock[i] = std::max(clock[i], other[i]);
+  };
+  if (executed) {
+    const std::ptrdiff_t enabler = system_.enabler(index);
+    if (enabler >= 0) after(static_cast<std::size_t>(enabler));
+    for (const std::int32_t enabling : system_.more_enablers(index)) after(static_cast<std::size_t>(enabling));
+  }
   return clock;
 }
 
@@ -118,7 +124,7 @@ void OptimalSearch::reverse_races(std::size_t shared) {
   for (std::size_t index = shared; index < end; ++index) {
     const Event& event = execution_[index];
     if (is_fence(event.kind)) continue;
-    for (const std::size_t first : races_of(event, clock_before(event.thread, index), index)) {
+    for (const std::size_t first : races_of(event, clock_before(event.thread, index, true), index)) {
       Event reversed = event;
       if (event.kind == Kind::rmw) reversed.writes = system_.would_write(index, first);
       open.push_back({first, index, reversed});
@@ -129,7 +135,7 @@ void OptimalSearch::reverse_races(std::size_t shared) {
   for (std::uint32_t thread = 0; thread < system_.threads(); ++thread) {
     const Pending pending = system_.pending(thread);
     if (pending.readiness != Readiness::waiting) continue;
-    for (const std::size_t first : races_of_lock(pending.event, clock_before(thread, end), end))
+    for (const std::size_t first : races_of_lock(pending.event, clock_before(thread, end, false), end))
       reverse({first, end, pending.event});
   }
 }
