@@ -10,21 +10,6 @@ namespace teetotal::runtime {
 
 namespace {
 
-const char* word_for(Failure failure) {
-  switch (failure) {
-    case Failure::assertion: return "assertion";
-    case Failure::crash: return "crash";
-    case Failure::freed: return "use after free";
-    case Failure::overflow: return "heap overflow";
-    case Failure::misuse: return "misuse";
-    case Failure::aborted: return "abort";
-    case Failure::hang: return "hang";
-    case Failure::unsupported: return "unsupported";
-    case Failure::none: break;
-  }
-  return "none";
-}
-
 double processor_seconds() {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);

@@ -27,7 +27,9 @@ struct Request {
   Bounds bounds;
   double seconds = 1e18;
   std::uint64_t executions = ~std::uint64_t{0};
-  bool count_reporting = false;  // also count the executions in which each monitor reports something
+  bool replay = false;
+  std::string schedule;
+  bool stop_at_last = false;
 };
 
 class Explorer final : public Visitor {

@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "explorer.hpp"
+#include "replay.hpp"
 
 namespace teetotal::runtime {
 namespace {
@@ -77,11 +78,13 @@ void handle_signals() {
   setitimer(ITIMER_REAL, &every_second, nullptr);
 }
 
-void redirect(bool show_output) {
+int saved_output = -1;
+
+void redirect() {
   static char buffer[1 << 16];
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  saved_output = dup(1);
   dup2(nothing, 0);
-  if (show_output) return;
   dup2(nothing, 1);
   dup2(nothing, 2);
   std::setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
@@ -98,6 +101,9 @@ void set(Request& request, const std::string& name, const std::string& value) {
   else if (name == "rmw") request.semantics.rmw_flushes_all = value == "all";
   else if (name == "mutex") request.semantics.unlock_is_fence = value == "fence";
   else if (name == "model") request.bounds.model = value == "tso" ? Model::tso : value == "pso" ? Model::pso : Model::sc;
+  else if (name == "schedule") request.replay = true, request.schedule = value;
+  else if (name == "stop-at-last") request.stop_at_last = value == "1";
+  else if (name == "stacks") process.shared_stacks = static_cast<std::uint32_t>(number());
   else if (name == "loop-bound") request.bounds.loop_bound = static_cast<std::uint32_t>(number());
   else if (name == "steps") request.bounds.steps = static_cast<std::uint32_t>(number());
   else if (name == "seconds") request.seconds = std::stod(value);
@@ -132,7 +138,7 @@ int run(int count, char** arguments) {
   request.bounds.spinners_wake = request.strategy != "all";
 
   prepare_fibers();
-  redirect(process.show_output);
+  redirect();
   handle_signals();
   try {
     process.load(request.object);
@@ -141,9 +147,24 @@ int run(int count, char** arguments) {
     return 3;
   }
   output.line(R"({"type":"loaded","base":)" + std::to_string(process.memory.object_begin()) + '}');
-  Explorer explorer(request, output);
   try {
-    explorer.run();
+    if (request.replay) {
+      // What an exploration learns first about the layout of memory, a single execution must know too.
+      const Output nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
+      Request lesson = request;
+      lesson.bounds.model = Model::sc;
+      lesson.executions = 1000;
+      process.buffered = false;
+      Explorer(lesson, nowhere).run();
+      process.cells.renumber();
+      std::fflush(stdout);
+      if (process.show_output) dup2(saved_output, 1);
+      process.buffered = request.bounds.model != Model::sc;
+      replay(request.bounds, request.schedule, request.stop_at_last, output);
+      std::fflush(stdout);
+      return 0;
+    }
+    Explorer(request, output).run();
   } catch (const Nondeterministic& error) {
     output.line(R"({"type":"error","what":"nondeterministic","message":)" + Output::quoted(error.what()) + '}');
     return 3;

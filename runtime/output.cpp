@@ -19,6 +19,21 @@ std::string number(Wide value) {
 
 }  // namespace
 
+const char* word_for(Failure failure) {
+  switch (failure) {
+    case Failure::assertion: return "assertion";
+    case Failure::crash: return "crash";
+    case Failure::freed: return "use after free";
+    case Failure::overflow: return "heap overflow";
+    case Failure::misuse: return "misuse";
+    case Failure::aborted: return "abort";
+    case Failure::hang: return "hang";
+    case Failure::unsupported: return "unsupported";
+    case Failure::none: break;
+  }
+  return "none";
+}
+
 void Output::line(const std::string& text) const {
   std::string whole = text + "\n";
   for (std::size_t sent = 0; sent < whole.size();) {

@@ -9,6 +9,8 @@
 
 namespace teetotal::runtime {
 
+const char* word_for(Failure failure);
+
 class Output {
  public:
   explicit Output(int file) : file_(file) {}

@@ -103,6 +103,7 @@ struct Process {
   bool rmw_needs_marker = false;    // rmw=address: a releasing rmw is an sfence and the rmw
   bool show_output = false;
   bool buffered = false;            // TSO or PSO itself is explored
+  bool trap = false;                // stop in the debugger when the thread goes on
   std::set<std::uintptr_t> freed;   // blocks that were freed while others could look at them, in any execution
   bool assumptions_failed = false;
   bool incomplete = false;
@@ -160,6 +161,10 @@ inline void visible(Thread& self) {
   ++process.progress;
   if (process.alone && (!self.operation.enabled || self.operation.enabled(self))) return;
   switch_fiber(self.fiber, process.scheduler);
+  if (process.trap) [[unlikely]] {
+    process.trap = false;
+    asm volatile("int3");
+  }
 }
 
 // The thread does nothing more in this execution.

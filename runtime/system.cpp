@@ -230,10 +230,12 @@ Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
   step.operation.enabler = entry.issued;
   step.before = seen_by(entry.operation);
   step.after = entry.value;
-  if (bounds_.model == Model::pso) {  // stores before the last sfence came first
-    for (std::uint32_t other = 0; other < agents_.size(); ++other)
-      if (other != as && agents_[other].thread == agent.thread && agents_[other].buffer != kThread && !agent_steps_[other].empty() && entry.markers > 0)
-        step.enablers.push_back(static_cast<std::int32_t>(agent_steps_[other].back()));
+  step.markers = entry.markers;
+  for (std::uint32_t other = 0; other < agents_.size(); ++other) {  // stores before an sfence come first (PSO)
+    if (other == as || agents_[other].thread != agent.thread || agents_[other].buffer == kThread) continue;
+    const auto& commits = agent_steps_[other];
+    const auto before = std::ranges::find_if(commits.rbegin(), commits.rend(), [&](std::uint32_t i) { return steps_[i].markers < entry.markers; });
+    if (before != commits.rend()) step.enablers.push_back(static_cast<std::int32_t>(*before));
   }
   run_commit(agent.thread, agent.buffer);
   const Event event = step.event;

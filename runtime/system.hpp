@@ -46,6 +46,7 @@ struct Step {
   Event event;                      // as searches see it: its thread is an agent
   std::uint32_t thread = 0;
   bool commit = false;
+  std::uint32_t markers = 0;        // of a commit: sfences of its thread before the store
   Operation operation;
   Wide before = 0, after = 0;       // what the cell held
   std::int32_t source = -1;         // the step that wrote what it saw

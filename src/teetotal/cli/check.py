@@ -100,6 +100,8 @@ def run(job: Job) -> Answer:
 @click.option("--each", is_flag=True, help="Each C file is a program of its own.")
 @click.option("--loop-bound", type=click.IntRange(min=0),
               help="Backward jumps that a thread may take; in C, visits of one instruction.")  # fmt: skip
+@click.option("--goal", type=click.Choice(["robust", "safe"]), default="robust", show_default=True,
+              help="Of a C program: SC executions and robustness, or the executions of each model itself.")  # fmt: skip
 @click.option("--executions", type=click.IntRange(min=1), help="Executions to explore at most (C).")
 @click.option("--nondet", type=(int, int), default=(0, 1), show_default=True, help="Range of __VERIFIER_nondet_int.")
 @click.option("--time", "seconds", type=click.FloatRange(min=0), help="Seconds to spend on each program.")
@@ -123,6 +125,7 @@ def check(
     arguments: tuple[str, ...],
     each: bool,
     loop_bound: int | None,
+    goal: str,
     executions: int | None,
     nondet: tuple[int, int],
     seconds: float | None,
@@ -164,6 +167,7 @@ def check(
         loop_bound=loop_bound,
         seed=seed,
         nondet=nondet,
+        goal=goal,  # type: ignore[arg-type]
     )
     jobs: list[Job] = [FileJob(path, options) for path in found if path not in c_files]
     jobs += [

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -22,6 +22,7 @@ from teetotal.monitors import MonitorInfo, Report, monitor_info, witness
 from teetotal.programs.c import events, replaying, runtime
 from teetotal.programs.c.build import Source, built
 from teetotal.programs.c.symbols import Symbols
+from teetotal.schedules import to_token
 from teetotal.verdicts import CheckResult, ModelResult, StoryStep, Verdict, Violation, ViolationKind, both
 
 LOOP_BOUND = 100
@@ -44,6 +45,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     loop_bound: int | None = None
     seed: int = 0
     nondet: tuple[int, int] = (0, 1)
+    goal: Literal["robust", "safe"] = "robust"
 
 
 Progress = Callable[[int, float], None]
@@ -57,25 +59,35 @@ def check(
     with built(source) as program:
         symbols = Symbols(program)
         try:
-            findings = _Findings(source, options, symbols)
-            try:
-                for answer in runtime.answers(program, findings.request(), source.arguments):
-                    findings.take(answer, progress)
-            except runtime.RuntimeDied as death:
-                findings.died = str(death)
-            return findings.result(command, time.perf_counter() - started)
+            models: list[ModelName] = ["sc"]
+            if options.goal == "safe":
+                models += [model for model in MODELS if model != "sc" and model in options.models]
+            answer: CheckResult | None = None
+            for model in models:
+                left = options.seconds - (time.perf_counter() - started)
+                findings = _Findings(source, msgspec.structs.replace(options, seconds=max(left, 0.0)), symbols, model)
+                try:
+                    for told in runtime.answers(program, findings.request(), source.arguments):
+                        findings.take(told, progress)
+                except runtime.RuntimeDied as death:
+                    findings.died = str(death)
+                result = findings.result(command)
+                answer = result if answer is None else answer + result
+            assert answer is not None
+            return msgspec.structs.replace(answer, seconds=time.perf_counter() - started)
         finally:
             symbols.close()
 
 
 class _Findings:
-    """What the runtime told so far, and the verdict that follows."""
+    """What the runtime told so far about the executions of one model, and the verdict that follows."""
 
-    def __init__(self, source: Source, options: Options, symbols: Symbols) -> None:
+    def __init__(self, source: Source, options: Options, symbols: Symbols, model: ModelName) -> None:
         self.source = source
         self.options = options
         self.symbols = symbols
-        self.relaxed = [model for model in MODELS if model != "sc" and model in options.models]
+        self.model = model
+        self.relaxed = [m for m in MODELS if m != "sc" and m in options.models] if options.goal == "robust" else []
         kind = "exact" if options.explore.is_reduced else "burnim"
         chosen = options.monitors or tuple(f"{kind}-{model}" for model in self.relaxed)
         self.monitors = [info for info in map(monitor_info, chosen) if info.model in self.relaxed]
@@ -90,7 +102,7 @@ class _Findings:
     def request(self) -> list[str]:
         options, explore = self.options, self.options.explore
         request = [
-            f"strategy={explore.name}", f"count={explore.count}", f"depth={explore.depth}", f"seed={options.seed}",
+            f"model={self.model}", f"strategy={explore.name}", f"count={explore.count}", f"depth={explore.depth}", f"seed={options.seed}",
             f"rmw={options.semantics.rmw}", f"mutex={options.semantics.mutex}",
             f"loop-bound={LOOP_BOUND if options.loop_bound is None else options.loop_bound}",
             f"nondet-low={options.nondet[0]}", f"nondet-high={options.nondet[1]}",
@@ -138,11 +150,12 @@ class _Findings:
         found = story.violation(
             program, monitor.model, steps, self.options.semantics, kind="robustness", monitor=monitor.name
         )
+        token = to_token(monitor.model, steps, list(program.memory), self.options.semantics)
         delayed, deciding = execution.events[report.delayed], execution.events[report.deciding]
         return msgspec.structs.replace(
             found,
             message=f"{_at(deciding)} overtakes {_at(delayed)}",
-            replay=replaying.command(self.source, found.replay, answer.get("stacks", 0)),
+            replay=replaying.command(self.source, token, answer.get("stacks", 0)),
         )
 
     def _failure(self, answer: dict[str, Any]) -> None:
@@ -172,28 +185,37 @@ class _Findings:
                 "deadlock": f"every thread that has not ended waits for ever: {waiting}",
                 "livelock": f"threads spin or wait for what will never come: {waiting}",
             }[what]
-        execution = events.execution(answer["steps"], answer["cells"], self.names).events
-        schedule = [Issue(event.thread) for event in execution]
-        places = [str(place)] if place is not None else []
-        self.violations["sc"].append(
-            Violation(
-                model="sc",
-                kind=what,
-                events=execution,
-                steps=[StoryStep(event.thread, "event", number) for number, event in enumerate(execution)],
-                locations=places,
-                message=told,
-                replay=replaying.command(
-                    self.source,
-                    replaying.token("sc", schedule, self.options.semantics),
-                    answer.get("stacks", 0),
-                ),
-            )
+        execution = events.execution(answer["steps"], answer["cells"], self.names, self.model)
+        self.violations[self.model].append(
+            self._told(execution, what, told, [] if place is None else [str(place)], answer.get("stacks", 0))
+        )
+
+    def _told(
+        self, execution: events.Execution, kind: ViolationKind, message: str, places: list[str], stacks: int
+    ) -> Violation:
+        """An execution of the program itself; under TSO and PSO the machine of ``models/`` must accept it."""
+        program = events.straight_line(self.source.name, execution, execution.schedule, self.source.name)
+        if self.model == "sc":
+            listed = execution.events
+            steps = [StoryStep(event.thread, "event", number) for number, event in enumerate(listed)]
+        else:
+            run, steps = story.told(program, self.model, execution.schedule, self.options.semantics)
+            threads = [iter(own) for own in run.events]
+            listed = [next(threads[step.thread]) for step in execution.schedule if isinstance(step, Issue)]
+        token = to_token(self.model, execution.schedule, list(program.memory), self.options.semantics)
+        return Violation(
+            model=self.model,
+            kind=kind,
+            events=listed,
+            steps=steps,
+            locations=places,
+            message=message,
+            replay=replaying.command(self.source, token, stacks),
         )
 
     # -- the verdict ------------------------------------------------------------------------------------------------------
 
-    def result(self, command: str, seconds: float) -> CheckResult:
+    def result(self, command: str) -> CheckResult:
         end = self.end or {"executions": self.executions, "blocked": 0, "cut": 0, "complete": False, "mixed": [], "oddities": []}
         notes = list(dict.fromkeys(self.notes + end["oddities"]))
         if self.died:
@@ -209,7 +231,7 @@ class _Findings:
             named = sorted({self.symbols.variable(address - self.names.base) or f"{address:#x}" for address in end["mixed"]})
             notes.append(f"accessed in different sizes, which the monitors take for one location: {', '.join(named[:8])}")
         complete = bool(end["complete"]) and not self.undecided and not self.died
-        models = {"sc": self._model("sc", complete, True)}
+        models = {self.model: self._model(self.model, complete, True)}
         for model in self.relaxed:
             watching = [monitor for monitor in self.monitors if monitor.model == model]
             sure = any(_complete(monitor, self.options.explore) for monitor in watching)
@@ -223,7 +245,7 @@ class _Findings:
             models=models,
             verdict=sum((result.verdict for result in models.values()), Verdict.SAFE),
             complete=complete,
-            seconds=seconds,
+            seconds=0.0,
             executions=end["executions"],
             blocked=end["blocked"],
             violations=[violation for result in models.values() for violation in result.violations],
@@ -233,8 +255,12 @@ class _Findings:
 
     def _model(self, model: ModelName, complete: bool, proved: bool) -> ModelResult:
         found = self.violations[model]
-        safe: bool | None = False if self.violations["sc"] else True if complete else None
+        safe: bool | None = False if self.violations[self.model] else True if complete else None
         robust: bool | None = True
+        if self.options.goal == "safe":
+            robust = True if model == "sc" else None
+            verdict = {True: Verdict.SAFE, False: Verdict.VIOLATION, None: Verdict.INCONCLUSIVE}[safe]
+            return ModelResult(verdict=verdict, robust=robust, safe=safe, violations=found)
         if model != "sc":
             robust = False if found else True if proved else None
             if robust is not True and safe:  # what it does beyond SC was not looked at

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from teetotal.events import Event, Kind, Location
-from teetotal.models import Issue, Step
+from teetotal.events import Event, Kind, Location, ModelName
+from teetotal.models import Commit, Issue, Step
 from teetotal.programs.c.symbols import Symbols
 from teetotal.programs.expressions import Addr, Const
 from teetotal.programs.program import Fence, Instruction, Load, Lock, Program, Rmw, Store, Thread, Unlock
@@ -57,19 +57,29 @@ class Names:
                 return f"{region} {address:#x}"
 
 
+_COMMIT = 7
+"""Beside the kinds of events: a store of an earlier step reaches memory."""
+
+
 class Execution(NamedTuple):
-    """Events in the order in which they happened, and what the locations held before."""
+    """Events in the order in which they were issued, what the locations held before, and the schedule of it all."""
 
     events: list[Event]
     initial: dict[str, int]
+    schedule: list[Step]
 
 
-def execution(steps: Sequence[Sequence[int]], cells: dict[str, list[Any]], names: Names) -> Execution:
+def execution(steps: Sequence[Sequence[int]], cells: dict[str, list[Any]], names: Names, model: ModelName = "sc") -> Execution:
     called = names.cells(cells)
     initial: dict[str, int] = {}
     counts: dict[int, int] = {}
-    result = []
+    result: list[Event] = []
+    schedule: list[Step] = []
     for thread, kind_number, tag, cell, place, wrote, before, after in steps:
+        if kind_number == _COMMIT:
+            schedule.append(Commit(thread, called[cell] if model == "pso" else None))
+            continue
+        schedule.append(Issue(thread))
         kind = Kind(kind_number)
         if kind in (Kind.LOCK, Kind.UNLOCK) and tag not in (MUTEX, THREAD):
             kind = Kind.RMW  # semaphores and the like count: only a mutex is a mutex
@@ -102,7 +112,7 @@ def execution(steps: Sequence[Sequence[int]], cells: dict[str, list[Any]], names
                 location=names.place(place),
             )
         )
-    return Execution(result, initial)
+    return Execution(result, initial, schedule)
 
 
 def straight_line(name: str, execution: Execution, schedule: Sequence[Step], source: str) -> Program:
