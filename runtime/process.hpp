@@ -9,6 +9,7 @@
 // stack (`shared_stacks`), and everything while no other thread is running or waits to be joined.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -89,8 +90,20 @@ struct Thread {
   std::map<std::uint32_t, void*> specific;  // by key
 };
 
+// A step that is to be done again: by whom, and what it was.
+struct Again {
+  std::uint32_t thread;
+  Kind kind;
+  std::uintptr_t place;
+  std::uintptr_t address;
+
+  bool operator==(const Again&) const = default;
+};
+
 struct Process {
   Fiber scheduler;
+  std::vector<Again> tape;      // steps to do again without asking the scheduler
+  std::size_t tape_next = 0;
   Thread* current = nullptr;   // null: the scheduler runs
   bool alone = true;           // nobody else is there: nothing is visible
   std::uint32_t count = 0;     // threads so far in this execution
@@ -138,6 +151,13 @@ struct Process {
   // Runs the operation that the thread stands before, and on to the next.
   void resume(Thread& thread);
 
+  // Whether the thread stands before the next step of the tape.
+  bool as_before(const Thread& thread) const {
+    const Again& wanted = tape[tape_next];
+    const Operation& operation = thread.operation;
+    return operation.place == wanted.place && operation.address == wanted.address && operation.kind == wanted.kind;
+  }
+
   bool enabled(const Thread& thread) const {
     return thread.state == State::parked && (!thread.operation.enabled || thread.operation.enabled(thread));
   }
@@ -160,6 +180,17 @@ void reset_atomic_sections();
 inline void visible(Thread& self) {
   ++process.progress;
   if (process.alone && (!self.operation.enabled || self.operation.enabled(self))) return;
+  if (process.tape_next < process.tape.size()) {
+    Thread& next = process.threads[process.tape[process.tape_next].thread];
+    if (next.state == State::parked && process.as_before(next)) {
+      process.step = static_cast<std::int32_t>(process.tape_next++);
+      if (&next == &self) return;
+      self.stack_low = std::min(self.stack_low, reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+      process.current = &next;
+      switch_fiber(self.fiber, next.fiber);
+      return;
+    }
+  }
   switch_fiber(self.fiber, process.scheduler);
   if (process.trap) [[unlikely]] {
     process.trap = false;

@@ -9,6 +9,7 @@ namespace teetotal::runtime {
 namespace {
 
 constexpr std::size_t kLongestIteration = 64;
+constexpr const char* kDiverged = "the program did something else when it was run again in the same way";
 
 // Whether the scheduler may look at an address without risk.
 bool readable(std::uintptr_t address) {
@@ -308,6 +309,7 @@ void Controlled::rewind(std::size_t length) {
     }
     steps_.pop_back();
   }
+  if (process.tape.size() > length) process.tape.resize(length);
   stale_ = true;
 }
 
@@ -321,9 +323,20 @@ void Controlled::catch_up() {
     markers_.fill(0);
   }
   process.reset();
+  process.tape_next = 0;
+  process.tape.resize(relaxed() ? 0 : std::min(process.tape.size(), steps_.size()));
+  while (!relaxed() && process.tape.size() < steps_.size()) {
+    const Step& step = steps_[process.tape.size()];
+    process.tape.push_back({step.thread, step.operation.kind, step.operation.place, step.operation.address});
+  }
   process.resume(process.threads[0]);
-  if (process.threads[0].failure != Failure::none) failed_.push_back(0);
-  for (std::size_t index = 0; index < steps_.size(); ++index) {
+  while (process.tape_next < process.tape.size()) {
+    Thread& thread = process.threads[process.tape[process.tape_next].thread];
+    if (thread.state != State::parked || !process.as_before(thread)) throw Nondeterministic(kDiverged);
+    process.step = static_cast<std::int32_t>(process.tape_next++);
+    process.resume(thread);
+  }
+  for (std::size_t index = 0; relaxed() && index < steps_.size(); ++index) {
     const Step& step = steps_[index];
     if (step.commit) {
       run_commit(step.thread, agents_[step.event.thread].buffer);
@@ -333,11 +346,12 @@ void Controlled::catch_up() {
     const Operation& operation = thread.operation;
     if (thread.state != State::parked || operation.place != step.operation.place || operation.address != step.operation.address ||
         operation.kind != step.operation.kind)
-      throw Nondeterministic("the program did something else when it was run again in the same way");
+      throw Nondeterministic(kDiverged);
     process.step = static_cast<std::int32_t>(index);
     run_thread(step.thread, index);
-    if (thread.failure != Failure::none) failed_.push_back(step.thread);
   }
+  for (std::uint32_t thread = 0; thread < process.count; ++thread)
+    if (process.threads[thread].failure != Failure::none) failed_.push_back(thread);
   if (process.restart || process.cells.changed) throw Restart{};
   described_new_threads();
   for (std::uint32_t thread = 0; thread < process.count; ++thread)
@@ -420,6 +434,7 @@ void Controlled::check_freed_cells() {
 
 void Controlled::forget() {
   steps_.clear();
+  process.tape.clear();
   stale_ = true;
   next_.clear();
   own_.clear();
