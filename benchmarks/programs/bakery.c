@@ -3,11 +3,14 @@
 #ifndef N
 #define N 2
 #endif
+#ifndef ROUNDS
+#define ROUNDS 1
+#endif
 
 static atomic_int choosing[N], number[N], inside;
 
-static void *customer(void *argument) {
-    int me = (int)(long)argument, highest = 0;
+static void visit(int me) {
+    int highest = 0;
     STORE(choosing[me], 1);
     FENCE();
     for (int i = 0; i < N; i++) {
@@ -32,6 +35,10 @@ static void *customer(void *argument) {
     assert(LOAD(inside) == me);
     STORE(number[me], 0);
     FENCE();
+}
+
+static void *customer(void *argument) {
+    for (int round = 0; round < ROUNDS; round++) visit((int)(long)argument);
     return 0;
 }
 

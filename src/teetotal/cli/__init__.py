@@ -18,6 +18,7 @@ VERBS = {
     "check": "robust and safe on TSO and PSO? (C, C++, litmus, Python)",
     "monitor": "the monitors over a recorded SC trace",
     "replay": "one execution again, step by step",
+    "reproduce": "the papers' tables, ours beside theirs",
     "generate": "litmus tests from critical cycles, random programs",
 }
 """Verb → what it is for. The verb ``v`` is the command ``v`` of the module ``teetotal.cli.v``."""
