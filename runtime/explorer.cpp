@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include "hash.hpp"
 #include "search/interleavings.hpp"
 #include "search/optimal.hpp"
 #include "search/random.hpp"
@@ -55,6 +56,7 @@ void Explorer::run() {
       // What was told is told again, with the new numbers.
       seen_.clear();
       seen_failures_.clear();
+      classes_.clear();
       totals_.result = {.complete = true};
       reporting_executions_.assign(reporting_executions_.size(), 0);
       for (auto& [which, value] : process.choices) value = process.nondet_low;
@@ -81,6 +83,7 @@ bool Explorer::next_choices() {
 
 bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
   ++executions_;
+  if (request_.classes) classes_.insert(class_of(execution));
   watch(execution, shared);
   tell_failures(execution);
   if (const Stuck stuck = system_.stuck(); stuck != Stuck::no) tell_stuck(execution.size());
@@ -95,6 +98,24 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
   totals_.steps += execution.size();
   totals_.longest = std::max<std::uint64_t>(totals_.longest, execution.size());
   return !stopped_;
+}
+
+// The same for executions with the same events, sources and order of writes: a sum over events, each with the write that
+// its address had last.
+std::uint64_t Explorer::class_of(std::span<const Event> execution) const {
+  std::map<std::uint32_t, std::uint64_t> counts, latest;
+  std::uint64_t sum = 0;
+  for (const Event& event : execution) {
+    const std::int64_t who[] = {event.thread, static_cast<std::int64_t>(++counts[event.thread])};
+    const std::uint64_t id = hash_words(who);
+    std::uint64_t& last = latest[event.address];
+    const bool fence = is_fence(event.kind);
+    const std::int64_t what[] = {static_cast<std::int64_t>(id), static_cast<std::int64_t>(event.kind), event.writes,
+                                 fence ? -1 : static_cast<std::int64_t>(event.address), fence ? 0 : static_cast<std::int64_t>(last)};
+    sum += hash_words(what);
+    if (!fence && event.writes) last = id;
+  }
+  return sum;
 }
 
 void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
@@ -167,7 +188,7 @@ void Explorer::tell_end(const char* reason) {
                ",\"blocked\":" + std::to_string(result.blocked) + ",\"cut\":" + std::to_string(result.cut) +
                ",\"redundant\":" + std::to_string(result.redundant) + ",\"complete\":" + (result.complete && !stopped_ && !process.incomplete ? "true" : "false") +
                ",\"steps\":" + std::to_string(totals_.steps) + ",\"longest\":" + std::to_string(totals_.longest) +
-               ",\"restarts\":" + std::to_string(restarts_) + ",\"seconds\":" + std::to_string(elapsed()) +
+               ",\"classes\":" + std::to_string(classes_.size()) + ",\"restarts\":" + std::to_string(restarts_) + ",\"seconds\":" + std::to_string(elapsed()) +
                ",\"cpu\":" + std::to_string(processor_seconds()) + ",\"reporting\":[" + reporting + "],\"oddities\":[" + oddities +
                "],\"mixed\":[" + mixed + "]}");
 }

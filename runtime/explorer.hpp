@@ -27,6 +27,7 @@ struct Request {
   Bounds bounds;
   double seconds = 1e18;
   std::uint64_t executions = ~std::uint64_t{0};
+  bool classes = false;  // count the classes of equivalent executions, for tests of the reduction
   bool replay = false;
   std::string schedule;
   bool stop_at_last = false;
@@ -50,6 +51,7 @@ class Explorer final : public Visitor {
 
   SearchResult search();
   void begin_monitors();
+  std::uint64_t class_of(std::span<const Event> execution) const;
   void watch(std::span<const Event> execution, std::size_t shared);
   void tell_failures(std::span<const Event> execution);
   void tell_stuck(std::size_t length);
@@ -70,6 +72,7 @@ class Explorer final : public Visitor {
   Totals totals_;       // of the choices before
   std::uint64_t executions_ = 0, blocked_ = 0;  // of the search at hand
   std::uint64_t restarts_ = 0;
+  std::set<std::uint64_t> classes_;
   Clock::time_point started_ = Clock::now(), told_ = Clock::now();
   bool stopped_ = false;
 };

@@ -6,7 +6,7 @@
 // Events: lock and unlock are lock and unlock on the object; a reader's are those that write nothing. trylock is an rmw
 // that fails where it writes nothing. wait on a condition: an rmw on the condition, unlock, an rmw that only a signal
 // enables, lock. Waiters are woken in the order in which they came; no wake-up is spurious. What waits with a time limit
-// gives up whenever it is scheduled before it gets what it waits for. semaphores: wait is lock, post is unlock.
+// gives up whenever it is scheduled before it gets what it waits for. Operations on semaphores are rmws.
 #include <pthread.h>
 #include <sched.h>
 #include <linux/futex.h>
@@ -446,7 +446,7 @@ int sem_init(sem_t* object, int, unsigned value) {
 int sem_destroy(sem_t*) { return 0; }
 int sem_wait(sem_t* object) {
   if (Thread* self = controlled(object)) {
-    synchronise(*self, Kind::lock, Tag::semaphore, object, TEETOTAL_PLACE,
+    synchronise(*self, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE,
                 {.enabled = [](const Thread& t) { return word(t) > 0; }, .waiting = Waiting::lock});
     --word(object);
   }
@@ -471,7 +471,8 @@ int sem_timedwait(sem_t* object, const timespec*) {
 int sem_clockwait(sem_t* object, clockid_t, const timespec* limit) { return sem_timedwait(object, limit); }
 int sem_post(sem_t* object) {
   if (Thread* self = controlled(object)) {
-    synchronise(*self, Kind::unlock, Tag::semaphore, object, TEETOTAL_PLACE);
+    if (process.post_needs_fence) mfence(*self, TEETOTAL_PLACE);
+    synchronise(*self, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE);
     ++word(object);
   }
   return 0;

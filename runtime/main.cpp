@@ -101,6 +101,7 @@ void set(Request& request, const std::string& name, const std::string& value) {
   else if (name == "rmw") request.semantics.rmw_flushes_all = value == "all";
   else if (name == "mutex") request.semantics.unlock_is_fence = value == "fence";
   else if (name == "model") request.bounds.model = value == "tso" ? Model::tso : value == "pso" ? Model::pso : Model::sc;
+  else if (name == "classes") request.classes = value == "1";
   else if (name == "schedule") request.replay = true, request.schedule = value;
   else if (name == "stop-at-last") request.stop_at_last = value == "1";
   else if (name == "stacks") process.shared_stacks = static_cast<std::uint32_t>(number());
@@ -132,6 +133,7 @@ int run(int count, char** arguments) {
   for (++next; next < count; ++next) process.arguments.emplace_back(arguments[next]);
   if (process.arguments.empty()) process.arguments.emplace_back("program");
   process.rmw_needs_marker = !request.semantics.rmw_flushes_all;
+  process.post_needs_fence = !request.semantics.rmw_flushes_all && request.semantics.unlock_is_fence;
   process.unlock_needs_fence = !request.semantics.rmw_flushes_all && !request.semantics.unlock_is_fence;
   request.bounds.semantics = request.semantics;
   process.buffered = request.bounds.model != Model::sc;

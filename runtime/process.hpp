@@ -113,6 +113,7 @@ struct Process {
   bool exited = false;         // main returned, or exit was called
   bool loaded = false;
   bool unlock_needs_fence = false;  // papers' PSO: creating and ending a thread flush by a fence of their own
+  bool post_needs_fence = false;    // an unlock is a fence, but an rmw is not
   bool rmw_needs_marker = false;    // rmw=address: a releasing rmw is an sfence and the rmw
   bool show_output = false;
   bool buffered = false;            // TSO or PSO itself is explored

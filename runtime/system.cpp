@@ -197,6 +197,11 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
       }
     }
   }
+  if (operation.tag == Tag::semaphore && operation.enabled != nullptr && step.source >= 0) {
+    // Waiting for a semaphore could not come before the post that made it 1.
+    const Step& last = steps_[static_cast<std::size_t>(step.source)];
+    if (last.before == 0 && last.operation.writes == Writes::always) step.operation.enabler = step.source;
+  }
   process.step = static_cast<std::int32_t>(index);
   run_thread(number, index);
   if (process.restart || process.cells.changed) throw Restart{};
