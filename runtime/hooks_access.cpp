@@ -339,4 +339,12 @@ void teetotal_mfence() {
 void teetotal_sfence() {
   if (process.current != nullptr) sfence(*process.current, TEETOTAL_PLACE);
 }
+void teetotal_locked(void* pointer, unsigned size, unsigned conditional, std::uint64_t expected) {
+  Thread* self = process.current;
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  if (self == nullptr || hidden(*self, address)) return;
+  const Tag tag = size == 1 ? Tag::byte : size == 2 ? Tag::half : size == 4 ? Tag::word : Tag::oct;
+  if (size < 8) expected &= (std::uint64_t{1} << 8 * size) - 1;
+  operate(*self, Kind::rmw, conditional != 0 ? Writes::if_equal : Writes::always, address, tag, TEETOTAL_PLACE, expected);
+}
 }

@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from teetotal.errors import ParseError, TeetotalError
+from teetotal.programs.c.assembly import make_visible
 
 C_SUFFIXES = (".c",)
 CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".C")
@@ -30,6 +31,8 @@ _CLANG = (
     "-mllvm", "-tsan-instrument-read-before-write=1",
     "-mllvm", "-tsan-instrument-func-entry-exit=0",
 )  # fmt: skip
+UNSEEN = "unseen"
+"""Beside the object: a file that lists inline assembly on memory that no hook sees, if there is any."""
 _HOOKED = ("memcpy", "memmove", "memset")
 
 
@@ -62,15 +65,26 @@ def build(source: Source, directory: Path) -> Path:
     objects = []
     for number, file in enumerate(source.files):
         compiler = _compiler(source, file)
-        output = directory / f"{number}.o"
-        _run([*compiler, *_COMMON, *_instrumentation(compiler), *_assembler(compiler), *compile_flags,
-              "-c", file, "-o", str(output)], file)  # fmt: skip
+        assembly, output = directory / f"{number}.s", directory / f"{number}.o"
+        _run([*compiler, *_COMMON, *_instrumentation(compiler), *compile_flags, "-S", file, "-o", str(assembly)], file)
+        filtered = make_visible(assembly.read_text())
+        if filtered.unseen:
+            with (directory / UNSEEN).open("a") as list_of_unseen:
+                list_of_unseen.writelines(f"{file}:{where}\n" for where in filtered.unseen)
+        assembly.write_text(filtered.text)
+        _run([*compiler, "-c", str(assembly), "-o", str(output)], file)
         _rename(output)
         objects.append(str(output))
     result = directory / "program.so"
     linker = _compiler(source, next((f for f in source.files if Path(f).suffix in CXX_SUFFIXES), source.files[0]))
     _run([*linker, "-shared", "-Wl,-Bsymbolic", "-o", str(result), *objects, *link_flags, "-lpthread"], source.name)
     return result
+
+
+def unseen(program: Path) -> list[str]:
+    """The inline assembly of a built program that no hook sees."""
+    file = program.parent / UNSEEN
+    return file.read_text().splitlines() if file.exists() else []
 
 
 def _compiler(source: Source, file: str) -> list[str]:
@@ -103,10 +117,6 @@ def is_clang(compiler: list[str]) -> bool:
 
 def _instrumentation(compiler: list[str]) -> tuple[str, ...]:
     return _CLANG if is_clang(compiler) else _GCC
-
-
-def _assembler(compiler: list[str]) -> tuple[str, ...]:
-    return ()
 
 
 def _split(flags: tuple[str, ...]) -> tuple[list[str], list[str]]:

@@ -20,7 +20,7 @@ from teetotal.explore.strategies import Strategy
 from teetotal.models import Issue
 from teetotal.monitors import MonitorInfo, Report, monitor_info, witness
 from teetotal.programs.c import events, replaying, runtime
-from teetotal.programs.c.build import Source, built
+from teetotal.programs.c.build import Source, built, unseen
 from teetotal.programs.c.symbols import Symbols
 from teetotal.schedules import to_token
 from teetotal.verdicts import CheckResult, ModelResult, StoryStep, Verdict, Violation, ViolationKind, both
@@ -65,12 +65,16 @@ def check(
             answer: CheckResult | None = None
             for model in models:
                 left = options.seconds - (time.perf_counter() - started)
+                hidden = unseen(program)
                 findings = _Findings(source, msgspec.structs.replace(options, seconds=max(left, 0.0)), symbols, model)
                 try:
                     for told in runtime.answers(program, findings.request(), source.arguments):
                         findings.take(told, progress)
                 except runtime.RuntimeDied as death:
                     findings.died = str(death)
+                if hidden:
+                    findings.undecided = True
+                    findings.notes.append(f"inline assembly that cannot be seen: {'; '.join(hidden[:8])}")
                 result = findings.result(command)
                 answer = result if answer is None else answer + result
             assert answer is not None
