@@ -45,7 +45,7 @@ def make_visible(text: str) -> Filtered:
             inside, locked = True, False
         elif bare.startswith("#NO_APP"):
             inside = False
-        elif bare.startswith(".loc"):
+        elif bare.startswith((".loc\t", ".loc ")):
             source_line = bare.split()[2]
         elif bare in ("mfence", "sfence"):
             lines += _call(f"teetotal_{bare}", [])
