@@ -27,7 +27,9 @@ BITS = 3
 
 
 @contextmanager
-def compiled(text: str, *, suffix: str = ".c", flags: Sequence[str] = (), compiler: str | None = None) -> Iterator[Path]:
+def compiled(
+    text: str, *, suffix: str = ".c", flags: Sequence[str] = (), compiler: str | None = None
+) -> Iterator[Path]:
     with TemporaryDirectory() as directory:
         file = Path(directory) / f"program{suffix}"
         file.write_text(text)
@@ -60,7 +62,10 @@ def translate(programs: Sequence[Program]) -> str:
             for i, thread in enumerate(program.threads)
         )
         final = "".join(f"  code = (code << {BITS}) | p{number}_{name};\n" for name in program.memory if name != "m")
-        parts.append(f"static long p{number}(void) {{\n  pthread_t t[4]; void *r; long code = 0;\n{calls}{joins}{final}  return code;\n}}\n")
+        parts.append(
+            f"static long p{number}(void) {{\n  pthread_t t[4]; void *r; long code = 0;\n"
+            f"{calls}{joins}{final}  return code;\n}}\n"
+        )
     cases = "".join(f"    case {number}: code = p{number}(); break;\n" for number in range(len(programs)))
     parts.append(
         "int main(int argc, char **argv) {\n  long code = 0;\n  switch (atoi(argv[1])) {\n" + cases + "  }\n"

@@ -19,7 +19,20 @@ PAPERS = Semantics(rmw="address", mutex="rmw")
 NOT_ROBUST_ON_TSO = {"bakery", "chaselev", "dekker", "peterson", "spsc", "takequeue"}
 UNSAFE = {
     "tso": {"chaselev", "dekker", "peterson", "bakery", "takequeue"},
-    "pso": {"chaselev", "dekker", "peterson", "bakery", "takequeue", "dcl", "rcu", "seqlock", "spsc", "ticket", "mcs", "lazylist"},
+    "pso": {
+        "chaselev",
+        "dekker",
+        "peterson",
+        "bakery",
+        "takequeue",
+        "dcl",
+        "rcu",
+        "seqlock",
+        "spsc",
+        "ticket",
+        "mcs",
+        "lazylist",
+    },
 }
 
 
@@ -41,6 +54,17 @@ def test_fenced_variants_are_robust(name: str) -> None:
     result = check(source(name, "-DFENCED"), Options(semantics=PAPERS))
     assert result.verdict is Verdict.SAFE
     assert result.complete
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_breaks_on_each_machine(name: str) -> None:
+    """The assertions of the programs, on the executions of each model itself."""
+    result = check(source(name), Options(goal="safe"))
+    assert result.complete
+    assert result.models["sc"].safe
+    for model, unsafe in UNSAFE.items():
+        assert result.models[model].safe is (name not in unsafe), model  # type: ignore[index]
+    assert check(source(name, "-DFENCED"), Options(goal="safe")).verdict is Verdict.SAFE
 
 
 def test_the_papers_table_has_its_shape() -> None:

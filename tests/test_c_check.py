@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from c_programs import COMPILERS
 
+from c_programs import COMPILERS
 from teetotal.explore.strategies import parse
 from teetotal.programs.c.build import CompileError, Source
 from teetotal.programs.c.check import Options, check
@@ -41,7 +41,9 @@ def lines(result: CheckResult, text: str) -> set[str]:
     return {source[place.line - 1].strip() for place in places if place is not None}
 
 
-BUFFERING = HEAD + """
+BUFFERING = (
+    HEAD
+    + """
 STORAGE x, y;
 void *f(void *p) {
   x = 1;
@@ -57,6 +59,7 @@ void *g(void *p) {
 }
 RUN(f, g)
 """
+)
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
@@ -77,7 +80,11 @@ RUN(f, g)
         ("volatile int", 'asm volatile("mfence" ::: "memory")', True),
         ("volatile int", 'asm volatile("lock; addl $0, 0(%%rsp)" ::: "memory", "cc")', True),
         ("volatile int", 'asm volatile("" ::: "memory")', False),
-        ("volatile int", "__atomic_exchange_n(&(int){0}, 1, __ATOMIC_SEQ_CST)", False),  # on the stack: nobody's business
+        (
+            "volatile int",
+            "__atomic_exchange_n(&(int){0}, 1, __ATOMIC_SEQ_CST)",
+            False,
+        ),  # on the stack: nobody's business
     ],
 )
 def test_store_buffering(tmp_path: Path, storage: str, fence: str, robust: bool, compiler: str) -> None:
@@ -95,12 +102,15 @@ def test_store_buffering(tmp_path: Path, storage: str, fence: str, robust: bool,
     [("relaxed", False), ("release", True), ("seq_cst", True)],
 )
 def test_message_passing_needs_release_on_pso_alone(tmp_path: Path, store: str, robust: bool) -> None:
-    text = HEAD + f"""
+    text = (
+        HEAD
+        + f"""
 int data; atomic_int flag;
 void *f(void *p) {{ data = 1; atomic_store_explicit(&flag, 1, memory_order_{store}); return 0; }}
 void *g(void *p) {{ if (atomic_load_explicit(&flag, memory_order_acquire)) assert(data == 1); return 0; }}
 RUN(f, g)
 """
+    )
     result = run(tmp_path, text)
     assert result.models["sc"].safe
     assert result.models["tso"].robust
@@ -119,14 +129,20 @@ FAILING = {
     ),
     "heap overflow": ("int *p; void *f(void *q) { p = malloc(4); p[400] = 1; return 0; } RUN(f, f)", ""),
     "misuse": ("pthread_mutex_t m; void *f(void *q) { pthread_mutex_unlock(&m); return 0; } RUN(f, f)", ""),
-    "abort": ("volatile int x; void *f(void *q) { x = 1; return 0; } void *g(void *q) { if (x) abort(); return 0; } RUN(f, g)", ""),
+    "abort": (
+        "volatile int x; void *f(void *q) { x = 1; return 0; }"
+        "void *g(void *q) { if (x) abort(); return 0; } RUN(f, g)", "",
+    ),
     "deadlock": (
         "pthread_mutex_t a, b; void *f(void *q) { pthread_mutex_lock(&a); pthread_mutex_lock(&b);"
         "pthread_mutex_unlock(&b); pthread_mutex_unlock(&a); return 0; }"
         "void *g(void *q) { pthread_mutex_lock(&b); pthread_mutex_lock(&a); pthread_mutex_unlock(&a);"
         "pthread_mutex_unlock(&b); return 0; } RUN(f, g)", "",
     ),
-    "livelock": ("volatile int x; void *f(void *q) { while (x != 5) ; return 0; } void *g(void *q) { x = 3; return 0; } RUN(f, g)", ""),
+    "livelock": (
+        "volatile int x; void *f(void *q) { while (x != 5) ; return 0; }"
+        "void *g(void *q) { x = 3; return 0; } RUN(f, g)", "",
+    ),
 }  # fmt: skip
 
 
@@ -144,7 +160,10 @@ def test_what_goes_wrong_under_sc(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("int z, y; int f(int n) { volatile char b[9000]; b[0] = n; return f(n + 1) + b[0]; } int main(void) { return f(0); }", "stack overflow"),
+        (
+            "int f(int n) { volatile char b[9000]; b[0] = n; return f(n + 1) + b[0]; } int main(void) { return f(0); }",
+            "stack overflow",
+        ),
         ("volatile int z; int main(void) { return 10 / z; }", "arithmetic error"),
         ("int main(void) { return *(volatile int *)8; }", "invalid access at address 0x8"),
     ],
@@ -156,7 +175,9 @@ def test_a_program_without_threads_that_crashes(tmp_path: Path, text: str, what:
 
 
 def test_a_program_without_threads(tmp_path: Path) -> None:
-    result = run(tmp_path, "int main(int argc, char **argv) { return argc != 2 || argv[1][0] != 'x'; }", arguments=("x",))
+    result = run(
+        tmp_path, "int main(int argc, char **argv) { return argc != 2 || argv[1][0] != 'x'; }", arguments=("x",)
+    )
     assert (result.verdict, result.executions, result.complete) == (Verdict.SAFE, 1, True)
 
 
@@ -174,7 +195,10 @@ def test_a_program_without_threads(tmp_path: Path) -> None:
             HEAD + "volatile int n; void *f(void *p) { for (;;) n = n + 1; } RUN(f, f)",
             "a loop was cut after 3 visits",
         ),
-        (HEAD + "volatile int x; void *f(void *p) { asm volatile(\"movl $1, %0\" : \"=m\"(x)); return 0; } RUN(f, f)", "inline assembly"),
+        (
+            HEAD + 'volatile int x; void *f(void *p) { asm volatile("movl $1, %0" : "=m"(x)); return 0; } RUN(f, f)',
+            "inline assembly",
+        ),
     ],
     ids=["fork", "hang", "kill", "endless", "assembly"],
 )  # fmt: skip
@@ -193,17 +217,20 @@ def test_the_clock_stands_still_but_for_those_who_look(tmp_path: Path) -> None:
 
 
 def test_much_output_and_much_memory(tmp_path: Path) -> None:
-    text = HEAD + """#include <stdio.h>
+    text = (
+        HEAD
+        + """#include <stdio.h>
 volatile int x;
 void *f(void *p) { x = 1; for (int i = 0; i < 20000; i++) printf("%d\\n", i); return 0; }
 void *g(void *p) { char *big = calloc(1, 1UL << 30); big[1 << 29] = 1; x = big[0]; free(big); return 0; }
 RUN(f, g)
 """
+    )
     assert run(tmp_path, text).verdict is Verdict.SAFE
 
 
 def test_what_does_not_compile(tmp_path: Path) -> None:
-    with pytest.raises(CompileError, match="program.c:1"):
+    with pytest.raises(CompileError, match=r"program\.c:1"):
         run(tmp_path, "int main( { }")
 
 
@@ -215,7 +242,10 @@ def test_several_files_make_one_program(tmp_path: Path) -> None:
 
 
 def test_budgets_and_seeds(tmp_path: Path) -> None:
-    text = HEAD + "volatile int x; void *f(void *p) { for (int i = 0; i < 6; i++) { int r = x; x = i; } return 0; } RUN(f, f)"
+    text = (
+        HEAD
+        + "volatile int x; void *f(void *p) { for (int i = 0; i < 6; i++) { int r = x; x = i; } return 0; } RUN(f, f)"
+    )
     limited = run(tmp_path, text, options=Options(executions=100))
     assert (limited.executions, limited.complete, limited.models["tso"].robust) == (100, False, None)
     for how in ("random:50", "pct:50:3"):
@@ -226,7 +256,10 @@ def test_budgets_and_seeds(tmp_path: Path) -> None:
 
 
 def test_a_spinning_thread_goes_on_when_something_changes(tmp_path: Path) -> None:
-    text = HEAD + "volatile int x; void *f(void *p) { while (!x) ; return 0; } void *g(void *p) { x = 1; return 0; } RUN(f, g)"
+    text = (
+        HEAD
+        + "volatile int x; void *f(void *p) { while (!x) ; return 0; } void *g(void *p) { x = 1; return 0; } RUN(f, g)"
+    )
     for how in ("all", "preemptions:2", "random:100", "interleavings"):
         result = run(tmp_path, text, options=Options(explore=parse(how)))
         assert result.models["sc"].safe is not False
@@ -235,21 +268,32 @@ def test_a_spinning_thread_goes_on_when_something_changes(tmp_path: Path) -> Non
 
 def test_a_counted_loop_is_not_a_spin(tmp_path: Path) -> None:
     """The same place and nothing changed, but the loop counts: stopping it would hide the failure."""
-    text = HEAD + "volatile int x; void *f(void *p) { int n = 0; while (!x && n < 5) n++; assert(n < 5); return 0; } void *g(void *p) { x = 1; return 0; } RUN(f, g)"
+    text = (
+        HEAD
+        + "volatile int x; void *f(void *p) { int n = 0; while (!x && n < 5) n++; assert(n < 5); return 0; }"
+        + "void *g(void *p) { x = 1; return 0; } RUN(f, g)"
+    )
     assert [violation.kind for violation in run(tmp_path, text).violations] == ["assertion"]
 
 
 def test_choices_of_the_environment(tmp_path: Path) -> None:
-    text = HEAD + """int __VERIFIER_nondet_int(void); void __VERIFIER_assume(int); volatile int x;
+    text = (
+        HEAD
+        + """int __VERIFIER_nondet_int(void); void __VERIFIER_assume(int); volatile int x;
 void *f(void *p) { int a = __VERIFIER_nondet_int(); __VERIFIER_assume(a != 3); x = a; assert(a != BAD); return 0; }
 void *g(void *p) { int r = x; return 0; }
 RUN(f, g)"""
+    )
     for bad, verdict in ((2, Verdict.VIOLATION), (3, Verdict.SAFE), (9, Verdict.SAFE)):
         assert run(tmp_path, text, flags=(f"-DBAD={bad}",), options=Options(nondet=(0, 4))).verdict is verdict
 
 
 def test_different_sizes_are_one_location_and_no_proof(tmp_path: Path) -> None:
-    text = HEAD + "volatile union { int i; char c[4]; } u; void *f(void *p) { u.i = 1; return 0; } void *g(void *p) { u.c[1] = 2; return 0; } RUN(f, g)"
+    text = (
+        HEAD
+        + "volatile union { int i; char c[4]; } u; void *f(void *p) { u.i = 1; return 0; }"
+        + "void *g(void *p) { u.c[1] = 2; return 0; } RUN(f, g)"
+    )
     result = run(tmp_path, text)
     assert result.executions == 2
     assert result.models["tso"].robust is None
@@ -275,8 +319,10 @@ Five &instance() { static Five five; return five; }
 thread_local std::string name = "x";
 int main() {
   std::vector<std::thread> threads;
-  threads.emplace_back([] { std::unique_lock l(m); changed.wait(l, [] { return ready; }); n++; std::call_once(flag, [] { once++; }); });
-  threads.emplace_back([] { { std::lock_guard l(m); ready = true; } changed.notify_one(); std::call_once(flag, [] { once++; });
+  threads.emplace_back([] { std::unique_lock l(m); changed.wait(l, [] { return ready; }); n++;
+                            std::call_once(flag, [] { once++; }); });
+  threads.emplace_back([] { { std::lock_guard l(m); ready = true; } changed.notify_one();
+                            std::call_once(flag, [] { once++; });
                             { std::unique_lock w(s); data = 1; } });
   threads.emplace_back([] { { std::shared_lock r(s); int d = data; (void)d; }
     try { throw std::runtime_error("boo"); } catch (std::exception &e) { n += e.what()[0] == 'b'; }
@@ -296,7 +342,9 @@ int main() {
 @pytest.mark.skipif(not Path("/usr/include/boost/lockfree").exists(), reason="boost is not installed")
 @pytest.mark.parametrize("container", ["spsc_queue", "queue", "stack"])
 def test_boost_lockfree(tmp_path: Path, container: str) -> None:
-    declared = {"spsc_queue": "spsc_queue<int, boost::lockfree::capacity<2>> c;"}.get(container, f"{container}<int> c(4);")
+    declared = {"spsc_queue": "spsc_queue<int, boost::lockfree::capacity<2>> c;"}.get(
+        container, f"{container}<int> c(4);"
+    )
     text = f"""#include <boost/lockfree/{container}.hpp>
 #include <cassert>
 #include <thread>

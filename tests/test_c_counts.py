@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from c_programs import COMPILERS, compiled, explore
 
 THREADS = """
@@ -13,22 +14,33 @@ THREADS = """
   for (int i = 0; i < n; i++) pthread_join(t[i], 0); }
 """
 
-RING = THREADS + """
+RING = (
+    THREADS
+    + """
 volatile int x[N];
 void *f(void *p) { long i = (long)p; x[i] = 1; int r = x[(i + 1) % N]; return 0; }
 RUN(N, f)
 """
-LOAD_STORE = THREADS + """
+)
+LOAD_STORE = (
+    THREADS
+    + """
 volatile int x;
 void *f(void *p) { for (int i = 0; i < K; i++) { int r = x; x = i; } return 0; }
 RUN(2, f)
 """
-ADD = THREADS + """
+)
+ADD = (
+    THREADS
+    + """
 atomic_int x;
 void *f(void *p) { x++; return 0; }
 RUN(N, f)
 """
-PHILOSOPHERS = THREADS + """
+)
+PHILOSOPHERS = (
+    THREADS
+    + """
 pthread_mutex_t m[4];
 void *f(void *p) {
   long i = (long)p;
@@ -38,6 +50,7 @@ void *f(void *p) {
 }
 RUN(4, f)
 """
+)
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+
 from c_programs import COMPILERS, compiled, explore, outcome_code, translate
 from random_programs import ATOMIC, FENCED, LOCKED, MIXED, seeded
-
 from teetotal import models
 from teetotal.events import Semantics
 from teetotal.explore.executions import executions
@@ -35,7 +35,9 @@ def test_as_many_executions_as_the_interpreter_and_as_classes(shape: str) -> Non
             assert end["classes"] == end["executions"]
             assert end["executions"] == executions(program, Strategy("all")).executions, number
             if end["executions"] < 40 and end["longest"] < 19:
-                every, _ = explore(object_file, "strategy=interleavings", "classes=1", "executions=20000", arguments=arguments)
+                every, _ = explore(
+                    object_file, "strategy=interleavings", "classes=1", "executions=20000", arguments=arguments
+                )
                 if every["complete"]:
                     assert every["classes"] == end["executions"], number
 
@@ -72,11 +74,18 @@ def test_each_model_reaches_its_own_outcomes(semantics: Semantics) -> None:
     with compiled(translate(programs)) as object_file:
         for number, program in enumerate(programs):
             reached = {model: outcomes(program, model, semantics).values for model in ("sc", "tso", "pso")}
-            wanted = [*sorted(reached["pso"] - reached["tso"])[:1], *sorted(reached["tso"] - reached["sc"])[:1], *sorted(reached["sc"])[:1]]
+            wanted = [
+                *sorted(reached["pso"] - reached["tso"])[:1],
+                *sorted(reached["tso"] - reached["sc"])[:1],
+                *sorted(reached["sc"])[:1],
+            ]
             for values in wanted:
                 for model, possible in reached.items():
                     end, told = explore(
-                        object_file, f"model={model}", *options(semantics), arguments=[str(number), str(outcome_code(program, values))]
+                        object_file,
+                        f"model={model}",
+                        *options(semantics),
+                        arguments=[str(number), str(outcome_code(program, values))],
                     )
                     assert end["complete"]
                     failed = any(answer["type"] == "failure" for answer in told)

@@ -171,7 +171,11 @@ def check(
     )
     jobs: list[Job] = [FileJob(path, options) for path in found if path not in c_files]
     jobs += [
-        CJob(c.Source(names, flags, compiler, arguments), c_options, len(found) == len(c_files) and len(programs_in_c) == 1)
+        CJob(
+            c.Source(names, flags, compiler, arguments),
+            c_options,
+            len(found) == len(c_files) and len(programs_in_c) == 1,
+        )
         for names in programs_in_c
     ]
     verdict, programs, bad = Verdict.SAFE, 0, len(problems)

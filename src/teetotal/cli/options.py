@@ -49,7 +49,9 @@ class WithCompilerFlags(click.Command):
 def c_options(command: Command) -> Command:
     """``--cc`` and ``--args``, as the parameters ``compiler`` and ``arguments``."""
     for option in (
-        click.option("--args", "arguments", multiple=True, metavar="ARG", help="An argument of main (C); once for each."),
+        click.option(
+            "--args", "arguments", multiple=True, metavar="ARG", help="An argument of main (C); once for each."
+        ),
         click.option("--cc", "compiler", metavar="COMPILER", help="C compiler (default: cc, c++, or $CC, $CXX)."),
     ):
         command = option(command)

@@ -57,7 +57,9 @@ def _show(told: Violation, path: str, name: str, as_json: bool) -> int:
     if as_json:
         click.echo(to_json(told))
     else:
-        click.echo(f"{path}: {name}, under {told.model.upper()}" if path != name else f"{path}, under {told.model.upper()}")
+        click.echo(
+            f"{path}: {name}, under {told.model.upper()}" if path != name else f"{path}, under {told.model.upper()}"
+        )
         click.echo("\n".join(terminal.steps(told, path)))
         click.echo("\n".join(terminal.proof(told)))
         if told.message:

@@ -46,7 +46,15 @@ def lines_of_code(name: str) -> int:
     return sum(1 for line in lines if line.strip() and not line.strip().startswith("//"))
 
 
-def count(name: str, strategy: Strategy, monitors: list[str], *, flags: tuple[str, ...] = (), variant: bool = False, seed: int = 0) -> Counts:
+def count(
+    name: str,
+    strategy: Strategy,
+    monitors: list[str],
+    *,
+    flags: tuple[str, ...] = (),
+    variant: bool = False,
+    seed: int = 0,
+) -> Counts:
     options = [
         f"strategy={strategy.name}", f"count={strategy.count}", f"depth={strategy.depth}", f"seed={seed}",
         f"rmw={PAPERS.rmw}", f"mutex={PAPERS.mutex}", f"variant={int(variant)}", "loop-bound=100",

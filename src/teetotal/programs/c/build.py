@@ -126,7 +126,7 @@ def _split(flags: tuple[str, ...]) -> tuple[list[str], list[str]]:
     for flag in flags:
         if flag.startswith(("-l", "-L", "-Wl,")) or Path(flag).suffix in (".a", ".so", ".o"):
             link_flags.append(flag)
-        elif flag.startswith("-O") or flag.startswith("-fsanitize"):
+        elif flag.startswith(("-O", "-fsanitize")):
             continue
         else:
             compile_flags.append(flag)

@@ -57,7 +57,7 @@ def check(
 ) -> CheckResult:
     started = time.perf_counter()
     with built(source) as program:
-        symbols = Symbols(program)
+        symbols = Symbols(program, source.files)
         try:
             models: list[ModelName] = ["sc"]
             if options.goal == "safe":
@@ -106,7 +106,8 @@ class _Findings:
     def request(self) -> list[str]:
         options, explore = self.options, self.options.explore
         request = [
-            f"model={self.model}", f"strategy={explore.name}", f"count={explore.count}", f"depth={explore.depth}", f"seed={options.seed}",
+            f"model={self.model}", f"strategy={explore.name}", f"count={explore.count}", f"depth={explore.depth}",
+            f"seed={options.seed}",
             f"rmw={options.semantics.rmw}", f"mutex={options.semantics.mutex}",
             f"loop-bound={LOOP_BOUND if options.loop_bound is None else options.loop_bound}",
             f"nondet-low={options.nondet[0]}", f"nondet-high={options.nondet[1]}",
@@ -148,7 +149,8 @@ class _Findings:
         assert self.names is not None
         monitor = monitor_info(answer["monitor"])
         execution = events.execution(answer["steps"], answer["cells"], self.names)
-        report = Report(monitor.name, monitor.model, *answer["report"], 0, 0, 0)
+        delayed_at, previous_at, deciding_at = answer["report"]
+        report = Report(monitor.name, monitor.model, delayed_at, previous_at, deciding_at, 0, 0, 0)
         steps = witness.schedule(execution.events, report, self.options.semantics)
         program = events.straight_line(self.source.name, execution, steps, self.source.name)
         found = story.violation(
@@ -220,7 +222,14 @@ class _Findings:
     # -- the verdict ------------------------------------------------------------------------------------------------------
 
     def result(self, command: str) -> CheckResult:
-        end = self.end or {"executions": self.executions, "blocked": 0, "cut": 0, "complete": False, "mixed": [], "oddities": []}
+        end = self.end or {
+            "executions": self.executions,
+            "blocked": 0,
+            "cut": 0,
+            "complete": False,
+            "mixed": [],
+            "oddities": [],
+        }
         notes = list(dict.fromkeys(self.notes + end["oddities"]))
         if self.died:
             notes.append(f"{self.died}; what was found until then is told")
@@ -232,15 +241,22 @@ class _Findings:
         elif not end["complete"] and not self.undecided and not self.died:
             notes.append(f"{self.options.explore} leaves executions out")
         if end["mixed"] and self.names is not None:
-            named = sorted({self.symbols.variable(address - self.names.base) or f"{address:#x}" for address in end["mixed"]})
-            notes.append(f"accessed in different sizes, which the monitors take for one location: {', '.join(named[:8])}")
+            named = sorted(
+                {self.symbols.variable(address - self.names.base) or f"{address:#x}" for address in end["mixed"]}
+            )
+            notes.append(
+                f"accessed in different sizes, which the monitors take for one location: {', '.join(named[:8])}"
+            )
         complete = bool(end["complete"]) and not self.undecided and not self.died
         models = {self.model: self._model(self.model, complete, True)}
         for model in self.relaxed:
             watching = [monitor for monitor in self.monitors if monitor.model == model]
             sure = any(_complete(monitor, self.options.explore) for monitor in watching)
             if complete and not sure:
-                notes.append(f"{', '.join(m.name for m in watching)} can miss violations among the executions of {self.options.explore}")
+                notes.append(
+                    f"{', '.join(monitor.name for monitor in watching)} can miss violations "
+                    f"among the executions of {self.options.explore}"
+                )
             models[model] = self._model(model, complete, complete and sure and not end["mixed"])
         return CheckResult(
             input=self.source.name,

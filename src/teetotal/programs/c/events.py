@@ -41,7 +41,9 @@ class Names:
             names[int(number)] = name
         return names
 
-    def _cell(self, tag: int, address: int, size: int, region: str, block: int, block_size: int, place: int, mixed: int) -> str:
+    def _cell(
+        self, tag: int, address: int, size: int, region: str, block: int, block_size: int, place: int, mixed: int
+    ) -> str:
         match region:
             case "thread":
                 return f"thread {address}"
@@ -69,7 +71,9 @@ class Execution(NamedTuple):
     schedule: list[Step]
 
 
-def execution(steps: Sequence[Sequence[int]], cells: dict[str, list[Any]], names: Names, model: ModelName = "sc") -> Execution:
+def execution(
+    steps: Sequence[Sequence[int]], cells: dict[str, list[Any]], names: Names, model: ModelName = "sc"
+) -> Execution:
     called = names.cells(cells)
     initial: dict[str, int] = {}
     counts: dict[int, int] = {}

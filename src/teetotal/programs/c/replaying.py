@@ -55,7 +55,7 @@ def replay(token: str, source: Source, *, gdb: bool = False, show_output: bool =
         if gdb:
             _debug(program, [*options, "stop-at-last=1"], source.arguments)
             return None
-        symbols = Symbols(program)
+        symbols = Symbols(program, source.files)
         try:
             return _told(program, options, source, symbols, model, semantics, show_output)
         finally:
@@ -63,7 +63,13 @@ def replay(token: str, source: Source, *, gdb: bool = False, show_output: bool =
 
 
 def _told(
-    program: Path, options: Sequence[str], source: Source, symbols: Symbols, model: ModelName, semantics: Semantics, show_output: bool
+    program: Path,
+    options: Sequence[str],
+    source: Source,
+    symbols: Symbols,
+    model: ModelName,
+    semantics: Semantics,
+    show_output: bool,
 ) -> Violation:
     names: events.Names | None = None
     for answer in runtime.answers(program, options, source.arguments, show_output=show_output):
@@ -78,7 +84,8 @@ def _told(
                 straight = events.straight_line(source.name, execution, execution.schedule, source.name)
                 found = story.violation(straight, model, execution.schedule, semantics, kind="replay")
                 failed = [
-                    f"T{thread}: {what}{f' ({message})' if message else ''}{f' at {at}' if (at := names.place(place)) else ''}"
+                    f"T{thread}: {what}{f' ({message})' if message else ''}"
+                    + (f" at {at}" if (at := names.place(place)) is not None else "")
                     for thread, place, message, what in answer["failures"]
                 ]
                 return Violation(
@@ -97,4 +104,7 @@ def _text(step: Step) -> str:
 def _debug(program: Path, options: Sequence[str], arguments: Sequence[str]) -> None:
     """gdb on the runtime: it stops in the hook of the last step, and ``up`` is the program's own line."""
     inferior = [str(runtime.executable()), str(program), "1", *options, "--", program.stem, *arguments]
-    subprocess.run(["gdb", "-q", "-ex", "handle SIGALRM nostop noprint pass", "-ex", "run", "-ex", "up", "--args", *inferior], check=False)
+    subprocess.run(
+        ["gdb", "-q", "-ex", "handle SIGALRM nostop noprint pass", "-ex", "run", "-ex", "up", "--args", *inferior],
+        check=False,
+    )

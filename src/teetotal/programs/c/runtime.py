@@ -30,7 +30,9 @@ def executable() -> Path:
     return path
 
 
-def answers(program: Path, options: Sequence[str], arguments: Sequence[str] = (), *, show_output: bool = False) -> Iterator[dict[str, Any]]:
+def answers(
+    program: Path, options: Sequence[str], arguments: Sequence[str] = (), *, show_output: bool = False
+) -> Iterator[dict[str, Any]]:
     """The lines that the runtime tells. RuntimeDied, after the last of them, where it ended by a signal."""
     reader, writer = os.pipe()
     command = [str(executable()), str(program), str(writer), *options, "--", program.stem, *arguments]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,10 +31,13 @@ _RECORDS = ("DW_TAG_structure_type", "DW_TAG_class_type", "DW_TAG_union_type")
 class Symbols:
     """Of one object file; addresses are those of the file (0 is where it is loaded)."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, files: Sequence[str] = ()) -> None:
+        """``files`` are shown as they are spelled there."""
+        self._spelled = {os.path.abspath(file): file for file in files}
         self._stream = path.open("rb")
         self._elf = ELFFile(self._stream)
-        self._dwarf = self._elf.get_dwarf_info() if self._elf.has_dwarf_info() else None
+        self._dwarf: Any = self._elf.get_dwarf_info() if self._elf.has_dwarf_info() else None
+        self._table: Any = self._elf.get_section_by_name(".symtab")
 
     def close(self) -> None:
         self._stream.close()
@@ -54,7 +57,7 @@ class Symbols:
             program = self._dwarf.line_program_for_CU(unit)
             if program is None:
                 continue
-            names = _FileNames(unit, program)
+            names = _FileNames(unit, program, self._spelled)
             for entry in program.get_entries():
                 if entry.state is None:
                     continue
@@ -69,10 +72,8 @@ class Symbols:
 
     @cached_property
     def _functions(self) -> dict[int, str]:
-        table = self._elf.get_section_by_name(".symtab")
-        if table is None:
-            return {}
-        return {s["st_value"]: s.name for s in table.iter_symbols() if s["st_info"]["type"] == "STT_FUNC"}
+        symbols = self._table.iter_symbols() if self._table is not None else ()
+        return {symbol["st_value"]: symbol.name for symbol in symbols if symbol["st_info"]["type"] == "STT_FUNC"}
 
     # -- variables --------------------------------------------------------------------------------------------------------
 
@@ -92,8 +93,7 @@ class Symbols:
     @cached_property
     def _variables(self) -> list[Variable]:
         found: dict[int, Variable] = {}
-        table = self._elf.get_section_by_name(".symtab")
-        for symbol in table.iter_symbols() if table is not None else ():  # what DWARF does not have: better than nothing
+        for symbol in self._table.iter_symbols() if self._table is not None else ():  # where DWARF has nothing
             if symbol["st_info"]["type"] == "STT_OBJECT" and symbol["st_size"]:
                 found[symbol["st_value"]] = Variable(symbol["st_value"], symbol["st_size"], symbol.name, None)
         for unit in self._dwarf.iter_CUs() if self._dwarf else ():
@@ -103,7 +103,11 @@ class Symbols:
                     continue
                 address = _static_address(die, parser)
                 if address is not None:
-                    declared = die.get_DIE_from_attribute("DW_AT_specification") if "DW_AT_specification" in die.attributes else die
+                    declared = (
+                        die.get_DIE_from_attribute("DW_AT_specification")
+                        if "DW_AT_specification" in die.attributes
+                        else die
+                    )
                     kind = _type(declared) or _type(die)
                     found[address] = Variable(address, _size(kind), _name(declared) or _name(die) or "?", kind)
         return [found[address] for address in sorted(found)]
@@ -116,7 +120,8 @@ class Symbols:
 class _FileNames:
     """The files of a line program, as the user would write them."""
 
-    def __init__(self, unit: Any, program: Any) -> None:
+    def __init__(self, unit: Any, program: Any, spelled: Mapping[str, str]) -> None:
+        self.spelled = spelled
         self.header = program.header
         top = unit.get_top_DIE()
         directory = top.attributes.get("DW_AT_comp_dir")
@@ -138,7 +143,7 @@ class _FileNames:
             directory = directories[index if modern else index - 1].decode()
         path = os.path.normpath(os.path.join(self.home, directory, entry.name.decode()))
         here = os.getcwd() + os.sep
-        return path.removeprefix(here)
+        return self.spelled.get(path) or path.removeprefix(here)
 
 
 def _static_address(die: Any, parser: DWARFExprParser) -> int | None:
@@ -201,9 +206,9 @@ def _path(die: Any, offset: int, size: int) -> str:
         return ""
     if die.tag in _RECORDS:
         for member in die.iter_children():
-            if member.tag not in ("DW_TAG_member", "DW_TAG_inheritance") or "DW_AT_data_member_location" not in member.attributes:
-                if not (die.tag == "DW_TAG_union_type" and member.tag == "DW_TAG_member"):
-                    continue
+            placed = die.tag == "DW_TAG_union_type" or "DW_AT_data_member_location" in member.attributes
+            if member.tag not in ("DW_TAG_member", "DW_TAG_inheritance") or not placed:
+                continue
             at = member.attributes.get("DW_AT_data_member_location")
             start = int(at.value) if at is not None and isinstance(at.value, int) else 0
             kind = _type(member)
