@@ -62,6 +62,22 @@ def test_what_is_observed() -> None:
     )
 
 
+def test_locals_that_settle_are_not_observed_unless_asked() -> None:
+    text = """from teetotal import *
+def t():
+    a = 1
+    for i in range(2):
+        b = a + i
+    c = 0
+    if (yield ld("x")):
+        c = 1
+        d = 5
+"""
+    module = execute(text)
+    assert module["program"](module["t"](), x=0).observed == (Final(0, "c"), Final(0, "d"), Final(None, "x"))
+    assert module["program"](module["t"](), x=0, exists="t.b == 2").observed == (Final(0, "b"),)
+
+
 def test_assertion_and_filter_are_not_conditions() -> None:
     program = sb(always="x + y == 2", filter="left.r == 1")
     assert program.condition is None
