@@ -7,6 +7,7 @@
 
 #include "execution.hpp"
 #include "module.hpp"
+#include "search/classes.hpp"
 #include "search/interleavings.hpp"
 #include "search/monitoring.hpp"
 #include "search/optimal.hpp"
@@ -80,6 +81,21 @@ void bind_search(nb::module_& m) {
       nb::arg("program"), nb::arg("semantics"), nb::arg("strategy"), nb::arg("count"), nb::arg("depth"),
       nb::arg("seed"), nb::arg("keep"), nb::arg("seconds"),
       "The search's counts, the first `keep` schedules, and whether the user interrupted it.");
+
+  m.def(
+      "count_classes",
+      [](const Program& program, Semantics semantics, std::uint64_t most) {
+        Execution execution(program, semantics);
+        ClassCounter counter(most);
+        SearchResult result;
+        {
+          nb::gil_scoped_release release;
+          result = all_interleavings(execution, counter);
+        }
+        return nb::make_tuple(counter.classes(), result.executions);
+      },
+      nb::arg("program"), nb::arg("semantics"), nb::arg("most"),
+      "How many classes there are among all interleavings, and how many interleavings (at most `most` are looked at).");
 
   m.def(
       "monitored_search",

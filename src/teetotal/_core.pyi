@@ -108,6 +108,7 @@ class SearchResult:
 def search(
     program: Program, semantics: Semantics, strategy: str, count: int, depth: int, seed: int, keep: int, seconds: float
 ) -> tuple[SearchResult, list[list[int]], bool]: ...
+def count_classes(program: Program, semantics: Semantics, most: int) -> tuple[int, int]: ...
 def monitored_search(
     program: Program,
     semantics: Semantics,
