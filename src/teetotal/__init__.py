@@ -8,6 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from teetotal.checking import Options, check
+    from teetotal.explore.outcomes import outcomes
+    from teetotal.programs.files import read
     from teetotal.programs.program import Program
     from teetotal.programs.python import (
         address,
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "teetotal.checking": ("check", "Options"),
+    "teetotal.explore.outcomes": ("outcomes",),
+    "teetotal.programs.files": ("read",),
     "teetotal.programs.program": ("Program",),
     "teetotal.programs.python": (
         *("program", "load", "array", "address", "assume"),
@@ -36,17 +42,21 @@ _HOMES = {
 }
 
 __all__ = [
+    "Options",
     "Program",
     "address",
     "array",
     "assume",
     "cas",
+    "check",
     "fetch_add",
     "ld",
     "load",
     "lock",
     "mfence",
+    "outcomes",
     "program",
+    "read",
     "rmw",
     "sfence",
     "st",
