@@ -50,6 +50,7 @@ class OptimalSearch {
   struct Frame {
     std::vector<Sleeper> sleep;
     Tree tree;
+    std::uint32_t done = 0;  // branches explored from here
   };
   struct Race {
     std::size_t first;   // e
@@ -65,6 +66,7 @@ class OptimalSearch {
   bool reverse(const Race& race);  // false: ask again in the next execution
   std::vector<Event> witness(const Race& race, std::size_t& place) const;
   bool backtrack();
+  double fraction() const;
 
   Clock clock_before(std::uint32_t thread, std::size_t index) const;
   bool happens_before(std::size_t index, const Clock& clock) const;

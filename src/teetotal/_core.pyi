@@ -1,5 +1,7 @@
 """What core/bindings/ exports, file by file."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -66,7 +68,9 @@ class Monitor:
 
 class Outcomes:
     def __init__(self, program: Program, model: int, semantics: Semantics, observed: list[tuple[int, int]]) -> None: ...
-    def explore(self, max_states: int, max_bytes: int, seconds: float) -> bool: ...
+    def explore(
+        self, max_states: int, max_bytes: int, seconds: float, watcher: Callable[[int, float], None] | None
+    ) -> bool: ...
     @property
     def complete(self) -> bool: ...
     @property
@@ -118,6 +122,7 @@ def monitored_search(
     seed: int,
     monitors: list[str],
     seconds: float,
+    watcher: Callable[[int, float], None] | None,
 ) -> tuple[SearchResult, list[tuple[int, tuple[int, int, int], list[int]]], bool]: ...
 
 class MixedMutex(Exception): ...
