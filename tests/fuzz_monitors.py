@@ -3,7 +3,8 @@
     python tests/fuzz_monitors.py --programs 20000 --seed 1
 
 Each family gets that many programs. Every program is checked as test_monitors.py does it: all TSO and PSO executions,
-all classes and all interleavings of its SC executions, every report replayed. It stops at the first thing that is wrong.
+all classes and all interleavings of its SC executions, every report replayed. It stops at the first thing that is
+wrong.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def label(name: str, variant: bool) -> str:
 
 
 def check_witness(program: Program, events: Sequence[Event], report: Report, semantics: Semantics) -> None:
-    """The schedule is one of the machine, ends with empty buffers, and its trace is not SC and has the claimed cycle."""
+    """The machine accepts the schedule and ends with empty buffers; the trace is not SC and has the claimed cycle."""
     steps = witness.schedule(events, report, semantics)
     run = models.replay(program, report.model, steps, semantics)
     assert not any(run.memory.buffered(p) for p in range(program.thread_count))
