@@ -9,6 +9,9 @@
 
 #include <memory>
 
+#include "histories/candidates.hpp"
+#include "histories/ccm.hpp"
+#include "histories/cycles.hpp"
 #include "histories/decide.hpp"
 #include "histories/mapped.hpp"
 #include "histories/proof.hpp"
@@ -76,11 +79,11 @@ auto with_faults(Function&& function) {
   }
 }
 
-std::vector<History> read_file(const std::string& path, const std::string& format) {
+std::vector<History> read_file(const std::string& path, const std::string& format, bool split) {
   return with_faults([&] {
     nb::gil_scoped_release release;
     const MappedFile file(path);
-    return read_histories(file.text(), format);
+    return read_histories(file.text(), format, {split});
   });
 }
 
@@ -237,6 +240,38 @@ class Checker {
     return {give(std::move(from)), give(std::move(to))};
   }
 
+  // Which of these (read, source) pairs are possible as far as the rows tell.
+  Column<std::uint8_t> plausible(const Given<std::uint32_t>& reads, const Given<std::uint32_t>& sources) const {
+    if (reads.size() != sources.size()) throw nb::value_error("columns of different lengths");
+    const Candidates candidates(problem_, *saturation_);
+    std::vector<std::uint8_t> result(reads.size());
+    for (std::size_t i = 0; i < reads.size(); ++i) {
+      node(reads.data()[i]);
+      if (is_operation(sources.data()[i])) node(sources.data()[i]);
+      result[i] = candidates.plausible(reads.data()[i], sources.data()[i]);
+    }
+    return give(std::move(result));
+  }
+
+  // CCM (of an SC checker): "consistent", "inconsistent" or "unknown", and its store order if asked for
+  std::tuple<std::string, Column<Op>, Column<Op>> ccm(bool list_pairs, std::optional<double> seconds) {
+    budget_ = make_budget(seconds);
+    std::vector<Op> first, second;
+    std::string status;
+    {
+      nb::gil_scoped_release release;
+      status = guarded([&] {
+        const CausalMemory result = check_ccm(graph_, budget_, list_pairs);
+        for (const auto& [a, b] : result.store_order) {
+          first.push_back(graph_.op[a]);
+          second.push_back(graph_.op[b]);
+        }
+        return result.consistent ? "consistent" : "inconsistent";
+      });
+    }
+    return {status, give(std::move(first)), give(std::move(second))};
+  }
+
   std::size_t choices = 0, conflicts = 0;
   std::size_t visits() const { return saturation_->visits(); }
   std::size_t chains() const { return graph_.chains; }
@@ -295,10 +330,10 @@ void bind_histories(nb::module_& m) {
       .def_prop_ro("end", [](nb::handle self) { return view(nb::cast<History&>(self).end, self); })
       .def("__len__", &History::size);
   m.def("make_history", &make_history);
-  m.def("read_history_file", &read_file, "path"_a, "format"_a);
-  m.def("read_history_text", [](nb::bytes text, const std::string& format) {
-    return with_faults([&] { return read_histories({text.c_str(), text.size()}, format); });
-  });
+  m.def("read_history_file", &read_file, "path"_a, "format"_a, "split_transactions"_a = false);
+  m.def("read_history_text", [](nb::bytes text, const std::string& format, bool split) {
+    return with_faults([&] { return read_histories({text.c_str(), text.size()}, format, {split}); });
+  }, "text"_a, "format"_a, "split_transactions"_a = false);
   m.def("detect_history_format", [](nb::bytes beginning) -> std::optional<std::string> {
     const auto format = detect_format({beginning.c_str(), beginning.size()});
     return format ? std::optional<std::string>(*format) : std::nullopt;
@@ -341,6 +376,8 @@ void bind_histories(nb::module_& m) {
       .def("edges", &Checker::edges)
       .def("pairs", &Checker::pairs, "ordered"_a)
       .def("base_edges", &Checker::base_edges)
+      .def("plausible", &Checker::plausible)
+      .def("ccm", &Checker::ccm, "list_pairs"_a, "seconds"_a.none())
       .def_ro("choices", &Checker::choices)
       .def_ro("conflicts", &Checker::conflicts)
       .def_prop_ro("visits", &Checker::visits)
@@ -350,6 +387,18 @@ void bind_histories(nb::module_& m) {
   m.def("refute_witness", [](const History& history, const Given<std::uint64_t>& steps, int model, bool rmw_all) {
     return refute_witness(history, {steps.data(), steps.size()}, static_cast<Model>(model), rmw_all);
   }, nb::call_guard<nb::gil_scoped_release>());
+  m.def("short_cycles", [](std::uint32_t nodes, const Given<std::uint32_t>& from, const Given<std::uint32_t>& to,
+                           std::uint32_t per_component) {
+    if (from.size() != to.size()) throw nb::value_error("columns of different lengths");
+    for (std::size_t i = 0; i < from.size(); ++i)
+      if (from.data()[i] >= nodes || to.data()[i] >= nodes) throw nb::value_error("an edge to no node");
+    Cycles result;
+    {
+      nb::gil_scoped_release release;
+      result = short_cycles(nodes, {from.data(), from.size()}, {to.data(), to.size()}, per_component);
+    }
+    return std::make_pair(std::move(result.cycles), give(std::move(result.order)));
+  });
   m.def("schedule_of_order", [](const History& history, const Given<std::uint32_t>& order, int model) {
     return give(schedule(history, {order.data(), order.size()}, static_cast<Model>(model)));
   });

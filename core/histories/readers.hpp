@@ -11,18 +11,24 @@
 
 namespace teetotal::histories {
 
+struct ReadOptions {
+  bool split_transactions = false;  // take the operations of a transaction one by one
+};
+
 std::vector<History> read_axe(std::string_view text);
 std::vector<History> read_text(std::string_view text);  // our own
-std::vector<History> read_dbcop_json(std::string_view text);
-std::vector<History> read_dbcop_text(std::string_view text);
-std::vector<History> read_polysi(std::string_view text);
-std::vector<History> read_edn(std::string_view text);
+std::vector<History> read_dbcop_json(std::string_view text, ReadOptions options);
+std::vector<History> read_dbcop_text(std::string_view text, ReadOptions options);
+std::vector<History> read_polysi(std::string_view text, ReadOptions options);
+std::vector<History> read_edn(std::string_view text, ReadOptions options);
 std::vector<History> read_tracegen(std::string_view text);
 std::vector<History> read_gem5(std::string_view text);
 
 // What the beginning of the text looks like: "axe", "text", ... ; nothing where it looks like none of them.
 std::optional<std::string_view> detect_format(std::string_view text);
-std::vector<History> read_histories(std::string_view text, std::string_view format);
+std::vector<History> read_histories(std::string_view text, std::string_view format, ReadOptions options);
+
+constexpr std::int64_t nil = INT64_MIN;  // "no value yet", which is how databases show an initial state
 
 std::string quoted(std::string_view text);
 
@@ -70,6 +76,25 @@ class Builder {
   History history_;
   std::vector<History> finished_;
   std::vector<bool> initial_bound_, final_bound_;
+};
+
+// The operations of a database's transaction. One operation is itself; a read and a write of the same key are an rmw;
+// more would need serialisability, which is another question, so they are refused or, if so asked, split.
+class Transaction {
+ public:
+  void read(std::uint32_t address, std::optional<std::int64_t> value, std::size_t line);
+  void write(std::uint32_t address, std::int64_t value, std::size_t line);
+  void finish(Builder& out, std::uint32_t thread, ReadOptions options);
+  void clear() { accesses_.clear(); }
+
+ private:
+  struct Access {
+    bool writes;
+    std::uint32_t address;
+    std::optional<std::int64_t> value;
+    std::size_t line;
+  };
+  std::vector<Access> accesses_;
 };
 
 // Walks over a text, and knows the line.

@@ -133,6 +133,33 @@ std::vector<History> Builder::take() {
   return std::move(finished_);
 }
 
+// ---- Transaction
+
+void Transaction::read(std::uint32_t address, std::optional<std::int64_t> value, std::size_t line) {
+  accesses_.push_back({false, address, value, line});
+}
+
+void Transaction::write(std::uint32_t address, std::int64_t value, std::size_t line) {
+  accesses_.push_back({true, address, value, line});
+}
+
+void Transaction::finish(Builder& out, std::uint32_t thread, ReadOptions options) {
+  const bool is_rmw = accesses_.size() == 2 && !accesses_[0].writes && accesses_[1].writes &&
+                      accesses_[0].address == accesses_[1].address;
+  if (is_rmw) {
+    out.rmw(thread, accesses_[0].address, accesses_[0].value, accesses_[1].value, accesses_[0].line);
+  } else {
+    if (accesses_.size() > 1 && !options.split_transactions)
+      throw HistoryFault(accesses_[1].line,
+                         "a transaction of several operations: whether it is serialisable is another question than "
+                         "whether it is sequentially consistent (--transactions split takes each operation by itself)");
+    for (const Access& access : accesses_)
+      access.writes ? out.store(thread, access.address, *access.value, access.line)
+                    : out.load(thread, access.address, access.value, access.line);
+  }
+  accesses_.clear();
+}
+
 // ---- Scanner
 
 std::string_view Scanner::rest_of_line() {
@@ -158,6 +185,7 @@ void Scanner::expect_line_end() {
 }
 
 std::int64_t Scanner::number() {
+  if (accept("nil")) return nil;
   const bool negative = accept('-');
   if (accept("0x") || accept("0X")) {
     const std::int64_t value = hexadecimal();
