@@ -162,6 +162,7 @@ class Checker {
   std::string saturate_assuming(const std::vector<std::pair<Op, Op>>& pairs, std::optional<double> seconds) {
     budget_ = make_budget(seconds);
     nb::gil_scoped_release release;
+    depths_.push_back(saturation_->marks());
     saturation_->mark();
     return guarded([&] {
       for (const auto& [a, b] : pairs)
@@ -169,10 +170,16 @@ class Checker {
       return saturation_->run() ? "consistent" : "inconsistent";
     });
   }
-  void take_back() { saturation_->undo(); }
+  void take_back() {
+    if (depths_.empty()) throw nb::value_error("nothing to take back");
+    while (saturation_->marks() > depths_.back()) saturation_->undo();
+    depths_.pop_back();
+  }
 
-  std::pair<std::string, nb::object> decide(const std::string& engine, std::optional<double> seconds) {
+  std::pair<std::string, nb::object> decide(const std::string& engine, std::optional<double> seconds,
+                                            std::optional<std::size_t> most_conflicts) {
     budget_ = make_budget(seconds);
+    if (most_conflicts) budget_.conflicts = *most_conflicts;
     Decision decision;
     std::string status;
     {
@@ -305,6 +312,7 @@ class Checker {
   Budget budget_;
   ChainGraph graph_;
   std::unique_ptr<Saturation> saturation_;
+  std::vector<std::size_t> depths_;  // marks before each assumption
 };
 
 }  // namespace
@@ -370,7 +378,8 @@ void bind_histories(nb::module_& m) {
       .def("saturate", &Checker::saturate, "seconds"_a.none())
       .def("saturate_assuming", &Checker::saturate_assuming, "pairs"_a, "seconds"_a.none())
       .def("take_back", &Checker::take_back)
-      .def("decide", &Checker::decide, "engine"_a, "seconds"_a.none())
+      .def("decide", &Checker::decide, "engine"_a, "seconds"_a.none(),
+           "conflicts"_a.none() = nb::none())
       .def("before", &Checker::before)
       .def("proof", &Checker::proof)
       .def("edges", &Checker::edges)

@@ -188,9 +188,8 @@ class Decider {
           if (is_candidate_[chain]) to_examine_.push_back(chain);
         return true;
       }
-      ++result_.conflicts;
       saturation_.undo();
-      if (budget_.over()) throw OutOfBudget{};
+      if (++result_.conflicts > budget_.conflicts || budget_.over()) throw OutOfBudget{};
     }
     return false;
   }

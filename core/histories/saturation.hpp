@@ -15,9 +15,9 @@
 // Under TSO and PSO (wTSO, wPSO) the chains are finer and only reading from another thread is an edge: chains.hpp.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <functional>
+#include <limits>
 
 #include "histories/chains.hpp"
 
@@ -26,6 +26,7 @@ namespace teetotal::histories {
 // When to give up. `interrupted` is polled now and then.
 struct Budget {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  std::size_t conflicts = std::numeric_limits<std::size_t>::max();  // of the search in decide.hpp
   std::function<bool()> interrupted;
   bool over() const {
     return (interrupted && interrupted()) || std::chrono::steady_clock::now() >= deadline;
@@ -70,6 +71,7 @@ class Saturation {
   void mark();
   void undo();
   void forget();
+  std::size_t marks() const { return marks_.size(); }
 
   struct Link {
     Node from, to, why;

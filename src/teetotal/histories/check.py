@@ -36,8 +36,8 @@ Engine = Literal["auto", "wsc+enum", "ccm+enum", "enum", "dbcop", "wsc+dbcop", "
 HISTORY_MODELS: tuple[HistoryModel, ...] = get_args(HistoryModel)
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 
-SEARCH_SECONDS = 10.0
-"""How long ``auto`` searches before it asks the SAT solver."""
+SEARCH_CONFLICTS = 2000
+"""Conflicts after which ``auto`` asks the SAT solver, and one more for every 50 operations. Random histories have a few."""
 SAT_PAIRS = 2_000_000
 """More open pairs of writes than these ``auto`` does not put to the SAT solver."""
 
@@ -119,24 +119,22 @@ class Check:
             case "wsc+enum" | "sat":
                 return self._sat(problem)
             case "dbcop" | "wsc+dbcop":
-                return self._search(checker, "frontier", self._left())
+                return self._search(checker, "frontier")
             case _:
                 return self._auto(problem, checker)
 
     def _auto(self, problem: Problem, checker: Any) -> Outcome:
-        left = self._left()
-        share = SEARCH_SECONDS if left is None else min(SEARCH_SECONDS, left / 2)
-        outcome = self._search(checker, "decide", share)
-        if outcome.verdict is not Verdict.INCONCLUSIVE:
+        outcome = self._search(checker, "decide", SEARCH_CONFLICTS + len(self.history) // 50)
+        if outcome.verdict is not Verdict.INCONCLUSIVE or self._left() == 0:
             return outcome
         checker = problem.checker()
         checker.saturate(None)
         if len(checker.pairs(False)[0]) <= SAT_PAIRS:
             return self._sat(problem)
-        return self._search(checker, "decide", self._left())
+        return self._search(checker, "decide")
 
-    def _search(self, checker: Any, kind: str, seconds: float | None) -> Outcome:
-        status, order = checker.decide(kind, seconds)
+    def _search(self, checker: Any, kind: str, conflicts: int | None = None) -> Outcome:
+        status, order = checker.decide(kind, self._left(), conflicts)
         self.effort |= {"choices": checker.choices, "conflicts": checker.conflicts}
         learned = "" if self.engine == "dbcop" else f"no saturation rule rejects it: it is {self._weak_name()}"
         return self._outcome(status, "search", None if order is None else self._schedule(order), learned)
@@ -167,7 +165,7 @@ class Check:
         checker = problem.checker()
         if checker.saturate(self._left()) == "inconsistent":
             return self._outcome("inconsistent", "saturation")
-        return self._search(checker, "decide", self._left())
+        return self._search(checker, "decide")
 
     def _schedule(self, order: Any) -> Any:
         return _core.schedule_of_order(self.history.columns, order, MODEL_NUMBERS[self.base])

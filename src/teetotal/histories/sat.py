@@ -15,7 +15,6 @@ so that duplicate values are decided by the same search. TSO and PSO differ only
 
 from __future__ import annotations
 
-import time
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -28,41 +27,58 @@ Prior = Literal["nothing", "ccm", "saturation"]
 
 
 class SatResult(NamedTuple):
-    status: Literal["consistent", "inconsistent", "unknown"]
+    status: Literal["consistent", "inconsistent"]
     order: Any = None
     """Operations in an order that respects every edge, if consistent."""
     rounds: int = 0
     clauses: int = 0
     variables: int = 0
-    source: Any = None
-    """Per operation the source that the solution chose, if consistent."""
 
 
-def solve(problem: Problem, prior: Prior = "saturation", seconds: float | None = None) -> SatResult:
-    """Decides the problem. Time is looked at between the solver's calls."""
+def solve(problem: Problem, prior: Prior = "saturation") -> SatResult:
+    """Decides the problem."""
     from pysat.solvers import Solver
 
-    deadline = None if seconds is None else time.monotonic() + seconds
     encoding = Encoding(problem, prior)
     if encoding.refuted:
         return SatResult("inconsistent")
-    rounds = 0
     with Solver(name="cadical195", bootstrap_with=encoding.clauses) as solver:
-        while solver.solve():
-            rounds += 1
-            values = np.zeros(encoding.variables + 1, bool)
-            values[[literal for literal in solver.get_model() if 0 < literal <= encoding.variables]] = True
-            learned, order = encoding.refine(values)
-            if not learned:
-                size = (rounds, len(encoding.clauses), encoding.variables)
-                return SatResult("consistent", order, *size, encoding.chosen_sources(values))
-            if any(not clause for clause in learned):
-                break
-            solver.append_formula(learned)
-            encoding.clauses += learned
-            if deadline is not None and time.monotonic() > deadline:
-                return SatResult("unknown", None, rounds, len(encoding.clauses), encoding.variables)
-    return SatResult("inconsistent", None, rounds, len(encoding.clauses), encoding.variables)
+        solution = encoding.solve(solver)
+    size = (encoding.rounds, len(encoding.clauses), encoding.variables)
+    if solution is None:
+        return SatResult("inconsistent", None, *size)
+    return SatResult("consistent", solution.order, *size)
+
+
+def kernel(problem: Problem) -> list[tuple[int, int]] | None:
+    """Every pair of writes of one address that every store order has in this order: the SC-kernel, section 4, as the
+    backbone of the formula. None if there is no store order at all."""
+    from pysat.solvers import Solver
+
+    encoding = Encoding(problem, "saturation")
+    if encoding.refuted:
+        return None
+    pairs = list(zip(*(column.tolist() for column in encoding.checker.pairs(True)), strict=True))
+    with Solver(name="cadical195", bootstrap_with=encoding.clauses) as solver:
+        solution = encoding.solve(solver)
+        if solution is None:
+            return None
+        candidates = {lit if solution.values[lit] else -lit: pair for pair, lit in encoding.literals.items()}
+        for literal in list(candidates):
+            if literal not in candidates:
+                continue
+            other = encoding.solve(solver, -literal)
+            if other is None:
+                a, b = candidates.pop(literal)
+                pairs.append((a, b) if literal > 0 else (b, a))
+            else:
+                candidates = {lit: p for lit, p in candidates.items() if other.values[abs(lit)] == (lit > 0)}
+    return pairs
+
+
+class Solution(NamedTuple):
+    values: Any
+    order: Any
 
 
 class Encoding:
@@ -74,13 +90,13 @@ class Encoding:
         self.variables = 0
         self.clauses: list[list[int]] = []
         self.refuted = False
-        self._literal: dict[tuple[int, int], int] = {}
-        self._chosen: dict[tuple[int, int], int] = {}
+        self.rounds = 0
+        self.literals: dict[tuple[int, int], int] = {}
         self._from: list[int] = []
         self._to: list[int] = []
         self._if: list[tuple[int, int]] = []
-        self._checker = problem.checker(rules="saturated" if prior == "saturation" else "base")
-        if self._checker.saturate(None) == "inconsistent":
+        self.checker = problem.checker(rules="saturated" if prior == "saturation" else "base")
+        if self.checker.saturate(None) == "inconsistent":
             self.refuted = True
             return
         self._readers: dict[int, list[int]] = {}
@@ -100,19 +116,19 @@ class Encoding:
     # ---- the edges
 
     def _facts(self, prior: Prior) -> None:
-        start, end = self._checker.base_edges()
-        more = [(a, b) for a, b, _, _ in self._checker.edges()] if prior == "saturation" else []
+        start, end = self.checker.base_edges()
+        more = [(a, b) for a, b, _, _ in self.checker.edges()] if prior == "saturation" else []
         if prior != "saturation":
-            for older, newer in zip(*(column.tolist() for column in self._checker.pairs(True)), strict=True):
+            for older, newer in zip(*(column.tolist() for column in self.checker.pairs(True)), strict=True):
                 more.append((older, newer))
                 more += [(reader, newer) for reader in self._readers.get(older, ()) if reader != newer]
         extra = np.array(more, np.uint32).reshape(-1, 2)
         self._known = (np.concatenate([start, extra[:, 0]]), np.concatenate([end, extra[:, 1]]))
 
     def _store_order(self) -> None:
-        for a, b in zip(*(column.tolist() for column in self._checker.pairs(False)), strict=True):
+        for a, b in zip(*(column.tolist() for column in self.checker.pairs(False)), strict=True):
             self.variables += 1
-            self._literal[a, b] = self.variables
+            self.literals[a, b] = self.variables
             for older, newer, literal in ((a, b, self.variables), (b, a, -self.variables)):
                 self._edge(older, newer, literal)
                 for reader in self._readers.get(older, ()):
@@ -120,7 +136,7 @@ class Encoding:
                         self._edge(reader, newer, literal)
 
     def _causal(self) -> bool:
-        status, first, second = self._checker.ccm(True, None)
+        status, first, second = self.checker.ccm(True, None)
         for pair in zip(first.tolist(), second.tolist(), strict=True):
             literal = self._before(*pair)
             if literal is not True and literal is not False:
@@ -138,7 +154,6 @@ class Encoding:
         """A variable for the read having seen this source, with what follows from it."""
         self.variables += 1
         chosen = self.variables
-        self._chosen[read, source] = chosen
         columns = self.history.columns
         own = self.problem.newest_own(read)
         writes = self.problem.writes_of(int(columns.address[read]))
@@ -186,11 +201,11 @@ class Encoding:
 
     def _before(self, a: int, b: int) -> int | bool:
         """Whether write a is older than write b: known, or a literal."""
-        if (a, b) in self._literal:
-            return self._literal[a, b]
-        if (b, a) in self._literal:
-            return -self._literal[b, a]
-        return bool(self._checker.before(a, b))
+        if (a, b) in self.literals:
+            return self.literals[a, b]
+        if (b, a) in self.literals:
+            return -self.literals[b, a]
+        return bool(self.checker.before(a, b))
 
     def _edge(self, start: int, end: int, literal: int, and_literal: int = 0) -> None:
         self._from.append(start)
@@ -198,6 +213,21 @@ class Encoding:
         self._if.append((literal, and_literal))
 
     # ---- the loop
+
+    def solve(self, solver: Any, *assumptions: int) -> Solution | None:
+        """A solution without cycles, or None if there is none."""
+        while solver.solve(assumptions=list(assumptions)):
+            self.rounds += 1
+            values = np.zeros(self.variables + 1, bool)
+            values[[literal for literal in solver.get_model() or () if 0 < literal <= self.variables]] = True
+            learned, order = self.refine(values)
+            if not learned:
+                return Solution(values, order)
+            if not all(learned):
+                return None
+            solver.append_formula(learned)
+            self.clauses += learned
+        return None
 
     def refine(self, values: Any) -> tuple[list[list[int]], Any]:
         """Clauses that this solution breaks; if there are none, an order."""
@@ -219,10 +249,3 @@ class Encoding:
             }
             clauses.add(tuple(sorted(-literal for literal in literals)))
         return [list(clause) for clause in sorted(clauses, key=lambda c: (len(c), c))], order
-
-    def chosen_sources(self, values: Any) -> Any:
-        source = self.problem.source.copy()
-        for (read, candidate), variable in self._chosen.items():
-            if values[variable]:
-                source[read] = candidate
-        return source
