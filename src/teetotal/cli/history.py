@@ -94,9 +94,9 @@ def _cores() -> int:
 
 
 def _count(file: str, format: str | None, transactions: str) -> int:
-    from teetotal.histories.readers import read
+    from teetotal.histories.result import read_once
 
-    return len(read(file, format=format, split_transactions=transactions == "split"))
+    return len(read_once(file, format, transactions == "split"))
 
 
 def _shares(file: str, count: int, options: list[Any], workers: int) -> list[Any]:

@@ -135,8 +135,11 @@ class Check:
 
     def _search(self, checker: Any, kind: str, conflicts: int | None = None) -> Outcome:
         status, order = checker.decide(kind, self._left(), conflicts)
-        self.effort |= {"choices": checker.choices, "conflicts": checker.conflicts}
-        learned = "" if self.engine == "dbcop" else f"no saturation rule rejects it: it is {self._weak_name()}"
+        if status != "unknown":
+            self.effort |= {"choices": checker.choices, "conflicts": checker.conflicts}
+        learned = f"no saturation rule rejects it: it is {self._weak_name()}"
+        if self.engine == "dbcop":
+            learned = "program order and reading alone do not contradict each other"
         return self._outcome(status, "search", None if order is None else self._schedule(order), learned)
 
     def _sat(self, problem: Problem) -> Outcome:

@@ -24,6 +24,7 @@ NO_ADDRESS = 0xFFFFFFFF
 UNKNOWN_SOURCE = 0xFFFFFFFF
 INITIAL_SOURCE = 0xFFFFFFFE
 AMBIGUOUS_SOURCE = 0xFFFFFFFD
+NIL = -(2**63)
 
 
 class HistoryError(TeetotalError):
@@ -48,21 +49,26 @@ class Operation(NamedTuple):
     @property
     def text(self) -> str:
         """As our own format has it."""
-        read = "?" if self.read is None else self.read
+        read, written = show(self.read), show(self.written)
         match self.kind:
             case Kind.LD:
                 return f"ld {self.address} -> {read}"
             case Kind.ST:
-                return f"st {self.address} = {self.written}"
+                return f"st {self.address} = {written}"
             case Kind.RMW if self.written is None:
                 return f"rmw {self.address}: {read}, unchanged"
             case Kind.RMW:
-                return f"rmw {self.address}: {read} -> {self.written}"
+                return f"rmw {self.address}: {read} -> {written}"
             case _:
                 return str(self.kind)
 
     def __str__(self) -> str:
         return f"{thread_name(self.thread)}: {self.text}"
+
+
+def show(value: int | None) -> str:
+    """A value as our own format has it: ``?`` if it was not recorded, ``nil`` for a database's initial state."""
+    return "?" if value is None else "nil" if value == NIL else str(value)
 
 
 def thread_name(name: str) -> str:
@@ -160,7 +166,7 @@ class History:
 def to_text(history: History) -> str:
     """In our own format; ``readers.read_text`` reads it back."""
     lines = [f"history {history.name}"] if history.name else []
-    lines += [f"init {address} = {value}" for address, value in history.initial.items()]
+    lines += [f"init {address} = {show(value)}" for address, value in history.initial.items()]
     lines += [str(operation) for operation in history]
-    lines += [f"final {address} = {value}" for address, value in history.final.items()]
+    lines += [f"final {address} = {show(value)}" for address, value in history.final.items()]
     return "\n".join(lines) + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -182,12 +183,25 @@ Task = tuple[str, int, int, Options]
 """A file, and which of its histories: from, to."""
 
 
-def examine_share(task: Task) -> list[HistoryResult]:
-    """A worker's share. It reads the file itself: that is faster than to send the histories."""
+def read_once(file: str, format: str | None, split_transactions: bool) -> list[History]:
+    """The histories of a file; those of the last file are kept, as long as it does not change."""
     from teetotal.histories.readers import read
 
+    status = os.stat(file)
+    key = (file, format, split_transactions, status.st_mtime_ns, status.st_size)
+    if key not in _LAST_READ:
+        _LAST_READ.clear()
+        _LAST_READ[key] = read(file, format=format, split_transactions=split_transactions)
+    return _LAST_READ[key]
+
+
+_LAST_READ: dict[tuple[object, ...], list[History]] = {}
+
+
+def examine_share(task: Task) -> list[HistoryResult]:
+    """A worker's share. It reads the file itself: that is faster than to send the histories."""
     file, start, stop, options = task
-    histories = read(file, format=options.format, split_transactions=options.split_transactions)
+    histories = read_once(file, options.format, options.split_transactions)
     return [examine(history, file, options) for history in histories[start:stop]]
 
 
