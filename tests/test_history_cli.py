@@ -27,7 +27,7 @@ def made(*arguments: str | Path) -> str:
     return result.stdout
 
 
-@pytest.fixture()
+@pytest.fixture
 def sb(tmp_path: Path) -> Path:
     path = tmp_path / "sb.axe"
     path.write_text(SB)
@@ -56,7 +56,9 @@ def test_json(sb: Path) -> None:
     result = run(sb, "--json", "--model", "sc,pso")
     violation, safe = map(json.loads, result.stdout.splitlines())
     assert violation["verdict"] == "violation"
-    assert {"input", "command", "model", "verdict", "complete", "seconds", "engine", "operations", "threads"} <= set(safe)
+    assert {"input", "command", "model", "verdict", "complete", "seconds", "engine", "operations", "threads"} <= set(
+        safe
+    )
     assert violation["violations"][0]["operations"] == [0, 1, 2, 3]
     assert [edge["reason"] for edge in violation["violations"][0]["cycle"]] == ["po", "fr", "po", "fr"]
     assert sorted(safe["witness"]) == [~2, ~0, 0, 1, 2, 3]

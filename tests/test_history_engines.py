@@ -48,7 +48,11 @@ def test_auto_agrees_with_the_machines(seed: int) -> None:
     rng = random.Random(seed)
     seen = []
     for _ in range(300):
-        shape = {"threads": rng.choice([2, 3, 4]), "operations": rng.choice([4, 6, 8, 9]), "addresses": rng.choice([1, 2, 3])}
+        shape = {
+            "threads": rng.choice([2, 3, 4]),
+            "operations": rng.choice([4, 6, 8, 9]),
+            "addresses": rng.choice([1, 2, 3]),
+        }
         seen += agree(random_small(rng, **shape), engines=("auto",))
     assert 0.2 < sum(seen) / len(seen) < 0.8
 
@@ -56,7 +60,9 @@ def test_auto_agrees_with_the_machines(seed: int) -> None:
 def test_every_engine_agrees_with_the_machines() -> None:
     rng = random.Random(100)
     for _ in range(250):
-        agree(random_small(rng, threads=rng.choice([2, 3]), operations=rng.choice([5, 8]), addresses=rng.choice([1, 2])))
+        agree(
+            random_small(rng, threads=rng.choice([2, 3]), operations=rng.choice([5, 8]), addresses=rng.choice([1, 2]))
+        )
 
 
 def test_every_engine_agrees_where_values_repeat_or_are_unknown() -> None:
@@ -94,7 +100,14 @@ def test_a_load_of_an_own_later_store_is_rejected(model: str) -> None:
 def test_runs_of_a_machine_are_consistent(model: str) -> None:
     for seed, (threads, addresses, rmws, fences) in enumerate([(4, 3, 0, 0), (8, 8, 0.05, 0.05), (16, 4, 0.02, 0)]):
         history = random_history(
-            model, threads=threads, addresses=addresses, operations=3000, rmws=rmws, fences=fences, seed=seed, by_thread=True
+            model,
+            threads=threads,
+            addresses=addresses,
+            operations=3000,
+            rmws=rmws,
+            fences=fences,
+            seed=seed,
+            by_thread=True,
         )  # type: ignore[arg-type]
         outcome = check(history, model, use_order=False)  # type: ignore[arg-type]
         assert outcome.verdict is Verdict.SAFE
@@ -177,7 +190,11 @@ def test_ccm_enum_is_about_sc() -> None:
 
 def test_a_wrong_witness_is_refuted() -> None:
     history = History.of(
-        [Operation("0", Kind.ST, "x", written=1), Operation("0", Kind.LD, "x", read=1), Operation("1", Kind.LD, "x", read=0)]
+        [
+            Operation("0", Kind.ST, "x", written=1),
+            Operation("0", Kind.LD, "x", read=1),
+            Operation("1", Kind.LD, "x", read=0),
+        ]
     )
     assert witness.refute(history, witness.from_json([2, 0, 1]), "sc") == ""
     assert "would read 1" in witness.refute(history, witness.from_json([0, 1, 2]), "sc")

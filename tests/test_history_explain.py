@@ -71,9 +71,8 @@ def test_store_buffering() -> None:
         "    (3) is before (4) in program order",
         "    (4) is before (1) as it reads the initial value, which the other overwrites",
     ]
-    assert models_of(history) == {
-        "sc": Verdict.VIOLATION, "tso": Verdict.SAFE, "pso": Verdict.SAFE, "wsc": Verdict.VIOLATION, "ccm": Verdict.VIOLATION,
-    }  # fmt: skip
+    satisfied = [model for model, verdict in models_of(history).items() if verdict is Verdict.SAFE]
+    assert satisfied == ["tso", "pso"]
 
 
 def test_cases_where_no_saturation_rule_helps() -> None:

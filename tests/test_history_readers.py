@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 
 from histories import random_small
 from teetotal.errors import ParseError
-from teetotal.events import Kind
+from teetotal.events import Semantics
 from teetotal.histories.check import check
 from teetotal.histories.generate import random_history, to_axe
 from teetotal.histories.history import History, to_text
 from teetotal.histories.problem import Problem, Unwritten
 from teetotal.histories.readers import FORMATS, read, read_text
-from teetotal.events import Semantics
 from teetotal.verdicts import Verdict
 
 SAMPLES = {
@@ -57,8 +56,10 @@ SAMPLES = {
     "tracegen": (
         "noise\n0: store-req 5 0x80 #0 @10\n1: load-req 0x80 #0 @11\n0: fence-req @12\n1: resp 5 #0 @13\n0: resp 0 #0 @14\n"
         "0: fence-resp @15\n1: load-reserve-req 0x80 #1 @16\n1: resp 5 #1 @17\n1: store-cond-req 6 0x80 #2 @18\n"
-        "1: resp 0 #2 @19\n0: store-cond-req 9 0x80 #1 @20\n0: resp 1 #1 @21\n0: swap-req 8 0x80 #3 @22\n0: resp 6 #3 @23\n",
-        ["T0: st 0x80 = 5", "T1: ld 0x80 -> 5", "T0: mfence", "T1: ld 0x80 -> 5", "T1: rmw 0x80: 5 -> 6", "T0: rmw 0x80: 6 -> 8"],
+        "1: resp 0 #2 @19\n0: store-cond-req 9 0x80 #1 @20\n0: resp 1 #1 @21\n0: swap-req 8 0x80 #3 @22\n"
+        "0: resp 6 #3 @23\n",
+        ["T0: st 0x80 = 5", "T1: ld 0x80 -> 5", "T0: mfence", "T1: ld 0x80 -> 5",
+         "T1: rmw 0x80: 5 -> 6", "T0: rmw 0x80: 6 -> 8"],
     ),
     "gem5": (
         "1000: system.cpu0 T0 : @main+4 : sw t0, 0(a0) : MemWrite : D=0x0000000000000001 A=0x2000\n"
@@ -175,8 +176,8 @@ def test_a_repeated_value_is_decided_not_refused() -> None:
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ParseError, match="No such file"):
         read(tmp_path / "missing")
+    (tmp_path / "prose").write_text("It was a dark and stormy night.\n")
     with pytest.raises(ParseError, match="looks like no history"):
-        (tmp_path / "prose").write_text("It was a dark and stormy night.\n")
         read(tmp_path / "prose")
     with pytest.raises(ParseError):
         read(tmp_path, format="axe")
@@ -191,16 +192,15 @@ def survives(data: bytes, format: str | None) -> None:
     """The reader takes it or refuses it, and what it takes can be resolved."""
     try:
         histories = read_text(data, format=format)
-    except ParseError as error:
-        assert error.message
+    except ParseError:
         return
     for history in histories:
         for operation in history:
             assert str(operation)
         try:
             Problem(history, "sc", Semantics())
-        except Unwritten as error:
-            assert error.message
+        except Unwritten:
+            continue
 
 
 @settings(max_examples=150)

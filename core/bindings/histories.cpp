@@ -49,12 +49,12 @@ std::vector<T> taken(const Given<T>& column) {
 }
 
 // A budget that ends at the deadline, or when Python has a signal to handle; looked at twenty times a second.
-Budget make_budget(std::optional<double> seconds) {
-  Budget budget;
+histories::Budget make_budget(std::optional<double> seconds) {
+  histories::Budget budget;
   const auto now = std::chrono::steady_clock::now();
   if (seconds && *seconds < 1e8)
-    budget.deadline = now + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                std::chrono::duration<double>(*seconds));
+    budget.deadline =
+        now + std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(*seconds));
   budget.interrupted = [next = now]() mutable {
     const auto at = std::chrono::steady_clock::now();
     if (at < next) return false;
@@ -185,8 +185,8 @@ class Checker {
     {
       nb::gil_scoped_release release;
       status = guarded([&] {
-        decision = engine == "frontier" ? search_frontiers(*saturation_, budget_)
-                                        : histories::decide(*saturation_, budget_);
+        decision =
+            engine == "frontier" ? search_frontiers(*saturation_, budget_) : histories::decide(*saturation_, budget_);
         return decision.consistent ? "consistent" : "inconsistent";
       });
     }
@@ -309,7 +309,7 @@ class Checker {
 
   std::shared_ptr<History> history_;
   Problem problem_;
-  Budget budget_;
+  histories::Budget budget_;
   ChainGraph graph_;
   std::unique_ptr<Saturation> saturation_;
   std::vector<std::size_t> depths_;  // marks before each assumption
@@ -339,9 +339,12 @@ void bind_histories(nb::module_& m) {
       .def("__len__", &History::size);
   m.def("make_history", &make_history);
   m.def("read_history_file", &read_file, "path"_a, "format"_a, "split_transactions"_a = false);
-  m.def("read_history_text", [](nb::bytes text, const std::string& format, bool split) {
-    return with_faults([&] { return read_histories({text.c_str(), text.size()}, format, {split}); });
-  }, "text"_a, "format"_a, "split_transactions"_a = false);
+  m.def(
+      "read_history_text",
+      [](nb::bytes text, const std::string& format, bool split) {
+        return with_faults([&] { return read_histories({text.c_str(), text.size()}, format, {split}); });
+      },
+      "text"_a, "format"_a, "split_transactions"_a = false);
   m.def("detect_history_format", [](nb::bytes beginning) -> std::optional<std::string> {
     const auto format = detect_format({beginning.c_str(), beginning.size()});
     return format ? std::optional<std::string>(*format) : std::nullopt;
@@ -361,8 +364,9 @@ void bind_histories(nb::module_& m) {
       .def_ro("unwritten", &Sources::unwritten)
       .def_ro("unwritten_final", &Sources::unwritten_final)
       .def_ro("duplicates", &Sources::duplicates);
-  m.def("resolve_sources", [](const History& history) { return resolve(history); },
-        nb::call_guard<nb::gil_scoped_release>());
+  m.def(
+      "resolve_sources", [](const History& history) { return resolve(history); },
+      nb::call_guard<nb::gil_scoped_release>());
 
   nb::class_<Checker>(m, "HistoryChecker")
       .def("__init__",
@@ -378,8 +382,7 @@ void bind_histories(nb::module_& m) {
       .def("saturate", &Checker::saturate, "seconds"_a.none())
       .def("saturate_assuming", &Checker::saturate_assuming, "pairs"_a, "seconds"_a.none())
       .def("take_back", &Checker::take_back)
-      .def("decide", &Checker::decide, "engine"_a, "seconds"_a.none(),
-           "conflicts"_a.none() = nb::none())
+      .def("decide", &Checker::decide, "engine"_a, "seconds"_a.none(), "conflicts"_a.none() = nb::none())
       .def("before", &Checker::before)
       .def("proof", &Checker::proof)
       .def("edges", &Checker::edges)
@@ -393,9 +396,12 @@ void bind_histories(nb::module_& m) {
       .def_prop_ro("chains", &Checker::chains)
       .def_prop_ro("impossible", &Checker::impossible);
 
-  m.def("refute_witness", [](const History& history, const Given<std::uint64_t>& steps, int model, bool rmw_all) {
-    return refute_witness(history, {steps.data(), steps.size()}, static_cast<Model>(model), rmw_all);
-  }, nb::call_guard<nb::gil_scoped_release>());
+  m.def(
+      "refute_witness",
+      [](const History& history, const Given<std::uint64_t>& steps, int model, bool rmw_all) {
+        return refute_witness(history, {steps.data(), steps.size()}, static_cast<Model>(model), rmw_all);
+      },
+      nb::call_guard<nb::gil_scoped_release>());
   m.def("short_cycles", [](std::uint32_t nodes, const Given<std::uint32_t>& from, const Given<std::uint32_t>& to,
                            std::uint32_t per_component) {
     if (from.size() != to.size()) throw nb::value_error("columns of different lengths");

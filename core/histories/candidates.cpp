@@ -31,8 +31,7 @@ bool Candidates::plausible(Op read, Op source) const {
   const std::uint32_t address = history.address[read];
   for (std::uint32_t e = graph.first_writers[address]; e < graph.first_writers[address + 1]; ++e) {
     const ChainGraph::Writers& writers = graph.writers[e];
-    const std::uint32_t limit =
-        writers.chain == graph.chain[r] ? graph.position[r] : saturation_.row(r)[writers.chain];
+    const std::uint32_t limit = writers.chain == graph.chain[r] ? graph.position[r] : saturation_.row(r)[writers.chain];
     const auto first = graph.write_position.begin() + writers.first;
     const auto found = std::lower_bound(first, graph.write_position.begin() + writers.last, limit);
     if (found == first) continue;

@@ -128,8 +128,7 @@ class CausalMemoryCheck {
       if (!local.run() || reads_overwritten_initial(local, thread)) return false;
       found.insert(found.end(), local.links().begin(), local.links().end());
     }
-    all_ = std::make_unique<Saturation>(causal_, budget_,
-                                        Saturation::Rules{.write_rule = false, .read_rule = false});
+    all_ = std::make_unique<Saturation>(causal_, budget_, Saturation::Rules{.write_rule = false, .read_rule = false});
     for (const Saturation::Link& link : found)
       if (!all_->add(link.from, link.to, link.why, link.reason)) return false;
     return all_->run();
@@ -138,7 +137,8 @@ class CausalMemoryCheck {
   // A write that is locally before a read of the initial value would have to be older than the initial value.
   bool reads_overwritten_initial(const Saturation& local, std::uint32_t thread) const {
     for (std::uint32_t i = 0; i < graph_.length(thread); ++i)
-      if (const Node o = graph_.at(thread, i); graph_.source[o] == initial_source && some_write_before(local, o)) return true;
+      if (const Node o = graph_.at(thread, i); graph_.source[o] == initial_source && some_write_before(local, o))
+        return true;
     return false;
   }
 

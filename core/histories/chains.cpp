@@ -19,9 +19,15 @@ class ChainMaker {
     for (std::uint32_t t = 0; t < history_.threads.size(); ++t) {
       const std::span<const Op> program(by_thread_.data() + thread_first_[t], by_thread_.data() + thread_first_[t + 1]);
       switch (graph_.model) {
-        case Model::sc: sequential(program); break;
-        case Model::tso: total_store_order(program); break;
-        case Model::pso: partial_store_order(program); break;
+        case Model::sc:
+          sequential(program);
+          break;
+        case Model::tso:
+          total_store_order(program);
+          break;
+        case Model::pso:
+          partial_store_order(program);
+          break;
       }
     }
     finish_chains();
@@ -88,11 +94,11 @@ class ChainMaker {
 
   struct StoreChain {
     std::uint32_t chain;
-    Op last = nothing;        // its newest store
-    Op synced = nothing;      // the newest load or rmw that it is already kept behind
-    Op separated = nothing;   // the newest sfence that it is already kept behind
-    Op flushed = nothing;     // the newest store that a later fence or rmw is already kept behind
-    Op marked = nothing;      // the same for an sfence
+    Op last = nothing;       // its newest store
+    Op synced = nothing;     // the newest load or rmw that it is already kept behind
+    Op separated = nothing;  // the newest sfence that it is already kept behind
+    Op flushed = nothing;    // the newest store that a later fence or rmw is already kept behind
+    Op marked = nothing;     // the same for an sfence
   };
 
   // A store is kept behind all that executed before it: loads, fences and rmws, of which the newest is `sync`.
@@ -113,9 +119,8 @@ class ChainMaker {
         }
         place(op, own.chain);
         if (sync != own.synced) keep(own.synced = sync, op);
-        if (kind == Kind::st) {
-          if (separator != own.separated) keep(own.separated = separator, op);
-        } else if (flush_all_) {
+        if (separator != own.separated) keep(own.separated = separator, op);
+        if (kind == Kind::rmw && flush_all_) {
           for (const std::uint32_t address : used) {
             StoreChain& other = stores.at(address);
             if (address != history_.address[op] && other.last != other.flushed) keep(other.flushed = other.last, op);
@@ -195,8 +200,8 @@ class ChainMaker {
     graph_.refuted = {from, to, why, reason};
   }
 
-  // No load sees a later store of its own thread. Under TSO and PSO it sees its thread's newest store to the address, or
-  // something newer; under SC this follows from program order.
+  // No load sees a later store of its own thread. Under TSO and PSO it sees its thread's newest store to the address,
+  // or something newer; under SC this follows from program order.
   void own_stores() {
     std::vector<Op> newest(history_.addresses.size());
     std::vector<std::uint32_t> place_in_program(history_.size());
@@ -226,8 +231,7 @@ class ChainMaker {
   void initial_reads() {
     std::unordered_map<std::uint64_t, Op> last;
     for (const Op op : graph_.chain_nodes)
-      if (problem_.source[op] == initial_source)
-        last[std::uint64_t{history_.address[op]} << 32 | chain_[op]] = op;
+      if (problem_.source[op] == initial_source) last[std::uint64_t{history_.address[op]} << 32 | chain_[op]] = op;
     std::vector<std::pair<std::uint64_t, Op>> reads(last.begin(), last.end());
     std::sort(reads.begin(), reads.end());
     for (const auto& [key, op] : reads)

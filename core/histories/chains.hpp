@@ -24,14 +24,14 @@ using Node = std::uint32_t;
 
 // Why one node comes before another. `why` of an edge is the node that the reason speaks of.
 enum class Reason : std::uint8_t {
-  program = 0,    // the model keeps this much of program order
-  reads_from = 1, // the second reads what the first wrote
-  store = 2,      // the first write is before `why`, which reads the second: so the first write is the older one
-  overwrites = 3, // the first reads `why`, which the second write overwrites
-  initial = 4,    // the first reads the initial value, which the second write overwrites
-  location = 5,   // like store, where the first is an earlier store of why's own thread
-  final = 6,      // the second write is the last one of its address
-  assumed = 7,    // a choice of the search, or of the caller
+  program = 0,     // the model keeps this much of program order
+  reads_from = 1,  // the second reads what the first wrote
+  store = 2,       // the first write is before `why`, which reads the second: so the first write is the older one
+  overwrites = 3,  // the first reads `why`, which the second write overwrites
+  initial = 4,     // the first reads the initial value, which the second write overwrites
+  location = 5,    // like store, where the first is an earlier store of why's own thread
+  final = 6,       // the second write is the last one of its address
+  assumed = 7,     // a choice of the search, or of the caller
 };
 
 struct Edge {
@@ -58,7 +58,7 @@ struct ChainGraph {
   std::vector<std::uint32_t> first_reader;  // its readers in `readers`, by chain and position; size + 1 entries
   std::vector<Node> readers;
 
-  std::vector<Node> node;  // per operation
+  std::vector<Node> node;                  // per operation
   std::vector<std::uint32_t> chain_first;  // per chain its nodes in chain_nodes; chains + 1 entries
   std::vector<Node> chain_nodes;
 

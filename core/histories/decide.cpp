@@ -41,7 +41,7 @@ class Decider {
   struct Level {  // a frontier at which a choice was made
     Frontier executed;
     std::size_t order;
-    std::vector<Node> untried;     // from the worst to the best
+    std::vector<Node> untried;  // from the worst to the best
     Node chosen;
   };
 

@@ -62,17 +62,17 @@ struct HistoryFault : std::runtime_error {
 // From which write each read got its value. Unique values make this a function; where a value was written more than
 // once, or is also the initial one, the candidates are listed.
 struct Sources {
-  std::vector<Op> of;                       // per operation
-  std::vector<Op> ambiguous;                // the reads that have several candidates ...
-  std::vector<std::uint32_t> first;         // ... with their range in candidates; one entry more than ambiguous
+  std::vector<Op> of;                // per operation
+  std::vector<Op> ambiguous;         // the reads that have several candidates ...
+  std::vector<std::uint32_t> first;  // ... with their range in candidates; one entry more than ambiguous
   std::vector<Op> candidates;
-  std::vector<Op> final;                    // per address: the write that must come last, or unknown_source
+  std::vector<Op> final;                       // per address: the write that must come last, or unknown_source
   std::vector<std::uint32_t> final_ambiguous;  // addresses whose final value several writes wrote
   std::vector<std::uint32_t> final_first;
   std::vector<Op> final_candidates;
-  std::vector<Op> unwritten;                // reads of values that nobody wrote
+  std::vector<Op> unwritten;                   // reads of values that nobody wrote
   std::vector<std::uint32_t> unwritten_final;  // places in History::final of values that nobody wrote
-  std::size_t duplicates = 0;               // writes of a value that an earlier write, or the initial one, has too
+  std::size_t duplicates = 0;                  // writes of a value that an earlier write, or the initial one, has too
 };
 
 Sources resolve(const History& history);

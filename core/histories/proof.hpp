@@ -7,8 +7,8 @@
 namespace teetotal::histories {
 
 struct Lemma {
-  Edge claim;               // Reason::store or Reason::overwrites
-  std::vector<Edge> path;   // store: from claim.from to claim.why; overwrites: from claim.why to claim.to
+  Edge claim;              // Reason::store or Reason::overwrites
+  std::vector<Edge> path;  // store: from claim.from to claim.why; overwrites: from claim.why to claim.to
 };
 
 struct Proof {

@@ -63,8 +63,9 @@ void require_utf8(std::string_view text) {
              (c != 0xf0 || byte(i + 1) >= 0x90) && (c != 0xf4 || byte(i + 1) < 0x90))
       i += 4;
     else
-      throw HistoryFault(1 + static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(i), '\n')),
-                         "not UTF-8 text");
+      throw HistoryFault(
+          1 + static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(i), '\n')),
+          "not UTF-8 text");
   }
 }
 

@@ -169,8 +169,7 @@ class EdnReader {
       else
         edn_.skip_form();
     }
-    if (!event.process || event.type.empty())
-      throw HistoryFault(event.line, "an operation without :process or :type");
+    if (!event.process || event.type.empty()) throw HistoryFault(event.line, "an operation without :process or :type");
     if (event.process->kind != Form::number) return;  // :nemesis
     const std::int64_t process = event.process->value;
     if (event.type == ":invoke") {
@@ -235,7 +234,8 @@ class EdnReader {
   void transaction(const Event& event, std::uint32_t thread, bool known) {
     if (!event.value || event.value->kind != Form::list) throw HistoryFault(event.line, "a :txn without a list");
     for (const Form& part : event.value->items) {
-      if (part.kind != Form::list || part.items.size() != 3 || (part.items[0].text != ":r" && part.items[0].text != ":w"))
+      if (part.kind != Form::list || part.items.size() != 3 ||
+          (part.items[0].text != ":r" && part.items[0].text != ":w"))
         throw HistoryFault(event.line, "a :txn is made of [:r key value] and [:w key value]");
       const std::uint32_t address = this->address(part.items[1], event.line);
       if (part.items[0].text == ":w") {
@@ -269,7 +269,8 @@ class EdnReader {
     for (const Uncertain& cas : uncertain_) {
       if (!read_.contains({cas.address, cas.fresh})) continue;
       if (written_.contains({cas.address, cas.fresh}))
-        throw HistoryFault(cas.line, "an indeterminate :cas whose value others wrote too: it cannot be told whether it happened");
+        throw HistoryFault(cas.line,
+                           "an indeterminate :cas whose value others wrote too: it cannot be told whether it happened");
       out_.rmw(cas.thread, cas.address, cas.old, cas.fresh, cas.line);
     }
   }

@@ -14,9 +14,9 @@ namespace {
 // Bytes that an instruction accesses, by its mnemonic (RISC-V and Arm); 0 where it does not tell.
 unsigned access_size(std::string_view mnemonic) {
   static const std::map<std::string_view, unsigned> sizes = {
-      {"lb", 1},   {"lbu", 1},  {"sb", 1},   {"ldrb", 1}, {"strb", 1}, {"lh", 2},  {"lhu", 2},
-      {"sh", 2},   {"ldrh", 2}, {"strh", 2}, {"lw", 4},   {"lwu", 4},  {"sw", 4},  {"flw", 4},
-      {"fsw", 4},  {"fld", 8},  {"fsd", 8},  {"sd", 8},   {"c.lw", 4}, {"c.sw", 4}, {"c.ld", 8}, {"c.sd", 8}};
+      {"lb", 1},   {"lbu", 1},  {"sb", 1},   {"ldrb", 1}, {"strb", 1}, {"lh", 2},  {"lhu", 2}, {"sh", 2},
+      {"ldrh", 2}, {"strh", 2}, {"lw", 4},   {"lwu", 4},  {"sw", 4},   {"flw", 4}, {"fsw", 4}, {"fld", 8},
+      {"fsd", 8},  {"sd", 8},   {"c.lw", 4}, {"c.sw", 4}, {"c.ld", 8}, {"c.sd", 8}};
   const auto found = sizes.find(mnemonic);
   return found == sizes.end() ? 0 : found->second;
 }
@@ -75,7 +75,8 @@ class Gem5Reader {
     const std::size_t at = last.find("A=0x");
     if (at == std::string_view::npos) return;
     const std::string_view operation = fields[fields.size() - 2];
-    if (operation != "MemRead" && operation != "MemWrite" && operation != "FloatMemRead" && operation != "FloatMemWrite")
+    if (operation != "MemRead" && operation != "MemWrite" && operation != "FloatMemRead" &&
+        operation != "FloatMemWrite")
       return;
     if (starts_with_any(mnemonic, {"amo", "lr.", "sc.", "swp", "cas", "ldadd", "ldxr", "stxr", "lock"}) ||
         text.find("LOCK") != std::string_view::npos)
@@ -125,9 +126,9 @@ class Gem5Reader {
       if (access.size == 0) continue;
       if (widest && access.start < widest->start + widest->size &&
           (access.start != widest->start || access.size != widest->size))
-        throw HistoryFault(std::max(access.line, widest->line),
-                           "memory accessed in different sizes, also at line " +
-                               std::to_string(std::min(access.line, widest->line)));
+        throw HistoryFault(
+            std::max(access.line, widest->line),
+            "memory accessed in different sizes, also at line " + std::to_string(std::min(access.line, widest->line)));
       widest = &access;
     }
   }

@@ -115,13 +115,21 @@ class TraceGenReader {
     for (std::size_t i = 0; i < requests_.size(); ++i) {
       const Request& request = requests_[i];
       switch (request.kind) {
-        case Request::reserve: reserved[request.thread] = i; [[fallthrough]];
-        case Request::load: out_.load(request.thread, request.address, request.response, request.line); break;
-        case Request::store: out_.store(request.thread, request.address, request.value, request.line); break;
+        case Request::reserve:
+          reserved[request.thread] = i;
+          [[fallthrough]];
+        case Request::load:
+          out_.load(request.thread, request.address, request.response, request.line);
+          break;
+        case Request::store:
+          out_.store(request.thread, request.address, request.value, request.line);
+          break;
         case Request::swap:
           out_.rmw(request.thread, request.address, request.response, request.value, request.line);
           break;
-        case Request::fence: out_.fence(request.thread, Kind::mfence, request.line); break;
+        case Request::fence:
+          out_.fence(request.thread, Kind::mfence, request.line);
+          break;
         case Request::conditional: {
           if (!request.response)
             throw HistoryFault(request.line, "a store-cond without a response: did it write or not?");

@@ -132,9 +132,9 @@ class Scanner {
   void expect(std::string_view word);
   void expect_line_end();  // blanks and a comment may stand before it
   bool at_digit() const { return at_ != end_ && *at_ >= '0' && *at_ <= '9'; }
-  std::int64_t number();   // decimal or 0x, with an optional minus
-  std::int64_t hexadecimal();  // without 0x
-  std::string_view word();  // letters, digits, and what names are made of
+  std::int64_t number();                                      // decimal or 0x, with an optional minus
+  std::int64_t hexadecimal();                                 // without 0x
+  std::string_view word();                                    // letters, digits, and what names are made of
   [[noreturn]] void fail(const std::string& expected) const;  // "expected ..., found ..."
   [[noreturn]] void reject(const std::string& message) const;
 

@@ -28,9 +28,7 @@ struct Budget {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   std::size_t conflicts = std::numeric_limits<std::size_t>::max();  // of the search in decide.hpp
   std::function<bool()> interrupted;
-  bool over() const {
-    return (interrupted && interrupted()) || std::chrono::steady_clock::now() >= deadline;
-  }
+  bool over() const { return (interrupted && interrupted()) || std::chrono::steady_clock::now() >= deadline; }
 };
 
 struct OutOfBudget {};

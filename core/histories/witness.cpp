@@ -47,10 +47,10 @@ class Machine {
 
  private:
   struct Buffer {
-    std::size_t stores = 0;                  // pending
-    std::deque<Op> order;                    // under TSO: oldest first
-    std::uint32_t epoch = 0;                 // under PSO: how many sfences no longer hold anything back
-    std::deque<std::size_t> epochs = {0};    // pending stores before the next sfence, between it and the next, …
+    std::size_t stores = 0;                // pending
+    std::deque<Op> order;                  // under TSO: oldest first
+    std::uint32_t epoch = 0;               // under PSO: how many sfences no longer hold anything back
+    std::deque<std::size_t> epochs = {0};  // pending stores before the next sfence, between it and the next, …
   };
 
   std::string issue(Op op) {
@@ -60,7 +60,8 @@ class Machine {
     Buffer& buffer = buffers_[thread];
     const std::uint32_t address = history_.address[op];
     switch (history_.kind_of(op)) {
-      case Kind::ld: return read(op, newest(thread, address));
+      case Kind::ld:
+        return read(op, newest(thread, address));
       case Kind::st:
         if (model_ == Model::sc) {
           memory_[address] = history_.value[op];
@@ -74,15 +75,18 @@ class Machine {
         return "";
       case Kind::rmw: {
         if (flush_all_ ? buffer.stores > 0 : !pending_[thread][address].empty()) return "its stores are not flushed";
+        if (buffer.epochs.size() > 1) return "an sfence holds it back";
         const std::string wrong = read(op, memory_[address]);
         if (wrong.empty() && history_.writes(op)) memory_[address] = history_.value[op];
         return wrong;
       }
-      case Kind::mfence: return buffer.stores == 0 ? "" : "its stores are not flushed";
+      case Kind::mfence:
+        return buffer.stores == 0 ? "" : "its stores are not flushed";
       case Kind::sfence:
         if (model_ == Model::pso && buffer.stores > 0) buffer.epochs.push_back(0);
         return "";
-      default: return "no operation of a history";
+      default:
+        return "no operation of a history";
     }
   }
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from teetotal.histories.check import check_history
+    from teetotal.histories.readers import read_histories
     from teetotal.programs.program import Program
     from teetotal.programs.python import (
         address,
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "teetotal.histories.check": ("check_history",),
+    "teetotal.histories.readers": ("read_histories",),
     "teetotal.programs.program": ("Program",),
     "teetotal.programs.python": (
         *("program", "load", "array", "address", "assume"),
@@ -41,12 +45,14 @@ __all__ = [
     "array",
     "assume",
     "cas",
+    "check_history",
     "fetch_add",
     "ld",
     "load",
     "lock",
     "mfence",
     "program",
+    "read_histories",
     "rmw",
     "sfence",
     "st",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections import Counter
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import click
+
+from teetotal.cli.options import semantics, semantics_options
+from teetotal.cli.progress import progress
 
 ENGINES = ("auto", "wsc+enum", "ccm+enum", "enum", "dbcop", "wsc+dbcop", "sat")
 MODELS = ("sc", "tso", "pso", "wsc", "ccm")
@@ -38,7 +40,7 @@ PARALLEL_BYTES = 1_000_000
               help="What a read of a value that nobody wrote is; default error.")  # fmt: skip
 @click.option("--transactions", type=click.Choice(("refuse", "split")), default="refuse",
               help="What to do with transactions of several operations.")  # fmt: skip
-@click.option("--rmw", type=click.Choice(("all", "address")), default="all", help="What a PSO rmw flushes.")
+@semantics_options
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; default: one a core for large input.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a history and model.")
 def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: str | None, **chosen: Any) -> int:
@@ -53,8 +55,6 @@ def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: s
     for name in names:
         if name not in MODELS:
             raise click.BadParameter(f"{name!r} is none of {', '.join(MODELS)}", param_hint="--model")
-    from teetotal.events import Semantics
-
     workers = chosen.pop("workers")
     explain = chosen.pop("explain")
     counts = {file: _count(file, chosen["format"], chosen["transactions"]) for file in files}
@@ -66,7 +66,7 @@ def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: s
             model=name,  # type: ignore[arg-type]
             engine=chosen["engine"],
             seconds=chosen["seconds"],
-            semantics=Semantics(rmw=chosen["rmw"]),
+            semantics=semantics(chosen["rmw"], chosen["mutex"]),
             use_order=chosen["order"],
             explain=explain if explain is not None else as_json or total <= EXPLAINED,
             kernel=chosen["kernel"],
@@ -83,9 +83,11 @@ def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: s
     workers = workers or (_cores() if sum(os.path.getsize(f) for f in files) >= PARALLEL_BYTES else 1)
     tasks = [task for file in files for task in _shares(file, counts[file], options, workers)]
     report = Report(as_json, total, chosen["witness"])
-    for results in examine_all(tasks, workers):
-        for result in results:
-            report.add(result)
+    with progress("histories", total) as advance:
+        for results in examine_all(tasks, workers):
+            for result in results:
+                report.add(result)
+                advance()
     return report.finish()
 
 
@@ -114,21 +116,11 @@ class Report:
         self.show_witness = show_witness
         self.tally: Counter[tuple[str, str]] = Counter()
         self.unexplained = 0
-        self.progress: Any = None
-        if total > EXPLAINED and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import Progress
-
-            self.progress = Progress(console=Console(stderr=True))
-            self.progress.start()
-            self.bar = self.progress.add_task("histories", total=total)
 
     def add(self, result: Any) -> None:
         from teetotal.verdicts import to_json
 
         self.tally[result.model, str(result.verdict)] += 1
-        if self.progress:
-            self.progress.advance(self.bar)
         if self.as_json:
             click.echo(to_json(result))
             return
@@ -163,8 +155,6 @@ class Report:
     def finish(self) -> int:
         from teetotal.verdicts import Verdict
 
-        if self.progress:
-            self.progress.stop()
         if self.total > 1 and not self.as_json:
             click.echo(f"\n{'model':8}{'safe':>10}{'violation':>12}{'inconclusive':>14}")
             for model in dict.fromkeys(model for model, _ in self.tally):
@@ -208,5 +198,7 @@ def _check_given(files: tuple[str, ...], path: str, options: Any) -> int:
             continue
         reason = refute(histories[key], from_json(steps), model, options.semantics)
         wrong += bool(reason)
-        click.echo(f"{'wrong' if reason else 'right':8} {model:3}  {key[1] or key[0]}" + (f": {reason}" if reason else ""))
+        click.echo(
+            f"{'wrong' if reason else 'right':8} {model:3}  {key[1] or key[0]}" + (f": {reason}" if reason else "")
+        )
     return 1 if wrong else 0

@@ -74,6 +74,9 @@ def check(
     return Check(history, model, engine, seconds, semantics or Semantics(), use_order).run()
 
 
+check_history = check
+
+
 class Check:
     def __init__(
         self,

@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 from teetotal.events import Event, Kind, Location, ModelName, Semantics
 from teetotal.histories.history import INITIAL_SOURCE, History, thread_name
 from teetotal.histories.problem import Problem, Unwritten
-from teetotal.histories.shrink import Item, part, shrink
-from teetotal.verdicts import Edge
+from teetotal.histories.shrink import part, shrink
+from teetotal.verdicts import Edge, Reason
 
 PROGRAM, READS_FROM, STORE, OVERWRITES, INITIAL, LOCATION, FINAL, ASSUMED = range(8)
-_SHORT = {
-    PROGRAM: "po", READS_FROM: "src", STORE: "co", OVERWRITES: "fr", INITIAL: "fr", LOCATION: "co", FINAL: "co", ASSUMED: "co",
-}  # fmt: skip
+_SHORT: dict[int, Reason] = {PROGRAM: "po", READS_FROM: "src", OVERWRITES: "fr", INITIAL: "fr"}
+"""What verdicts call a reason; all others say which write is older: co."""
 MOST_LINES = 60
 """Lines of proof that the terminal shows; JSON has them all."""
 
@@ -131,7 +130,9 @@ class Prover:
         if checker.impossible:
             return [self._impossible(*cycle[-1])]
         lines = [self._fact(claim, path) for claim, path in lemmas]
-        self.cycle = [Edge(a, b, _SHORT[reason], self._because((a, b, why, reason))) for a, b, why, reason in cycle]
+        self.cycle = [
+            Edge(a, b, _SHORT.get(reason, "co"), self._because((a, b, why, reason))) for a, b, why, reason in cycle
+        ]
         steps = [f"  {self._name(a)} is before {self._name(b)} {self._because((a, b, w, r))}" for a, b, w, r in cycle]
         return [*lines, "But there is a cycle:", *steps]
 

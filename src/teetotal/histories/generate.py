@@ -186,7 +186,12 @@ def to_axe(history: History) -> str:
     reads = columns.read.tolist() or [0] * len(history)
     lines = []
     rows = zip(
-        columns.thread.tolist(), columns.kind.tolist(), columns.address.tolist(), columns.value.tolist(), reads, strict=True
+        columns.thread.tolist(),
+        columns.kind.tolist(),
+        columns.address.tolist(),
+        columns.value.tolist(),
+        reads,
+        strict=True,
     )
     for t, kind, a, value, read in rows:
         match kind:

@@ -118,7 +118,7 @@ def formula(clauses: Sequence[Sequence[int]], name: str = "formula") -> History:
     variables = sorted({abs(literal) for clause in clauses for literal in clause})
     writes = {n: (rings.write(f"v{n}", 1), rings.write(f"v{n}", 2)) for n in variables}
     for clause in clauses:
-        rings.forbid(*(writes[-l][::-1] if l < 0 else writes[l] for l in (-literal for literal in clause)))
+        rings.forbid(*(writes[literal][::-1] if literal > 0 else writes[-literal] for literal in clause))
     return rings.history(name)
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from teetotal import _core
 from teetotal.events import Kind, ModelName, Semantics
 from teetotal.histories.history import (
-    INITIAL_SOURCE,
     UNKNOWN_SOURCE,
     WRITES_NOTHING,
     History,

@@ -32,13 +32,14 @@ def read(path: str | Path, *, format: str | None = None, split_transactions: boo
     return _named(columns)
 
 
+read_histories = read
+
+
 def read_text(text: str | bytes, *, format: str | None = None, split_transactions: bool = False) -> list[History]:
     """The same from a text in memory."""
     data = text.encode() if isinstance(text, str) else text
     try:
-        return _named(
-            _core.read_history_text(data, format or detect(data[:_BEGINNING], "<text>"), split_transactions)
-        )
+        return _named(_core.read_history_text(data, format or detect(data[:_BEGINNING], "<text>"), split_transactions))
     except _core.HistoryFault as fault:
         raise _parse_error(fault, "<text>") from fault
 

@@ -1,4 +1,4 @@
-"""The answer of ``teetotal history`` about one history: the check, the witness and its check, or the proof, or the kernel."""
+"""The answer of ``teetotal history`` about one history: verdict, witness and its check, proof, kernel."""
 
 from __future__ import annotations
 
