@@ -142,4 +142,4 @@ def test_axes_own_traces(model: str) -> None:
             if engine == "ccm+enum" and model != "sc":
                 continue
             outcome = check.check(one, model, engine=engine)  # type: ignore[arg-type]
-            assert outcome.verdict == ("safe" if answer == "OK" else "violation"), f"{name} {engine}"
+            assert str(outcome.verdict) == ("safe" if answer == "OK" else "violation"), f"{name} {engine}"

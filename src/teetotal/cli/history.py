@@ -126,7 +126,7 @@ class Report:
             return
         name = result.name or Path(result.input).name
         click.echo(
-            f"{result.verdict:12} {result.model:3}  {name}: {result.operations:,} operations, {result.threads} threads, "
+            f"{result.verdict!s:12} {result.model:3}  {name}: {result.operations:,} operations, {result.threads} threads, "
             f"{result.seconds:.3f} s by {result.decided_by}"
         )
         if result.learned:
@@ -141,7 +141,7 @@ class Report:
             for line in result.text:
                 click.echo(line)
             _show_models(result.models)
-        elif result.verdict == "violation":
+        elif str(result.verdict) == "violation":
             self.unexplained += 1
 
     def _show_witness(self, result: Any) -> None:
@@ -176,7 +176,7 @@ def _show_kernel(kernel: Any) -> None:
 
 def _show_models(models: dict[str, Any]) -> None:
     for verdict, word in (("violation", "violates"), ("safe", "satisfies"), ("inconclusive", "undecided")):
-        named = [model for model, found in models.items() if found == verdict]
+        named = [model for model, found in models.items() if str(found) == verdict]
         if named:
             click.echo(f"  {word} {', '.join(named)}")
 
