@@ -8,6 +8,7 @@
 namespace teetotal {
 
 void bind_graph(nanobind::module_& m);
+void bind_histories(nanobind::module_& m);
 void bind_tracecheck(nanobind::module_& m);
 void bind_program(nanobind::module_& m);
 void bind_monitors(nanobind::module_& m);

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from teetotal.checking import Options, check
     from teetotal.explore.outcomes import outcomes
+    from teetotal.histories.check import check_history
+    from teetotal.histories.readers import read_histories
     from teetotal.programs.files import read
     from teetotal.programs.program import Program
     from teetotal.programs.python import (
@@ -34,6 +36,8 @@ _HOMES = {
     "teetotal.checking": ("check", "Options"),
     "teetotal.explore.outcomes": ("outcomes",),
     "teetotal.programs.files": ("read",),
+    "teetotal.histories.check": ("check_history",),
+    "teetotal.histories.readers": ("read_histories",),
     "teetotal.programs.program": ("Program",),
     "teetotal.programs.python": (
         *("program", "load", "array", "address", "assume"),
@@ -49,6 +53,7 @@ __all__ = [
     "assume",
     "cas",
     "check",
+    "check_history",
     "fetch_add",
     "ld",
     "load",
@@ -57,6 +62,7 @@ __all__ = [
     "outcomes",
     "program",
     "read",
+    "read_histories",
     "rmw",
     "sfence",
     "st",

@@ -16,9 +16,10 @@ from teetotal.errors import TeetotalError
 
 VERBS = {
     "check": "robust and safe on TSO and PSO? (litmus, Python)",
+    "history": "is a recorded history SC, TSO or PSO?",
     "monitor": "the monitors over a recorded SC trace",
     "replay": "one execution again, step by step",
-    "generate": "litmus tests from critical cycles, random programs",
+    "generate": "litmus tests from critical cycles, random programs, random and hard histories",
 }
 """Verb → what it is for. The verb ``v`` is the command ``v`` of the module ``teetotal.cli.v``."""
 
