@@ -67,16 +67,20 @@ class FileJob(msgspec.Struct, frozen=True):
     "--monitor", "monitors", default="", metavar="NAMES", help="Monitors to watch them (default: exact ones)."
 )
 @semantics_options
-@click.option("--loop-bound", type=click.IntRange(min=0), help="Backward jumps that a thread may take.")
-@click.option("--time", "seconds", type=click.FloatRange(min=0), help="Seconds to spend on each program.")
-@click.option("--states", type=click.IntRange(min=1, max=2**32 - 2), default=MAX_STATES, show_default=True,
-              help="States to visit under each model at most.")  # fmt: skip
-@click.option("--memory", type=click.IntRange(min=1), default=MAX_MEGABYTES, show_default=True, metavar="MB",
-              help="Memory for the states of a model at most.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="For random and pct.")
-@click.option("--workers", type=click.IntRange(min=0), default=0, help="Processes; 0: one per processor.")
-@click.option("--outcomes", is_flag=True, help="List every outcome, however many.")
-@click.option("--violations", is_flag=True, help="Tell every violation, not only the first per model.")
+@click.option("--loop-bound", type=click.IntRange(min=0), metavar="N",
+              help="Backward jumps that a thread may take (default: none for outcomes and for loops that only wait, "
+              f"{checking.LOOP_BOUND} otherwise).")  # fmt: skip
+@click.option("--time", "seconds", type=click.FloatRange(min=0), metavar="SECONDS",
+              help="Time to spend on each program (default: no limit).")  # fmt: skip
+@click.option("--states", type=click.IntRange(min=1, max=2**32 - 2), default=MAX_STATES, show_default=f"{MAX_STATES:,}",
+              metavar="N", help="States to visit under each model at most.")  # fmt: skip
+@click.option("--memory", type=click.IntRange(min=1), default=MAX_MEGABYTES, show_default=f"{MAX_MEGABYTES:,}",
+              metavar="MB", help="Memory for the states of a model at most.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="For random and pct.")
+@click.option("--workers", type=click.IntRange(min=0), default=0, show_default="one per processor", metavar="N",
+              help="Processes, each with one file at a time.")  # fmt: skip
+@click.option("--outcomes", is_flag=True, help="List every outcome with all its values, however many.")
+@click.option("--violations", is_flag=True, help="Tell every violation, not only the first of its kind per model.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per program, each on a line.")
 def check(
     paths: tuple[str, ...],
@@ -112,26 +116,27 @@ def check(
     for problem in problems:
         click.echo(f"teetotal: {problem}", err=True)
     jobs = [FileJob(path, options) for path in found]
-    verdict, programs, bad = Verdict.SAFE, 0, len(problems)
+    verdicts: list[Verdict] = []
+    bad = len(problems)
     for answer in _answers(jobs, workers or available_workers()):
         for result in answer.results:
             if as_json:
                 click.echo(to_json(result))
             else:
-                click.echo(("\n" if programs else "") + terminal.render(
+                click.echo(("\n" if verdicts else "") + terminal.render(
                     result, every_outcome=outcomes, every_violation=violations
                 ))  # fmt: skip
-            programs += 1
-            verdict += result.verdict
+            verdicts.append(result.verdict)
         for problem_text in answer.problems:
             bad += 1
             click.echo(f"teetotal: {problem_text}", err=True)
         sys.stdout.flush()
         if answer.interrupted:
             raise click.Abort
-    if programs > 1 and not as_json:
-        click.echo(f"\n{programs} programs: {verdict}")
-    return 2 if bad else verdict.exit_status
+    if len(verdicts) > 1 and not as_json:
+        counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict if verdict in verdicts]
+        click.echo(f"\n{len(verdicts)} programs: {', '.join(counts)}")
+    return 2 if bad else sum(verdicts, Verdict.SAFE).exit_status
 
 
 def _answers(jobs: Sequence[FileJob], workers: int) -> Iterator[Answer]:

@@ -19,8 +19,8 @@ from teetotal.verdicts import Verdict, to_json
 @click.option("--program", "name", help="Which program of a file that holds several.")
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object: the violation.")
 def replay(token: str, path: str, name: str | None, as_json: bool) -> int:
-    """Show the execution that TOKEN describes (``teetotal check`` prints tokens), with the buffers after each step, and
-    whether it is sequentially consistent."""
+    """Show the execution that TOKEN describes (teetotal check prints tokens), with the buffers after each step, and
+    whether it is sequentially consistent and breaks an assertion."""
     program = _choose(files.read(path), path, name)
     model, schedule, semantics = from_token(token, list(program.memory))
     try:
@@ -32,8 +32,10 @@ def replay(token: str, path: str, name: str | None, as_json: bool) -> int:
     else:
         click.echo(f"{path}: {program.name}, under {model.upper()}")
         click.echo("\n".join(terminal.steps(told, path)))
-        click.echo("\n".join(terminal.proof(told)))
-    return (Verdict.VIOLATION if told.cycle else Verdict.SAFE).exit_status
+        if told.message:
+            click.echo(f"  Not safe: {told.message}.")
+        click.echo("\n".join(terminal.proof(told)) or "  A sequentially consistent execution can do that too.")
+    return (Verdict.VIOLATION if told.cycle or told.message else Verdict.SAFE).exit_status
 
 
 def _choose(programs: list[Program], path: str, name: str | None) -> Program:
