@@ -308,6 +308,18 @@ def test_a_killed_worker_costs_its_file_only(tmp_path: Path) -> None:
     assert "deadly.py: its process ended by signal SIGKILL" in done.stderr
 
 
+def test_output_that_nobody_reads_is_no_violation(tmp_path: Path) -> None:
+    for number in range(100):  # more than a pipe holds
+        (tmp_path / f"{number}.litmus").write_text(FENCED)
+    command = [sys.executable, "-m", "teetotal", "check", "--json", "."]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=30) == 141
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_an_interrupt_keeps_what_was_found(tmp_path: Path, workers: str) -> None:
     (tmp_path / "0.litmus").write_text(FENCED)
