@@ -3,8 +3,8 @@
 Blocks marked ``console`` are transcripts: each line that begins with ``$`` is run, and what follows must be what it
 prints, with seconds blotted out. A line with nothing but ``…`` stands for any lines that the page leaves out. The files
 that transcripts use are blocks of the same page with a name behind the language (```` ```python dekker.py ````), or lie in
-``examples/``. Python blocks that define programs are compiled and explored, links lead somewhere, and the reference
-pages name every option and every key.
+``examples/``. Python blocks that define programs are compiled and explored, those marked ``run`` are run, links lead
+somewhere, and the reference pages name every option and every key.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import click
 import msgspec
 import pytest
 
+import teetotal
 from teetotal import cli, load, verdicts
 from teetotal.cli import main
 from teetotal.errors import ProgramError
@@ -126,10 +127,13 @@ PYTHON = [
 
 
 @pytest.mark.parametrize("block", PYTHON)
-def test_python_code(block: Block, tmp_path: Path) -> None:
+def test_python_code(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "page.py"
     path.write_text(block.text)
-    if "= program(" not in block.text:
+    if block.label == "run":
+        monkeypatch.chdir(ROOT)
+        exec(compile(block.text, str(path), "exec"), {})
+    elif "= program(" not in block.text:
         compile(block.text, str(path), "exec")
     elif block.label.startswith("refused: "):
         with pytest.raises(ProgramError, match=re.escape(block.label.removeprefix("refused: "))):
@@ -193,6 +197,13 @@ def test_the_reference_has_every_key() -> None:
     for struct in structs:
         for field in msgspec.structs.fields(struct):
             assert f"| `{field.encode_name}` |" in page, f"{struct.__name__} has {field.encode_name}"
+
+
+def test_the_reference_has_every_public_name() -> None:
+    pages = [ROOT / "docs" / "reference" / "python.md", ROOT / "docs" / "how-to" / "python-programs.md"]
+    text = "".join(page.read_text() for page in pages)
+    for public in teetotal.__all__:
+        assert re.search(rf"`[^`\n]*\b{public}\b", text), public
 
 
 def test_every_page_can_be_found() -> None:
