@@ -230,6 +230,13 @@ def test_bad_usage(run: Run, arguments: list[str]) -> None:
     assert err
 
 
+def test_a_wrong_monitor_is_named_once_and_a_right_one_may_have_blanks(run: Run) -> None:
+    Path("SB.litmus").write_text(SB)
+    status, out, err = run("check", "--monitor", "nobody", "SB.litmus", "SB.litmus")
+    assert (status, out, err.count("nobody")) == (2, "", 1)
+    assert run("check", "--monitor", "burnim-tso, burnim-pso", "SB.litmus")[0] == 1
+
+
 def test_what_was_not_explored_is_inconclusive(run: Run) -> None:
     Path("fenced.litmus").write_text(FENCED)
     for options in (["--explore", "random:5"], ["--states", "3"], ["--time", "0"]):

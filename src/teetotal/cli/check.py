@@ -16,6 +16,7 @@ from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
 from teetotal.explore import strategies
 from teetotal.explore.outcomes import MAX_MEGABYTES, MAX_STATES
+from teetotal.monitors import monitor_info
 from teetotal.programs import files
 from teetotal.report import terminal
 from teetotal.scale.local import WorkerDied, available_workers, each, in_order
@@ -64,7 +65,11 @@ class FileJob(msgspec.Struct, frozen=True):
     help="SC executions to watch: all (one per equivalence class), interleavings, preemptions:K, random:N, pct:N:D.",
 )
 @click.option(
-    "--monitor", "monitors", default="", metavar="NAMES", help="Monitors to watch them (default: exact ones)."
+    "--monitor",
+    "monitors",
+    default="",
+    metavar="NAMES",
+    help="Monitors to watch them, as for teetotal monitor (default: exact-tso,exact-pso).",
 )
 @semantics_options
 @click.option("--loop-bound", type=click.IntRange(min=0), metavar="N",
@@ -72,9 +77,9 @@ class FileJob(msgspec.Struct, frozen=True):
               f"{checking.LOOP_BOUND} otherwise).")  # fmt: skip
 @click.option("--time", "seconds", type=click.FloatRange(min=0), metavar="SECONDS",
               help="Time to spend on each program (default: no limit).")  # fmt: skip
-@click.option("--states", type=click.IntRange(min=1, max=2**32 - 2), default=MAX_STATES, show_default=f"{MAX_STATES:,}",
+@click.option("--states", type=click.IntRange(min=1, max=2**32 - 2), default=MAX_STATES, show_default=True,
               metavar="N", help="States to visit under each model at most.")  # fmt: skip
-@click.option("--memory", type=click.IntRange(min=1), default=MAX_MEGABYTES, show_default=f"{MAX_MEGABYTES:,}",
+@click.option("--memory", type=click.IntRange(min=1), default=MAX_MEGABYTES, show_default=True,
               metavar="MB", help="Memory for the states of a model at most.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="For random and pct.")
 @click.option("--workers", type=click.IntRange(min=0), default=0, show_default="one per processor", metavar="N",
@@ -101,11 +106,14 @@ def check(
 ) -> int:
     """Check litmus tests and Python programs: every outcome under SC, TSO and PSO, whether each execution stays
     sequentially consistent, and whether assertions hold. Directories are searched for litmus tests."""
+    watching = tuple(name.strip() for name in monitors.split(",") if name.strip())
+    for name in watching:
+        monitor_info(name)
     options = Options(
         models=models,
         semantics=semantics(rmw, mutex),
         explore=strategies.parse(explore),
-        monitors=tuple(filter(None, monitors.split(","))),
+        monitors=watching,
         seconds=float("inf") if seconds is None else seconds,
         max_states=states,
         max_megabytes=memory,
