@@ -20,7 +20,7 @@ def render(result: CheckResult, *, every_outcome: bool = False, every_violation:
 
 
 def _lines(result: CheckResult, every_outcome: bool, every_violation: bool) -> Iterator[str]:
-    yield f"{result.input}: {result.name}"
+    yield f"{result.input}: {result.name}" if result.input != result.name else result.input
     constant = {} if every_outcome else _constant(result)
     if constant:
         yield f"In every outcome: {_values(constant)}"
@@ -103,7 +103,8 @@ def _summary(name: ModelName, model: ModelResult) -> str:
     if name != "sc":
         words.append({True: "robust", False: "NOT ROBUST", None: "robust or not: unknown"}[model.robust])
     words.append({True: "safe", False: "NOT SAFE", None: "safe or not: unknown"}[model.safe])
-    words.append(counted(len(model.outcomes or []), "outcome") + ("" if model.complete else " so far"))
+    if model.outcomes is not None:  # not every engine lists them
+        words.append(counted(len(model.outcomes), "outcome") + ("" if model.complete else " so far"))
     return ", ".join(words)
 
 
@@ -123,13 +124,14 @@ def _values(outcome: dict[str, int]) -> str:
 def _outcomes(
     name: ModelName, models: dict[ModelName, ModelResult], constant: dict[str, int], every: bool
 ) -> Iterator[str]:
-    sc = models["sc"]
     outcomes = [outcome for outcome in models[name].outcomes or [] if outcome]
+    if not outcomes:
+        return
     same = next(other for other in models if models[other].outcomes == models[name].outcomes)
-    if same != name and outcomes and not every:
+    if same != name and not every:
         yield f"  those of {same.upper()}"
         return
-    allowed = {tuple(outcome.items()) for outcome in sc.outcomes or []}
+    allowed = {tuple(outcome.items()) for outcome in models["sc"].outcomes or []}
     new = [outcome for outcome in outcomes if tuple(outcome.items()) not in allowed]
     shown = outcomes if every or len(outcomes) <= FEW else new[:FEW]
     texts = [_values({what: value for what, value in outcome.items() if what not in constant}) for outcome in shown]
