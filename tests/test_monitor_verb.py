@@ -413,11 +413,3 @@ def test_a_batch_without_events_is_nothing_special() -> None:
 
     reader = Empty(Trace.from_events(STORE_BUFFERING), 1)
     assert monitoring.monitor(reader, monitoring.Options()).verdict is Verdict.VIOLATION
-
-
-def test_the_example_of_the_format_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (Path(__file__).parents[1] / "docs/reference/trace-format.md").read_text()
-    trace, output = (page.split(f"```{kind}\n")[1].split("```")[0] for kind in ("jsonl", "text"))
-    monkeypatch.chdir(tmp_path)
-    Path("dekker.jsonl").write_text(trace)
-    assert run("dekker.jsonl")[1].startswith(output)
