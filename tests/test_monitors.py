@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from executions import dependent, interleavings
 from monitor_checks import RELAXED, check, check_witness
+from monitor_papers import burnim, sober
 from monitor_reference import exact
 from notation import program
 from random_programs import ALL_SEMANTICS, MIXED, SHAPES, Shape, seeded
@@ -247,6 +248,25 @@ def test_the_exact_kernels_follow_the_definition(model: ModelName) -> None:
         assert [(r.delayed, r.previous, r.deciding) for r in found] == exact(as_events(rows), model, semantics)
         reports += len(found)
     assert reports > 500
+
+
+@pytest.mark.parametrize(("name", "variant"), [(name, v) for name, v in NAMES if not name.startswith("exact")])
+def test_the_other_kernels_follow_the_papers_figures(name: str, variant: bool) -> None:
+    rng = random.Random(7)
+    reports = 0
+    for number in range(500):
+        semantics = ALL_SEMANTICS[number % len(ALL_SEMANTICS)]
+        threads = rng.choice([2, 3, 4, 6])
+        rows = [random_row(rng, threads, rng.choice([2, 3, 5])) for _ in range(30)]
+        found = [
+            (r.delayed, r.previous, r.deciding) for r in run(name, table(rows, threads), semantics, variant=variant)
+        ]
+        if name.startswith("burnim"):
+            assert found == burnim(as_events(rows), MONITORS[name].model, semantics, variant)
+        else:
+            assert found == sober(as_events(rows), corrected=name == "sober-corrected")
+        reports += len(found)
+    assert reports > 50
 
 
 @pytest.mark.parametrize(("name", "variant"), NAMES)
