@@ -131,7 +131,7 @@ def test_generated_histories_are_what_they_say(kind: str, tmp_path: Path) -> Non
     assert made(kind, "--seed", 5) == made(kind, "--seed", 5)
 
 
-def test_the_output_shown_in_the_docs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_output_shown_in_the_docs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     root = Path(__file__).resolve().parents[1]
     monkeypatch.chdir(root)
     page = (root / "docs/explanation/histories.md").read_text()
@@ -139,9 +139,9 @@ def test_the_output_shown_in_the_docs(monkeypatch: pytest.MonkeyPatch) -> None:
         shown = page.split(f"$ teetotal history {example}\n")[1].split("```")[0]
         assert without_times(run(example).stdout) == without_times(shown)
     shown = page.split("$ teetotal history fig3.txt --kernel\n")[1].split("```")[0]
-    with CliRunner().isolated_filesystem():
-        Path("fig3.txt").write_text(made("ring", "--format", "text"))
-        assert without_times(run("fig3.txt", "--kernel").stdout) == without_times(shown)
+    monkeypatch.chdir(tmp_path)
+    Path("fig3.txt").write_text(made("ring", "--format", "text"))
+    assert without_times(run("fig3.txt", "--kernel").stdout) == without_times(shown)
 
 
 def without_times(text: str) -> str:
