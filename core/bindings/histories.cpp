@@ -16,6 +16,7 @@
 #include "histories/mapped.hpp"
 #include "histories/proof.hpp"
 #include "histories/readers.hpp"
+#include "histories/values.hpp"
 #include "histories/witness.hpp"
 #include "module.hpp"
 
@@ -402,6 +403,26 @@ void bind_histories(nb::module_& m) {
         return refute_witness(history, {steps.data(), steps.size()}, static_cast<Model>(model), rmw_all);
       },
       nb::call_guard<nb::gil_scoped_release>());
+  m.def(
+      "search_values",
+      [](const History& history, std::optional<double> seconds, std::size_t most_states) {
+        const histories::Budget budget = make_budget(seconds);
+        Decision decision;
+        std::string status;
+        {
+          nb::gil_scoped_release release;
+          try {
+            decision = search_values(history, budget, most_states);
+            status = decision.consistent ? "consistent" : "inconsistent";
+          } catch (const OutOfBudget&) {
+            status = "unknown";
+          }
+        }
+        nb::object order = nb::none();
+        if (decision.consistent) order = nb::cast(give(std::move(decision.order)));
+        return nb::make_tuple(status, order, decision.choices, decision.conflicts);
+      },
+      "history"_a, "seconds"_a.none(), "most_states"_a);
   m.def("short_cycles", [](std::uint32_t nodes, const Given<std::uint32_t>& from, const Given<std::uint32_t>& to,
                            std::uint32_t per_component) {
     if (from.size() != to.size()) throw nb::value_error("columns of different lengths");
