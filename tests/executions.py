@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from functools import cache
 from typing import Protocol
 
 from teetotal.events import Event, Semantics
 from teetotal.models import Issue, ProgramLike, Run, executions
+
+
+class Remembered:
+    """A program that computes each of its steps once: brute force asks for the same ones again and again."""
+
+    def __init__(self, program: ProgramLike) -> None:
+        self.program = program
+        self.initial_memory = program.initial_memory
+        self.thread_count = program.thread_count
+        self.start = cache(program.start)
+        self.next = cache(program.next)
+        self.update = cache(program.update)
+        self.halted = cache(program.halted)
 
 
 def in_order(run: Run) -> list[Event]:

@@ -10,10 +10,11 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 
-from executions import classes, shuffled, watch_interleavings
+from executions import Remembered, classes, shuffled, watch_interleavings
 from monitor_reference import exact
 from teetotal import _core, models, monitors
 from teetotal.events import Event, ModelName, Semantics
+from teetotal.models import ProgramLike
 from teetotal.monitors import Report, paths, witness
 from teetotal.programs.program import Program
 
@@ -61,20 +62,21 @@ def check(
     program: Program, semantics: Semantics, rng: random.Random, complete: Sequence[ModelName] = RELAXED
 ) -> Counter[str]:
     """``rng`` chooses the other representatives. ``complete``: the models under which no monitor may miss a program."""
-    representatives = classes(program, semantics)
+    subject = Remembered(program)
+    representatives = classes(subject, semantics)
     burnim = BurnimEverywhere(program, semantics)
-    watch_interleavings(program, semantics, burnim)
+    watch_interleavings(subject, semantics, burnim)
     counts: Counter[str] = Counter(programs=1, classes=len(representatives), interleavings=burnim.executions)
     for model in RELAXED:
         try:
-            counts += check_model(program, model, semantics, representatives, burnim.flagged, rng, model in complete)
+            counts += check_model(subject, model, semantics, representatives, burnim.flagged, rng, model in complete)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{semantics} {model}\n{describe(program)}") from error
     return counts
 
 
 def check_model(
-    program: Program,
+    program: ProgramLike,
     model: ModelName,
     semantics: Semantics,
     representatives: Sequence[list[Event]],
@@ -135,8 +137,8 @@ def label(name: str, variant: bool) -> str:
     return f"{name} variant" if variant else name
 
 
-def check_witness(program: Program, events: Sequence[Event], report: Report, semantics: Semantics) -> None:
-    """The schedule is one of the machine, ends with empty buffers, and its trace is not SC and has the claimed cycle."""
+def check_witness(program: ProgramLike, events: Sequence[Event], report: Report, semantics: Semantics) -> None:
+    """The machine accepts the schedule and ends with empty buffers; the trace is not SC and has the claimed cycle."""
     steps = witness.schedule(events, report, semantics)
     run = models.replay(program, report.model, steps, semantics)
     assert not any(run.memory.buffered(p) for p in range(program.thread_count))

@@ -1,8 +1,8 @@
 """Small programs as the papers write them: ``T0: x=1; r0=y || T1: y=1; mfence; r1=x``.
 
-Registers begin with r, all other names are addresses, initially 0. Statements: ``x=1``, ``x=r0``, ``r0=x``, ``mfence``,
-``sfence``, ``r0=xchg(x,2)``, ``r0=cas(x,0,1)``, ``lock(m)``, ``unlock(m)``, ``if r0!=2 then r1=y``. The name of a thread
-may be left out.
+Registers begin with r, all other names are addresses, initially 0. Statements: ``x=1``, ``x=r0``, ``r0=x``,
+``mfence``, ``sfence``, ``r0=xchg(x,2)``, ``r0=cas(x,0,1)``, ``lock(m)``, ``unlock(m)``, ``if r0!=2 then r1=y``. The
+name of a thread may be left out.
 """
 
 from __future__ import annotations

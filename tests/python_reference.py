@@ -54,7 +54,7 @@ class RealThread:
         except (AssertionError, IndexError):
             self.status, self.request = "failed", None
         except Blocked:
-            self.status, self.request = "cut", None
+            self.status, self.request = "blocked", None
         finally:
             sys.setprofile(outer)
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from itertools import product
+from itertools import permutations, product
 
 import pytest
 
 from shared import data
-from teetotal.generate import Cycle, litmus
+from teetotal.generate import Cycle, litmus, prediction
+from teetotal.generate.candidate import candidate_of
 from teetotal.generate.cycles import enumerate_cycles, of_family, sample, valid, vocabulary
 from teetotal.generate.edges import ALL, CycleError, Edge, parse
 from teetotal.generate.names import FAMILIES
+from teetotal.generate.prediction import Candidate, acyclic, coherent_orders
 from teetotal.programs import litmus as litmus_format
 from teetotal.programs.litmus import layout
 from teetotal.programs.program import Fence, Load, Program, Rmw, Store, Thread
@@ -230,3 +232,33 @@ def test_diy_makes_the_same_programs_and_names() -> None:
         test = litmus(cycle)
         assert plain_name(test.name) == plain_name(name)
         assert shapes(test.program, 0) in [shapes(theirs, i) for i in range(len(theirs.threads))], name
+
+
+@pytest.mark.parametrize("edges", ["PodWW " + "Coi " * 12 + "Rfe PodRR Fre", "PodWW " + "Coe " * 12 + "PodWW Coe"])
+def test_many_writes_to_a_location(edges: str) -> None:
+    """Trying every order of them would take days."""
+    test = litmus(Cycle.parse(edges))
+    assert not test.predict().allowed["tso"]
+    assert test.predict().allowed["pso"]
+    (order,) = coherent_orders(test.candidate, "x" if "Coe Coe" in edges else "y")
+    assert order == tuple(range(1, len(order) + 1))
+
+
+def test_coherent_orders_against_all_orders() -> None:
+    """Against the definition: every order that makes program order within the location and communication acyclic."""
+    counts: Counter[int] = Counter()
+    cycles = sample(400, 8, vocabulary(every=True), random.Random(6), every=True)
+    for candidate in (candidate_of(cycle) for cycle in cycles):
+        writers = tuple(t for t in candidate.threads if any(access.writes is not None for access in t))
+        for loose in (candidate, Candidate(writers, {})):  # as it is, and with neither observers nor last values
+            for location, values in loose.writes().items():
+                same = prediction._same_location_order(loose, location)
+                slow = {
+                    order
+                    for order in permutations(values)
+                    if loose.final.get(location) in (None, order[-1])
+                    and acyclic(same | prediction._communication(loose, location, order, forwarded=True))
+                }
+                assert set(coherent_orders(loose, location)) == slow
+                counts[len(slow)] += 1
+    assert len(counts) > 3

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from litmus_tools import outcomes as specified_outcomes
 from shared import data
@@ -143,6 +145,12 @@ def test_random_long_cycles() -> None:
 def test_random_irreducible_cycles() -> None:
     found = agree(sample(500, 8, vocabulary(FENCES), random.Random(8)))
     assert min(found.values()) > 50
+
+
+@given(seed=st.integers(0, 2**64), length=st.integers(4, 11))
+def test_any_cycle(seed: int, length: int) -> None:
+    """For ``make fuzz``, which keeps searching."""
+    agree(sample(1, length, vocabulary(FENCES, every=True), random.Random(seed), every=True))
 
 
 def small(count: int, seed: int) -> list[Litmus]:

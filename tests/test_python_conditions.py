@@ -46,7 +46,7 @@ def test_store_buffering_is_seen_on_tso_and_not_on_sc(question: str, quantifier:
     def witnesses(model: Any) -> int:
         finals = models.final_states(program, model)
         outcomes = {program.outcome(states, dict(memory)) for states, memory in finals}
-        return sum(program.holds(program.condition.proposition, outcome) for outcome in outcomes)
+        return sum(program.predicate(program.condition.proposition)(outcome) for outcome in outcomes)
 
     assert (witnesses("sc"), witnesses("tso"), witnesses("pso")) == (0, 1, 1)
 
@@ -60,6 +60,22 @@ def test_what_is_observed() -> None:
         Final(None, "x"),
         Final(None, "y"),
     )
+
+
+def test_locals_that_settle_are_not_observed_unless_asked() -> None:
+    text = """from teetotal import *
+def t():
+    a = 1
+    for i in range(2):
+        b = a + i
+    c = 0
+    if (yield ld("x")):
+        c = 1
+        d = 5
+"""
+    module = execute(text)
+    assert module["program"](module["t"](), x=0).observed == (Final(0, "c"), Final(0, "d"), Final(None, "x"))
+    assert module["program"](module["t"](), x=0, exists="t.b == 2").observed == (Final(0, "b"),)
 
 
 def test_assertion_and_filter_are_not_conditions() -> None:
@@ -87,14 +103,14 @@ def test_elements_of_arrays() -> None:
     test = MODULE["program"](MODULE["flagged"](), exists="flag[0] == 3 and flag[1] == 0")
     assert test.observed == (Final(None, "flag[0]"), Final(None, "flag[1]"))
     ((states, memory),) = models.final_states(test, "tso")
-    assert test.holds(test.condition.proposition, test.outcome(states, dict(memory)))
+    assert test.predicate(test.condition.proposition)(test.outcome(states, dict(memory)))
 
 
 def test_addresses_in_conditions() -> None:
     module = execute('from teetotal import *\ndef t():\n    p = yield ld("x")\n')
     test = module["program"](module["t"](), x=module["address"]("y"), y=0, exists='t.p == address("y")')
     ((states, memory),) = models.final_states(test, "sc")
-    assert test.holds(test.condition.proposition, test.outcome(states, dict(memory)))
+    assert test.predicate(test.condition.proposition)(test.outcome(states, dict(memory)))
 
 
 def test_locals_with_an_underscore_are_not_observed_unless_asked() -> None:
@@ -137,4 +153,4 @@ def test_conditions_mean_what_python_means(text: str, values: list[int]) -> None
     left, right = (SimpleNamespace(r=value) for value in values[:2])
     expected = bool(eval(text, {"left": left, "right": right, "x": values[2], "y": values[3]}))
     assert program.condition is not None
-    assert program.holds(program.condition.proposition, outcome) == expected
+    assert bool(program.predicate(program.condition.proposition)(outcome)) == expected

@@ -32,4 +32,4 @@ def test_the_code_on_the_page_does_what_the_page_says(label: str, code: str, tmp
             assert finals
             if program.final_assertion is not None:
                 outcomes = [program.outcome(states, dict(memory)) for states, memory in finals]
-                assert all(program.holds(program.final_assertion, outcome) for outcome in outcomes)
+                assert all(program.predicate(program.final_assertion)(outcome) for outcome in outcomes)

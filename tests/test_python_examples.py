@@ -38,7 +38,7 @@ def unsafe(program: Program, model: ModelName) -> bool:
         steps = run.steps()
         if not steps and run.finished() and program.final_assertion is not None:
             outcome = program.outcome(tuple(run.locals), run.final_memory())
-            if not program.holds(program.final_assertion, outcome):
+            if not program.predicate(program.final_assertion)(outcome):
                 return True
         for step in steps:
             successor = run.copy()

@@ -24,14 +24,15 @@ void bind_outcomes(nb::module_& m) {
           nb::keep_alive<1, 2>())
       .def(
           "explore",
-          [](Outcomes& self, std::uint64_t max_states, std::uint64_t max_bytes, double seconds) {
-            Budget budget(seconds);
+          [](Outcomes& self, std::uint64_t max_states, std::uint64_t max_bytes, double seconds, nb::object watcher) {
+            Budget budget(seconds, std::move(watcher));
             {
               nb::gil_scoped_release release;
-              self.explore(max_states, max_bytes, [&] { return budget.spent(); });
+              self.explore(max_states, max_bytes, [&] { return budget.spent(self.states()); });
             }
             return budget.interrupted();
           },
+          nb::arg("max_states"), nb::arg("max_bytes"), nb::arg("seconds"), nb::arg("watcher").none(),
           "True where the user interrupted it.")
       .def_prop_ro("complete", &Outcomes::complete)
       .def_prop_ro("states", &Outcomes::states)

@@ -7,6 +7,7 @@
 
 #include "execution.hpp"
 #include "module.hpp"
+#include "search/classes.hpp"
 #include "search/interleavings.hpp"
 #include "search/monitoring.hpp"
 #include "search/optimal.hpp"
@@ -82,12 +83,29 @@ void bind_search(nb::module_& m) {
       "The search's counts, the first `keep` schedules, and whether the user interrupted it.");
 
   m.def(
+      "count_classes",
+      [](const Program& program, Semantics semantics, std::uint64_t most) {
+        Execution execution(program, semantics);
+        ClassCounter counter(most);
+        SearchResult result;
+        {
+          nb::gil_scoped_release release;
+          result = all_interleavings(execution, counter);
+        }
+        return nb::make_tuple(counter.classes(), result.executions);
+      },
+      nb::arg("program"), nb::arg("semantics"), nb::arg("most"),
+      "How many classes there are among all interleavings, and how many interleavings (at most `most` are looked at).");
+
+  m.def(
       "monitored_search",
       [](const Program& program, Semantics semantics, std::string strategy, std::uint64_t count, std::uint32_t depth,
-         std::uint64_t seed, const std::vector<std::string>& monitors, double seconds) {
-        Budget budget(seconds);
+         std::uint64_t seed, const std::vector<std::string>& monitors, double seconds, nb::object watcher) {
+        Budget budget(seconds, std::move(watcher));
         Execution execution(program, semantics);
-        Monitoring monitoring(monitors, semantics, [&] { return budget.spent(); });
+        Monitoring monitoring(monitors, semantics, [&](std::uint64_t executions, double explored) {
+          return budget.spent(executions, explored);
+        });
         const SearchResult result = run({std::move(strategy), count, depth, seed}, execution, monitoring);
         using Triple = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
         std::vector<std::tuple<std::uint32_t, Triple, std::vector<std::uint32_t>>> findings;
@@ -98,7 +116,7 @@ void bind_search(nb::module_& m) {
         return nb::make_tuple(result, std::move(findings), budget.interrupted());
       },
       nb::arg("program"), nb::arg("semantics"), nb::arg("strategy"), nb::arg("count"), nb::arg("depth"),
-      nb::arg("seed"), nb::arg("monitors"), nb::arg("seconds"),
+      nb::arg("seed"), nb::arg("monitors"), nb::arg("seconds"), nb::arg("watcher").none(),
       "The search's counts, the first report of each distinct violation (which monitor; delayed, previous, deciding "
       "event; schedule), and whether the user interrupted it.");
 

@@ -31,10 +31,23 @@ TEETOTAL_INLINE void join(Word* __restrict into, const Word* __restrict from, st
   for (std::size_t i = 0; i < n; ++i) into[i] = std::max(into[i], from[i]);
 }
 
-// The same, and then component `own` is set. In one pass: a row that is written in parts and read as a whole stalls.
-TEETOTAL_INLINE void join_and_set(Word* __restrict into, const Word* __restrict from, std::size_t n, std::size_t own,
-                                  Word value) {
-  for (std::size_t i = 0; i < n; ++i) into[i] = i == own ? value : std::max(into[i], from[i]);
+// A read: `clock` learns what the address's writes know and what it is itself, and the address's accesses learn that.
+TEETOTAL_INLINE void read_clock(Word* __restrict clock, const Word* __restrict writes, Word* __restrict all,
+                                std::size_t n, std::size_t own, Word value) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const Word known = i == own ? value : std::max(clock[i], writes[i]);
+    clock[i] = known;
+    all[i] = std::max(all[i], known);
+  }
+}
+
+// A write: `clock` learns what all the address's accesses know and what it is itself; it is the address's last write.
+TEETOTAL_INLINE void write_clock(Word* __restrict clock, Word* __restrict writes, Word* __restrict all, std::size_t n,
+                                 std::size_t own, Word value) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const Word known = i == own ? value : std::max(clock[i], all[i]);
+    clock[i] = writes[i] = all[i] = known;
+  }
 }
 
 TEETOTAL_INLINE void copy(Word* __restrict into, const Word* __restrict from, std::size_t n) {

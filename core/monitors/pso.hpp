@@ -75,6 +75,7 @@ class ExactPso : public State<pso_layout, Undo> {
   }
 
   TEETOTAL_INLINE bool overtakes(Word* thread, Word* address, const Event& e, std::size_t n, Report& found) {
+    if (address[last_writer] == e.thread + Word{1}) return false;  // w is its own
     WriteList& list = this->list(e.address);
     const std::size_t end = address[Base::writes_end];
     std::size_t known = end_of_known(list, 0, end, this->thread_clock(thread, hb, n));
@@ -117,32 +118,32 @@ class ExactPso : public State<pso_layout, Undo> {
       const bool forwarded = address[last_writer] == e.thread + Word{1};
       if (forwarded) {
         loads[e.thread] = index;
+        join(all, loads, 2 * n);
       } else {
-        join_and_set(loads, writes, 2 * n, e.thread, index);
+        read_clock(loads, writes, all, 2 * n, e.thread, index);
         add_reader(address, e, index);
       }
-      join(all, loads, 2 * n);
       return;
     }
     if (e.kind == Kind::st) {
-      join(all, loads, 2 * n);
-      join(all, fence, 2 * n);
-      copy(writes, all, 2 * n);
-      join(this->thread_clock(thread, sa, n), all, 2 * n);
+      Word* stores = this->thread_clock(thread, sa, n);
+      for (std::size_t i = 0; i < 2 * n; ++i) {
+        const Word known = std::max(std::max(loads[i], fence[i]), all[i]);
+        writes[i] = all[i] = known;
+        stores[i] = std::max(stores[i], known);
+      }
       address[last_writer] = e.thread + Word{1};
       this->append_write(thread, address, e, this->last_plain(address, e));
       return;
     }
     if (flushes_all(e)) flush(thread, e, n);
     join(loads, fence, 2 * n);
-    join_and_set(loads, e.writes ? all : writes, 2 * n, e.thread, index);
     add_reader(address, e, index);
     if (!e.writes) {  // a failed compare-and-swap: flushes, reads
-      join(all, loads, 2 * n);
+      read_clock(loads, writes, all, 2 * n, e.thread, index);
       return;
     }
-    copy(writes, loads, 2 * n);
-    copy(all, loads, 2 * n);
+    write_clock(loads, writes, all, 2 * n, e.thread, index);
     address[last_writer] = 0;  // nobody's plain store
     this->append_write(thread, address, e, this->last_plain(address, e));
     add_reader(address, e, index);  // it is an exit of its own

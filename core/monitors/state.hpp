@@ -127,14 +127,14 @@ class State {
     Word* clock = thread_clock(thread, hb, n);
     if (address == nullptr) {
       clock[e.thread] = thread[count];
-    } else if (e.writes) {
-      Word* all = address_clock(address, hb_all, n);
-      join_and_set(clock, all, n, e.thread, thread[count]);
-      copy(all, clock, n);
-      copy(address_clock(address, hb_writes, n), clock, n);
+      return;
+    }
+    Word* writes = address_clock(address, hb_writes, n);
+    Word* all = address_clock(address, hb_all, n);
+    if (e.writes) {
+      write_clock(clock, writes, all, n, e.thread, thread[count]);
     } else {
-      join_and_set(clock, address_clock(address, hb_writes, n), n, e.thread, thread[count]);
-      join(address_clock(address, hb_all, n), clock, n);
+      read_clock(clock, writes, all, n, e.thread, thread[count]);
     }
   }
 
@@ -255,10 +255,10 @@ class State {
         live[q].push_back(value);
       }
       for (std::size_t a = 0; a < lists_.size(); ++a) {
-        for (const AddressClock k : {hb_writes, hb_all}) {
-          const Word value = address_clock(address_row(a), k, stride_)[q];
-          if (value > passed) live[q].push_back(value);
-        }
+        const Word written = address_clock(address_row(a), hb_writes, stride_)[q];
+        const Word accessed = address_clock(address_row(a), hb_all, stride_)[q];
+        if (written > passed) live[q].push_back(written);
+        if (accessed > passed && accessed != written) live[q].push_back(accessed);
       }
       std::sort(live[q].begin(), live[q].end());
       live[q].erase(std::unique(live[q].begin(), live[q].end()), live[q].end());

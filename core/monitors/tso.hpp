@@ -79,6 +79,7 @@ class Tso : public State<tso_layout(Rules), Undo> {
   }
 
   TEETOTAL_INLINE bool overtakes(Word* thread, Word* address, const Event& e, std::size_t n, Report& found) {
+    if (address[last_writer] == e.thread + Word{1}) return false;  // w is its own
     const WriteList& list = this->list(e.address);
     std::size_t known = end_of_known(list, 0, address[Base::writes_end], this->thread_clock(thread, hb, n));
     if (e.kind != Kind::ld && known != 0) known = list.writes[known - 1].note;
@@ -112,18 +113,16 @@ class Tso : public State<tso_layout(Rules), Undo> {
       join(all, loads, n);
       return;
     }
-    join_and_set(stores, all, n, e.thread, thread[Base::count]);
     if (e.kind == Kind::st) {
       if constexpr (Rules == TsoRules::sober) {
         if (!own_store_last) copy(this->address_clock(address, ghb_foreign, n), writes, n);
       }
       address[last_writer] = e.thread + Word{1};
     } else {
-      copy(loads, stores, n);
       address[last_writer] = 0;  // nobody's plain store
     }
-    copy(writes, stores, n);
-    copy(all, stores, n);
+    write_clock(stores, writes, all, n, e.thread, thread[Base::count]);
+    if (e.kind != Kind::st) copy(loads, stores, n);
     this->append_write(thread, address, e, this->last_plain(address, e));
   }
 };

@@ -22,9 +22,11 @@ struct Finding {
 
 class Monitoring final : public Visitor {
  public:
-  // `stop` is asked now and then; the search ends when it says so.
-  Monitoring(const std::vector<std::string>& names, Semantics semantics, std::function<bool()> stop)
-      : stop_(std::move(stop)) {
+  using Stop = std::function<bool(std::uint64_t executions, double explored)>;
+
+  // `stop` is asked now and then, and told how many executions there were and how much of the search is done; the
+  // search ends when it says so.
+  Monitoring(const std::vector<std::string>& names, Semantics semantics, Stop stop) : stop_(std::move(stop)) {
     for (const std::string& name : names)
       monitors_.push_back(monitors::make_monitor(name, {.semantics = semantics, .undo = true}));
   }
@@ -38,7 +40,7 @@ class Monitoring final : public Visitor {
       for (const monitors::Report& report : reports_) keep(number, report, execution);
     }
     constexpr std::uint64_t kPoll = 1024;
-    return executions++ % kPoll != 0 || !stop_();
+    return executions++ % kPoll != 0 || !stop_(executions, explored);
   }
 
   std::vector<Finding> findings;
@@ -57,7 +59,7 @@ class Monitoring final : public Visitor {
   std::vector<std::unique_ptr<monitors::Monitor>> monitors_;
   std::vector<monitors::Report> reports_;
   std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>> seen_;
-  std::function<bool()> stop_;
+  Stop stop_;
 };
 
 }  // namespace teetotal

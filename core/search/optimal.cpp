@@ -19,6 +19,8 @@ SearchResult OptimalSearch::run() {
       ++result_.executions;
       result_.blocked += system_.ending().blocked;
       result_.cut += system_.ending().cut;
+      constexpr std::uint64_t kEstimate = 1024;
+      if (result_.executions % kEstimate == 0) visitor_.explored = fraction();
       if (!visitor_.visit(execution_, shared)) return result_;
       reverse_races(shared);
     } else {
@@ -271,6 +273,17 @@ void OptimalSearch::insert(Tree& tree, std::vector<Event> sequence) {
   }
 }
 
+// How far the search has come, if the branches of a frame, those known so far, are about equally large.
+double OptimalSearch::fraction() const {
+  double share = 1, explored = 0;
+  for (const Frame& frame : frames_) {
+    const double branches = frame.done + 1.0 + static_cast<double>(frame.tree.size());
+    explored += share * frame.done / branches;
+    share /= branches;
+  }
+  return explored;
+}
+
 // Back to the deepest frame with a branch to go. What ran from each frame left behind sleeps there.
 bool OptimalSearch::backtrack() {
   while (!execution_.empty()) {
@@ -283,6 +296,7 @@ bool OptimalSearch::backtrack() {
     if (!is_fence(event.kind)) by_address_[event.address].pop_back();
     frames_.pop_back();
     frames_.back().sleep.push_back({event.thread, event});
+    ++frames_.back().done;
     if (!frames_.back().tree.empty()) {
       system_.rewind(execution_.size());
       return true;

@@ -52,6 +52,7 @@ class OptimalSearch {
   struct Frame {
     std::vector<Sleeper> sleep;
     Tree tree;
+    std::uint32_t done = 0;  // branches explored from here
   };
   struct Race {
     std::size_t first;   // e
@@ -69,6 +70,7 @@ class OptimalSearch {
   bool reverse(const Race& race);  // false: ask again in the next execution
   std::vector<Event> witness(const Race& race, std::size_t& place) const;
   bool backtrack();
+  double fraction() const;
 
   void clock_before(std::uint32_t thread, std::size_t index, bool executed, Clock& clock) const;
   bool happens_before(std::size_t index, const Clock& clock) const;

@@ -45,6 +45,7 @@ SearchResult sample(System& system, Visitor& visitor, std::uint64_t count, Begin
     result.blocked += system.ending().blocked;
     result.cut += system.ending().cut;
     end(execution.size());
+    visitor.explored = static_cast<double>(number + 1) / static_cast<double>(count);
     if (!visitor.visit(execution, shared)) break;
   }
   return result;  // a sample is never complete

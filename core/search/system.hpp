@@ -64,6 +64,9 @@ class Visitor {
 
   // False: stop the search.
   virtual bool visit(std::span<const Event> execution, std::size_t shared) = 0;
+
+  // How much of the search is done, from 0 to 1, as far as it can tell; brought up to date now and then.
+  double explored = 0;
 };
 
 struct SearchResult {

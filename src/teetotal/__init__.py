@@ -8,6 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from teetotal.checking import Options, check
+    from teetotal.explore.outcomes import outcomes
+    from teetotal.histories.check import check_history
+    from teetotal.histories.readers import read_histories
+    from teetotal.programs.files import read
     from teetotal.programs.program import Program
     from teetotal.programs.python import (
         address,
@@ -28,6 +33,11 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "teetotal.checking": ("check", "Options"),
+    "teetotal.explore.outcomes": ("outcomes",),
+    "teetotal.programs.files": ("read",),
+    "teetotal.histories.check": ("check_history",),
+    "teetotal.histories.readers": ("read_histories",),
     "teetotal.programs.program": ("Program",),
     "teetotal.programs.python": (
         *("program", "load", "array", "address", "assume"),
@@ -36,17 +46,23 @@ _HOMES = {
 }
 
 __all__ = [
+    "Options",
     "Program",
     "address",
     "array",
     "assume",
     "cas",
+    "check",
+    "check_history",
     "fetch_add",
     "ld",
     "load",
     "lock",
     "mfence",
+    "outcomes",
     "program",
+    "read",
+    "read_histories",
     "rmw",
     "sfence",
     "st",

@@ -1,5 +1,7 @@
 """What core/bindings/ exports, file by file."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,6 +34,101 @@ class Graph:
     def components(self) -> NDArray[np.int32]: ...
     def shortest_cycle(self) -> list[tuple[int, int, int]]: ...
     def shortest_path(self, source: int, target: int) -> list[tuple[int, int, int]]: ...
+
+# -- histories.cpp ----------------------------------------------------------------------------------------------------
+
+class HistoryFault(ValueError):
+    """``args`` are the line, 0 if there is none, and what is wrong."""
+
+    args: tuple[int, str]
+
+class HistoryColumns:
+    name: str
+    threads: list[str]
+    addresses: list[str]
+    initial: list[tuple[int, int, int]]
+    final: list[tuple[int, int, int]]
+    thread: NDArray[np.uint32]
+    kind: NDArray[np.uint8]
+    address: NDArray[np.uint32]
+    value: NDArray[np.int64]
+    read: NDArray[np.int64]
+    flags: NDArray[np.uint8]
+    line: NDArray[np.uint32]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    def __len__(self) -> int: ...
+
+class HistorySources:
+    source: NDArray[np.uint32]
+    final: NDArray[np.uint32]
+    ambiguous: NDArray[np.uint32]
+    first: NDArray[np.uint32]
+    candidates: NDArray[np.uint32]
+    final_ambiguous: NDArray[np.uint32]
+    final_first: NDArray[np.uint32]
+    final_candidates: NDArray[np.uint32]
+    unwritten: list[int]
+    unwritten_final: list[int]
+    duplicates: int
+
+_HistoryEdge = tuple[int, int, int, int]
+
+class HistoryChecker:
+    def __init__(
+        self,
+        history: HistoryColumns,
+        source: NDArray[np.uint32],
+        final: NDArray[np.uint32],
+        model: int,
+        rmw_all: bool,
+        rules: str,
+    ) -> None: ...
+    choices: int
+    conflicts: int
+    visits: int
+    chains: int
+    impossible: bool
+    def saturate(self, seconds: float | None) -> str: ...
+    def saturate_assuming(self, pairs: list[tuple[int, int]], seconds: float | None) -> str: ...
+    def take_back(self) -> None: ...
+    def decide(
+        self, engine: str, seconds: float | None, conflicts: int | None = None
+    ) -> tuple[str, NDArray[np.uint32] | None]: ...
+    def before(self, a: int, b: int) -> bool: ...
+    def proof(self) -> tuple[list[tuple[_HistoryEdge, list[_HistoryEdge]]], list[_HistoryEdge]]: ...
+    def edges(self) -> list[_HistoryEdge]: ...
+    def pairs(self, ordered: bool) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]: ...
+    def base_edges(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]: ...
+    def plausible(self, reads: NDArray[np.uint32], sources: NDArray[np.uint32]) -> NDArray[np.uint8]: ...
+    def ccm(self, list_pairs: bool, seconds: float | None) -> tuple[str, NDArray[np.uint32], NDArray[np.uint32]]: ...
+
+def make_history(
+    name: str,
+    thread: NDArray[np.uint32],
+    kind: NDArray[np.uint8],
+    address: NDArray[np.uint32],
+    value: NDArray[np.int64],
+    read: NDArray[np.int64],
+    flags: NDArray[np.uint8],
+    line: NDArray[np.uint32],
+    threads: list[str],
+    addresses: list[str],
+    initial: list[tuple[int, int]],
+    final: list[tuple[int, int]],
+) -> HistoryColumns: ...
+def read_history_file(path: str, format: str, split_transactions: bool = False) -> list[HistoryColumns]: ...
+def read_history_text(text: bytes, format: str, split_transactions: bool = False) -> list[HistoryColumns]: ...
+def detect_history_format(beginning: bytes) -> str | None: ...
+def resolve_sources(history: HistoryColumns) -> HistorySources: ...
+def refute_witness(history: HistoryColumns, steps: NDArray[np.uint64], model: int, rmw_all: bool) -> str: ...
+def schedule_of_order(history: HistoryColumns, order: NDArray[np.uint32], model: int) -> NDArray[np.uint64]: ...
+def search_values(
+    history: HistoryColumns, seconds: float | None, most_states: int
+) -> tuple[str, NDArray[np.uint32] | None, int, int]: ...
+def short_cycles(
+    nodes: int, start: NDArray[np.uint32], end: NDArray[np.uint32], per_component: int
+) -> tuple[list[list[int]], NDArray[np.uint32]]: ...
 
 # -- monitors.cpp -----------------------------------------------------------------------------------------------------
 
@@ -66,7 +163,9 @@ class Monitor:
 
 class Outcomes:
     def __init__(self, program: Program, model: int, semantics: Semantics, observed: list[tuple[int, int]]) -> None: ...
-    def explore(self, max_states: int, max_bytes: int, seconds: float) -> bool: ...
+    def explore(
+        self, max_states: int, max_bytes: int, seconds: float, watcher: Callable[[int, float], None] | None
+    ) -> bool: ...
     @property
     def complete(self) -> bool: ...
     @property
@@ -108,6 +207,7 @@ class SearchResult:
 def search(
     program: Program, semantics: Semantics, strategy: str, count: int, depth: int, seed: int, keep: int, seconds: float
 ) -> tuple[SearchResult, list[list[int]], bool]: ...
+def count_classes(program: Program, semantics: Semantics, most: int) -> tuple[int, int]: ...
 def monitored_search(
     program: Program,
     semantics: Semantics,
@@ -117,6 +217,7 @@ def monitored_search(
     seed: int,
     monitors: list[str],
     seconds: float,
+    watcher: Callable[[int, float], None] | None,
 ) -> tuple[SearchResult, list[tuple[int, tuple[int, int, int], list[int]]], bool]: ...
 
 class MixedMutex(Exception): ...

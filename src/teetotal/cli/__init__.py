@@ -1,6 +1,7 @@
 """The command line: one file per verb, loaded only when that verb is called.
 
-Exit status: 0 safe, 1 violation, 2 bad usage or input, 3 inconclusive, 70 internal error, 130 interrupted.
+Exit status: 0 safe, 1 violation, 2 bad usage or input, 3 inconclusive, 70 internal error, 130 interrupted, 141 nobody
+reads the output.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from teetotal.errors import TeetotalError
 
 VERBS = {
     "check": "robust and safe on TSO and PSO? (C, C++, litmus, Python)",
+    "history": "is a recorded history SC, TSO or PSO?",
     "monitor": "the monitors over a recorded SC trace",
     "replay": "one execution again, step by step",
     "reproduce": "the papers' tables, ours beside theirs",
-    "generate": "litmus tests from critical cycles, random programs",
+    "generate": "litmus tests from critical cycles, random programs, random and hard histories",
 }
 """Verb → what it is for. The verb ``v`` is the command ``v`` of the module ``teetotal.cli.v``."""
 
@@ -38,6 +40,13 @@ class Verbs(click.Group):
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
             formatter.write_dl(list(VERBS.items()))
+
+    def invoke(self, context: click.Context) -> object:
+        try:
+            return super().invoke(context)
+        except BrokenPipeError:  # caught here, since click would make it exit status 1, which is a violation
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 141
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
@@ -59,9 +68,6 @@ def main() -> None:
     except TeetotalError as error:
         click.echo(f"teetotal: {error}", err=True)
         status = 2
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 141
     except Exception:
         traceback.print_exc()
         click.echo("teetotal: this is a fault of teetotal itself; please report it with the lines above", err=True)

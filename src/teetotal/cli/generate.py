@@ -7,6 +7,7 @@ import importlib
 import click
 
 SUBCOMMANDS = {
+    "history": "random and hard histories",
     "litmus": "litmus tests from critical cycles, with predicted verdicts",
     "program": "random programs",
 }

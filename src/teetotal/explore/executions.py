@@ -25,6 +25,16 @@ class Executions(NamedTuple):
     interrupted: bool
 
 
+def count_classes(
+    program: Program, semantics: Semantics = Semantics(), *, most: int = 1_000_000
+) -> tuple[int, int] | None:
+    """How many Mazurkiewicz classes a program has, by looking at every interleaving, and how many interleavings; None
+    where there are more than ``most``. Slow and plain: what the optimal search is tested against."""
+    with translated_errors(program):
+        classes, looked_at = _core.count_classes(encode(program), encode_semantics(semantics), most)
+    return None if looked_at >= most else (classes, looked_at)
+
+
 def executions(
     program: Program,
     strategy: Strategy = Strategy("all"),

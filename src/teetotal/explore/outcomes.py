@@ -49,12 +49,14 @@ def outcomes(
     max_states: int = MAX_STATES,
     max_megabytes: int = MAX_MEGABYTES,
     seconds: float = math.inf,
+    watcher: Callable[[int, float], None] | None = None,
 ) -> Outcomes:
+    """``watcher`` is told the number of states now and then."""
     with translated_errors(program):
         found = _core.Outcomes(
             encode(program), MODELS.index(model), encode_semantics(semantics), encode_observed(program)
         )
-        interrupted = found.explore(max_states, max_megabytes << 20, seconds)
+        interrupted = found.explore(max_states, max_megabytes << 20, seconds, watcher)
     names = list(program.memory)
     states = {tuple(values): state for values, state in found.outcomes}
 
@@ -87,7 +89,8 @@ class translated_errors:  # noqa: N801 - reads as a statement
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, _core.EndlessLoop | _core.MixedMutex):
-            raise ProgramError(f"{self.program.name}: {error}") from None
+            source = f"{self.program.source}: " if self.program.source else ""
+            raise ProgramError(f"{source}{self.program.name}: {error}") from None
 
 
 def _step(thread: int, address: int, names: list[str]) -> Step:

@@ -7,7 +7,7 @@ whose happens-before must have a cycle: nothing is called a violation on the mon
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from teetotal import _core, models, story
@@ -45,8 +45,10 @@ def robustness(
     monitors: Sequence[str] = (),
     seed: int = 0,
     seconds: float = math.inf,
+    watcher: Callable[[int, float], None] | None = None,
 ) -> Robustness:
-    """``monitors`` default to the exact ones, which are complete over any strategy that is."""
+    """``monitors`` default to the exact ones, which are complete over any strategy that is. ``watcher`` is told now and
+    then how many executions there were, and an estimate of the fraction done."""
     watching = [monitor_info(name) for name in monitors or [f"exact-{model}" for model in relaxed]]
     watching = [monitor for monitor in watching if monitor.model in relaxed]
     with translated_errors(program):
@@ -59,6 +61,7 @@ def robustness(
             seed,
             [monitor.name for monitor in watching],
             seconds,
+            watcher,
         )
     violations: dict[ModelName, list[Violation]] = {model: [] for model in relaxed}
     for number, triple, schedule in findings:
@@ -68,14 +71,19 @@ def robustness(
     notes = []
     if result.cut:
         notes.append(f"a loop was cut after {program.loop_bound} backward jumps; see --loop-bound")
+    elif not result.complete and strategy.is_exhaustive:
+        notes.append(f"robustness: stopped after {result.executions:,} SC executions; see --time")
     elif not result.complete:
-        notes.append(f"robustness: {strategy} leaves executions out")
+        notes.append(f"robustness: --explore {strategy} leaves executions out")
     proved: set[ModelName] = set()
     for monitor in watching:
         if not _complete(monitor, strategy):
-            notes.append(f"{monitor.name} can miss violations among the executions of {strategy}")
+            notes.append(f"{monitor.name} can miss violations among the executions of --explore {strategy}")
         elif result.complete:
             proved.add(monitor.model)
+    for model in relaxed:
+        if all(monitor.model != model for monitor in watching):
+            notes.append(f"no monitor for {model.upper()} was chosen with --monitor")
     return Robustness(
         violations, result.executions, result.blocked, result.complete, frozenset(proved), notes, interrupted
     )

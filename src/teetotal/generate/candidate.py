@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
+from itertools import islice
 from typing import NamedTuple
 
 from teetotal.events import MODELS, Kind, Semantics
@@ -123,7 +124,7 @@ def _cut(edges: Sequence[Edge]) -> int:
 
 def _with_observers(candidate: Candidate) -> Candidate:
     for location, writes in candidate.writes().items():
-        if len(writes) >= 3 and len(coherent_orders(candidate, location)) > 1:
+        if len(writes) >= 3 and len(list(islice(coherent_orders(candidate, location), 2))) > 1:
             values = range(1, len(writes))  # the last one is the final value
             candidate = candidate.with_thread([Access(Kind.LD, location, reads=value) for value in values])
     return candidate

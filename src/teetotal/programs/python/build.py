@@ -75,7 +75,7 @@ def program(
         condition=Condition(chosen[0], asked[chosen[0]]) if chosen else None,
         filter=asked.get("filter"),
         final_assertion=asked.get("always"),
-        observed=_observed(list(asked.values()) if chosen else None, names),
+        observed=_observed(list(asked.values()) if chosen else None, names, [c.settled for c in compiled]),
         loop_bound=loop_bound,
         source=place.file,
     )
@@ -149,11 +149,15 @@ def _titles(functions: list[str]) -> list[str]:
     return titles
 
 
-def _observed(propositions: list[Expr] | None, names: Names) -> tuple[Final, ...]:
-    """What the question names; without one, all locations and all locals but those that begin with an underscore."""
+def _observed(propositions: list[Expr] | None, names: Names, settled: list[frozenset[str]]) -> tuple[Final, ...]:
+    """What the question names, or else all locations and the locals of interest.
+
+    A local is of none if it always ends with the same value, or if its name begins with an underscore.
+    """
     if propositions is not None:
         asked = [leaf for proposition in propositions for leaf in leaves(proposition)]
         return tuple(dict.fromkeys(leaf for leaf in asked if isinstance(leaf, Final)))
     registers = [Final(number, name) for number, known in enumerate(names.registers) for name in known]
     registers = [what for what in registers if not what.name.startswith("_")]
+    registers = [what for what in registers if what.thread is None or what.name not in settled[what.thread]]
     return (*registers, *(Final(None, name) for name in names.memory))

@@ -43,11 +43,13 @@ WHY_NOT: dict[type[ast.stmt], str] = {
 
 
 class Compiled(NamedTuple):
-    """``names`` are the registers that the user named; ``constants`` the arguments that stayed what they were."""
+    """``names`` are the registers that the user named; those of them that have the same value at every end are
+    ``settled``. ``constants`` are the arguments that stayed what they were."""
 
     code: tuple[Instruction, ...]
     registers: dict[str, int]
     names: tuple[str, ...]
+    settled: frozenset[str]
     constants: Mapping[str, int]
 
 
@@ -77,13 +79,14 @@ def compile_thread(generator: GeneratorType[Any, Any, Any], locations: Locations
         for name, value in function.arguments.items()
         if name not in registers and isinstance(value, int)
     }
-    return Compiled(code, registers, names, constants)
+    return Compiled(code, registers, names, compiler.settled, constants)
 
 
 class Compiler(Accesses):
     def __init__(self, locations: Locations) -> None:
         super().__init__(locations)
         self.frames: list[Frame] = []
+        self.settled: frozenset[str] = frozenset()
 
     def thread(self, function: Function) -> tuple[Instruction, ...]:
         self._body(function, {name: Known(value) for name, value in function.arguments.items()}, "", None)
@@ -121,6 +124,9 @@ class Compiler(Accesses):
             if prefix:
                 for register in sorted(scope.registers):
                     self.code.assign(register, Const(0), self.location(node))
+            elif self.code.reachable:
+                at_end = scope.environment.items()
+                self.settled = frozenset(name for name, value in at_end if isinstance(value, Known))
         self.active.pop()
         self.frames.pop()
         return frame.returned

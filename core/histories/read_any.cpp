@@ -1,0 +1,87 @@
+// Which format a text is in, by the first line that is clearly one of them.
+#include <algorithm>
+#include <cstring>
+#include <regex>
+
+#include "histories/readers.hpp"
+
+namespace teetotal::histories {
+
+std::optional<std::string_view> detect_format(std::string_view text) {
+  static const std::pair<std::regex, std::string_view> formats[] = {
+      {std::regex(R"([rw]\(\s*-?\d.*)"), "polysi"},
+      {std::regex(R"(\(?\[?\s*(#\S+\s*)?\{\s*:.*)"), "edn"},
+      {std::regex(R"((#jepsen\S*\s*)\{.*)"), "edn"},
+      {std::regex(R"(\[\s*[^\s:=\[\]{}]+(:=|==).*|\[\s*\]!?.*|---.*)"), "dbcop"},
+      {std::regex(R"(\d+\s*:\s*(load|store|swap|load-reserve|store-cond|fence)-(req|resp).*|\d+\s*:\s*resp\b.*)"),
+       "tracegen"},
+      {std::regex(R"(\d+\s*:\s*(M\[|v\d|sync|\{).*|final\s+(M\[|v\d+\s*==).*|check\s*)"), "axe"},
+      {std::regex(R"(\d+\s*:\s*\S.* : .*)"), "gem5"},
+      {std::regex(R"(history\b.*|(init|final)\s+\S+\s*=[^=].*|\S+\s*:\s*(st|ld|rmw|mfence|sfence)\b.*)"), "text"},
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string line(text.substr(at, std::min<std::size_t>(end - at, 300)));  // enough, and no regex on a huge line
+    at = end + 1;
+    line.erase(0, line.find_first_not_of(" \t\r,"));
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    const bool comment = line.empty() || line[0] == ';' || (line[0] == '#' && !line.starts_with("#jepsen"));
+    if (comment || line == "[" || line == "(") continue;
+    for (char& c : line)
+      if (c < ' ' || c == 127) c = '?';
+    if (line[0] == '{') {
+      const std::size_t inside = line.find_first_not_of(" \t", 1);
+      return inside != std::string::npos && line[inside] == ':' ? "edn" : "json";
+    }
+    for (const auto& [pattern, name] : formats)
+      if (std::regex_match(line, pattern)) return name;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+// Names go to Python as they are, so they must be UTF-8. Almost all text is ASCII, eight bytes of which take one look.
+void require_utf8(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const auto continues = [&](std::size_t i) { return (byte(i) & 0xc0) == 0x80; };
+  for (std::size_t i = 0; i < text.size();) {
+    std::uint64_t word;
+    if (i + 8 <= text.size() && (std::memcpy(&word, text.data() + i, 8), (word & 0x8080808080808080ULL) == 0)) {
+      i += 8;
+      continue;
+    }
+    const unsigned c = byte(i);
+    if (c < 0x80)
+      i += 1;
+    else if (c >= 0xc2 && c <= 0xdf && continues(i + 1))
+      i += 2;
+    else if (c >= 0xe0 && c <= 0xef && continues(i + 1) && continues(i + 2) && (c != 0xe0 || byte(i + 1) >= 0xa0) &&
+             (c != 0xed || byte(i + 1) < 0xa0))
+      i += 3;
+    else if (c >= 0xf0 && c <= 0xf4 && continues(i + 1) && continues(i + 2) && continues(i + 3) &&
+             (c != 0xf0 || byte(i + 1) >= 0x90) && (c != 0xf4 || byte(i + 1) < 0x90))
+      i += 4;
+    else
+      throw HistoryFault(
+          1 + static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(i), '\n')),
+          "not UTF-8 text");
+  }
+}
+
+}  // namespace
+
+std::vector<History> read_histories(std::string_view text, std::string_view format, ReadOptions options) {
+  require_utf8(text);
+  if (format == "axe") return read_axe(text);
+  if (format == "text") return read_text(text);
+  if (format == "json") return read_dbcop_json(text, options);
+  if (format == "dbcop") return read_dbcop_text(text, options);
+  if (format == "polysi") return read_polysi(text, options);
+  if (format == "edn") return read_edn(text, options);
+  if (format == "tracegen") return read_tracegen(text);
+  if (format == "gem5") return read_gem5(text);
+  throw HistoryFault(0, "unknown format " + quoted(format));
+}
+
+}  // namespace teetotal::histories

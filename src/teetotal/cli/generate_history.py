@@ -1,0 +1,68 @@
+"""``teetotal generate history``: random and hard histories, to standard output or a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+KINDS = ("sc", "tso", "pso", "corrupted", "fig1c", "fig5", "ring", "formula")
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(KINDS), default="sc")
+@click.option("--threads", type=click.IntRange(min=1), default=4, show_default=True)
+@click.option("--operations", type=click.IntRange(min=0), default=100, show_default=True)
+@click.option("--addresses", type=click.IntRange(min=1), default=4, show_default=True)
+@click.option("--writes", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="Share of stores.")
+@click.option("--rmws", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Share of rmws.")
+@click.option("--fences", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Share of fences.")
+@click.option("--reads", type=click.IntRange(min=1), default=1, show_default=True, help="Reads to change (corrupted).")
+@click.option("--length", type=click.IntRange(min=2), default=2, show_default=True, help="Threads of a ring.")
+@click.option("--variables", type=click.IntRange(min=3), default=6, show_default=True, help="Of a formula.")
+@click.option("--clauses", type=click.IntRange(min=1), default=26, show_default=True, help="Of a formula.")
+@click.option("--count", type=click.IntRange(min=1), default=1, show_default=True, help="Histories, one seed each.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--by-thread", is_flag=True, help="Thread after thread, so that the file's order tells nothing.")
+@click.option("--format", "format", type=click.Choice(("axe", "text")), default="axe", show_default=True)
+@click.option("--output", type=click.File("w"), default="-", help="A file; default: standard output.")
+def history(kind: str, count: int, seed: int, format: str, output: Any, **parameters: Any) -> int:
+    """A history of that KIND.
+
+    sc: a run of an SC machine. tso: a TSO run that is not SC. pso: a PSO run that is not TSO. corrupted: an SC run with
+    reads changed. fig1c, fig5, ring: the paper's histories that saturation does not decide. formula: a random 3-SAT
+    formula as a history, SC if and only if it is satisfiable.
+    """
+    from teetotal.histories.generate import to_axe
+    from teetotal.histories.history import to_text
+
+    if parameters["rmws"] + parameters["fences"] > 1:
+        raise click.UsageError("--rmws and --fences together are more than everything")
+    for number in range(count):
+        made = _make(kind, seed + number, **parameters)
+        if count > 1 or not made.name:
+            made.name = f"{kind}-{seed + number}"
+        output.write(to_axe(made) if format == "axe" else to_text(made))
+    return 0
+
+
+def _make(
+    kind: str, seed: int, *, reads: int, length: int, variables: int, clauses: int, by_thread: bool, **shape: Any
+) -> Any:
+    from teetotal.histories import generate, hard
+
+    match kind:
+        case "sc":
+            return generate.random_history(seed=seed, by_thread=by_thread, **shape)
+        case "tso" | "pso":
+            return generate.weak_history(kind, seed=seed, by_thread=by_thread, **shape)
+        case "corrupted":
+            return generate.corrupted_history(seed=seed, reads=reads, by_thread=by_thread, **shape)
+        case "fig1c":
+            return hard.unorderable()
+        case "fig5":
+            return hard.two_pairs()
+        case "ring":
+            return hard.ring(length)
+        case _:
+            return hard.formula(hard.random_formula(variables, clauses, seed), f"formula-{seed}")

@@ -1,0 +1,234 @@
+"""Is a history SC, TSO or PSO? The engines, and how ``auto`` combines them.
+
+==============  ===========================================================================================
+engine          what it does
+==============  ===========================================================================================
+``auto``        replay the file's order and the recorded times; saturate; search (``core/histories/decide.hpp``);
+                SAT if the search takes long, or if values repeat
+``wsc+enum``    saturate, then SAT over the pairs left open: the paper's wSC+ENUM; ``sat`` is another name
+``ccm+enum``    CCM's store order, then SAT: the paper's CCM+ENUM
+``enum``        SAT alone
+``dbcop``       search over frontiers alone
+``wsc+dbcop``   saturate, then search over frontiers: the paper's wSC+DBCOP
+==============  ===========================================================================================
+
+Every engine decides SC, TSO and PSO, except ``ccm+enum``, which is about SC. Under TSO and PSO saturation means wTSO and
+wPSO. A consistent history always comes with a witness; ``witness.refute`` checks it independently.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Literal, get_args
+
+import msgspec
+import numpy as np
+
+from teetotal import _core
+from teetotal.errors import TeetotalError
+from teetotal.events import ModelName, Semantics
+from teetotal.histories.history import History
+from teetotal.histories.problem import MODEL_NUMBERS, Problem, Unwritten
+from teetotal.verdicts import Verdict
+
+HistoryModel = Literal["sc", "tso", "pso", "wsc", "ccm"]
+Engine = Literal["auto", "wsc+enum", "ccm+enum", "enum", "dbcop", "wsc+dbcop", "sat"]
+HISTORY_MODELS: tuple[HistoryModel, ...] = get_args(HistoryModel)
+ENGINES: tuple[Engine, ...] = get_args(Engine)
+
+SEARCH_CONFLICTS = 2000
+"""Conflicts after which ``auto`` asks the SAT solver, and one more for every 50 operations. Random histories have a few."""
+VALUE_STATES = 500_000
+"""States after which the search by values (``core/histories/values.hpp``) gives up."""
+SAT_PAIRS = 2_000_000
+"""More open pairs of writes than these ``auto`` does not put to the SAT solver."""
+
+_VERDICTS = {"consistent": Verdict.SAFE, "inconsistent": Verdict.VIOLATION, "unknown": Verdict.INCONCLUSIVE}
+
+
+class Outcome(msgspec.Struct, kw_only=True):
+    """What was found out about one history under one model."""
+
+    verdict: Verdict
+    model: HistoryModel
+    engine: Engine
+    seconds: float
+    decided_by: str
+    """The step that gave the answer: ``order``, ``saturation``, ``search``, ``sat``, ``sources``."""
+    witness: Any = None
+    """Steps of a schedule, as ``witness.py`` describes them, if consistent under SC, TSO or PSO."""
+    learned: str = ""
+    """Where the answer is inconclusive: what is known all the same."""
+    effort: dict[str, int] = {}
+
+
+def check(
+    history: History,
+    model: HistoryModel = "sc",
+    *,
+    engine: Engine = "auto",
+    seconds: float | None = None,
+    semantics: Semantics | None = None,
+    use_order: bool = True,
+) -> Outcome:
+    """Decides one history. ``seconds`` bounds the time; without it the answer is never inconclusive.
+    ``use_order=False`` keeps ``auto`` from trying the file's own order first."""
+    return Check(history, model, engine, seconds, semantics or Semantics(), use_order).run()
+
+
+check_history = check
+
+
+class Check:
+    def __init__(
+        self,
+        history: History,
+        model: HistoryModel,
+        engine: Engine,
+        seconds: float | None,
+        semantics: Semantics,
+        use_order: bool,
+    ) -> None:
+        if engine == "ccm+enum" and model not in ("sc", "wsc", "ccm"):
+            raise TeetotalError("the engine ccm+enum is about SC: CCM is no approximation of TSO or PSO")
+        self.history = history
+        self.model = model
+        self.base: ModelName = model if model in ("tso", "pso") else "sc"
+        self.engine = engine
+        self.semantics = semantics
+        self.use_order = use_order
+        self.started = time.monotonic()
+        self.seconds = seconds
+        self.effort: dict[str, int] = {}
+
+    def run(self) -> Outcome:
+        if self.engine == "auto" and self.use_order and self.model in MODEL_NUMBERS:
+            for order in likely_witnesses(self.history):
+                if not _core.refute_witness(self.history.columns, order, MODEL_NUMBERS["sc"], True):
+                    steps = order if self.base == "sc" else self._schedule((order // 2).astype(np.uint32))
+                    return self._outcome("consistent", "order", steps)
+        problem = Problem(self.history, self.base, self.semantics)
+        if problem.ambiguous:
+            return self._by_sources(problem)
+        if self.model == "ccm":
+            status, _, _ = problem.checker().ccm(False, self._left())
+            return self._outcome(status, "saturation")
+        if self.engine in ("enum", "ccm+enum") and self.model != "wsc":
+            return self._sat(problem)
+        checker = problem.checker(rules="base" if self.engine == "dbcop" and self.model != "wsc" else "saturated")
+        status = checker.saturate(self._left())
+        self.effort["visits"] = checker.visits
+        if status != "consistent" or self.model == "wsc":
+            return self._outcome(status, "saturation", learned="the saturation did not end")
+        match self.engine:
+            case "wsc+enum" | "sat":
+                return self._sat(problem)
+            case "dbcop" | "wsc+dbcop":
+                return self._search(checker, "frontier")
+            case _:
+                return self._auto(problem, checker)
+
+    def _auto(self, problem: Problem, checker: Any) -> Outcome:
+        outcome = self._search(checker, "decide", SEARCH_CONFLICTS + len(self.history) // 50)
+        if outcome.verdict is not Verdict.INCONCLUSIVE or self._left() == 0:
+            return outcome
+        checker = problem.checker()
+        checker.saturate(None)
+        if len(checker.pairs(False)[0]) <= SAT_PAIRS:
+            return self._sat(problem)
+        return self._search(checker, "decide")
+
+    def _search(self, checker: Any, kind: str, conflicts: int | None = None) -> Outcome:
+        status, order = checker.decide(kind, self._left(), conflicts)
+        if status != "unknown":
+            self.effort |= {"choices": checker.choices, "conflicts": checker.conflicts}
+        learned = f"no saturation rule rejects it: it is {self._weak_name()}"
+        if self.engine == "dbcop":
+            learned = "program order and reading alone do not contradict each other"
+        return self._outcome(status, "search", None if order is None else self._schedule(order), learned)
+
+    def _sat(self, problem: Problem) -> Outcome:
+        from teetotal.histories.sat import solve
+        from teetotal.histories.time_limit import within
+
+        prior = {"enum": "nothing", "ccm+enum": "ccm"}.get(self.engine, "saturation")
+        result = within(self._left(), solve, problem, prior)
+        if result is None:
+            return self._outcome("unknown", "sat", learned="the SAT solver did not end")
+        self.effort |= {"rounds": result.rounds, "clauses": result.clauses, "variables": result.variables}
+        order = None if result.order is None else self._schedule(np.asarray(result.order, np.uint32))
+        return self._outcome(result.status, "sat", order, learned="the SAT solver did not end")
+
+    def _by_sources(self, problem: Problem) -> Outcome:
+        """Values that repeat: which write was read is part of what is searched for."""
+        if self.model in ("wsc", "ccm"):
+            raise TeetotalError(
+                f"{problem.duplicates} duplicate values: {self.model} is defined for values that are written once; "
+                "the models sc, tso and pso are decided all the same"
+            )
+        if not problem.narrow():
+            return self._outcome("inconsistent", "sources")
+        if problem.ambiguous:
+            return self._by_values(problem)
+        checker = problem.checker()
+        if checker.saturate(self._left()) == "inconsistent":
+            return self._outcome("inconsistent", "saturation")
+        return self._search(checker, "decide")
+
+    def _by_values(self, problem: Problem) -> Outcome:
+        """Under SC values alone can be searched, which is quick where it succeeds; otherwise the sources are variables."""
+        if self.base == "sc" and self.engine == "auto":
+            columns = self.history.columns
+            left = self._left()
+            share = None if left is None else left / 2
+            status, order, choices, conflicts = _core.search_values(columns, share, VALUE_STATES)
+            if status != "unknown":
+                self.effort |= {"choices": choices, "conflicts": conflicts}
+                return self._outcome(status, "search", None if order is None else self._schedule(order))
+        return self._sat(problem)
+
+    def _schedule(self, order: Any) -> Any:
+        return _core.schedule_of_order(self.history.columns, order, MODEL_NUMBERS[self.base])
+
+    def _left(self) -> float | None:
+        return None if self.seconds is None else max(0.0, self.seconds - (time.monotonic() - self.started))
+
+    def _weak_name(self) -> str:
+        return {"sc": "wSC", "tso": "wTSO", "pso": "wPSO"}[self.base]
+
+    def _outcome(self, status: str, decided_by: str, witness: Any = None, learned: str = "") -> Outcome:
+        verdict = _VERDICTS[status]
+        return Outcome(
+            verdict=verdict,
+            model=self.model,
+            engine=self.engine,
+            seconds=time.monotonic() - self.started,
+            decided_by=decided_by,
+            witness=witness,
+            learned=learned if verdict is Verdict.INCONCLUSIVE else "",
+            effort=self.effort,
+        )
+
+
+def likely_witnesses(history: History) -> list[Any]:
+    """Orders that a recorder may have written down: that of the file, and by the time of each operation's end or begin."""
+    columns = history.columns
+    orders = [np.arange(len(history), dtype=np.uint64)]
+    for times in (columns.end, columns.begin):
+        if len(times) and (times >= 0).all():
+            by_time = np.lexsort((np.arange(len(history)), times)).astype(np.uint64)
+            orders.append(by_time)
+    return [2 * order for order in orders]
+
+
+def models_of(history: History, semantics: Semantics | None = None, seconds: float | None = None) -> dict[str, Verdict]:
+    """Each model's verdict, from the strongest to the weakest; what a stronger model allows a weaker one does too."""
+    verdicts: dict[str, Verdict] = {}
+    for model in HISTORY_MODELS:
+        try:
+            verdicts[model] = check(history, model, seconds=seconds, semantics=semantics).verdict
+        except Unwritten:
+            verdicts[model] = Verdict.VIOLATION
+        except TeetotalError:
+            continue  # wsc and ccm are not defined for duplicate values
+    return verdicts

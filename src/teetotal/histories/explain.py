@@ -1,0 +1,218 @@
+"""Why a history is inconsistent, as a short proof in English over a minimal part of it.
+
+The proof is read off the saturation's own edges (``core/histories/proof.hpp``): numbered facts, each with what forces
+it, and then a cycle. Where saturation alone finds no cycle, cases are distinguished: two writes one way or the other,
+or a read from one of several writes of the same value.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from teetotal.events import Event, Kind, Location, ModelName, Semantics
+from teetotal.histories.history import INITIAL_SOURCE, History, thread_name
+from teetotal.histories.problem import Problem, Unwritten
+from teetotal.histories.shrink import part, shrink
+from teetotal.verdicts import Edge, Reason
+
+PROGRAM, READS_FROM, STORE, OVERWRITES, INITIAL, LOCATION, FINAL, ASSUMED = range(8)
+_SHORT: dict[int, Reason] = {PROGRAM: "po", READS_FROM: "src", OVERWRITES: "fr", INITIAL: "fr"}
+"""What verdicts call a reason; all others say which write is older: co."""
+MOST_LINES = 60
+"""Lines of proof that the terminal shows; JSON has them all."""
+
+
+class Explanation(NamedTuple):
+    """``operations`` are numbers in the whole history, in the order in which ``proof`` numbers them from 1."""
+
+    operations: list[int]
+    finals: list[str]
+    proof: list[str]
+    cycle: list[Edge]
+    """Of the contradiction that ends the proof, between places in ``operations``; empty if cases were distinguished."""
+    minimal: bool
+
+
+def explain(
+    history: History, model: ModelName, semantics: Semantics | None = None, seconds: float | None = None
+) -> Explanation:
+    """A proof that the model forbids this history, which it must. ``seconds`` bounds each step of the shrinking."""
+    semantics = semantics or Semantics()
+    try:
+        items = shrink(history, model, semantics, seconds)
+    except Unwritten as error:
+        op = error.operations[:1]
+        said = f"(1) reads {history[op[0]].read}, which nobody wrote." if op else error.message
+        return Explanation(op, [], [said], [], True)
+    minimal = items is not None
+    items = items if items is not None else [*range(len(history)), *history.final]
+    operations = [item for item in items if isinstance(item, int)]
+    finals = [item for item in items if isinstance(item, str)]
+    prover = Prover(part(history, items), model, semantics)
+    proof = prover.prove()
+    return Explanation(operations, finals, proof, prover.cycle, minimal)
+
+
+class Prover:
+    def __init__(self, history: History, model: ModelName, semantics: Semantics) -> None:
+        self.history = history
+        self.model = model
+        self.problem = Problem(history, model, semantics)
+        self.cycle: list[Edge] = []
+        self.facts: dict[tuple[int, int], int] = {}
+        self.numbered = 0
+
+    def prove(self) -> list[str]:
+        lines = self._sources()
+        return lines if lines else ["(no proof was found)"]
+
+    # ---- cases
+
+    def _sources(self) -> list[str]:
+        problem = self.problem
+        if not problem.ambiguous:
+            return self._orders(problem.checker(), [])
+        if problem.candidates:
+            read, candidates = min(problem.candidates.items(), key=lambda item: (len(item[1]), item[0]))
+            table, subject = problem.candidates, f"{self._name(read)} reads"
+        else:
+            address, candidates = next(iter(problem.final_candidates.items()))
+            table, subject, read = problem.final_candidates, f"the final {self.history.addresses[address]} is", address
+        column = problem.source if table is problem.candidates else problem.final
+        del table[read]
+        before = int(column[read])
+        lines = []
+        for source in candidates:
+            column[read] = source
+            what = "the initial value" if source == INITIAL_SOURCE else f"what {self._name(source)} wrote"
+            lines += [f"Suppose that {subject} {what}.", *("  " + line for line in self._sources())]
+        column[read] = before
+        table[read] = candidates
+        return [*lines, "So whichever write it was, there is a contradiction."]
+
+    def _orders(self, checker: Any, assumed: list[tuple[int, int]]) -> list[str]:
+        status = checker.saturate_assuming(assumed, None) if assumed else checker.saturate(None)
+        try:
+            if status == "inconsistent":
+                return self._contradiction(checker)
+            first, second = self._split(checker, assumed)
+        finally:
+            if assumed:
+                checker.take_back()
+        lines = []
+        numbered, facts = self.numbered, dict(self.facts)
+        for older, newer in ((first, second), (second, first)):
+            lines.append(f"Suppose that {self._name(older)} is before {self._name(newer)}.")
+            lines += ["  " + line for line in self._orders(checker, [*assumed, (older, newer)])]
+            self.numbered, self.facts = numbered, dict(facts)
+        self.cycle = []
+        return [*lines, f"So neither {self._name(first)} nor {self._name(second)} can be first: a contradiction."]
+
+    def _split(self, checker: Any, assumed: list[tuple[int, int]]) -> tuple[int, int]:
+        """Two writes whose order is open; best if one of the two orders is contradictory at once."""
+        pairs = list(zip(*(column.tolist() for column in checker.pairs(False)), strict=True))
+        best = pairs[0]
+        for first, second in pairs:
+            refuted = 0
+            for pair in ((first, second), (second, first)):
+                refuted += checker.saturate_assuming([pair], None) == "inconsistent"
+                checker.take_back()
+            if refuted == 2:
+                return first, second
+            if refuted:
+                best = first, second
+        return best
+
+    # ---- facts and the cycle
+
+    def _contradiction(self, checker: Any) -> list[str]:
+        lemmas, cycle = checker.proof()
+        if checker.impossible:
+            return [self._impossible(*cycle[-1])]
+        lines = [self._fact(claim, path) for claim, path in lemmas]
+        self.cycle = [
+            Edge(a, b, _SHORT.get(reason, "co"), self._because((a, b, why, reason))) for a, b, why, reason in cycle
+        ]
+        steps = [f"  {self._name(a)} is before {self._name(b)} {self._because((a, b, w, r))}" for a, b, w, r in cycle]
+        return [*lines, "But there is a cycle:", *steps]
+
+    def _fact(self, claim: tuple[int, int, int, int], path: list[tuple[int, int, int, int]]) -> str:
+        a, b, why, reason = claim
+        self.numbered += 1
+        self.facts[a, b] = self.numbered
+        way = self._way(path)
+        if reason == STORE:
+            because = f"{self._name(why)} reads {self._name(b)}, and {self._name(a)} is before it ({way})"
+        else:
+            because = f"it reads {self._name(why)}, which {self._name(b)} overwrites ({way})"
+        return f"Fact {self.numbered}. {self._name(a)} is before {self._name(b)}: {because}."
+
+    def _way(self, path: list[tuple[int, int, int, int]]) -> str:
+        return ", ".join(f"{self._name(a)} → {self._name(b)} {self._because((a, b, w, r))}" for a, b, w, r in path)
+
+    def _because(self, edge: tuple[int, int, int, int]) -> str:
+        a, b, why, reason = edge
+        match reason:
+            case _ if (a, b) in self.facts and reason in (STORE, OVERWRITES):
+                return f"by fact {self.facts[a, b]}"
+            case 0:
+                return "in program order"
+            case 1:
+                return "by reading from it"
+            case 2:
+                return f"as {self._name(why)} reads {self._name(b)} after {self._name(a)}"
+            case 3:
+                return f"as it reads {self._name(why)}, which {self._name(b)} overwrites"
+            case 4:
+                return "as it reads the initial value, which the other overwrites"
+            case 5:
+                return f"as {self._name(why)}, later in its thread, reads {self._name(b)}"
+            case 6:
+                return "as the final value is the other's"
+            case _:
+                return "as supposed"
+
+    def _impossible(self, a: int, b: int, why: int, reason: int) -> str:
+        match reason:
+            case 1:
+                return f"{self._name(b)} reads {self._name(a)}, which its own thread does only later: a contradiction."
+            case 4:
+                return f"{self._name(a)} reads the initial value, but its own thread overwrote it in {self._name(b)}."
+            case _:
+                return f"The final value is the initial one, but {self._name(a)} overwrote it."
+
+    def _name(self, op: int) -> str:
+        return f"({op + 1})"
+
+
+def event(history: History, op: int, file: str | None) -> Event:
+    """An operation as the vocabulary's event."""
+    columns = history.columns
+    operation = history[op]
+    thread = int(columns.thread[op])
+    index = int((columns.thread[:op] == thread).sum())
+    return Event(
+        thread=thread,
+        index=index,
+        kind=operation.kind,
+        address=operation.address,
+        value=operation.read if operation.kind is Kind.LD else operation.written,
+        read=operation.read if operation.kind is Kind.RMW else None,
+        location=Location(file, operation.line) if file and operation.line else None,
+    )
+
+
+def render(history: History, explanation: Explanation, file: str, limit: int | None = MOST_LINES) -> list[str]:
+    """The explanation for a reader."""
+    shown = []
+    for number, op in enumerate(explanation.operations, start=1):
+        operation = history[op]
+        place = f"   {file}:{operation.line}" if operation.line else ""
+        shown.append((f"  ({number}) {thread_name(operation.thread)}: {operation.text}", place))
+    shown += [(f"  final {address} = {history.final[address]}", "") for address in explanation.finals]
+    width = max((len(text) for text, _ in shown), default=0)
+    lines = [f"{text:{width}}{place}".rstrip() for text, place in shown]
+    proof = explanation.proof
+    if limit is not None and len(proof) > limit:
+        proof = [*proof[:limit], f"… and {len(proof) - limit} more lines, which --json shows"]
+    return [*lines, *("  " + line for line in proof)]

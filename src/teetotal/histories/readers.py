@@ -1,0 +1,64 @@
+"""Histories from files: which format, and faults with their place. The reading itself is the core's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from teetotal import _core
+from teetotal.errors import ParseError
+from teetotal.events import Location
+from teetotal.histories.history import History
+
+FORMATS = ("axe", "text", "json", "dbcop", "polysi", "edn", "tracegen", "gem5")
+_BEGINNING = 1 << 16
+"""Bytes in which a format must show itself."""
+
+
+def read(path: str | Path, *, format: str | None = None, split_transactions: bool = False) -> list[History]:
+    """Every history in a file. The format is told from its content unless given."""
+    path = str(path)
+    try:
+        if format is None:
+            with open(path, "rb") as file:
+                format = detect(file.read(_BEGINNING), path)
+        columns = _core.read_history_file(path, format, split_transactions)
+    except OSError as error:
+        raise ParseError(f"{path}: {error.strerror}") from error
+    except _core.HistoryFault as fault:
+        raise _parse_error(fault, path) from fault
+    except MemoryError as error:
+        raise ParseError(f"{path}: too large for this machine's memory") from error
+    return _named(columns)
+
+
+read_histories = read
+
+
+def read_text(text: str | bytes, *, format: str | None = None, split_transactions: bool = False) -> list[History]:
+    """The same from a text in memory."""
+    data = text.encode() if isinstance(text, str) else text
+    try:
+        return _named(_core.read_history_text(data, format or detect(data[:_BEGINNING], "<text>"), split_transactions))
+    except _core.HistoryFault as fault:
+        raise _parse_error(fault, "<text>") from fault
+
+
+def detect(beginning: bytes, name: str) -> str:
+    format = _core.detect_history_format(beginning)
+    if format is None:
+        raise ParseError(f"{name}: this looks like no history; --format says which it is ({', '.join(FORMATS)})")
+    return str(format)
+
+
+def _named(columns: list[Any]) -> list[History]:
+    histories = [History(one) for one in columns]
+    for number, history in enumerate(histories, start=1):
+        if not history.name and len(histories) > 1:
+            history.name = str(number)
+    return histories
+
+
+def _parse_error(fault: Exception, path: str) -> ParseError:
+    line, message = fault.args
+    return ParseError(message, Location(path, line)) if line else ParseError(f"{path}: {message}")

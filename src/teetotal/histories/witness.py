@@ -1,0 +1,48 @@
+"""Witnesses: what makes a verdict about a history checkable without trusting the engine that gave it.
+
+A consistent history's witness is a schedule: a list of steps, each the number 2·i (operation i, counted from 0 in the
+order of the file, issues) or 2·i + 1 (operation i's store becomes visible). Under SC there are no steps of the second
+kind. In JSON a step is written ``i`` or ``~i`` (that is, -1 - i).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from teetotal import _core
+from teetotal.events import ModelName, Semantics
+from teetotal.histories.history import History
+from teetotal.histories.problem import MODEL_NUMBERS
+
+
+def refute(history: History, steps: Any, model: ModelName, semantics: Semantics | None = None) -> str:
+    """What is wrong with a witness, "" if it is one. One pass over the steps, on a machine with values and buffers that
+    knows nothing of the engines."""
+    rmw_all = (semantics or Semantics()).rmw == "all"
+    steps = np.ascontiguousarray(steps, dtype=np.uint64)
+    return str(_core.refute_witness(history.columns, steps, MODEL_NUMBERS[model], rmw_all))
+
+
+def to_json(steps: Any) -> list[int]:
+    """Issues as i, commits as ~i."""
+    numbers = np.asarray(steps).astype(np.int64)
+    return np.where(numbers % 2 == 0, numbers // 2, ~(numbers // 2)).tolist()  # type: ignore[no-any-return]
+
+
+def from_json(steps: Sequence[int]) -> Any:
+    numbers = np.asarray(list(steps), np.int64)
+    return np.where(numbers >= 0, 2 * numbers, 2 * ~numbers + 1).astype(np.uint64)
+
+
+def narrate(history: History, steps: Any, limit: int = 40) -> list[str]:
+    """The witness for a reader: one line a step."""
+    lines = []
+    for step in np.asarray(steps)[:limit].tolist():
+        operation = history[step // 2]
+        lines.append(f"{operation}" if step % 2 == 0 else f"        {operation} becomes visible")
+    if len(steps) > limit:
+        lines.append(f"… and {len(steps) - limit} more steps")
+    return lines
