@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import click
 import msgspec
 
 from teetotal import checking
 from teetotal.checking import Interrupted, Options
-from teetotal.cli.options import Models, semantics, semantics_options
-from teetotal.cli.progress import progress
+from teetotal.cli.options import Models, WithCompilerFlags, c_options, semantics, semantics_options
+from teetotal.cli.progress import executions_progress, progress
 from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
 from teetotal.explore import strategies
 from teetotal.explore.outcomes import MAX_MEGABYTES, MAX_STATES
 from teetotal.monitors import monitor_info
-from teetotal.programs import files
+from teetotal.programs import c, files
+from teetotal.programs.c import check as c_check
 from teetotal.report import terminal
-from teetotal.scale.local import WorkerDied, available_workers, each, in_order
+from teetotal.scale.local import WorkerDied, available_workers, in_order
+from teetotal.scale.local import each as pool
 from teetotal.verdicts import CheckResult, Verdict, to_json
 
 
@@ -54,7 +57,33 @@ class FileJob(msgspec.Struct, frozen=True):
         return Answer(results, problems)
 
 
-@click.command(short_help="Robust and safe on TSO and PSO?")
+class CJob(msgspec.Struct, frozen=True):
+    """One C program to check."""
+
+    source: c.Source
+    options: c_check.Options
+    show_progress: bool = False
+
+    @property
+    def path(self) -> str:
+        return self.source.name
+
+    def run(self) -> Answer:
+        try:
+            with executions_progress(self.source.name, self.show_progress, self.options.explore) as advance:
+                return Answer([c_check.check(self.source, self.options, progress=advance)])
+        except TeetotalError as error:
+            return Answer([], [str(error)])
+
+
+Job = FileJob | CJob
+
+
+def run(job: Job) -> Answer:
+    return job.run()
+
+
+@click.command(cls=WithCompilerFlags, short_help="Robust and safe on TSO and PSO?")
 @click.argument("paths", nargs=-1, required=True, metavar="FILE…")
 @click.option("--model", "models", type=Models(), default="tso,pso", show_default=True, help="Relaxed models to check.")
 @click.option(
@@ -72,9 +101,16 @@ class FileJob(msgspec.Struct, frozen=True):
     help="Monitors to watch them, as for teetotal monitor (default: exact-tso,exact-pso).",
 )
 @semantics_options
+@c_options
+@click.option("--each", is_flag=True, help="Each C file is a program of its own.")
+@click.option("--goal", type=click.Choice(["robust", "safe"]), default="robust", show_default=True,
+              help="Of a C program: SC executions and robustness, or the executions of each model itself.")  # fmt: skip
+@click.option("--executions", type=click.IntRange(min=1), metavar="N", help="Executions to explore at most (C).")
+@click.option("--nondet", type=(int, int), default=(0, 1), show_default=True, metavar="LOW HIGH",
+              help="Range of __VERIFIER_nondet_int (C).")  # fmt: skip
 @click.option("--loop-bound", type=click.IntRange(min=0), metavar="N",
               help="Backward jumps that a thread may take (default: none for outcomes and for loops that only wait, "
-              f"{checking.LOOP_BOUND} otherwise).")  # fmt: skip
+              f"{checking.LOOP_BOUND} otherwise); in C, visits of an instruction (default: {c_check.LOOP_BOUND}).")  # fmt: skip
 @click.option("--time", "seconds", type=click.FloatRange(min=0), metavar="SECONDS",
               help="Time to spend on each program (default: no limit).")  # fmt: skip
 @click.option("--states", type=click.IntRange(min=1, max=2**32 - 2), default=MAX_STATES, show_default=True,
@@ -94,7 +130,13 @@ def check(
     monitors: str,
     rmw: str,
     mutex: str,
+    compiler: str | None,
+    arguments: tuple[str, ...],
+    each: bool,
     loop_bound: int | None,
+    goal: str,
+    executions: int | None,
+    nondet: tuple[int, int],
     seconds: float | None,
     states: int,
     memory: int,
@@ -103,9 +145,11 @@ def check(
     outcomes: bool,
     violations: bool,
     as_json: bool,
+    flags: tuple[str, ...],
 ) -> int:
-    """Check litmus tests and Python programs: every outcome under SC, TSO and PSO, whether each execution stays
-    sequentially consistent, and whether assertions hold. Directories are searched for litmus tests."""
+    """Check programs: litmus tests and Python programs with every outcome under SC, TSO and PSO; whether each execution
+    stays sequentially consistent, and whether assertions hold. C and C++ files given together are one program, and what
+    follows -- goes to the compiler. Directories are searched for litmus tests."""
     watching = tuple(name.strip() for name in monitors.split(",") if name.strip())
     for name in watching:
         monitor_info(name)
@@ -123,7 +167,29 @@ def check(
     found, problems = files.find(paths)
     for problem in problems:
         click.echo(f"teetotal: {problem}", err=True)
-    jobs = [FileJob(path, options) for path in found]
+    c_files = [path for path in found if Path(path).suffix in c.SUFFIXES]
+    programs_in_c = [(path,) for path in c_files] if each else [tuple(c_files)] if c_files else []
+    c_options = c_check.Options(
+        models=models,
+        semantics=options.semantics,
+        explore=options.explore,
+        monitors=options.monitors,
+        seconds=options.seconds,
+        executions=executions,
+        loop_bound=loop_bound,
+        seed=seed,
+        nondet=nondet,
+        goal=goal,  # type: ignore[arg-type]
+    )
+    jobs: list[Job] = [FileJob(path, options) for path in found if path not in c_files]
+    jobs += [
+        CJob(
+            c.Source(names, flags, compiler, arguments),
+            c_options,
+            len(found) == len(c_files) and len(programs_in_c) == 1,
+        )
+        for names in programs_in_c
+    ]
     verdicts: list[Verdict] = []
     bad = len(problems)
     for answer in _answers(jobs, workers or available_workers()):
@@ -147,11 +213,11 @@ def check(
     return 2 if bad else sum(verdicts, Verdict.SAFE).exit_status
 
 
-def _answers(jobs: Sequence[FileJob], workers: int) -> Iterator[Answer]:
+def _answers(jobs: Sequence[Job], workers: int) -> Iterator[Answer]:
     with progress("checking", len(jobs)) as advance:
 
         def done() -> Iterator[tuple[int, Answer]]:
-            for position, answer in each(FileJob.run, jobs, workers):
+            for position, answer in pool(run, jobs, workers):
                 advance()
                 if isinstance(answer, WorkerDied):
                     answer = Answer([], [f"{jobs[position].path}: {answer}"])

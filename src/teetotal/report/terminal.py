@@ -184,7 +184,8 @@ def _verdict(result: CheckResult) -> str:
     counts = [] if result.states is None else [counted(result.states, "state")]
     if result.executions is not None:
         blocked = f" ({result.blocked:,} blocked)" if result.blocked else ""
-        counts.append(f"{counted(result.executions, 'SC execution')}{blocked}")
+        rate = f", {result.executions / result.cpu:,.0f} a second" if result.cpu and result.executions > 1000 else ""
+        counts.append(f"{counted(result.executions, 'SC execution')}{blocked}{rate}")
     counts.append(f"{result.seconds:.3f} s")
     return f"{word}{'' if result.complete else ', not everything explored'}; {', '.join(counts)}"
 
