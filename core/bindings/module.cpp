@@ -12,4 +12,5 @@ NB_MODULE(_core, m) {
   teetotal::bind_histories(m);
   teetotal::bind_monitors(m);
   teetotal::bind_tracecheck(m);
+  teetotal::bind_symbolic(m);
 }

@@ -41,4 +41,6 @@ class Budget {
   nanobind::object watcher_;
   bool interrupted_ = false;
 };
+void bind_symbolic(nanobind::module_& m);
+
 }  // namespace teetotal

@@ -1,0 +1,170 @@
+"""The engines behind one function: ``verify(program, model)`` says safe, violation or inconclusive, with evidence.
+
+``saturate`` (the default) goes through stages, each of them exact but the last:
+
+1. breadth-first, with subsumption only: finds violations with their paths, and proves most programs safe;
+2. joining states that differ in one component: fewer, larger states for programs with many;
+3. blurring the automata as well (merging nodes that ``k`` rounds of refinement do not tell apart): always ends sooner, and
+   its "safe" is a proof like the others', with a certificate. A bad state that it reaches may not be real: stage 1
+   goes on looking for it with a larger budget, then ``k`` is raised.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Literal
+
+import msgspec
+
+from teetotal import _core  # type: ignore[attr-defined]
+from teetotal.errors import TeetotalError
+from teetotal.events import ModelName, Semantics
+from teetotal.programs.promela.program import PromelaProgram
+from teetotal.symbolic.graph import MODEL_NUMBERS, ControlGraph
+from teetotal.symbolic.schedules import Replay, ScheduleStep, replay_core
+from teetotal.verdicts import Verdict
+
+FIRST_BUDGET = 2_000
+"""States of stages 1 and 2 before the next stage is tried."""
+
+Report = Callable[[int, int, int], None]
+"""Called now and then with the numbers of states and of those still to expand, and the depth."""
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """When to give up: CPU seconds of this run, and megabytes of this process."""
+
+    seconds: float | None = None
+    megabytes: float | None = None
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What one engine says about one program under one model. ``certificate`` proves a safe verdict of ``saturate``;
+    ``replay`` is the violation as the model's machine ran it."""
+
+    verdict: Verdict
+    engine: str
+    model: ModelName
+    states: int
+    seconds: float
+    why: str = ""
+    schedule: tuple[ScheduleStep, ...] = ()
+    replay: Replay | None = None
+    certificate: dict[str, Any] | None = None
+
+
+class _OutOfBudget(Exception):
+    pass
+
+
+class _Watch:
+    """Passes reports on, and ends the run when a limit is hit."""
+
+    def __init__(self, limits: Limits, report: Report | None) -> None:
+        self.limits, self.report = limits, report
+        self.started = time.process_time()
+        self.states = 0
+
+    def __call__(self, states: int, frontier: int, depth: int) -> None:
+        self.states = states or self.states
+        if self.limits.seconds is not None and time.process_time() - self.started > self.limits.seconds:
+            raise _OutOfBudget(f"time: more than {self.limits.seconds:g} s")
+        if self.limits.megabytes is not None and _megabytes() > self.limits.megabytes:
+            raise _OutOfBudget(f"memory: more than {self.limits.megabytes:g} MB")
+        if self.report is not None:
+            self.report(self.states, frontier, depth)
+
+
+def _megabytes() -> float:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096 / 1e6
+
+
+def verify(
+    program: PromelaProgram | ControlGraph,
+    model: ModelName,
+    *,
+    engine: str = "saturate",
+    fences: frozenset[int] = frozenset(),
+    semantics: Semantics = Semantics(),
+    limits: Limits = Limits(),
+    certify: bool = False,
+    report: Report | None = None,
+) -> Outcome:
+    """Whether no assertion fails and no forbidden state is reached, with these of the program's ``sites`` fenced."""
+    graph = program if isinstance(program, ControlGraph) else ControlGraph(program, semantics)
+    watch = _Watch(limits, report)
+    present = [site in fences for site in range(len(graph.program.sites))]
+    number = MODEL_NUMBERS[model]
+    name, _, argument = engine.partition(":")
+    try:
+        if name == "saturate" and not argument:
+            answer, found = _saturate(graph, number, present, certify, watch)
+        elif name == "bounded" and argument.isdigit():
+            found = _core.bounded(graph.core, number, present, int(argument), watch)
+            answer = found["answer"]
+        elif name == "accelerate" and not argument:
+            found = _core.accelerate(graph.core, number, present, watch)
+            answer = found["answer"]
+        else:
+            raise TeetotalError(f"no engine {engine!r}: saturate, accelerate, or bounded:N")
+    except _OutOfBudget as reason:
+        seconds = time.process_time() - watch.started
+        return Outcome(
+            verdict=Verdict.INCONCLUSIVE,
+            engine=engine,
+            model=model,
+            states=watch.states,
+            seconds=seconds,
+            why=str(reason),
+        )
+    schedule: list[ScheduleStep] = []
+    replay = None
+    why = ""
+    if answer == "bad":
+        replay, schedule = replay_core(graph, fences, model, found["schedule"])
+        bad = replay.bad()
+        assert bad is not None, "the engine's violation is none"
+        why = bad
+    elif answer == "cut":
+        why = f"a buffer was full with {argument} stores"
+    verdicts = {"safe": Verdict.SAFE, "bad": Verdict.VIOLATION, "cut": Verdict.INCONCLUSIVE}
+    certificate = None
+    if certify and answer == "safe" and name == "saturate":
+        from teetotal.symbolic.certificates import write
+
+        certificate = write(graph, model, fences, found)
+    return Outcome(
+        verdict=verdicts[answer],
+        engine=engine,
+        model=model,
+        states=found["states"],
+        seconds=time.process_time() - watch.started,
+        why=why,
+        schedule=tuple(schedule),
+        replay=replay,
+        certificate=certificate,
+    )
+
+
+def _saturate(
+    graph: ControlGraph, model: int, present: list[bool], certify: bool, watch: _Watch
+) -> tuple[Literal["safe", "bad"], dict[str, Any]]:
+    def run(joining: bool, blur: int, budget: int) -> dict[str, Any]:
+        found: dict[str, Any] = _core.saturate(graph.core, model, present, joining, blur, budget, certify, watch)
+        return found
+
+    budget, k = FIRST_BUDGET, 2
+    exact = run(False, 0, budget)
+    if exact["answer"] == "gave up":
+        joined = run(True, 0, budget)
+        if joined["answer"] == "safe":
+            return "safe", joined
+    while exact["answer"] == "gave up":
+        blurred = run(True, k, 0)
+        if blurred["answer"] == "safe":
+            return "safe", blurred
+        k, budget = k + 1, budget * 10
+        exact = run(False, 0, budget)
+    return exact["answer"], exact
