@@ -91,7 +91,8 @@ class Search {
         future[pso_ ? alphabet_.location(path_[i].letter) : 0].push_back(path_[i].letter);
     std::map<Location, std::size_t> used;
     bool stays = false, closed = false;  // a letter that stays, and a marker behind it: nothing after it ever commits
-    for (Letter letter : c.word) {
+    for (std::size_t i = 0; i < c.word.size(); ++i) {
+      Letter letter = c.word[i];
       if (letter == marker) {
         closed |= stays;
         continue;
@@ -99,11 +100,18 @@ class Search {
       Location queue = pso_ ? alphabet_.location(letter) : 0;
       std::size_t at = used[queue]++;
       if (at < future[queue].size()) {
-        if (closed || future[queue][at] != letter) return false;
+        if (closed || (future[queue][at] != letter && !may_be_absorbed(c.word, i))) return false;
       } else {
         stays = true;
       }
     }
+    return true;
+  }
+
+  // Whether a store to come could still take this letter's place.
+  bool may_be_absorbed(const std::vector<Letter>& word, std::size_t i) const {
+    for (std::size_t j = i + 1; j < word.size(); ++j)
+      if (!pso_ || word[j] == marker || alphabet_.location(word[j]) == alphabet_.location(word[i])) return false;
     return true;
   }
 

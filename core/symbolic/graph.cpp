@@ -50,7 +50,7 @@ Control Graph::skip(Process p, Control q) {
   while (true) {
     const ControlState& s = state(p, q);
     if (s.actions.size() != 1 || s.labels != 0 || s.actions[0].fence < 0) return q;
-    if (kind(s.actions[0]) != Action::Kind::tau) return q;
+    if (fences_[static_cast<std::size_t>(s.actions[0].fence)]) return q;
     q = s.actions[0].target;
   }
 }

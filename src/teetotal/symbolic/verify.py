@@ -2,11 +2,11 @@
 
 ``saturate`` (the default) goes through stages, each of them exact but the last:
 
-1. breadth-first, with subsumption only: finds violations with their paths, and proves most programs safe;
-2. joining states that differ in one component: fewer, larger states for programs with many;
-3. blurring the automata as well (merging nodes that ``k`` rounds of refinement do not tell apart): always ends sooner, and
-   its "safe" is a proof like the others', with a certificate. A bad state that it reaches may not be real: stage 1
-   goes on looking for it with a larger budget, then ``k`` is raised.
+1. joining states that differ in one component: few, large states, which prove most programs safe;
+2. if that finds a bad state: breadth-first, with subsumption only, for a path to it;
+3. if it does not end soon: blurring the automata as well (merging nodes that ``k`` rounds of refinement do not tell apart).
+   Its "safe" is a proof like the others', with a certificate. A bad state that it reaches may not be real: stage 2 looks
+   for it with a budget that grows, and ``k`` is raised.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from teetotal import _core  # type: ignore[attr-defined]
 from teetotal.errors import TeetotalError
 from teetotal.events import ModelName, Semantics
 from teetotal.programs.promela.program import PromelaProgram
+from teetotal.symbolic.certificates import Certificate, write
 from teetotal.symbolic.graph import MODEL_NUMBERS, ControlGraph
 from teetotal.symbolic.schedules import Replay, ScheduleStep, replay_core
 from teetotal.verdicts import Verdict
 
 FIRST_BUDGET = 2_000
-"""States of stages 1 and 2 before the next stage is tried."""
+"""States of stage 1 before stage 3 is tried, and of stage 2's first search after that."""
 
 Report = Callable[[int, int, int], None]
 """Called now and then with the numbers of states and of those still to expand, and the depth."""
@@ -51,7 +52,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
     schedule: tuple[ScheduleStep, ...] = ()
     replay: Replay | None = None
-    certificate: dict[str, Any] | None = None
+    certificate: Certificate | None = None
 
 
 class _OutOfBudget(Exception):
@@ -132,8 +133,6 @@ def verify(
     verdicts = {"safe": Verdict.SAFE, "bad": Verdict.VIOLATION, "cut": Verdict.INCONCLUSIVE}
     certificate = None
     if certify and answer == "safe" and name == "saturate":
-        from teetotal.symbolic.certificates import write
-
         certificate = write(graph, model, fences, found)
     return Outcome(
         verdict=verdicts[answer],
@@ -155,16 +154,15 @@ def _saturate(
         found: dict[str, Any] = _core.saturate(graph.core, model, present, joining, blur, budget, certify, watch)
         return found
 
-    budget, k = FIRST_BUDGET, 2
-    exact = run(False, 0, budget)
-    if exact["answer"] == "gave up":
-        joined = run(True, 0, budget)
-        if joined["answer"] == "safe":
-            return "safe", joined
-    while exact["answer"] == "gave up":
-        blurred = run(True, k, 0)
-        if blurred["answer"] == "safe":
-            return "safe", blurred
-        k, budget = k + 1, budget * 10
-        exact = run(False, 0, budget)
-    return exact["answer"], exact
+    k = 2
+    found = run(True, 0, FIRST_BUDGET)
+    while found["answer"] == "gave up":
+        found = run(True, k, 0)
+        if found["answer"] == "bad":  # perhaps not really
+            exact = run(False, 0, FIRST_BUDGET * 10 ** (k - 2))
+            if exact["answer"] != "gave up":
+                return exact["answer"], exact
+            found, k = exact, k + 1
+    if found["answer"] == "bad":
+        found = run(False, 0, 0)
+    return found["answer"], found
