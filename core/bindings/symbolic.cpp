@@ -105,10 +105,10 @@ bool satisfies(Graph& graph, std::optional<Process> failed, std::uint32_t bad, P
 }
 
 nb::dict saturate(Graph& graph, int model, std::vector<bool> fences, bool joining, unsigned blur,
-                  std::uint64_t max_states, bool certificate, nb::object progress) {
+                  std::uint64_t max_work, bool certificate, nb::object progress) {
   PythonProgress reports(std::move(progress));
   graph.configure(static_cast<Model>(model), std::move(fences));
-  Saturation engine(graph, SaturateOptions{joining, blur, max_states}, &reports);
+  Saturation engine(graph, SaturateOptions{joining, blur, max_work}, &reports);
   Saturation::Answer answer{};
   std::optional<std::vector<Step>> schedule;
   {

@@ -346,7 +346,9 @@ Language Automata::blurred(Language a, unsigned k) {
 }
 
 void Automata::poll() {
-  if ((++polls_ & 0xfff) == 0 && progress_ != nullptr) progress_->report(0, 0, 0);
+  ++work_;
+  if (max_work_ != 0 && work_ > max_work_) throw GaveUp{};
+  if ((work_ & 0xff) == 0 && progress_ != nullptr) progress_->report(0, 0, 0);
 }
 
 }  // namespace teetotal::symbolic

@@ -55,7 +55,9 @@ class Alphabet {
 
 class Automata {
  public:
-  explicit Automata(Progress* progress) : progress_(progress) { intern(Dfa{}); }
+  // `max_work`: how many nodes may be built before GaveUp is thrown; 0 for no limit.
+  Automata(Progress* progress, std::uint64_t max_work) : progress_(progress), max_work_(max_work) { intern(Dfa{}); }
+  struct GaveUp {};
 
   Alphabet alphabet;
 
@@ -81,13 +83,14 @@ class Automata {
   // Merge nodes that k rounds of refinement do not tell apart; the first node stays apart. A larger language.
   Language blurred(Language a, unsigned k);
 
-  void poll();
+  void poll();  // one more node was built
 
  private:
   static Dfa minimised(const Dfa& dfa);
 
   Progress* progress_;
-  std::uint64_t polls_ = 0;
+  std::uint64_t max_work_;
+  std::uint64_t work_ = 0;
   std::vector<std::unique_ptr<Dfa>> automata_;
   std::unordered_multimap<std::size_t, Language> by_hash_;
   std::unordered_map<std::uint64_t, bool> included_;

@@ -9,7 +9,7 @@ namespace teetotal::symbolic {
 using K = Action::Kind;
 
 Saturation::Saturation(Graph& graph, SaturateOptions options, Progress* progress)
-    : graph_(graph), options_(options), progress_(progress), automata_(progress) {
+    : graph_(graph), options_(options), progress_(progress), automata_(progress, options.max_work) {
   const System& system = graph_.system();
   saturated_.resize(graph_.processes());
   seen_.resize(graph_.processes());
@@ -17,12 +17,23 @@ Saturation::Saturation(Graph& graph, SaturateOptions options, Progress* progress
     std::set<Location> reads(system.loads[p].begin(), system.loads[p].end());
     std::set<Location> tracked = reads;
     reads.insert(system.touches[p].begin(), system.touches[p].end());
+    if (graph_.model() == Model::sc)  // whether a store changes memory depends on memory
+      for (std::size_t x = 0; x < system.memory.size(); ++x) reads.insert(static_cast<Location>(x));
     reads_.emplace_back(reads.begin(), reads.end());
     tracked_.emplace_back(tracked.begin(), tracked.end());
   }
 }
 
 Saturation::Answer Saturation::run() {
+  try {
+    explore();
+  } catch (const Automata::GaveUp&) {
+    return Answer::gave_up;
+  }
+  return bad_state_ ? Answer::bad : Answer::safe;
+}
+
+void Saturation::explore() {
   std::vector<Language> parts;
   for (Process p = 0; p < graph_.processes(); ++p) parts.push_back(automata_.word(graph_.start(p)));
   add(0, {}, graph_.system().memory, std::move(parts));
@@ -30,10 +41,8 @@ Saturation::Answer Saturation::run() {
     std::uint32_t number = queue_[next_++];
     if (states_[number].superseded) continue;
     if (progress_ != nullptr) progress_->report(states_.size(), queue_.size() - next_, states_[number].depth);
-    if (options_.max_states != 0 && states_.size() > options_.max_states) return Answer::gave_up;
     expand(number);
   }
-  return bad_state_ ? Answer::bad : Answer::safe;
 }
 
 // Every event from a state.
@@ -65,6 +74,7 @@ void Saturation::expand(std::uint32_t number) {
       for (const Action& action : graph_.state(p, q).actions) {
         if (graph_.kind(action) != K::atomic) continue;
         Location needs = action.kind == K::store ? needs_nothing : action.location;
+        if (graph_.model() == Model::sc) needs = needs_nothing;
         if (graph_.model() == Model::tso && needs >= 0) needs = needs_empty;
         for (const Outcome& outcome : graph_.outcomes(p, q, action, m))
           if (changes(outcome.writes, m)) steps[{needs, outcome.writes}][q].push_back(graph_.target(p, outcome));

@@ -32,7 +32,7 @@ struct Happening {
 struct SaturateOptions {
   bool joining = false;
   unsigned blur = 0;  // k, or 0 for none
-  std::uint64_t max_states = 0;  // 0: no limit
+  std::uint64_t max_work = 0;  // nodes of automata built before giving up; 0: no limit
 };
 
 class Saturation {
@@ -59,6 +59,7 @@ class Saturation {
   std::optional<Process> failed_process() const { return failed_; }
 
  private:
+  void explore();
   Language saturated(Process p, Language k, const Memory& m);
   Language saturate_now(Process p, Language k, const Memory& m);
   void add(std::uint32_t parent, Happening by, const Memory& m, std::vector<Language> parts);

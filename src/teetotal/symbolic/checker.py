@@ -5,7 +5,7 @@ how the certificate was found. It confirms that
 
 1. some state holds the initial configuration;
 2. in each state, each process's automaton is closed under the process's steps while memory stays as it is;
-3. after each commit, and each atomic step that changes memory, ONE state holds all configurations that result;
+3. after each commit of a store, and each atomic step that changes memory, ONE state holds all that results;
 4. no state holds a bad configuration.
 
 Together: every configuration that the machine reaches with unbounded buffers lies in some state, and none is bad.
@@ -201,14 +201,14 @@ class _Checker:
         else:
             for letter, to in nodes[0][0].items():
                 self.check_successor(p, memory, parts, (self.letters[letter],), [to], _moves(nodes), _ends(nodes))
-        atomic: dict[tuple[tuple[int, int], ...], dict[tuple[int, View], set[int]]] = {}
+        atomic: dict[tuple[int, tuple[tuple[int, int], ...]], dict[tuple[int, View], set[int]]] = {}
         for place in self.places(parts[p]):
             for q in nodes[place[0]][1]:
                 for target, _, writes in self.effects(p, q, place[1], memory):
                     if any(memory[x] != v for x, v in writes):
                         reached = self.number(p, self.settled(p, target))
-                        atomic.setdefault(writes, {}).setdefault(place, set()).add(reached)
-        for writes, ends in atomic.items():
+                        atomic.setdefault((q, writes), {}).setdefault(place, set()).add(reached)
+        for (_, writes), ends in atomic.items():
 
             def moves(place: tuple[int, View]) -> list[tuple[int, tuple[int, View]]]:
                 return [(a, (to, place[1].after(a, self.letters))) for a, to in nodes[place[0]][0].items()]
@@ -223,28 +223,25 @@ class _Checker:
         markers that come to the front by that."""
         location = self.letters[wanted][0]
 
-        def behind(node: int, front: bool) -> Iterator[tuple[str, int]]:
-            yield ("gone", node)
-            if front and MARKER in nodes[node][0]:
-                yield from behind(nodes[node][0][MARKER], True)
-
         def entered(node: int, front: bool) -> list[tuple[str, int]]:
-            found = [("front" if front else "before", node)]
+            found = [("before", node)]
             if wanted in nodes[node][0]:
-                found += behind(nodes[node][0][wanted], front)
+                found.append(("gone at front" if front else "gone", nodes[node][0][wanted]))
+                while found[-1][0] == "gone at front" and MARKER in nodes[found[-1][1]][0]:
+                    found.append(("gone at front", nodes[found[-1][1]][0][MARKER]))
             return found
 
         def moves(state: tuple[str, int]) -> Iterator[tuple[int, tuple[str, int]]]:
             phase, node = state
             for letter, to in nodes[node][0].items():
-                if phase == "gone":
+                if phase == "gone" or (phase == "gone at front" and letter != MARKER):
                     yield letter, ("gone", to)
-                elif letter != MARKER and self.letters[letter][0] != location:
+                elif phase == "before" and letter != MARKER and self.letters[letter][0] != location:
                     for state in entered(to, False):
                         yield letter, state
 
         def finals(state: tuple[str, int]) -> frozenset[int]:
-            return nodes[state[1]][1] if state[0] == "gone" else frozenset()
+            return frozenset() if state[0] == "before" else nodes[state[1]][1]
 
         return entered(0, True), moves, finals
 

@@ -4,15 +4,16 @@
 
 1. joining states that differ in one component: few, large states, which prove most programs safe;
 2. if that finds a bad state: breadth-first, with subsumption only, for a path to it;
-3. if it does not end soon: blurring the automata as well (merging nodes that ``k`` rounds of refinement do not tell apart).
-   Its "safe" is a proof like the others', with a certificate. A bad state that it reaches may not be real: stage 2 looks
-   for it with a budget that grows, and ``k`` is raised.
+3. if stage 1 does not end soon: blurring the automata as well (merging nodes that ``k`` rounds of refinement do not tell
+   apart). Its "safe" is a proof like the others', with a certificate. A bad state that it reaches may not be real: stage 2
+   looks for it too, as long again. If nothing is decided, all begins again with eight times the work and ``k + 1``.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from itertools import count
 from typing import Any, Literal
 
 import msgspec
@@ -26,8 +27,8 @@ from teetotal.symbolic.graph import MODEL_NUMBERS, ControlGraph
 from teetotal.symbolic.schedules import Replay, ScheduleStep, replay_core
 from teetotal.verdicts import Verdict
 
-FIRST_BUDGET = 2_000
-"""States of stage 1 before stage 3 is tried, and of stage 2's first search after that."""
+FIRST_WORK = 20_000
+"""How many nodes of automata stage 1 may build in its first round."""
 
 Report = Callable[[int, int, int], None]
 """Called now and then with the numbers of states and of those still to expand, and the depth."""
@@ -150,19 +151,19 @@ def verify(
 def _saturate(
     graph: ControlGraph, model: int, present: list[bool], certify: bool, watch: _Watch
 ) -> tuple[Literal["safe", "bad"], dict[str, Any]]:
-    def run(joining: bool, blur: int, budget: int) -> dict[str, Any]:
-        found: dict[str, Any] = _core.saturate(graph.core, model, present, joining, blur, budget, certify, watch)
+    def run(joining: bool, blur: int, work: int) -> dict[str, Any]:
+        found: dict[str, Any] = _core.saturate(graph.core, model, present, joining, blur, work, certify, watch)
         return found
 
-    k = 2
-    found = run(True, 0, FIRST_BUDGET)
-    while found["answer"] == "gave up":
-        found = run(True, k, 0)
-        if found["answer"] == "bad":  # perhaps not really
-            exact = run(False, 0, FIRST_BUDGET * 10 ** (k - 2))
-            if exact["answer"] != "gave up":
-                return exact["answer"], exact
-            found, k = exact, k + 1
-    if found["answer"] == "bad":
-        found = run(False, 0, 0)
-    return found["answer"], found
+    for round_ in count():
+        work = FIRST_WORK * 8**round_
+        found = run(True, 0, work)
+        if found["answer"] == "bad":
+            found = run(False, 0, 0)
+        if found["answer"] == "gave up":
+            found = run(True, 2 + round_, 4 * work)
+            if found["answer"] == "bad":  # perhaps not really
+                found = run(False, 0, 4 * work)
+        if found["answer"] != "gave up":
+            return found["answer"], found
+    raise AssertionError("count() does not end")
