@@ -10,6 +10,7 @@
 #include "symbolic/bounded.hpp"
 #include "symbolic/concretise.hpp"
 #include "symbolic/graph.hpp"
+#include "symbolic/robust.hpp"
 #include "symbolic/saturate.hpp"
 
 namespace nb = nanobind;
@@ -179,6 +180,21 @@ nb::dict bounded(Graph& graph, int model, std::vector<bool> fences, std::size_t 
   return result;
 }
 
+nb::dict robust(Graph& graph, int model, std::vector<bool> fences, nb::object progress) {
+  PythonProgress reports(std::move(progress));
+  graph.configure(static_cast<Model>(model), std::move(fences));
+  RobustResult found;
+  {
+    nb::gil_scoped_release released;
+    found = check_robust(graph, &reports);
+  }
+  nb::dict result;
+  result["answer"] = found.robust ? "safe" : "bad";
+  result["states"] = found.states;
+  if (!found.robust) result["schedule"] = rows(found.schedule);
+  return result;
+}
+
 }  // namespace
 
 void bind_symbolic(nb::module_& m) {
@@ -194,6 +210,7 @@ void bind_symbolic(nb::module_& m) {
            });
   m.def("saturate", &saturate);
   m.def("bounded", &bounded);
+  m.def("robust", &robust);
 }
 
 }  // namespace teetotal

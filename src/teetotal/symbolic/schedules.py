@@ -10,11 +10,11 @@ store becomes visible (TSO); ``c2:x`` its oldest store to ``x`` (PSO).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from teetotal.errors import TeetotalError
-from teetotal.events import Event, Kind, Location, ModelName, Semantics
+from teetotal.events import Event, EventId, Kind, Location, ModelName, Semantics
 from teetotal.models import Commit, Issue, Run
 from teetotal.programs.promela.program import (
     Begin,
@@ -67,7 +67,12 @@ class Replay:
         self.run = Run(program, model, semantics)
         self.ghosts = {name: value for name, value in program.memory.items() if name in program.ghosts}
         self.lines: list[Line] = []
+        self.killers: set[int] = set()
+        """Fences that are not there and would have made this run impossible: one of them is needed."""
+        self.stores: dict[EventId, int] = {}
+        """Where in its process's code each store was done."""
         self._pending: list[list[Event]] = [[] for _ in program.processes]
+        self._passed: list[tuple[int, list[EventId], int]] = []  # sfences: which, stores then pending, next event
         for p in range(len(program.processes)):
             self._skip(p)
 
@@ -93,13 +98,12 @@ class Replay:
         instruction = self.program.instruction(p, state)
         if isinstance(instruction, Choose | Mark):
             targets = [action[0] for action in self.program.actions(p, state)]
-            return [((), self.settled(p, target)) for target in targets if isinstance(target, Control)]
+            return [((), target) for target in targets if isinstance(target, Control)]
         if isinstance(instruction, Begin):
             memory = {**self._memory(p, instruction.ghost), **self.ghosts}
             names = self.program.addresses
             footprint = self.program.footprint(p, state.pc)
-            found = self.program.outcomes(p, state, {x: memory[names[x]] for x in footprint})
-            return [(writes, self.settled(p, target)) for writes, target in found]
+            return self.program.outcomes(p, state, {x: memory[names[x]] for x in footprint})
         return None
 
     def take(self, step: ScheduleStep) -> None:
@@ -130,10 +134,26 @@ class Replay:
                     return f"forbidden state: {condition.name}"
         return None
 
+    def drain(self) -> Iterator[ScheduleStep]:
+        """Commit everything that is still in buffers."""
+        while commits := self.run.memory.commits():
+            self.take(commits[0])
+            yield commits[0]
+
     # -- one step ---------------------------------------------------------------------------------------------------
 
     def _skip(self, p: int) -> None:
-        self.run.locals[p] = self.settled(p, self.control(p))
+        """Go past fences that are not there, and note which of them would have mattered."""
+        end = self.settled(p, self.control(p))
+        while (state := self.control(p)) != end:
+            slot = self.program.instruction(p, state)
+            assert isinstance(slot, Slot)
+            if self._pending[p]:
+                if self.program.sites[slot.fence].kind is Kind.MFENCE:
+                    self.killers.add(slot.fence)
+                else:
+                    self._passed.append((slot.fence, [e.id for e in self._pending[p]], len(self.run.events[p])))
+            self.run.locals[p] = self.program.after(p, state)
 
     def _memory(self, p: int, ghost: bool) -> dict[str, int]:
         """What an atomic block of p sees: memory as it is after p's own stores."""
@@ -147,10 +167,12 @@ class Replay:
         if Issue(p) not in self.run.steps():
             raise TeetotalError(f"process {p} cannot go on there under {self.model.upper()}")
         pending = tuple(self._pending[p])
+        pc = self.control(p).pc
         self.run.take(Issue(p))
         event = self.run.events[p][-1]
         if event.kind is Kind.ST and self.model != "sc":
             self._pending[p].append(event)
+            self.stores[event.id] = pc
         buffered = {write.event for write in self.run.memory.buffered(p) if write is not None}
         self._pending[p] = [e for e in self._pending[p] if e.id in buffered]
         self.lines.append(Line(step, f"{self.program.processes[p].name}: {event.text}", event.location, event, pending))
@@ -196,6 +218,10 @@ class Replay:
         position = next(i for i, e in enumerate(pending) if step.address in (None, e.address))
         event = pending.pop(position)
         self.run.take(step)
+        still = {e.id for e in pending}
+        for fence, before, index in self._passed:
+            if event.id.thread == before[0].thread and event.id.index >= index and still.intersection(before):
+                self.killers.add(fence)
         name = self.program.processes[p].name
         text = f"{name}: {event.address} = {event.value} becomes visible"
         overtaken = tuple(pending[:position])
@@ -216,8 +242,9 @@ def replay_core(
         else:
             target = replay.settled(p, graph.controls[p][number])
             alternatives = replay.alternatives(p)
-            wanted = (tuple(map(tuple, writes)), target)
-            step = Move(p, 0 if alternatives is None else alternatives.index(wanted))  # type: ignore[arg-type]
+            ways = [(to_writes, replay.settled(p, to)) for to_writes, to in alternatives or []]
+            wanted = (tuple((x, v) for x, v in writes), target)
+            step = Move(p, 0 if alternatives is None else ways.index(wanted))
         replay.take(step)
         schedule.append(step)
         if not commits:

@@ -19,15 +19,16 @@ from typing import Any, Literal
 import msgspec
 
 from teetotal import _core  # type: ignore[attr-defined]
-from teetotal.errors import TeetotalError
+from teetotal.errors import ProgramError, TeetotalError
 from teetotal.events import ModelName, Semantics
-from teetotal.programs.promela.program import PromelaProgram
+from teetotal.models import is_sc
+from teetotal.programs.promela.program import Begin, PromelaProgram
 from teetotal.symbolic.certificates import Certificate, write
 from teetotal.symbolic.graph import MODEL_NUMBERS, ControlGraph
 from teetotal.symbolic.schedules import Replay, ScheduleStep, replay_core
 from teetotal.verdicts import Verdict
 
-FIRST_WORK = 20_000
+FIRST_WORK = 8_000
 """How many nodes of automata stage 1 may build in its first round."""
 
 Report = Callable[[int, int, int], None]
@@ -145,6 +146,58 @@ def verify(
         schedule=tuple(schedule),
         replay=replay,
         certificate=certificate,
+    )
+
+
+def robust(
+    program: PromelaProgram | ControlGraph,
+    model: ModelName,
+    *,
+    fences: frozenset[int] = frozenset(),
+    semantics: Semantics = Semantics(),
+    limits: Limits = Limits(),
+    report: Report | None = None,
+) -> Outcome:
+    """Whether every trace is sequentially consistent; ghost variables and properties do not matter."""
+    graph = program if isinstance(program, ControlGraph) else ControlGraph(program, semantics)
+    for process in graph.program.processes:
+        for instruction in process.code:
+            if isinstance(instruction, Begin) and not instruction.ghost:
+                raise ProgramError("robustness of programs with atomic blocks is not supported", instruction.location)
+    watch = _Watch(limits, report)
+    present = [site in fences for site in range(len(graph.program.sites))]
+    try:
+        found = _core.robust(graph.core, MODEL_NUMBERS[model], present, watch)
+    except _OutOfBudget as reason:
+        return Outcome(
+            verdict=Verdict.INCONCLUSIVE,
+            engine="robust",
+            model=model,
+            states=watch.states,
+            seconds=time.process_time() - watch.started,
+            why=str(reason),
+        )
+    if found["answer"] == "safe":
+        return Outcome(
+            verdict=Verdict.SAFE,
+            engine="robust",
+            model=model,
+            states=found["states"],
+            seconds=time.process_time() - watch.started,
+        )
+    replay, schedule = replay_core(graph, fences, model, found["schedule"])
+    for step in replay.drain():
+        schedule.append(step)
+    assert not is_sc(replay.run.trace()), "the engine's violation is none"
+    return Outcome(
+        verdict=Verdict.VIOLATION,
+        engine="robust",
+        model=model,
+        states=found["states"],
+        seconds=time.process_time() - watch.started,
+        why="not robust: the trace has a happens-before cycle",
+        schedule=tuple(schedule),
+        replay=replay,
     )
 
 

@@ -316,6 +316,19 @@ class PromelaProgram:
                 found.update(self.possible_addresses(instruction.address))
         return frozenset(found)
 
+    def fences_of(self, process: int, pc: int) -> tuple[int | None, int | None]:
+        """The sfence's place before the store at ``pc``, and the mfence's after it."""
+        code = self.processes[process].code
+        store = code[pc]
+        assert isinstance(store, Store)
+        behind = code[pc + 1] if pc + 1 < len(code) else None
+        before = next((i for i in reversed(code[:pc]) if isinstance(i, Slot | Store)), None)
+        found: list[int | None] = []
+        for slot, kind in ((before, Kind.SFENCE), (behind, Kind.MFENCE)):
+            fits = isinstance(slot, Slot) and self.sites[slot.fence].kind is kind and slot.location == store.location
+            found.append(slot.fence if isinstance(slot, Slot) and fits else None)
+        return found[0], found[1]
+
     def where(self, process: int, state: Control) -> Location | None:
         code = self.processes[process].code
         return code[state.pc].location if state.pc < len(code) else None
