@@ -20,6 +20,8 @@ VERBS = {
     "monitor": "the monitors over a recorded SC trace",
     "replay": "one execution again, step by step",
     "generate": "litmus tests from critical cycles, random programs, random and hard histories",
+    "generate": "litmus tests from critical cycles, random programs",
+    "verify": "Promela programs with unbounded store buffers; fence insertion",
 }
 """Verb → what it is for. The verb ``v`` is the command ``v`` of the module ``teetotal.cli.v``."""
 
