@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "module.hpp"
+#include "symbolic/accelerate.hpp"
 #include "symbolic/bounded.hpp"
 #include "symbolic/concretise.hpp"
 #include "symbolic/graph.hpp"
@@ -180,6 +181,22 @@ nb::dict bounded(Graph& graph, int model, std::vector<bool> fences, std::size_t 
   return result;
 }
 
+nb::dict accelerate(Graph& graph, int model, std::vector<bool> fences, nb::object progress) {
+  PythonProgress reports(std::move(progress));
+  graph.configure(static_cast<Model>(model), std::move(fences));
+  AccelerateResult found;
+  {
+    nb::gil_scoped_release released;
+    found = explore_accelerated(graph, &reports);
+  }
+  nb::dict result;
+  result["answer"] = found.bad ? "bad" : "safe";
+  result["states"] = found.states;
+  result["accelerations"] = found.accelerations;
+  if (found.schedule) result["schedule"] = rows(*found.schedule);
+  return result;
+}
+
 nb::dict robust(Graph& graph, int model, std::vector<bool> fences, nb::object progress) {
   PythonProgress reports(std::move(progress));
   graph.configure(static_cast<Model>(model), std::move(fences));
@@ -211,6 +228,7 @@ void bind_symbolic(nb::module_& m) {
   m.def("saturate", &saturate);
   m.def("bounded", &bounded);
   m.def("robust", &robust);
+  m.def("accelerate", &accelerate);
 }
 
 }  // namespace teetotal

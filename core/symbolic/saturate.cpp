@@ -38,6 +38,12 @@ void Saturation::explore() {
   for (Process p = 0; p < graph_.processes(); ++p) parts.push_back(automata_.word(graph_.start(p)));
   add(0, {}, graph_.system().memory, std::move(parts));
   while (next_ < queue_.size() && !bad_state_) {
+    if (options_.joining) {  // the largest first: it takes in what smaller ones would lead to
+      auto largest = queue_.begin() + static_cast<std::ptrdiff_t>(next_);
+      for (auto it = largest; it != queue_.end(); ++it)
+        if (states_[*it].weight > states_[*largest].weight) largest = it;
+      std::swap(queue_[next_], *largest);
+    }
     std::uint32_t number = queue_[next_++];
     if (states_[number].superseded) continue;
     if (progress_ != nullptr) progress_->report(states_.size(), queue_.size() - next_, states_[number].depth);
@@ -122,7 +128,9 @@ void Saturation::add(std::uint32_t parent, Happening by, const Memory& m, std::v
       grown = true;
     }
   }
-  State state{memory, std::move(parts), parent, std::move(by), 0, false};
+  State state{memory, std::move(parts), parent, std::move(by), 0, false, 0};
+  for (Language k : state.parts)
+    for (const auto& node : automata_[k].nodes) state.weight += node.finals.size();
   state.depth = states_.empty() ? 0 : states_[parent].depth + 1;
   auto number = static_cast<std::uint32_t>(states_.size());
   if (bad(state)) bad_state_ = number;

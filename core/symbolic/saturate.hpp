@@ -44,6 +44,7 @@ class Saturation {
     Happening by;
     std::uint32_t depth = 0;
     bool superseded = false;
+    std::uint64_t weight = 0;  // how large its languages look
   };
   enum class Answer : std::uint8_t { safe, bad, gave_up };
 

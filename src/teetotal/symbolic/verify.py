@@ -28,7 +28,7 @@ from teetotal.symbolic.graph import MODEL_NUMBERS, ControlGraph
 from teetotal.symbolic.schedules import Replay, ScheduleStep, replay_core
 from teetotal.verdicts import Verdict
 
-FIRST_WORK = 8_000
+FIRST_WORK = 20_000
 """How many nodes of automata stage 1 may build in its first round."""
 
 Report = Callable[[int, int, int], None]
