@@ -57,7 +57,21 @@ class Search {
       : graph_(graph), progress_(progress), automata_(progress, 0), pso_(graph.model() == Model::pso),
         empty_(automata_.word(end_of_word)) {}
 
+  // Depth-first down to a limit that grows: most violations are shallow, and some programs are deep without end.
   AccelerateResult run() {
+    for (limit_ = 24; !result_.bad; limit_ += limit_ / 2) {
+      cut_ = false;
+      visited_.clear();
+      stack_.clear();
+      result_.states = 0;
+      search();
+      if (!cut_) break;
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void search() {
     State start{graph_.system().memory, {}, {}};
     for (Process p = 0; p < graph_.processes(); ++p) start.controls.push_back(graph_.start(p));
     auto locations = static_cast<std::size_t>(graph_.system().buffered);
@@ -75,10 +89,8 @@ class Search {
       }
       take();
     }
-    return std::move(result_);
   }
 
- private:
   struct Entry {
     State state;
     std::set<Move> asleep;
@@ -114,6 +126,10 @@ class Search {
       for (std::size_t i = 0; covered && i < v.buffers.size(); ++i)
         covered = automata_.included(state.buffers[i], v.buffers[i]);
       if (covered) return false;
+    }
+    if (stack_.size() >= limit_) {
+      cut_ = true;
+      return false;
     }
     known.push_back({state.buffers, asleep});
     ++result_.states;
@@ -460,6 +476,8 @@ class Search {
   Automata automata_;
   bool pso_;
   Language empty_;
+  std::size_t limit_ = 0;
+  bool cut_ = false;
   std::vector<Entry> stack_;
   std::map<std::pair<Memory, std::vector<Control>>, std::vector<Visited>> visited_;
   std::map<std::tuple<Language, std::vector<Letter>, bool>, Language> appended_;

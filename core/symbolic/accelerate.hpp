@@ -9,7 +9,7 @@
 //                                                      that can be repeated: A becomes A·w*, for PSO each location alone
 //                                                      (Theorem 1: the writes to different locations need no synchrony)
 //   persistent sets, sleep sets (Godefroid 1996)       `persistent`, `Entry::asleep`
-// Depth-first. A cycle can be repeated if each of its loads reads the same again: from memory, from the cycle's own last
+// Depth-first, down to a limit that grows until nothing lies below it. A cycle can be repeated if each of its loads reads the same again: from memory, from the cycle's own last
 // store, or from a store before it in the cycle. Cycles that append ★ are not accelerated: their buffers are synchronised
 // for good, so that such programs may not end; time limits are for that.
 #pragma once
