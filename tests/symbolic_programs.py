@@ -36,6 +36,11 @@ class _Generator:
         length = self.random.randint(2, 5 if self.loops else 4)
         inner = [statement for _ in range(length) for statement in self.statement(1)]
         goal = self.random.choice([f"a == {self.random.randint(0, 2)}", f"b != {self.random.randint(0, 2)}", "a != b"])
+        if self.random.random() < 0.5:  # the heart of most mutual exclusion: announce oneself, then look at the others
+            mine, other = self.shared[p % 2], self.shared[1 - p % 2]
+            fence = self.random.choice(["", "", "mfence;", "sfence;"])
+            inner += [f"{mine} = 1; {fence}", f"a = {other};"]
+            goal = "a == 0"
         # Where the goal does not hold, the process never reaches the label.
         ending = [f"({goal});", "here: skip;", f"{self.shared[0]} = {self.random.randint(0, 2)}"]
         if self.loops and self.random.random() < 0.6:

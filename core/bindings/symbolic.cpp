@@ -225,10 +225,10 @@ void bind_symbolic(nb::module_& m) {
                system.bad.push_back({std::move(must), std::move(must_not), ghosts});
              new (self) Graph(std::move(system), std::make_unique<PythonSource>(std::move(source)));
            });
-  m.def("saturate", &saturate);
-  m.def("bounded", &bounded);
-  m.def("robust", &robust);
-  m.def("accelerate", &accelerate);
+  m.def("verify_saturate", &saturate);
+  m.def("verify_bounded", &bounded);
+  m.def("verify_robust", &robust);
+  m.def("verify_accelerate", &accelerate);
 }
 
 }  // namespace teetotal

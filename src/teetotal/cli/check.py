@@ -39,6 +39,8 @@ class FileJob(msgspec.Struct, frozen=True):
     def run(self) -> Answer:
         results: list[CheckResult] = []
         problems: list[str] = []
+        if self.path.endswith(".pml"):
+            return self.verify()
         try:
             programs = files.read(self.path)
         except TeetotalError as error:
@@ -51,6 +53,18 @@ class FileJob(msgspec.Struct, frozen=True):
             except TeetotalError as error:
                 problems.append(str(error))
         return Answer(results, problems)
+
+    def verify(self) -> Answer:
+        """Promela is for buffers without bound, and has its own engines."""
+        from teetotal.symbolic.checking import check_file
+
+        options = self.options
+        try:
+            return Answer(
+                [check_file(self.path, options.models, options.semantics, options.seconds, options.max_megabytes)]
+            )
+        except TeetotalError as error:
+            return Answer([], [str(error)])
 
 
 @click.command(short_help="Robust and safe on TSO and PSO?")
@@ -95,7 +109,7 @@ def check(
     violations: bool,
     as_json: bool,
 ) -> int:
-    """Check litmus tests and Python programs: every outcome under SC, TSO and PSO, whether each execution stays
+    """Check litmus tests, Python and Promela programs: every outcome under SC, TSO and PSO, whether each execution stays
     sequentially consistent, and whether assertions hold. Directories are searched for litmus tests."""
     options = Options(
         models=models,

@@ -10,21 +10,14 @@ from typing import Any
 
 import click
 
-from teetotal.events import MODELS, ModelName, Semantics
+from teetotal.cli.options import Models, semantics, semantics_options
+from teetotal.events import ModelName
 from teetotal.verdicts import Verdict, to_json
-
-
-def _models(context: click.Context, parameter: click.Parameter, value: str) -> tuple[ModelName, ...]:
-    names = value.split(",")
-    for name in names:
-        if name not in MODELS:
-            raise click.BadParameter(f"no model {name!r}: sc, tso, pso")
-    return tuple(name for name in MODELS if name in names)
 
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="FILE.pml…", type=click.Path())
-@click.option("--model", default="tso,pso", show_default=True, callback=_models, help="sc, tso, pso; several with commas")
+@click.option("--model", type=Models(), default="tso,pso", show_default=True, help="sc, tso, pso; several with commas")
 @click.option("--goal", type=click.Choice(["safe", "robust"]), default="safe", show_default=True)
 @click.option("--engine", default="saturate", show_default=True, help="saturate, accelerate, or bounded:N")
 @click.option("--fence", is_flag=True, help="insert fences, and prove the program with them")
@@ -36,8 +29,7 @@ def _models(context: click.Context, parameter: click.Parameter, value: str) -> t
 @click.option("--replay", metavar="SCHEDULE", help="run one schedule on the model's machine, step by step")
 @click.option("--time", "seconds", type=float, help="give up after so many CPU seconds (inconclusive)")
 @click.option("--memory", "megabytes", type=float, help="give up above so many MB (inconclusive)")
-@click.option("--rmw", type=click.Choice(["all", "address"]), default="all", help="what an atomic flushes under PSO")
-@click.option("--mutex", type=click.Choice(["fence", "rmw"]), default="fence", help="whether unlock is a full fence")
+@semantics_options
 @click.option("--json", "as_json", is_flag=True, help="one JSON object for each file")
 @click.option("--progress/--no-progress", default=None, help="show progress (default: on a terminal)")
 def verify(files: tuple[str, ...], **options: Any) -> int:
@@ -64,10 +56,6 @@ def verify(files: tuple[str, ...], **options: Any) -> int:
         else:
             verdict = verdict + _verify(file, options)
     return verdict.exit_status
-
-
-def _semantics(options: dict[str, Any]) -> Semantics:
-    return Semantics(rmw=options["rmw"], mutex=options["mutex"])
 
 
 def _semantic_options(options: dict[str, Any]) -> str:
@@ -99,10 +87,11 @@ def _verify(file: str, options: dict[str, Any]) -> Verdict:
     from teetotal.symbolic.verify import verify as run
 
     program = load(file)
-    graph = ControlGraph(program, _semantics(options))
+    graph = ControlGraph(program, semantics(options["rmw"], options["mutex"]))
     limits = Limits(seconds=options["seconds"], megabytes=options["megabytes"])
     report = _report(options)
-    outcomes, witness = [], {}
+    outcomes = []
+    witness: dict[ModelName, str] = {}
     for model in options["model"]:
         if options["goal"] == "robust":
             outcome = robust(graph, model, limits=limits, report=report)
@@ -129,7 +118,7 @@ def _certificate_path(path: Path, model: str, several: bool) -> Path:
     return path.with_suffix(f".{model}{path.suffix}") if several else path
 
 
-def _print(file: str, outcomes: Any, witness: dict[str, str], answer: Any) -> None:
+def _print(file: str, outcomes: Any, witness: dict[ModelName, str], answer: Any) -> None:
     click.echo(file)
     for outcome in outcomes:
         what = {
@@ -168,14 +157,14 @@ def _fence(file: str, options: dict[str, Any]) -> Verdict:
         goal=options["goal"],
         models=tuple(model for model in options["model"] if model != "sc"),
         engine=options["engine"],
-        semantics=_semantics(options),
+        semantics=semantics(options["rmw"], options["mutex"]),
         limits=Limits(seconds=options["seconds"], megabytes=options["megabytes"]),
         every=options["every"],
         costs=parse_costs(options["cost"]) if options["cost"] else None,
         report=_report(options),
     )
     seconds = time.process_time() - started
-    witness = {}
+    witness: dict[ModelName, str] = {}
     if options["certificate"] is not None:
         for proof in found.proofs:
             if proof.certificate is not None:
@@ -211,7 +200,13 @@ def _fence(file: str, options: dict[str, Any]) -> Verdict:
 
 
 def _print_fences(
-    file: str, program: Any, found: Any, answer: Any, witness: dict[str, str], seconds: float, options: dict[str, Any]
+    file: str,
+    program: Any,
+    found: Any,
+    answer: Any,
+    witness: dict[ModelName, str],
+    seconds: float,
+    options: dict[str, Any],
 ) -> None:
     click.echo(file)
     for row in answer.fences:
@@ -227,7 +222,7 @@ def _print_fences(
         if proof.model in witness:
             click.echo(f"      certificate: {witness[proof.model]}")
     if witness and not options["write"]:
-        click.echo("  the certificates belong to the fenced text: write it with --write, or apply the diff, to --check them")
+        click.echo("  the certificates are about the fenced text: use --write, or apply the diff, before --check")
     if not options["write"] and found.text != program.text:
         old, new = program.text.splitlines(keepends=True), found.text.splitlines(keepends=True)
         click.echo("".join(difflib.unified_diff(old, new, file, f"{file} (fenced)")), nl=False)
@@ -278,7 +273,9 @@ def _replay(file: str, options: dict[str, Any]) -> Verdict:
     if len(options["model"]) != 1:
         raise click.UsageError("--replay needs one --model")
     (model,) = options["model"]
-    replay = replay_schedule(load(file), model, parse_schedule(options["replay"]), _semantics(options))
+    replay = replay_schedule(
+        load(file), model, parse_schedule(options["replay"]), semantics(options["rmw"], options["mutex"])
+    )
     bad = replay.bad()
     drained = not replay.run.memory.commits()
     if bad is None and drained and not is_sc(replay.run.trace()):
@@ -287,4 +284,3 @@ def _replay(file: str, options: dict[str, Any]) -> Verdict:
     _print_lines(replay)
     click.echo(f"  {bad or 'no violation'}")
     return Verdict.VIOLATION if bad else Verdict.SAFE
-

@@ -92,8 +92,9 @@ def _summary(name: ModelName, model: ModelResult) -> str:
     if name != "sc":
         words.append({True: "robust", False: "NOT ROBUST", None: "robust or not: unknown"}[model.robust])
     words.append({True: "safe", False: "NOT SAFE", None: "safe or not: unknown"}[model.safe])
-    count = len(model.outcomes or [])
-    words.append("1 outcome" if count == 1 else f"{count} outcomes")
+    if model.outcomes is not None:  # not every engine lists them
+        count = len(model.outcomes)
+        words.append("1 outcome" if count == 1 else f"{count} outcomes")
     return ", ".join(words)
 
 

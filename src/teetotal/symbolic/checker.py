@@ -20,7 +20,7 @@ from teetotal.errors import TeetotalError
 from teetotal.events import Kind
 from teetotal.programs.program import Unlock
 from teetotal.programs.promela.program import (
-    Access_,
+    AccessAction,
     Atomically,
     Control,
     Fenced,
@@ -99,7 +99,9 @@ class _Checker:
         self.closed: set[tuple[int, int, Memory]] = set()
 
     def run(self) -> int:
-        start = tuple(self.number(p, self.settled(p, self.program.begin(p))) for p in range(len(self.program.processes)))
+        start = tuple(
+            self.number(p, self.settled(p, self.program.begin(p))) for p in range(len(self.program.processes))
+        )
         held = self.by_memory.get(tuple(self.program.memory.values()), [])
         if not any(all(q in self.automata[k][0][1] for q, k in zip(start, parts, strict=True)) for parts in held):
             raise Rejected("the initial configuration is in no state")
@@ -125,7 +127,9 @@ class _Checker:
 
     def number(self, p: int, state: Control) -> int:
         if state not in self.numbers[p]:
-            raise Rejected(f"{self.program.processes[p].name} reaches a control state that the certificate lacks: {state}")
+            raise Rejected(
+                f"{self.program.processes[p].name} reaches a control state that the certificate lacks: {state}"
+            )
         return self.numbers[p][state]
 
     def effects(self, p: int, q: int, view: View, memory: Memory) -> Iterator[Effect]:
@@ -138,16 +142,16 @@ class _Checker:
                 case Fenced(fence, target):
                     assert fence in self.fences, "absent fences are no places to stand at"
                     yield from self.fence(program.sites[fence].kind, target, view)
-                case Access_(Kind.LD, location, _):
+                case AccessAction(Kind.LD, location, _):
                     value = dict(view.own).get(location, memory[location])
                     yield Effect(program.after_load(p, state, value))
-                case Access_(Kind.ST, location, value):
+                case AccessAction(Kind.ST, location, value):
                     after = program.after(p, state)
                     if self.model == "sc":
                         yield Effect(after, writes=((location, value),))
                     else:
                         yield Effect(after, (location, value))
-                case Access_(kind, _, _):
+                case AccessAction(kind, _, _):
                     yield from self.fence(kind, program.after(p, state), view)
                 case Atomically(footprint, needs):
                     unlocks = isinstance(program.instruction(p, state), Unlock) and self.semantics.mutex == "fence"
@@ -174,7 +178,7 @@ class _Checker:
                     goal: int | None = node
                     if letter is not None:
                         number = letter if letter == MARKER else self.letter_numbers.get(letter)  # type: ignore[arg-type]
-                        goal = None if number is None else edges.get(number)  # type: ignore[arg-type]
+                        goal = None if number is None else edges.get(number)
                     reached = self.number(p, self.settled(p, target))
                     if goal is None or reached not in self.automata[k][goal][1]:
                         name = self.program.processes[p].name

@@ -32,7 +32,7 @@ from teetotal.programs.promela.compile import compile_text
 from teetotal.programs.promela.program import FenceSite, PromelaProgram, Slot
 from teetotal.symbolic.graph import ControlGraph
 from teetotal.symbolic.schedules import Replay
-from teetotal.symbolic.verify import Limits, Outcome, Report, robust, verify
+from teetotal.symbolic.verify import NO_LIMITS, Limits, Outcome, Report, robust, verify
 from teetotal.verdicts import Verdict
 
 Goal = Literal["safe", "robust"]
@@ -68,7 +68,13 @@ class _Problem:
     """One program, one goal: which fence sets work, with every answer remembered."""
 
     def __init__(
-        self, graph: ControlGraph, goal: Goal, models: tuple[ModelName, ...], engine: str, limits: Limits, report: Report | None
+        self,
+        graph: ControlGraph,
+        goal: Goal,
+        models: tuple[ModelName, ...],
+        engine: str,
+        limits: Limits,
+        report: Report | None,
     ) -> None:
         self.graph = graph
         self.program = graph.program
@@ -124,7 +130,7 @@ def insert_fences(
     models: tuple[ModelName, ...] = ("tso", "pso"),
     engine: str = "saturate",
     semantics: Semantics = Semantics(),
-    limits: Limits = Limits(),
+    limits: Limits = NO_LIMITS,
     every: bool = False,
     costs: dict[Kind, float] | None = None,
     report: Report | None = None,

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import weakref
 
-from teetotal import _core  # type: ignore[attr-defined]
+from teetotal import _core
 from teetotal.errors import ProgramError
 from teetotal.events import Kind, ModelName, Semantics
 from teetotal.programs.program import Lock, Rmw, Unlock
 from teetotal.programs.promela.program import (
-    Access_,
+    AccessAction,
     Atomically,
     Begin,
     Control,
@@ -87,9 +87,9 @@ class ControlGraph:
                 case Fenced(fence, target):
                     kind = _KINDS[program.sites[fence].kind]
                     rows.append((kind, 0, 0, self.number(process, target), fence, ()))
-                case Access_(Kind.LD, address, _):
+                case AccessAction(Kind.LD, address, _):
                     rows.append((LOAD, address, 0, 0, -1, ()))
-                case Access_(kind, address, value):
+                case AccessAction(kind, address, value):
                     after = self.number(process, program.after(process, state))
                     rows.append((_KINDS[kind], address, value, after, -1, ()))
                 case Atomically(footprint, _):
@@ -125,5 +125,3 @@ class ControlGraph:
         if self.semantics.rmw == "all":
             return set()
         return {x for x in self._touched(process) if x < self.program.buffered}
-
-

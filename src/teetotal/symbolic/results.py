@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from typing import Literal
 
 import msgspec
 
@@ -11,7 +12,8 @@ from teetotal.programs.promela.program import FenceSite, InBounds, PromelaProgra
 from teetotal.symbolic.fences import Insertion
 from teetotal.symbolic.schedules import schedule_text
 from teetotal.symbolic.verify import Outcome
-from teetotal.verdicts import ModelResult, Verdict, Violation
+from teetotal.trace import Trace
+from teetotal.verdicts import Edge, ModelResult, StoryStep, Verdict, Violation, ViolationKind
 
 
 class FenceRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,12 +43,17 @@ class VerifyResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     sets: list[list[FenceRow]] | None = None
     iterations: int | None = None
     verifications: int | None = None
-    witness: dict[str, str] = {}
+    witness: dict[ModelName, str] = {}
     notes: list[str] = []
 
 
 def result(
-    program: PromelaProgram, goal: str, engine: str, outcomes: list[Outcome], witness: dict[str, str], options: str
+    program: PromelaProgram,
+    goal: str,
+    engine: str,
+    outcomes: list[Outcome],
+    witness: dict[ModelName, str],
+    options: str,
 ) -> VerifyResult:
     models: dict[ModelName, ModelResult] = {}
     verdict = Verdict.SAFE
@@ -85,20 +92,35 @@ def result(
 def violation(program: PromelaProgram, goal: str, outcome: Outcome, options: str) -> Violation:
     replay = outcome.replay
     assert replay is not None
-    schedule = schedule_text(outcome.schedule)
-    places = [str(line.location) for line in replay.lines if line.location is not None]
-    kind = "robustness" if goal == "robust" else "assertion"
+    kind: ViolationKind = "robustness" if goal == "robust" else "assertion"
     for p in range(len(program.processes)):
         state = replay.control(p)
         if state.status == "failed" and isinstance(program.instruction(p, state), InBounds):
             kind = "wild access"
+    events = [line.event for line in replay.lines if line.event is not None]
+    numbers = {event.id: number for number, event in enumerate(events)}
+    steps = []
+    for line in replay.lines:
+        event = line.event or line.committed
+        if event is not None:
+            action: Literal["event", "commit"] = "event" if line.event is not None else "commit"
+            steps.append(StoryStep(event.thread, action, numbers[event.id], [list(b) for b in line.buffers]))
+    cycle: list[Edge] = []
+    if goal == "robust":
+        trace = Trace.from_run(replay.run)
+        for edge in trace.cycle():
+            source, target = numbers[trace.event(edge.source).id], numbers[trace.event(edge.target).id]
+            cycle.append(Edge(source, target, edge.reason, edge.because))
+    places = [events[edge.source].location for edge in cycle] if cycle else [line.location for line in replay.lines]
+    schedule = schedule_text(outcome.schedule)
     return Violation(
         model=outcome.model,
-        kind=kind,  # type: ignore[arg-type]
-        events=[line.event for line in replay.lines if line.event is not None],
-        locations=list(dict.fromkeys(places)),
+        kind=kind,
+        events=events,
+        cycle=cycle,
+        steps=steps,
+        locations=list(dict.fromkeys(str(place) for place in places if place is not None)),
         message=outcome.why,
-        schedule=schedule,
         replay=f"teetotal verify {shlex.quote(program.source)} --model {outcome.model}{options} --replay '{schedule}'",
     )
 

@@ -4,8 +4,8 @@ An engine's violation is a list of steps. Here the machine of the model runs it:
 are the machine's, with its buffers and commits; choices, labels and ghost variables, which no machine knows, are done
 here. A step that is not possible, or a run that ends in no bad state, is an error: the engine's fault, never the user's.
 
-As text, a schedule is one word per step: ``2`` process 2 goes on; ``2.1`` it takes its second alternative; ``c2`` its oldest
-store becomes visible (TSO); ``c2:x`` its oldest store to ``x`` (PSO).
+As text, a schedule is one word per step: ``2`` process 2 goes on; ``2.1`` it takes its second alternative; ``c2`` its
+oldest store becomes visible (TSO); ``c2:x`` its oldest store to ``x`` (PSO).
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Line(NamedTuple):
     """What one step did, for a person and for fence insertion.
 
     ``pending`` are the stores (location of the statement, address) that were in the process's buffer before the step,
-    oldest first; for a commit, ``overtaken`` are those older than the one that became visible.
+    oldest first; for a commit, ``overtaken`` are those older than the one that became visible. ``buffers`` is what all
+    buffers hold after the step.
     """
 
     step: ScheduleStep
@@ -56,6 +57,7 @@ class Line(NamedTuple):
     committed: Event | None = None
     overtaken: tuple[Event, ...] = ()
     ghost: bool = False
+    buffers: tuple[tuple[str, ...], ...] = ()
 
 
 class Replay:
@@ -155,6 +157,13 @@ class Replay:
                     self._passed.append((slot.fence, [e.id for e in self._pending[p]], len(self.run.events[p])))
             self.run.locals[p] = self.program.after(p, state)
 
+    def _buffers(self) -> tuple[tuple[str, ...], ...]:
+        memory = self.run.memory
+        return tuple(
+            tuple("sfence" if w is None else f"{w.address}={w.value}" for w in memory.buffered(p))
+            for p in range(len(self.program.processes))
+        )
+
     def _memory(self, p: int, ghost: bool) -> dict[str, int]:
         """What an atomic block of p sees: memory as it is after p's own stores."""
         if ghost:
@@ -175,7 +184,8 @@ class Replay:
             self.stores[event.id] = pc
         buffered = {write.event for write in self.run.memory.buffered(p) if write is not None}
         self._pending[p] = [e for e in self._pending[p] if e.id in buffered]
-        self.lines.append(Line(step, f"{self.program.processes[p].name}: {event.text}", event.location, event, pending))
+        text = f"{self.program.processes[p].name}: {event.text}"
+        self.lines.append(Line(step, text, event.location, event, pending, buffers=self._buffers()))
 
     def _internal(self, p: int, step: Move, outcome: Outcome) -> None:
         writes, target = outcome
@@ -225,7 +235,7 @@ class Replay:
         name = self.program.processes[p].name
         text = f"{name}: {event.address} = {event.value} becomes visible"
         overtaken = tuple(pending[:position])
-        self.lines.append(Line(step, text, event.location, None, (), event, overtaken))
+        self.lines.append(Line(step, text, event.location, None, (), event, overtaken, buffers=self._buffers()))
 
 
 def replay_core(

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from teetotal import _core  # type: ignore[attr-defined]
+from teetotal import _core
 from teetotal.errors import ProgramError, TeetotalError
 from teetotal.events import ModelName, Semantics
 from teetotal.models import is_sc
@@ -40,6 +40,9 @@ class Limits(msgspec.Struct, frozen=True):
 
     seconds: float | None = None
     megabytes: float | None = None
+
+
+NO_LIMITS = Limits()
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,7 +94,7 @@ def verify(
     engine: str = "saturate",
     fences: frozenset[int] = frozenset(),
     semantics: Semantics = Semantics(),
-    limits: Limits = Limits(),
+    limits: Limits = NO_LIMITS,
     certify: bool = False,
     report: Report | None = None,
 ) -> Outcome:
@@ -100,15 +103,16 @@ def verify(
     watch = _Watch(limits, report)
     present = [site in fences for site in range(len(graph.program.sites))]
     number = MODEL_NUMBERS[model]
+    answer: Literal["safe", "bad", "cut"]
     name, _, argument = engine.partition(":")
     try:
         if name == "saturate" and not argument:
             answer, found = _saturate(graph, number, present, certify, watch)
         elif name == "bounded" and argument.isdigit():
-            found = _core.bounded(graph.core, number, present, int(argument), watch)
+            found = _core.verify_bounded(graph.core, number, present, int(argument), watch)
             answer = found["answer"]
         elif name == "accelerate" and not argument:
-            found = _core.accelerate(graph.core, number, present, watch)
+            found = _core.verify_accelerate(graph.core, number, present, watch)
             answer = found["answer"]
         else:
             raise TeetotalError(f"no engine {engine!r}: saturate, accelerate, or bounded:N")
@@ -155,7 +159,7 @@ def robust(
     *,
     fences: frozenset[int] = frozenset(),
     semantics: Semantics = Semantics(),
-    limits: Limits = Limits(),
+    limits: Limits = NO_LIMITS,
     report: Report | None = None,
 ) -> Outcome:
     """Whether every trace is sequentially consistent; ghost variables and properties do not matter."""
@@ -167,7 +171,7 @@ def robust(
     watch = _Watch(limits, report)
     present = [site in fences for site in range(len(graph.program.sites))]
     try:
-        found = _core.robust(graph.core, MODEL_NUMBERS[model], present, watch)
+        found = _core.verify_robust(graph.core, MODEL_NUMBERS[model], present, watch)
     except _OutOfBudget as reason:
         return Outcome(
             verdict=Verdict.INCONCLUSIVE,
@@ -205,7 +209,7 @@ def _saturate(
     graph: ControlGraph, model: int, present: list[bool], certify: bool, watch: _Watch
 ) -> tuple[Literal["safe", "bad"], dict[str, Any]]:
     def run(joining: bool, blur: int, work: int) -> dict[str, Any]:
-        found: dict[str, Any] = _core.saturate(graph.core, model, present, joining, blur, work, certify, watch)
+        found: dict[str, Any] = _core.verify_saturate(graph.core, model, present, joining, blur, work, certify, watch)
         return found
 
     for round_ in count():

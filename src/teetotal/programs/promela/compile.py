@@ -21,7 +21,7 @@ import msgspec
 
 from teetotal.errors import ParseError
 from teetotal.events import Kind, Location
-from teetotal.programs.expressions import Const, Expr, Old, Op, Reg, leaves
+from teetotal.programs.expressions import Const, Expr, Old, Op, Reg
 from teetotal.programs.program import Assert, Assign, Assume, Branch, Fence, Load, Lock, Rmw, Store, Unlock
 from teetotal.programs.promela import syntax as s
 from teetotal.programs.promela.parser import fold, parse
@@ -236,7 +236,7 @@ class _Body:
         self.atomic: str | None = None
         self.head = False
         self.temporaries = 0
-        assigned = {name for name in _assigned(proctype.body)}
+        assigned = set(_assigned(proctype.body))
         for parameter, value in zip(proctype.parameters, arguments, strict=True):
             kept = truncate_value(parameter.type, value)
             if parameter.name in assigned:
@@ -617,7 +617,9 @@ class _Body:
                 self.fail("a label on a guard: put it before the if or do, or behind the guard", first.location)
         arms = [self.target() for _ in firsts]
         holds = iter(self.condition([guard.condition for guard in guards], at))
-        tested = [(next(holds), t) if isinstance(f, s.Guard) else (Const(1), t) for f, t in zip(firsts, arms, strict=True)]
+        tested = [
+            (next(holds), t) if isinstance(f, s.Guard) else (Const(1), t) for f, t in zip(firsts, arms, strict=True)
+        ]
         tested = [arm for i, arm in enumerate(tested) if i not in otherwise]
         retry = top if self.atomic is None and any(True for g in guards for _ in self.reads(g.condition)) else None
         fallback = arms[otherwise[0]] if otherwise else retry
@@ -702,9 +704,7 @@ class _Body:
         self.emit(_Spawn(proctype=proctype, arguments=arguments, location=at))
 
 
-def _run_init(
-    compiler: _Compiler, body: _Body, spawned: list[tuple[s.Proctype, tuple[int, ...]]]
-) -> Process | None:
+def _run_init(compiler: _Compiler, body: _Body, spawned: list[tuple[s.Proctype, tuple[int, ...]]]) -> Process | None:
     """Run init alone up to its last ``run``; the rest of it, if any, is a process like the others."""
     code = body.code
     plain = tuple(Assume(condition=Const(1)) if isinstance(i, _Spawn) else i for i in code)
@@ -748,8 +748,7 @@ def _run_init(
                 if isinstance(advanced, str):
                     raise ParseError("init stops before its last run", at)
                 pc, registers = advanced
-    for name, value in zip(list(compiler.memory), memory.values(), strict=True):
-        compiler.memory[name] = value
+    compiler.memory.update(zip(list(compiler.memory), memory.values(), strict=True))
     if all(isinstance(i, Branch | End | Mark | Slot | _Spawn) for i in code[pc:]):
         return None
     start = dict(zip(body.registers, registers, strict=True))
@@ -878,6 +877,3 @@ def _may_wait(statement: s.Statement) -> bool:
         case s.Select(options=options):
             return not any(isinstance(option[0], s.Else) for option in options)
     return False
-
-
-__all__ = ["compile_text", "leaves", "load"]

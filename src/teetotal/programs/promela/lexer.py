@@ -161,7 +161,9 @@ class _Preprocessor:
                 end = line[position - 1].end
                 if len(arguments) != len(macro.parameters):
                     wanted = len(macro.parameters)
-                    raise ParseError(f"macro {token.text} takes {wanted} arguments, not {len(arguments)}", token.location)
+                    raise ParseError(
+                        f"macro {token.text} takes {wanted} arguments, not {len(arguments)}", token.location
+                    )
                 given = dict(zip(macro.parameters, arguments, strict=True))
                 body = tuple(t for b in body for t in given.get(b.text, [b]))
             use = token.start if token.macro is None else token.macro

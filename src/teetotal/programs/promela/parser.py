@@ -38,11 +38,50 @@ REFUSED = {
 KEYWORDS = {
     *TYPES,
     *REFUSED,
-    *("if", "fi", "do", "od", "else", "goto", "break", "atomic", "d_step", "assert", "skip", "active", "proctype", "init"),
-    *("run", "inline", "ghost", "forbidden", "mfence", "sfence", "cas", "xchg", "fetch_add", "lock", "unlock", "printf"),
+    *(
+        "if",
+        "fi",
+        "do",
+        "od",
+        "else",
+        "goto",
+        "break",
+        "atomic",
+        "d_step",
+        "assert",
+        "skip",
+        "active",
+        "proctype",
+        "init",
+    ),
+    *(
+        "run",
+        "inline",
+        "ghost",
+        "forbidden",
+        "mfence",
+        "sfence",
+        "cas",
+        "xchg",
+        "fetch_add",
+        "lock",
+        "unlock",
+        "printf",
+    ),
     *("select", "for", "true", "false", "mtype", "hidden", "show", "local"),
 }
-BINARY = [["||"], ["&&"], ["|"], ["^"], ["&"], ["==", "!="], ["<", "<=", ">", ">="], ["<<", ">>"], ["+", "-"], ["*", "/", "%"]]
+BINARY = [
+    ["||"],
+    ["&&"],
+    ["|"],
+    ["^"],
+    ["&"],
+    ["==", "!="],
+    ["<", "<=", ">", ">="],
+    ["<<", ">>"],
+    ["+", "-"],
+    ["*", "/", "%"],
+]
 """From the weakest binding to the strongest, as in C."""
 INLINE_DEPTH = 50
 
@@ -251,7 +290,9 @@ class _Parser:
 
     def statement(self) -> s.Statement:
         labels: list[str] = []
-        while self.token.kind == "name" and self.token.text not in KEYWORDS and self.tokens[self.position + 1].text == ":":
+        while (
+            self.token.kind == "name" and self.token.text not in KEYWORDS and self.tokens[self.position + 1].text == ":"
+        ):
             labels.append(self.next().text)
             self.next()
         if labels and self.at("}", "fi", "od", "::"):

@@ -143,7 +143,7 @@ class Atomically(NamedTuple):
     needs: int | Literal["all"] | None
 
 
-class Access_(NamedTuple):
+class AccessAction(NamedTuple):
     """A load, a store, or a fence."""
 
     kind: Kind
@@ -158,13 +158,14 @@ class Fenced(NamedTuple):
     target: Control
 
 
-Action = Tau | Atomically | Access_ | Fenced
+Action = Tau | Atomically | AccessAction | Fenced
 Outcome = tuple[tuple[tuple[int, int], ...], Control]
 
 
 class PromelaProgram:
-    """An array's element has the address ``Op("[]", (first, index, size))``; ``memory`` maps every shared location to its initial value, buffered ones first, then the ghosts. Locations are
-    numbered in that order from 0; in the instructions an address is that number plus 1, as in ``Program``."""
+    """``memory`` maps every shared location to its initial value, buffered ones first, then the ghosts. Locations are
+    numbered in that order from 0; in the instructions an address is that number plus 1, as in ``Program``, and an element
+    of an array has the address ``Op("[]", (first, index, size))``."""
 
     def __init__(
         self,
@@ -237,12 +238,12 @@ class PromelaProgram:
             case Slot(fence=fence):
                 return [Fenced(fence, self.after(process, state))]
             case Load():
-                return [Access_(Kind.LD, self._address(process, state, instruction.address), 0)]
+                return [AccessAction(Kind.LD, self._address(process, state, instruction.address), 0)]
             case Store():
                 address = self._address(process, state, instruction.address)
-                return [Access_(Kind.ST, address, self._value(process, state.registers, instruction.value))]
+                return [AccessAction(Kind.ST, address, self._value(process, state.registers, instruction.value))]
             case Fence(kind=kind):
-                return [Access_(kind, 0, 0)]
+                return [AccessAction(kind, 0, 0)]
             case Begin(ghost=ghost):
                 return [Atomically(self.footprint(process, state.pc), None if ghost else "all")]
             case Rmw() | Lock() | Unlock():
@@ -483,7 +484,9 @@ class PromelaProgram:
                         yield changes, self._stop(process, pc, registers, "failed")
                     elif isinstance(advanced, str):
                         if isinstance(instruction, Blocks):
-                            raise ProgramError("this may wait inside an atomic block, not at its head", instruction.location)
+                            raise ProgramError(
+                                "this may wait inside an atomic block, not at its head", instruction.location
+                            )
                     else:
                         pending.append((*advanced, written))
 
@@ -550,7 +553,9 @@ def _plain(program: PromelaProgram, number: int) -> tuple[PlainInstruction, ...]
                 code.append(Fence(kind=program.sites[fence].kind, location=place))
             case Slot() | Mark():
                 code.append(Assume(condition=Const(1), location=place))
-            case Load(address=Op()) | Store(address=Op()) | Rmw(address=Op()) | Lock(address=Op()) | Unlock(address=Op()):
+            case (
+                Load(address=Op()) | Store(address=Op()) | Rmw(address=Op()) | Lock(address=Op()) | Unlock(address=Op())
+            ):
                 assert isinstance(instruction.address, Op)
                 element = Op("+", instruction.address.operands[:2])
                 code.append(msgspec.structs.replace(instruction, address=element))
