@@ -93,8 +93,8 @@ def test_stores_beyond_any_small_bound_are_found() -> None:
     """The violation needs seven stores in one buffer."""
     text = """
     byte x, y;
-    active proctype P() { byte n; do :: n < 7 -> n++; x = n :: else -> break od; (y == 1); done: skip }
-    active proctype Q() { byte a; y = 1; mfence; a = x; (a == 0); here: skip; (x == 1) -> (x == 7); last: skip }
+    active proctype P() { byte n, b; do :: n < 7 -> n++; x = n :: else -> break od; b = y; (b == 0); done: skip }
+    active proctype Q() { byte a; y = 1; mfence; a = x; (a == 0); here: skip }
     forbidden(late, P@done && Q@here)
     """
     graph = ControlGraph(compile_text(text))

@@ -37,16 +37,11 @@ void Saturation::explore() {
   std::vector<Language> parts;
   for (Process p = 0; p < graph_.processes(); ++p) parts.push_back(automata_.word(graph_.start(p)));
   add(0, {}, graph_.system().memory, std::move(parts));
-  while (next_ < queue_.size() && !bad_state_) {
-    if (options_.joining) {  // the largest first: it takes in what smaller ones would lead to
-      auto largest = queue_.begin() + static_cast<std::ptrdiff_t>(next_);
-      for (auto it = largest; it != queue_.end(); ++it)
-        if (states_[*it].weight > states_[*largest].weight) largest = it;
-      std::swap(queue_[next_], *largest);
-    }
-    std::uint32_t number = queue_[next_++];
+  while (!queue_.empty() && !bad_state_) {
+    std::uint32_t number = queue_.begin()->second;
+    queue_.erase(queue_.begin());
     if (states_[number].superseded) continue;
-    if (progress_ != nullptr) progress_->report(states_.size(), queue_.size() - next_, states_[number].depth);
+    if (progress_ != nullptr) progress_->report(states_.size(), queue_.size(), states_[number].depth);
     expand(number);
   }
 }
@@ -137,7 +132,8 @@ void Saturation::add(std::uint32_t parent, Happening by, const Memory& m, std::v
   states_.push_back(std::move(state));
   by_memory_[memory].push_back(number);
   std::erase_if(by_memory_[memory], [&](std::uint32_t i) { return states_[i].superseded; });
-  queue_.push_back(number);
+  // Breadth-first for shortest paths; when joining, the largest first: it takes in what smaller ones would lead to.
+  queue_.emplace(options_.joining ? ~states_[number].weight : 0, number);
 }
 
 bool Saturation::bad(const State& state) {

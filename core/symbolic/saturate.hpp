@@ -13,6 +13,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -83,8 +84,7 @@ class Saturation {
   std::map<Memory, std::uint32_t> memory_numbers_;
   std::vector<State> states_;
   std::vector<std::vector<std::uint32_t>> by_memory_;
-  std::vector<std::uint32_t> queue_;
-  std::size_t next_ = 0;
+  std::set<std::pair<std::uint64_t, std::uint32_t>> queue_;  // states to expand, by rank and number
   std::vector<std::map<std::pair<Language, std::vector<Value>>, Language>> saturated_;
   std::vector<std::unordered_map<Language, Seen>> seen_;
   std::uint32_t bad_case_ = 0;

@@ -22,6 +22,7 @@ VERBS = {
     "generate": "litmus tests from critical cycles, random programs, random and hard histories",
     "generate": "litmus tests from critical cycles, random programs",
     "verify": "Promela programs with unbounded store buffers; fence insertion",
+    "reproduce": "the papers' tables, ours beside theirs",
 }
 """Verb → what it is for. The verb ``v`` is the command ``v`` of the module ``teetotal.cli.v``."""
 

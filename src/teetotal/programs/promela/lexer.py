@@ -83,9 +83,9 @@ class _Preprocessor:
         while position < len(self.text):
             match = _TOKEN.match(self.text, position)
             here = Location(self.file, line)
+            if self.text.startswith("/*", position) and (match is None or match.lastgroup != "comment"):
+                raise ParseError("a comment that nothing closes", here)
             if match is None:
-                if self.text.startswith("/*", position):
-                    raise ParseError("a comment that nothing closes", here)
                 raise ParseError(f"{self.text[position]!r} is not Promela", here)
             kind, found = match.lastgroup, match.group()
             if kind == "newline":
