@@ -60,7 +60,7 @@ def test_refused_with_line_and_reason(text: str, line: int, reason: str) -> None
 
 def test_waiting_inside_an_atomic_block_is_refused_when_it_happens() -> None:
     program = compile_text("byte x, y;\nactive proctype P() { atomic { x = 1;\n y == 1; x = 2 } }")
-    with pytest.raises(ProgramError, match="3: .*atomic block"):
+    with pytest.raises(ProgramError, match=r"3: .*atomic block"):
         verify(program, "tso")
 
 
@@ -72,7 +72,9 @@ def test_each_statement_is_split_into_single_accesses() -> None:
 
 
 def test_an_index_out_of_bounds_is_a_violation() -> None:
-    program = compile_text("byte x, a[2]; active proctype P() { byte i; i = x; a[i] = 1 } active proctype Q() { x = 2 }")
+    program = compile_text(
+        "byte x, a[2]; active proctype P() { byte i; i = x; a[i] = 1 } active proctype Q() { x = 2 }"
+    )
     assert verify(program, "sc").verdict is Verdict.VIOLATION
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from symbolic_programs import NAMES, PROGRAMS, random_program
 
+from symbolic_programs import NAMES, PROGRAMS, random_program
 from teetotal.events import Kind
 from teetotal.programs.promela import compile_text, load
 from teetotal.symbolic.fences import fenced_text
@@ -102,14 +102,16 @@ LANGUAGE = {
     "choice": "active proctype P() { if :: true -> skip :: true -> assert(false) fi }",
     "for": "byte x; active proctype P() { byte i, s; for (i : 1 .. 3) { s = s + i } assert(s == 6) }",
     "select": "active proctype P() { byte i; select(i : 2 .. 4); assert(i != 3) }",
-    "init": "byte x; proctype P(byte v) { x = x + v } init { byte i; x = 3; do :: i < 2 -> run P(i); i++ :: else -> break od }",
+    "init": """byte x; proctype P(byte v) { x = x + v; assert(x < 4) }
+        init { byte i; x = 3; do :: i < 2 -> run P(i); i++ :: else -> break od }""",
     "pids": "init { atomic { run P(); run P() } } proctype P() { assert(_pid == 1 || _pid == 2) }",
     "inline": "byte x; inline add(v, n) { v = v + n } active proctype P() { byte a; add(a, 2); add(a, 3); assert(a == 5) }",
     "atomic": "byte x; active [2] proctype P() { byte a; atomic { a = x; x = a + 1 } assert(x < 3) }",
     "racy": "byte x; active [2] proctype P() { byte a; a = x; x = a + 1; end: skip }",
     "conditional": "byte x = 2; active proctype P() { byte a; a = (x > 1 -> 5 : 6); assert(a == 5) }",
     "local arrays": "active proctype P() { byte v[3]; byte i = 1; v[i] = 7; assert(v[1] == 7 && v[i] == 7 && v[0] == 0) }",
-    "d_step waits": "bit x; byte y; active proctype P() { atomic { x == 1 -> y = 2 } assert(y == 2) } active proctype Q() { x = 1 }",
+    "d_step waits": """bit x; byte y; active proctype P() { atomic { x == 1 -> y = 2 } assert(y == 2) }
+        active proctype Q() { x = 1 }""",
 }
 
 

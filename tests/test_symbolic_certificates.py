@@ -7,8 +7,8 @@ from random import Random
 
 import msgspec
 import pytest
-from symbolic_programs import NAMES, PROGRAMS
 
+from symbolic_programs import NAMES, PROGRAMS
 from teetotal.errors import ParseError
 from teetotal.events import Kind
 from teetotal.programs.promela import PromelaProgram, compile_text, load

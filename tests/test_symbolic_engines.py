@@ -11,8 +11,8 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from symbolic_programs import NAMES, PROGRAMS, random_program
 
+from symbolic_programs import NAMES, PROGRAMS, random_program
 from teetotal.events import ModelName, Semantics
 from teetotal.programs.promela import compile_text, load
 from teetotal.symbolic.checker import check

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import chain, combinations
 
 import pytest
-from symbolic_programs import NAMES, PROGRAMS
 
+from symbolic_programs import NAMES, PROGRAMS
 from teetotal.errors import ProgramError, TeetotalError
 from teetotal.events import Kind
 from teetotal.programs.promela import compile_text, load
@@ -29,6 +29,7 @@ SAFE = {
     "clh": (0, 0),
     "dekker": (4, 0),
     "dijkstra": (2, 0),
+    "filter": (3, 3),
     "increasing_sequence": (0, 0),
     "lamport_fast": (4, 2),
     "mcs": (0, 0),
@@ -89,7 +90,8 @@ def test_the_cheapest_set_depends_on_the_costs() -> None:
 
 
 def test_unsafe_under_sc_has_no_fences() -> None:
-    found = insert_fences(compile_text("byte x; active [2] proctype P() { x = 1; cs: skip } forbidden(m, P[0]@cs && P[1]@cs)"))
+    text = "byte x; active [2] proctype P() { x = 1; cs: skip } forbidden(m, P[0]@cs && P[1]@cs)"
+    found = insert_fences(compile_text(text))
     assert found.verdict is Verdict.VIOLATION
     assert found.failure is not None
     assert found.failure.model == "sc"

@@ -26,12 +26,10 @@ def straight_line(seed: int) -> str:
         body = []
         for _ in range(random.randint(2, 4 if processes == 2 else 3)):
             v = random.choice("xyz"[: random.choice([2, 3])])
-            body.append(
-                random.choice(
-                    [f"{v} = {random.randint(1, 2)}", f"{v} = {random.randint(1, 2)}", f"a = {v}", f"a = {v}", f"b = {v}"]
-                    + ["mfence", "sfence", f"xchg(a, {v}, 2)", f"cas(b, {v}, 0, 1)", f"{v} = a"]
-                )
-            )
+            stores = [f"{v} = 1", f"{v} = 2", f"{v} = a"]
+            loads = [f"a = {v}", f"a = {v}", f"b = {v}"]
+            others = ["mfence", "sfence", f"xchg(a, {v}, 2)", f"cas(b, {v}, 0, 1)"]
+            body.append(random.choice([*stores, *loads, *others]))
             if random.random() < 0.15:
                 body.append(f"if :: a == 0 -> {random.choice('xyz')} = 1 :: else -> skip fi")
         lines.append(f"active proctype P{p}() {{ byte a, b; {'; '.join(body)} }}")

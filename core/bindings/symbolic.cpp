@@ -131,7 +131,9 @@ nb::dict saturate(Graph& graph, int model, std::vector<bool> fences, bool joinin
   nb::dict result;
   std::uint64_t kept = 0;
   for (const auto& state : engine.states()) kept += !state.superseded;
-  result["answer"] = answer == Saturation::Answer::safe ? "safe" : answer == Saturation::Answer::bad ? "bad" : "gave up";
+  result["answer"] = answer == Saturation::Answer::safe  ? "safe"
+                     : answer == Saturation::Answer::bad ? "bad"
+                                                         : "gave up";
   result["states"] = kept;
   result["automata"] = engine.automata().size();
   if (schedule) result["schedule"] = rows(*schedule);
@@ -216,15 +218,13 @@ nb::dict robust(Graph& graph, int model, std::vector<bool> fences, nb::object pr
 
 void bind_symbolic(nb::module_& m) {
   nb::class_<Graph>(m, "ControlGraph")
-      .def("__init__",
-           [](Graph* self, nb::object source, std::vector<Control> start, Memory memory, Location buffered,
-              std::vector<std::vector<Location>> loads, std::vector<std::vector<Location>> touches,
-              std::vector<std::tuple<std::vector<std::uint64_t>, std::vector<std::uint64_t>, bool>> bad) {
-             System system{std::move(start), std::move(memory), buffered, std::move(loads), std::move(touches), {}};
-             for (auto& [must, must_not, ghosts] : bad)
-               system.bad.push_back({std::move(must), std::move(must_not), ghosts});
-             new (self) Graph(std::move(system), std::make_unique<PythonSource>(std::move(source)));
-           });
+      .def("__init__", [](Graph* self, nb::object source, std::vector<Control> start, Memory memory, Location buffered,
+                          std::vector<std::vector<Location>> loads, std::vector<std::vector<Location>> touches,
+                          std::vector<std::tuple<std::vector<std::uint64_t>, std::vector<std::uint64_t>, bool>> bad) {
+        System system{std::move(start), std::move(memory), buffered, std::move(loads), std::move(touches), {}};
+        for (auto& [must, must_not, ghosts] : bad) system.bad.push_back({std::move(must), std::move(must_not), ghosts});
+        new (self) Graph(std::move(system), std::make_unique<PythonSource>(std::move(source)));
+      });
   m.def("verify_saturate", &saturate);
   m.def("verify_bounded", &bounded);
   m.def("verify_robust", &robust);

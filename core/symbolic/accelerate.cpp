@@ -16,17 +16,19 @@ constexpr Control end_of_word = 0;
 struct Move {
   Process process = 0;
   bool commit = false;
-  Letter letter = 0;         // of a commit
-  std::size_t action = 0;    // otherwise: which of the control state's
+  Letter letter = 0;       // of a commit
+  std::size_t action = 0;  // otherwise: which of the control state's
   Control target = 0;
-  Location reads = -1;       // memory that a load looks at
+  Location reads = -1;            // memory that a load looks at
   std::vector<Location> touches;  // memory that a commit or an atomic step changes or looks at
-  bool visible = false;      // enters or leaves a label that a property speaks about
+  bool visible = false;           // enters or leaves a label that a property speaks about
   auto operator<=>(const Move&) const = default;
 };
 
 bool overlap(const Move& a, const Move& b) {
-  auto touched = [](const Move& m, Location x) { return std::find(m.touches.begin(), m.touches.end(), x) != m.touches.end(); };
+  auto touched = [](const Move& m, Location x) {
+    return std::find(m.touches.begin(), m.touches.end(), x) != m.touches.end();
+  };
   if (a.reads >= 0 && touched(b, a.reads)) return true;
   if (b.reads >= 0 && touched(a, b.reads)) return true;
   return std::any_of(a.touches.begin(), a.touches.end(), [&](Location x) { return touched(b, x); });
@@ -45,16 +47,19 @@ struct State {
 struct Successor {
   Move move;
   State state;
-  std::optional<Happening> changes;   // memory
-  std::optional<Letter> stored;       // appended a letter
-  bool repeatable = true;             // a local step that a cycle may contain
+  std::optional<Happening> changes;                  // memory
+  std::optional<Letter> stored;                      // appended a letter
+  bool repeatable = true;                            // a local step that a cycle may contain
   std::optional<std::pair<Location, Value>> loaded;  // what a load looked at, and saw
 };
 
 class Search {
  public:
   Search(Graph& graph, Progress* progress)
-      : graph_(graph), progress_(progress), automata_(progress, 0), pso_(graph.model() == Model::pso),
+      : graph_(graph),
+        progress_(progress),
+        automata_(progress, 0),
+        pso_(graph.model() == Model::pso),
         empty_(automata_.word(end_of_word)) {}
 
   // Depth-first down to a limit that grows: most violations are shallow, and some programs are deep without end.
@@ -205,8 +210,8 @@ class Search {
     for (const Entry& entry : stack_)
       if (entry.by.changes) path.push_back(*entry.by.changes);
     const std::vector<Control> goal = stack_.back().state.controls;
-    result_.schedule = concretise(
-        graph_, automata_.alphabet, path, [&](Process p, Control q) { return q == goal[p]; }, progress_);
+    result_.schedule =
+        concretise(graph_, automata_.alphabet, path, [&](Process p, Control q) { return q == goal[p]; }, progress_);
   }
 
   // A process all of whose steps here are its own business: taus and stores, into no label and out of none.
@@ -368,7 +373,8 @@ class Search {
       if (!at.first && !dfa.nodes[at.second].finals.empty()) add(Place{true, 0});
       if (repeated && at.first && at.second == count) add(Place{true, 0});
     };
-    Dfa result = dfa.nodes.empty() ? Dfa{} : determinised<Place>({{false, 0}}, expand, close, [this] { automata_.poll(); });
+    Dfa result =
+        dfa.nodes.empty() ? Dfa{} : determinised<Place>({{false, 0}}, expand, close, [this] { automata_.poll(); });
     return appended_[key] = automata_.intern(std::move(result));
   }
 

@@ -1,8 +1,9 @@
 // Sets of local configurations as finite automata, each language kept once.
 //
-// Linden, Wolper (TACAS 2013), section 3: a buffer automaton is a finite automaton over buffer letters (m, v). Here a word
-// is a buffer's contents, oldest first, followed by one control state; so one automaton holds a process's configurations
-// with their control states, and not only its buffer's contents. Letter 0 stands for the sfence ★ of PSO.
+// Linden, Wolper (TACAS 2013), section 3: a buffer automaton is a finite automaton over buffer letters (m, v). Here a
+// word is a buffer's contents, oldest first, followed by one control state; so one automaton holds a process's
+// configurations with their control states, and not only its buffer's contents. Letter 0 stands for the sfence ★ of
+// PSO.
 //
 // Every automaton is deterministic, minimal, trimmed, numbered breadth-first, and interned: equal languages have equal
 // numbers, and what has been computed for a language is looked up by its number.

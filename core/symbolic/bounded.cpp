@@ -108,8 +108,7 @@ class Bounded {
           break;
         case K::load: {
           Letter mine = own(action.location);
-          Value value =
-              mine != 0 ? letters_.value(mine) : here.memory[static_cast<std::size_t>(action.location)];
+          Value value = mine != 0 ? letters_.value(mine) : here.memory[static_cast<std::size_t>(action.location)];
           go(graph_.after_load(p, q, value), same);
           break;
         }

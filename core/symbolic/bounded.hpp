@@ -1,7 +1,8 @@
 // Explicit states with buffers of at most N stores: the plain opinion that the symbolic engines are compared with.
 //
 // Breadth-first over (memory, and for each process its control state and its buffer as a word), one step of the machine
-// at a time: Linden, Wolper (TACAS 2013), section 2, with buffers that refuse a store (or a ★) when they hold N of them.
+// at a time: Linden, Wolper (TACAS 2013), section 2, with buffers that refuse a store (or a ★) when they hold N of
+// them.
 #pragma once
 
 #include <vector>

@@ -20,12 +20,12 @@ struct Configuration {
 
 // What a process did between two configurations.
 struct Deed {
-  bool moves = false;     // a step of the program, to `control`
-  Letter stored = 0;      // the letter that it appended, if not 0
-  int absorbed = -1;      // … and the position of the letter that it absorbed
-  bool commits = false;   // a commit of the path, of the letter at position `taken`
+  bool moves = false;    // a step of the program, to `control`
+  Letter stored = 0;     // the letter that it appended, if not 0
+  int absorbed = -1;     // … and the position of the letter that it absorbed
+  bool commits = false;  // a commit of the path, of the letter at position `taken`
   std::size_t taken = 0;
-  Writes writes;          // of an atomic step
+  Writes writes;  // of an atomic step
 };
 
 class Search {

@@ -1,8 +1,8 @@
 // From a symbolic path to one concrete schedule.
 //
-// A path of Saturation fixes which changes memory went through. Given them, the processes are independent again, so each
-// is searched for alone, breadth-first over (how many changes have happened, buffer, control state). A store that the
-// symbolic path lost is absorbed by the one that follows it, and committed together with it.
+// A path of Saturation fixes which changes memory went through. Given them, the processes are independent again, so
+// each is searched for alone, breadth-first over (how many changes have happened, buffer, control state). A store that
+// the symbolic path lost is absorbed by the one that follows it, and committed together with it.
 #pragma once
 
 #include <functional>
@@ -17,9 +17,9 @@ struct Step {
   enum class Kind : std::uint8_t { move, commit };
   Kind kind = Kind::move;
   Process process = 0;
-  Control target = 0;           // of a move: the control state that it leads to
-  Location location = -1;       // of a commit
-  Writes writes;                // of an atomic step
+  Control target = 0;      // of a move: the control state that it leads to
+  Location location = -1;  // of a commit
+  Writes writes;           // of an atomic step
 };
 
 // The schedule that follows `path` (the changes of memory) and ends with each process in a control state that `goal`

@@ -36,10 +36,10 @@ struct Outcome {
 struct Action {
   enum class Kind : std::uint8_t { tau, load, store, mfence, sfence, atomic };
   Kind kind = Kind::tau;
-  Location location = 0;  // of a load or store; what an atomic step needs
-  Value value = 0;        // of a store
-  Control target = 0;     // of everything but a load and an atomic step
-  std::int32_t fence = -1;  // if not -1, the action is a tau unless that fence is in the set
+  Location location = 0;            // of a load or store; what an atomic step needs
+  Value value = 0;                  // of a store
+  Control target = 0;               // of everything but a load and an atomic step
+  std::int32_t fence = -1;          // if not -1, the action is a tau unless that fence is in the set
   std::vector<Location> footprint;  // what an atomic step may touch
 };
 
@@ -66,11 +66,11 @@ struct Bad {
 };
 
 struct System {
-  std::vector<Control> start;                   // by process
-  Memory memory;                                // initial; ghosts last
-  Location buffered = 0;                        // locations below this one go through buffers
-  std::vector<std::vector<Location>> loads;     // by process: whose own last store its steps depend on
-  std::vector<std::vector<Location>> touches;   // by process: what its atomic steps may touch
+  std::vector<Control> start;                  // by process
+  Memory memory;                               // initial; ghosts last
+  Location buffered = 0;                       // locations below this one go through buffers
+  std::vector<std::vector<Location>> loads;    // by process: whose own last store its steps depend on
+  std::vector<std::vector<Location>> touches;  // by process: what its atomic steps may touch
   std::vector<Bad> bad;
 };
 

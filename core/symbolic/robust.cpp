@@ -15,9 +15,9 @@ struct Attack {
   std::vector<Control> controls;
   Process attacker = nobody;
   Location victim = -1;
-  bool fenced = false;                                // an sfence came after st_A
-  std::vector<std::pair<Location, Value>> own;         // the attacker's delayed stores, the last to each location
-  std::vector<bool> threads, stores, loads;           // tainted: threads, and locations by what accessed them
+  bool fenced = false;                          // an sfence came after st_A
+  std::vector<std::pair<Location, Value>> own;  // the attacker's delayed stores, the last to each location
+  std::vector<bool> threads, stores, loads;     // tainted: threads, and locations by what accessed them
   bool operator==(const Attack&) const = default;
 };
 
@@ -103,7 +103,8 @@ class Search {
           break;
         case K::load: {
           bool forwarded = attacking && own(action.location) != here.own.end();
-          Value value = forwarded ? own(action.location)->second : here.memory[static_cast<std::size_t>(action.location)];
+          Value value =
+              forwarded ? own(action.location)->second : here.memory[static_cast<std::size_t>(action.location)];
           Attack next = moved(graph_.after_load(p, q, value));
           std::vector<Step> done = issue(next.controls[p]);
           if (!forwarded && access(next, p, action.location, false))

@@ -192,17 +192,17 @@ Language Saturation::saturated(Process p, Language k, const Memory& m) {
   return saturated_[p].emplace(std::pair{k, std::move(visible)}, result).first->second;
 }
 
-// One determinisation: a node of the result stands for the words that lead to the same node of K (or to none), with the same
-// own last stores and the same control states so far. Which control states a word has does not depend on how K was
+// One determinisation: a node of the result stands for the words that lead to the same node of K (or to none), with the
+// same own last stores and the same control states so far. Which control states a word has does not depend on how K was
 // built, so the subset construction is direct.
 Language Saturation::saturate_now(Process p, Language k, const Memory& m) {
   constexpr Node none = ~Node{0};
   const std::vector<Location>& tracked = tracked_[p];
   struct Place {
-    Node node;                // of K, or none
+    Node node;                 // of K, or none
     std::vector<Letter> view;  // own last store to each tracked location; 0 for none
-    bool empty;               // the empty word
-    bool fenced;              // the word ends in a marker
+    bool empty;                // the empty word
+    bool fenced;               // the word ends in a marker
     std::vector<Control> controls;
     bool operator<(const Place& o) const {
       return std::tie(node, empty, fenced, view, controls) < std::tie(o.node, o.empty, o.fenced, o.view, o.controls);
@@ -230,8 +230,7 @@ Language Saturation::saturate_now(Process p, Language k, const Memory& m) {
             break;
           case K::load: {
             Letter own = place.view[position(action.location)];
-            Value value =
-                own != 0 ? automata_.alphabet.value(own) : m[static_cast<std::size_t>(action.location)];
+            Value value = own != 0 ? automata_.alphabet.value(own) : m[static_cast<std::size_t>(action.location)];
             reach(graph_.after_load(p, q, value));
             break;
           }
@@ -243,8 +242,8 @@ Language Saturation::saturate_now(Process p, Language k, const Memory& m) {
             break;
           case K::atomic: {
             Location needs = action.kind == K::store ? needs_nothing : action.location;
-            bool ready = needs == needs_nothing || place.empty ||
-                         (pso && needs >= 0 && place.view[position(needs)] == 0);
+            bool ready =
+                needs == needs_nothing || place.empty || (pso && needs >= 0 && place.view[position(needs)] == 0);
             if (!ready) break;
             for (const Outcome& outcome : graph_.outcomes(p, q, action, m))
               if (!changes(outcome.writes, m)) reach(graph_.target(p, outcome));

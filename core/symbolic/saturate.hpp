@@ -1,12 +1,13 @@
 // Reachability with unbounded store buffers, by saturating each process.
 //
 // A state is (m, K_1 … K_n): what memory holds, and for each process the language of its local configurations, words
-// `buffer · control state`. Between two changes of memory the processes do not see each other, so the product of the K_p
-// is exact, and no interleaving of local steps is left to reduce.
+// `buffer · control state`. Between two changes of memory the processes do not see each other, so the product of the
+// K_p is exact, and no interleaving of local steps is left to reduce.
 //   saturated(K, m)   everything that the process alone reaches while memory stays m and nothing is committed. All its
 //                     cycles close at once: this replaces the cycle detection and acceleration of Linden and Wolper.
 //   an event          a commit, or an atomic step that changes memory: one K_p changes, m changes, all saturate again.
-//   a store is lost   if another to the same location follows it (Automata::lossy): adds only what is there already, and
+//   a store is lost   if another to the same location follows it (Automata::lossy): adds only what is there already,
+//   and
 //                     lets exploration under PSO end.
 // New states that lie inside one that is known are dropped. `joining` unites states that differ in one component, and
 // `blur` merges nodes of the automata: the first is exact, the second may reach too much, so that only "safe" counts.
@@ -25,14 +26,14 @@ namespace teetotal::symbolic {
 struct Happening {
   Process process = 0;
   bool commit = false;
-  Letter letter = 0;                  // of a commit
-  Location needs = needs_nothing;     // of an atomic step
+  Letter letter = 0;               // of a commit
+  Location needs = needs_nothing;  // of an atomic step
   Writes writes;
 };
 
 struct SaturateOptions {
   bool joining = false;
-  unsigned blur = 0;  // k, or 0 for none
+  unsigned blur = 0;           // k, or 0 for none
   std::uint64_t max_work = 0;  // nodes of automata built before giving up; 0: no limit
 };
 

@@ -103,7 +103,9 @@ def reproduce(as_json: bool) -> None:
         total = sum(row.seconds[0] for row in table)
         click.echo(msgspec.json.encode({"table": "tacas13", "rows": table, "seconds": total, "notes": WHY}))
         return
-    click.echo("Linden, Wolper, TACAS 2013, Table 1: ours / theirs. Fences for the property, and, last, for robustness.")
+    click.echo(
+        "Linden, Wolper, TACAS 2013, Table 1: ours / theirs. Fences for the property, and, last, for robustness."
+    )
     click.echo(f"{'program':26}{'states':>14}{'iterations':>12}{'mfence':>8}{'sfence':>8}{'seconds':>15}{'robust':>8}")
     for row in table:
         cells = [f"{row.states[0]}/{row.states[1]}", f"{row.iterations[0]}/{row.iterations[1]}"]
