@@ -119,3 +119,13 @@ def test_progress_is_reported() -> None:
     verify(ControlGraph(load(PROGRAMS / "ticket.pml")), "tso", report=lambda *row: seen.append(row))
     assert seen
     assert max(states for states, _, _ in seen) > 100
+
+
+def test_an_sfence_keeps_stores_before_a_later_atomic() -> None:
+    """Found by replaying: with ``rmw=address`` an atomic waits for stores before an sfence, whatever their location."""
+    text = """byte x, z;
+    active proctype P() { byte a; x = 1; sfence; xchg(a, z, 1) }
+    active proctype Q() { byte b; (z == 1); b = x; assert(b == 1) }"""
+    semantics = Semantics(rmw="address")
+    assert agree(ControlGraph(compile_text(text), semantics), "pso") is Verdict.SAFE
+    assert agree(ControlGraph(compile_text(text.replace("sfence;", "")), semantics), "pso") is Verdict.VIOLATION

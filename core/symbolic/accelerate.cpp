@@ -407,6 +407,13 @@ class Search {
     return result;
   }
 
+  // The contents without markers.
+  Language unmarked(Language a) {
+    Dfa dfa = automata_[a];
+    for (auto& node : dfa.nodes) std::erase_if(node.edges, [](const auto& edge) { return edge.first == marker; });
+    return automata_.intern(std::move(dfa));
+  }
+
   // The buffers where p's are empty (needs_empty) or hold no store to a location; nothing if they never are.
   std::optional<std::vector<Language>> without(const State& s, Process p, Location needs) {
     State copy = s;
@@ -416,8 +423,9 @@ class Search {
       if (needs == needs_empty) {
         if (automata_[b].nodes.empty() || automata_[b].nodes[0].finals.empty()) return std::nullopt;
         b = empty_;
-      } else if (x == needs) {
-        b = restricted(b, x, 0);
+      } else {  // without a marker in this buffer there is none in the others
+        if (x == needs) b = restricted(b, x, 0);
+        b = unmarked(b);
         if (b == nothing) return std::nullopt;
       }
     }

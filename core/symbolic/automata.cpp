@@ -283,7 +283,8 @@ Language Automata::mapped(Language a, Location needs, const std::map<Control, st
     if (needs == needs_empty)
       node.edges.clear();
     else if (needs >= 0)
-      std::erase_if(node.edges, [&](const auto& edge) { return alphabet.location(edge.first) == needs; });
+      std::erase_if(node.edges,
+                    [&](const auto& edge) { return edge.first == marker || alphabet.location(edge.first) == needs; });
   }
   if (needs == needs_empty && dfa.nodes.size() > 1) dfa.nodes.resize(1);
   return intern(std::move(dfa));

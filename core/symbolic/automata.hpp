@@ -77,7 +77,8 @@ class Automata {
   Language removed(Language a, Letter letter);
   // Letters that `removed` can remove.
   const std::vector<Letter>& removable(Language a);
-  // Words whose control state is mapped, in place; only the empty word, or words without stores to x, if so asked.
+  // Words whose control state is mapped, in place; only the empty word, or words without markers and stores to x, if so
+  // asked.
   Language mapped(Language a, Location needs, const std::map<Control, std::vector<Control>>& to);
   // Lost stores: one that another to the same location follows (TSO: directly; PSO: before the next marker) may vanish.
   Language lossy(Language a, bool pso);

@@ -126,7 +126,9 @@ class Bounded {
           break;
         case K::atomic: {
           Location needs = action.kind == K::store ? needs_nothing : action.location;
-          if (needs != needs_nothing && !word.empty() && !(pso_ && needs >= 0 && own(needs) == 0)) break;
+          if (needs != needs_nothing && !word.empty() &&
+              !(pso_ && needs >= 0 && own(needs) == 0 && std::count(word.begin(), word.end(), marker) == 0))
+            break;
           for (const Outcome& outcome : graph_.outcomes(p, q, action, here.memory))
             go(
                 graph_.target(p, outcome), [&](Machine& next) { next.memory = written(next.memory, outcome.writes); },

@@ -161,7 +161,8 @@ class Search {
 
   bool ready(const Action& action, const Configuration& c) const {
     Location needs = action.kind == K::store ? needs_nothing : action.location;
-    return needs == needs_nothing || c.word.empty() || (pso_ && needs >= 0 && own(c, needs) == 0);
+    return needs == needs_nothing || c.word.empty() ||
+           (pso_ && needs >= 0 && own(c, needs) == 0 && std::count(c.word.begin(), c.word.end(), marker) == 0);
   }
 
   void store(const Configuration& c, std::size_t from, const Action& action) {

@@ -26,7 +26,8 @@ using Memory = std::vector<Value>;
 using Writes = std::vector<std::pair<Location, Value>>;
 
 constexpr Location needs_nothing = -1;  // an atomic step that no buffer matters to
-constexpr Location needs_empty = -2;    // … that needs an empty buffer; otherwise, no store to that location in it
+constexpr Location needs_empty =
+    -2;  // … that needs an empty buffer; otherwise, no store to that location and no sfence
 
 struct Outcome {
   Writes writes;  // real changes and rewrites of the same value alike
@@ -72,6 +73,7 @@ struct System {
   std::vector<std::vector<Location>> loads;    // by process: whose own last store its steps depend on
   std::vector<std::vector<Location>> touches;  // by process: what its atomic steps may touch
   std::vector<Bad> bad;
+  bool address_needs = false;  // some atomic step needs no more than its own location free
 };
 
 // Thrown by `poll` when the budget has run out.

@@ -128,7 +128,7 @@ class Search {
         }
         case K::atomic: {
           Location needs = action.location;
-          bool free = pso_ && needs >= 0 && own(needs) == here.own.end();
+          bool free = pso_ && needs >= 0 && !here.fenced && own(needs) == here.own.end();
           if (attacking && needs != needs_nothing && !free) break;
           for (const Outcome& outcome : graph_.outcomes(p, q, action, here.memory)) {
             Attack next = moved(graph_.target(p, outcome));

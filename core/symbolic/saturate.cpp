@@ -202,10 +202,12 @@ Language Saturation::saturate_now(Process p, Language k, const Memory& m) {
     Node node;                 // of K, or none
     std::vector<Letter> view;  // own last store to each tracked location; 0 for none
     bool empty;                // the empty word
+    bool marked;               // it has a marker, if atomic steps care
     bool fenced;               // the word ends in a marker
     std::vector<Control> controls;
     bool operator<(const Place& o) const {
-      return std::tie(node, empty, fenced, view, controls) < std::tie(o.node, o.empty, o.fenced, o.view, o.controls);
+      return std::tie(node, empty, marked, fenced, view, controls) <
+             std::tie(o.node, o.empty, o.marked, o.fenced, o.view, o.controls);
     }
   };
   auto position = [&](Location x) {
@@ -242,8 +244,8 @@ Language Saturation::saturate_now(Process p, Language k, const Memory& m) {
             break;
           case K::atomic: {
             Location needs = action.kind == K::store ? needs_nothing : action.location;
-            bool ready =
-                needs == needs_nothing || place.empty || (pso && needs >= 0 && place.view[position(needs)] == 0);
+            bool ready = needs == needs_nothing || place.empty ||
+                         (pso && needs >= 0 && !place.marked && place.view[position(needs)] == 0);
             if (!ready) break;
             for (const Outcome& outcome : graph_.outcomes(p, q, action, m))
               if (!changes(outcome.writes, m)) reach(graph_.target(p, outcome));
@@ -266,7 +268,7 @@ Language Saturation::saturate_now(Process p, Language k, const Memory& m) {
   };
   Dfa result;
   if (dfa.nodes.empty()) return nothing;
-  number(Place{0, std::vector<Letter>(tracked.size(), 0), true, false, dfa.nodes[0].finals});
+  number(Place{0, std::vector<Letter>(tracked.size(), 0), true, false, false, dfa.nodes[0].finals});
   for (std::size_t i = 0; i < places.size(); ++i) {
     automata_.poll();
     const Place& place = *places[i];
@@ -284,7 +286,8 @@ Language Saturation::saturate_now(Process p, Language k, const Memory& m) {
     Dfa::State node;
     node.finals = place.controls;
     for (auto& [letter, controls] : next) {
-      Place to{none, place.view, false, letter == marker, std::move(controls)};
+      const bool marked = place.marked || (letter == marker && graph_.system().address_needs);
+      Place to{none, place.view, false, marked, letter == marker, std::move(controls)};
       if (place.node != none) {
         const Node* onward = dfa.after(place.node, letter);
         if (onward != nullptr) {

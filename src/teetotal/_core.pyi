@@ -253,6 +253,7 @@ class ControlGraph:
         loads: list[list[int]],
         touches: list[list[int]],
         bad: list[tuple[list[int], list[int], bool]],
+        address_needs: bool,
     ) -> None: ...
 
 def verify_saturate(

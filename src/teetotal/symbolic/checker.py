@@ -41,17 +41,19 @@ class Rejected(TeetotalError):
 
 
 class View(NamedTuple):
-    """What a process knows of its own buffer: its last store to each location, and how the word ends."""
+    """What a process knows of its own buffer: its last store to each location, how the word ends, and whether it
+    has a marker."""
 
     own: tuple[tuple[int, int], ...] = ()
     empty: bool = True
     fenced: bool = False
+    marked: bool = False
 
     def after(self, letter: int, letters: list[tuple[int, int]]) -> View:
         if letter == MARKER:
-            return View(self.own, False, True)
+            return View(self.own, False, True, True)
         location, value = letters[letter]
-        return View(tuple(sorted({**dict(self.own), location: value}.items())), False, False)
+        return View(tuple(sorted({**dict(self.own), location: value}.items())), False, False, self.marked)
 
 
 class Effect(NamedTuple):
@@ -156,7 +158,11 @@ class _Checker:
                 case Atomically(footprint, needs):
                     unlocks = isinstance(program.instruction(p, state), Unlock) and self.semantics.mutex == "fence"
                     everything = needs == "all" or self.semantics.rmw == "all" or self.model != "pso" or unlocks
-                    if needs is None or view.empty or (not everything and needs not in dict(view.own)):
+                    if (
+                        needs is None
+                        or view.empty
+                        or (not everything and not view.marked and needs not in dict(view.own))
+                    ):
                         for writes, target in program.outcomes(p, state, {x: memory[x] for x in footprint}):
                             yield Effect(target, writes=writes)
 

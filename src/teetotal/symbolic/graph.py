@@ -56,7 +56,9 @@ class ControlGraph:
         touches = [sorted(self._touched(p)) for p in processes]
         start = [self.number(p, program.begin(p)) for p in processes]
         memory = list(program.memory.values())
-        self.core = _core.ControlGraph(weakref.proxy(self), start, memory, program.buffered, loads, touches, bad)
+        self.core = _core.ControlGraph(
+            weakref.proxy(self), start, memory, program.buffered, loads, touches, bad, semantics.rmw == "address"
+        )
 
     def number(self, process: int, state: Control) -> int:
         numbers = self._numbers[process]
