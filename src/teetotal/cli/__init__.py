@@ -15,12 +15,11 @@ import click
 from teetotal.errors import TeetotalError
 
 VERBS = {
-    "check": "robust and safe on TSO and PSO? (litmus, Python)",
+    "check": "robust and safe on TSO and PSO? (litmus, Python, Promela)",
     "history": "is a recorded history SC, TSO or PSO?",
     "monitor": "the monitors over a recorded SC trace",
     "replay": "one execution again, step by step",
     "generate": "litmus tests from critical cycles, random programs, random and hard histories",
-    "generate": "litmus tests from critical cycles, random programs",
     "verify": "Promela programs with unbounded store buffers; fence insertion",
     "reproduce": "the papers' tables, ours beside theirs",
 }
