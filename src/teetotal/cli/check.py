@@ -43,6 +43,8 @@ class FileJob(msgspec.Struct, frozen=True):
     def run(self) -> Answer:
         results: list[CheckResult] = []
         problems: list[str] = []
+        if self.path.endswith(".pml"):
+            return self.verify()
         try:
             programs = files.read(self.path)
         except TeetotalError as error:
@@ -55,6 +57,18 @@ class FileJob(msgspec.Struct, frozen=True):
             except TeetotalError as error:
                 problems.append(str(error))
         return Answer(results, problems)
+
+    def verify(self) -> Answer:
+        """Promela is for buffers without bound, and has its own engines."""
+        from teetotal.symbolic.checking import check_file
+
+        options = self.options
+        try:
+            return Answer(
+                [check_file(self.path, options.models, options.semantics, options.seconds, options.max_megabytes)]
+            )
+        except TeetotalError as error:
+            return Answer([], [str(error)])
 
 
 class CJob(msgspec.Struct, frozen=True):
