@@ -1,0 +1,184 @@
+"""A program with a fence in every place, of which any subset can be switched on.
+
+Fences that are off are cut out of the code, so that engines see an ordinary program. An execution of that program is
+walked again through the code with all its slots, which tells what slots each thread passed between two of its events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import msgspec
+
+from teetotal.events import Event, EventId, Kind
+from teetotal.fences.costs import Costs
+from teetotal.fences.insertion import Site
+from teetotal.programs.program import Assert, Assign, Assume, Branch, Fence, Instruction, Program, Thread
+
+KINDS = (Kind.MFENCE, Kind.SFENCE)
+
+
+class Slot(NamedTuple):
+    thread: int
+    pc: int
+
+
+class Slots:
+    """``program`` has a fence in every slot; a site may have several slots, where threads share their text."""
+
+    def __init__(self, program: Program, site_of: Mapping[Slot, int], sites: Sequence[Site]) -> None:
+        self.program = program
+        self.site_of = site_of
+        self.sites = tuple(sites)
+
+    def with_fences(self, fences: frozenset[int]) -> Program:
+        off = {slot for slot, site in self.site_of.items() if site not in fences}
+        threads = tuple(
+            Thread(
+                thread.name, _without(thread.code, {slot.pc for slot in off if slot.thread == number}), thread.registers
+            )
+            for number, thread in enumerate(self.program.threads)
+        )
+        return msgspec.structs.replace(self.program, threads=threads)
+
+    def passed(self, events: Sequence[Event], fences: frozenset[int]) -> Callable[[Event], Sequence[int]]:
+        """For each event of an execution with these fences, the sites that its thread passed just before it."""
+        own: dict[int, list[Event]] = {}
+        for event in sorted(events, key=lambda event: event.index):
+            own.setdefault(event.thread, []).append(event)
+        found: dict[EventId, list[int]] = {}
+        program = msgspec.structs.replace(self.program, loop_bound=None)
+        for thread, sequence in own.items():
+            state = program.start(thread)
+            for event in sequence:
+                passed = found[event.id] = []
+                while (site := self.site_of.get(Slot(thread, state.pc))) is not None and site not in fences:
+                    passed.append(site)
+                    state = program.update(thread, state, None)
+                state = program.update(thread, state, event.value if event.kind is Kind.LD else event.read)
+        return lambda event: found[event.id]
+
+
+def everywhere(program: Program, costs: Costs = Costs()) -> Slots:
+    """A slot of either kind in every gap between two instructions that differs from the others.
+
+    A gap before an instruction that is jumped to is two: jumps go past the fence, or run it. Gaps with nothing between
+    them but computation that nobody else can see are one.
+    """
+    site_of: dict[Slot, int] = {}
+    sites: list[Site] = []
+    threads = []
+    for number, thread in enumerate(program.threads):
+        code: list[Instruction] = []
+        moved: list[int] = []
+        fresh: list[tuple[int, int]] = []  # pc, site
+        gaps = set(_gaps(thread.code))
+        for position, instruction in enumerate([*thread.code, None]):
+            for jumped in (False, True):
+                if jumped:
+                    moved.append(len(code))
+                if (position, jumped) not in gaps:
+                    continue
+                for kind in KINDS:
+                    fresh.append((len(code), len(sites)))
+                    sites.append(Site(kind=kind, place=(number, position, jumped), cost=Fraction(0)))
+                    code.append(Fence(kind=kind))
+            if instruction is not None:
+                code.append(instruction)
+        code = [_moved(i, moved) for i in code]
+        looping = _in_loops(code)
+        for pc, site in fresh:
+            site_of[Slot(number, pc)] = site
+            sites[site] = msgspec.structs.replace(
+                sites[site], in_loop=pc in looping, cost=costs.of(sites[site].kind, pc in looping)
+            )
+        threads.append(Thread(thread.name, tuple(code), thread.registers))
+    return Slots(msgspec.structs.replace(program, threads=tuple(threads)), site_of, sites)
+
+
+def from_fences(
+    program: Program, place_of: Callable[[Fence], object | None], costs: Costs, describe: Callable[[object, Kind], Site]
+) -> Slots:
+    """Slots where a front end found fences that were put into the text: ``place_of`` tells which place, or None for a
+    fence of the program itself. A place that no thread's code contains has no site."""
+    site_of: dict[Slot, int] = {}
+    numbers: dict[tuple[object, Kind], int] = {}
+    sites: list[Site] = []
+    for number, thread in enumerate(program.threads):
+        looping = _in_loops(thread.code)
+        for pc, instruction in enumerate(thread.code):
+            if not isinstance(instruction, Fence):
+                continue
+            place = place_of(instruction)
+            if place is None:
+                continue
+            key = (place, instruction.kind)
+            if key not in numbers:
+                numbers[key] = len(sites)
+                sites.append(describe(place, instruction.kind))
+            site = numbers[key]
+            site_of[Slot(number, pc)] = site
+            loops = sites[site].in_loop or pc in looping
+            sites[site] = msgspec.structs.replace(sites[site], in_loop=loops, cost=costs.of(instruction.kind, loops))
+    return Slots(program, site_of, sites)
+
+
+def _gaps(code: Sequence[Instruction]) -> Iterator[tuple[int, bool]]:
+    """(position, whether jumps there run the fence), one for each class of equal gaps."""
+    targets = {instruction.target for instruction in code if isinstance(instruction, Branch)}
+    for position in range(1, len(code)):
+        previous = code[position - 1]
+        always = isinstance(previous, Branch) and previous.when == _ALWAYS
+        local = isinstance(previous, Assign | Assert | Assume)
+        if position in targets:
+            yield position, True
+            if not always and not local:
+                yield position, False
+        elif not local and not always:
+            yield position, True
+    if 0 in targets and code:
+        yield 0, True
+
+
+_ALWAYS = Branch(target=0).when
+
+
+def _moved(instruction: Instruction, moved: Sequence[int]) -> Instruction:
+    if isinstance(instruction, Branch):
+        return msgspec.structs.replace(instruction, target=moved[instruction.target])
+    return instruction
+
+
+def _without(code: Sequence[Instruction], cut: set[int]) -> tuple[Instruction, ...]:
+    moved, kept = [], 0
+    for pc in range(len(code) + 1):
+        moved.append(kept)
+        kept += pc not in cut
+    return tuple(_moved(instruction, moved) for pc, instruction in enumerate(code) if pc not in cut)
+
+
+def _in_loops(code: Sequence[Instruction]) -> set[int]:
+    """The instructions that can come again: those that reach themselves."""
+
+    def following(pc: int) -> list[int]:
+        instruction = code[pc]
+        if not isinstance(instruction, Branch):
+            return [pc + 1]
+        return [instruction.target] if instruction.when == _ALWAYS else [pc + 1, instruction.target]
+
+    if not any(isinstance(i, Branch) and i.target <= pc for pc, i in enumerate(code)):
+        return set()
+    looping = set()
+    for start in range(len(code)):
+        todo, seen = following(start), set()
+        while todo:
+            pc = todo.pop()
+            if pc in seen or pc >= len(code):
+                continue
+            seen.add(pc)
+            todo += following(pc)
+        if start in seen:
+            looping.add(start)
+    return looping
