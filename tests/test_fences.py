@@ -11,10 +11,10 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import integers
+
 from program_strategies import programs
 from random_programs import ATOMIC, FENCED, PLAIN, seeded
 from small_programs import MFENCE, SFENCE, fetch_add, ld, program, ring, st
-
 from teetotal import models
 from teetotal.events import Kind, ModelName, Semantics
 from teetotal.explore.outcomes import outcomes

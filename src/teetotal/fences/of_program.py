@@ -23,11 +23,12 @@ Goal = Literal["robust", "safe"]
 
 
 class ProgramProblem:
-    """``always`` are fences that are on whatever is asked: existing ones that nobody wants to lose."""
+    """Of one program, or of several that share their sites: one set of fences for all. ``always`` are fences that are on
+    whatever is asked: existing ones that nobody wants to lose."""
 
     def __init__(
         self,
-        slots: Slots,
+        slots: Slots | Sequence[Slots],
         models: Sequence[ModelName] = ("tso", "pso"),
         goal: Goal = "robust",
         semantics: Semantics = Semantics(),
@@ -38,25 +39,29 @@ class ProgramProblem:
         max_states: int = MAX_STATES,
         max_megabytes: int = MAX_MEGABYTES,
     ) -> None:
-        self.slots, self.models, self.goal, self.semantics = slots, tuple(models), goal, semantics
+        self.slots = [slots] if isinstance(slots, Slots) else list(slots)
+        self.models, self.goal, self.semantics = tuple(models), goal, semantics
         self.always, self.loop_bound = always, loop_bound
         self.max_states, self.max_megabytes = max_states, max_megabytes
         self.deadline = time.perf_counter() + seconds
 
     @property
     def sites(self) -> Sequence[Site]:
-        return self.slots.sites
+        return self.slots[0].sites
 
     def findings(self, fences: frozenset[int]) -> list[Finding]:
         on = fences | self.always
-        program = self.slots.with_fences(on)
-        if self.loop_bound is not None:
-            program = msgspec.structs.replace(program, loop_bound=self.loop_bound)
-        violations = self._not_robust(program) if self.goal == "robust" else self._not_safe(program)
-        return [Finding(violation, self._killers(violation, on)) for violation in violations]
+        found = []
+        for slots in self.slots:
+            program = slots.with_fences(on)
+            if self.loop_bound is not None:
+                program = msgspec.structs.replace(program, loop_bound=self.loop_bound)
+            violations = self._not_robust(program) if self.goal == "robust" else self._not_safe(program)
+            found += [Finding(violation, self._killers(violation, slots, on)) for violation in violations]
+        return found
 
-    def _killers(self, violation: Violation, on: frozenset[int]) -> frozenset[int]:
-        passed = self.slots.passed(violation.events, on)
+    def _killers(self, violation: Violation, slots: Slots, on: frozenset[int]) -> frozenset[int]:
+        passed = slots.passed(violation.events, on)
         return killers(violation.model, violation.events, violation.steps, passed, lambda site: self.sites[site].kind)
 
     def _not_robust(self, program: Program) -> list[Violation]:

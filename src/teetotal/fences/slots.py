@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -17,7 +17,7 @@ from teetotal.fences.costs import Costs
 from teetotal.fences.insertion import Site
 from teetotal.programs.program import Assert, Assign, Assume, Branch, Fence, Instruction, Program, Thread
 
-KINDS = (Kind.MFENCE, Kind.SFENCE)
+KINDS: tuple[Literal[Kind.MFENCE], Literal[Kind.SFENCE]] = (Kind.MFENCE, Kind.SFENCE)
 
 
 class Slot(NamedTuple):
@@ -99,30 +99,78 @@ def everywhere(program: Program, costs: Costs = Costs()) -> Slots:
 
 
 def from_fences(
-    program: Program, place_of: Callable[[Fence], object | None], costs: Costs, describe: Callable[[object, Kind], Site]
-) -> Slots:
-    """Slots where a front end found fences that were put into the text: ``place_of`` tells which place, or None for a
-    fence of the program itself. A place that no thread's code contains has no site."""
-    site_of: dict[Slot, int] = {}
+    programs: Sequence[Program],
+    place_of: Callable[[int, Fence], object | None],
+    costs: Costs,
+    describe: Callable[[object, Kind], Site],
+) -> list[Slots]:
+    """Slots where front ends found fences that were put into the text of these programs, which share their sites:
+    ``place_of`` tells of which place a fence is, or None for one that is no candidate."""
     numbers: dict[tuple[object, Kind], int] = {}
     sites: list[Site] = []
-    for number, thread in enumerate(program.threads):
-        looping = _in_loops(thread.code)
-        for pc, instruction in enumerate(thread.code):
-            if not isinstance(instruction, Fence):
-                continue
-            place = place_of(instruction)
-            if place is None:
-                continue
-            key = (place, instruction.kind)
-            if key not in numbers:
-                numbers[key] = len(sites)
-                sites.append(describe(place, instruction.kind))
-            site = numbers[key]
-            site_of[Slot(number, pc)] = site
-            loops = sites[site].in_loop or pc in looping
-            sites[site] = msgspec.structs.replace(sites[site], in_loop=loops, cost=costs.of(instruction.kind, loops))
-    return Slots(program, site_of, sites)
+    found: list[dict[Slot, int]] = []
+    for program in programs:
+        site_of: dict[Slot, int] = {}
+        for number, thread in enumerate(program.threads):
+            looping = _in_loops(thread.code)
+            for pc, instruction in enumerate(thread.code):
+                place = place_of(number, instruction) if isinstance(instruction, Fence) else None
+                if place is None:
+                    continue
+                assert isinstance(instruction, Fence)
+                key = (place, instruction.kind)
+                if key not in numbers:
+                    numbers[key] = len(sites)
+                    sites.append(describe(place, instruction.kind))
+                site = site_of[Slot(number, pc)] = numbers[key]
+                loops = sites[site].in_loop or pc in looping
+                sites[site] = msgspec.structs.replace(
+                    sites[site], in_loop=loops, cost=costs.of(instruction.kind, loops)
+                )
+        found.append(site_of)
+    return [Slots(program, site_of, sites) for program, site_of in zip(programs, found, strict=True)]
+
+
+def without_equals(slots: Sequence[Slots], keep: frozenset[int]) -> list[Slots]:
+    """With one site of those that are equal: no access, jump or other way in lies between them in any thread. The first
+    in the text stays; sites to ``keep`` stay in any case."""
+    runs: dict[int, list[tuple[int, int, int]]] = {}
+    for number, each in enumerate(slots):
+        for thread, code in enumerate(thread.code for thread in each.program.threads):
+            targets = {instruction.target for instruction in code if isinstance(instruction, Branch)}
+            start = 0
+            for pc, instruction in enumerate(code):
+                site = each.site_of.get(Slot(thread, pc))
+                if site in keep or (site is None and not isinstance(instruction, Assign | Assert | Assume)):
+                    start = pc + 1
+                    continue
+                if pc in targets:
+                    start = pc
+                if site is not None:
+                    runs.setdefault(site, []).append((number, thread, start))
+    sites = slots[0].sites
+    seen: set[tuple[Kind, tuple[tuple[int, int, int], ...]]] = set()
+    left: dict[int, int] = {}
+    for site in sorted(range(len(sites)), key=lambda site: (site not in keep, sites[site].location or ("", 0), site)):
+        signature = (sites[site].kind, tuple(runs.get(site, ())))
+        if site in keep or signature not in seen:
+            left[site] = len(left)
+            seen.add(signature)
+    chosen = [sites[site] for site in left]
+    result = []
+    for each in slots:
+        cut = {slot for slot, site in each.site_of.items() if site not in left}
+        site_of: dict[Slot, int] = {}
+        threads = []
+        for number, thread in enumerate(each.program.threads):
+            gone = {slot.pc for slot in cut if slot.thread == number}
+            threads.append(Thread(thread.name, _without(thread.code, gone), thread.registers))
+            for slot, site in each.site_of.items():
+                if slot.thread == number and slot not in cut:
+                    site_of[Slot(number, slot.pc - sum(pc < slot.pc for pc in gone))] = left[site]
+        program = msgspec.structs.replace(each.program, threads=tuple(threads))
+        result.append(Slots(program, site_of, chosen))
+    return result
 
 
 def _gaps(code: Sequence[Instruction]) -> Iterator[tuple[int, bool]]:

@@ -1,0 +1,265 @@
+"""``fence``: from a file to its patch, and to the proof that the patched file is what was asked for."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from teetotal import checking
+from teetotal.errors import ParseError
+from teetotal.events import Kind, ModelName, Semantics
+from teetotal.fences import text as texts
+from teetotal.fences.costs import Costs
+from teetotal.fences.insertion import Hopeless, Problem, Search, Site, Undecided
+from teetotal.fences.of_program import Goal, ProgramProblem
+from teetotal.fences.result import FenceResult, PlacedFence
+from teetotal.fences.slots import KINDS, Slots, from_fences, without_equals
+from teetotal.fences.sources import Patched, TextSource, relocated
+from teetotal.verdicts import CheckResult, Verdict, Violation
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """``minimum``: of least total cost. ``every``: all minimal sets, ``most`` of them at most. ``remove``: existing fences
+    may go. ``program``: only this one of a Python module."""
+
+    models: tuple[ModelName, ...] = ("tso", "pso")
+    goal: Goal = "robust"
+    semantics: Semantics = Semantics()
+    costs: Costs = Costs()
+    minimum: bool = False
+    every: bool = False
+    most: int = 1000
+    remove: bool = False
+    program: str | None = None
+    seconds: float = math.inf
+    loop_bound: int | None = None
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A problem with its text: how a set of sites is written, and how what was written is checked."""
+
+    problem: Problem
+    existing: frozenset[int]
+    write: Callable[[frozenset[int], frozenset[int]], Patched]
+    check: Callable[[str], list[CheckResult]]
+    key: Callable[[int], object]
+
+
+class Answer(NamedTuple):
+    """The result, and the patched text that it speaks of: see ``text.write``."""
+
+    result: FenceResult
+    text: str
+
+
+def fence(path: str, options: Options = Options(), *, command: str = "fence") -> Answer:
+    text = texts.read(path)
+    return run(path, text, job(source(path, text, options), options), options, command)
+
+
+def source(path: str, text: str, options: Options) -> TextSource:
+    match Path(path).suffix:
+        case ".litmus":
+            from teetotal.fences.litmus_x86 import X86Litmus
+            from teetotal.programs.litmus import layout
+
+            if layout.split(text, path).architecture == "C":
+                from teetotal.fences.litmus_c import CLitmus
+
+                return CLitmus(path, text)
+            return X86Litmus(path, text)
+        case ".py":
+            from teetotal.fences.python import PythonSource
+
+            return PythonSource(path, text, options.program)
+        case suffix:
+            raise ParseError(f"{path}: fences cannot be put into {suffix or 'files without a suffix'}")
+
+
+def job(source: TextSource, options: Options) -> Job:
+    """A job for programs that teetotal interprets: slots come from the text with a fence in every place."""
+    original = source.programs(source.text)
+    if not original:
+        raise ParseError(f"{source.path}: no program is called {options.program}")
+    gaps = [(key, kind) for key, place in source.places.items() if place.existing is None for kind in KINDS]
+    everywhere = source.patched(gaps)
+
+    def describe(key: object, kind: Kind) -> Site:
+        place = source.places[key]
+        return Site(
+            kind=kind, place=key, cost=Fraction(1), location=place.location, after=place.after, before=place.before
+        )
+
+    slots = from_fences(
+        source.programs(everywhere.text),
+        lambda thread, found: source.place_of(thread, found, everywhere),
+        options.costs,
+        describe,
+    )
+    slots = [Slots(relocated(each.program, everywhere.was, source.path), each.site_of, each.sites) for each in slots]
+    slots = without_equals(slots, _existing(source, slots[0].sites))
+    sites = slots[0].sites
+    existing = _existing(source, sites)
+    problem = ProgramProblem(
+        slots,
+        options.models,
+        options.goal,
+        options.semantics,
+        always=frozenset() if options.remove else existing,
+        loop_bound=options.loop_bound,
+        seconds=options.seconds,
+    )
+
+    def write(added: frozenset[int], removed: frozenset[int]) -> Patched:
+        fences = [(sites[site].place, sites[site].kind) for site in sorted(added)]
+        return source.patched(fences, [sites[site].place for site in removed])
+
+    def check(text: str) -> list[CheckResult]:
+        asked = checking.Options(
+            models=options.models,
+            semantics=options.semantics,
+            loop_bound=options.loop_bound,
+            seconds=options.seconds,
+        )
+        return [checking.check(program, asked) for program in source.programs(text)]
+
+    return Job(
+        problem=problem,
+        existing=existing,
+        write=write,
+        check=check,
+        key=lambda site: (sites[site].place, sites[site].kind),
+    )
+
+
+def _existing(source: TextSource, sites: Sequence[Site]) -> frozenset[int]:
+    return frozenset(number for number, site in enumerate(sites) if source.places[site.place].existing is not None)
+
+
+def run(path: str, text: str, job: Job, options: Options, command: str) -> Answer:
+    started = time.perf_counter()
+    search = Search(job.problem)
+    notes: list[str] = []
+    sets: list[frozenset[int]] = []
+    violations: list[Violation] = []
+    verdict, chosen, least = Verdict.SAFE, frozenset[int](), options.minimum or options.every
+    try:
+        if options.every:
+            sets = [found for found in islice(search.cheapest_first(), options.most) if search.is_minimal(found)]
+            chosen = sets[0]
+            if len(sets) == options.most:
+                notes.append(f"there may be more than these {options.most} sets")
+        elif options.minimum:
+            chosen = next(search.cheapest_first())
+        elif options.remove:
+            chosen = search.reduce(job.existing | (frozenset() if search.works(job.existing) else search.grow()))
+        else:
+            chosen = search.minimal()
+    except Hopeless as hopeless:
+        verdict, violations = Verdict.VIOLATION, [hopeless.violation]
+        notes.append("no fence prevents this violation")
+    except Undecided as undecided:
+        verdict = Verdict.INCONCLUSIVE
+        notes.append(undecided.message)
+    if verdict is not Verdict.SAFE:
+        failure = FenceResult(
+            input=path,
+            command=command,
+            models=list(options.models),
+            goal=options.goal,
+            verdict=verdict,
+            complete=verdict is Verdict.VIOLATION,
+            seconds=time.perf_counter() - started,
+            violations=violations,
+            checks=search.checks,
+            notes=notes,
+        )
+        return Answer(failure, text)
+    added = chosen - job.existing
+    removed = job.existing - chosen if options.remove else frozenset[int]()
+    patched = job.write(added, removed)
+    results = job.check(patched.text)
+    verdict = _met(results, options)
+    told = _Telling(path, search, job, patched)
+    result = FenceResult(
+        input=path,
+        command=command,
+        models=list(options.models),
+        goal=options.goal,
+        verdict=verdict,
+        complete=all(result.complete for result in results),
+        seconds=time.perf_counter() - started,
+        fences=told.all(added),
+        cost=float(search.cost(added)),
+        least_cost=least,
+        sets=[told.all(one) for one in sets],
+        unnecessary=[] if added or options.remove else told.all(_unnecessary(job, search)),
+        removed=told.all(removed),
+        diff=texts.unified_diff(text, patched.text, path),
+        patched=results,
+        violations=[finding.violation for finding in search.seen],
+        checks=search.checks,
+        notes=notes,
+    )
+    return Answer(result, patched.text)
+
+
+def _unnecessary(job: Job, search: Search) -> frozenset[int]:
+    """Existing fences without which, each by itself, the goal is met all the same."""
+    problem = job.problem
+    if not isinstance(problem, ProgramProblem):
+        return frozenset()
+    found = set()
+    for site in job.existing:
+        problem.always = job.existing - {site}
+        if not problem.findings(frozenset()):
+            found.add(site)
+    problem.always = job.existing
+    return frozenset(found)
+
+
+def _met(results: list[CheckResult], options: Options) -> Verdict:
+    """What the goal asks, and no more: a robust program may well fail its own assertions under SC."""
+    verdict = Verdict.SAFE
+    for result in results:
+        for model in options.models:
+            holds = result.models[model].robust if options.goal == "robust" else result.models[model].safe
+            verdict += {True: Verdict.SAFE, False: Verdict.VIOLATION, None: Verdict.INCONCLUSIVE}[holds]
+    return verdict
+
+
+class _Telling:
+    """Sites as a person and a program read them."""
+
+    def __init__(self, path: str, search: Search, job: Job, patched: Patched) -> None:
+        self.path, self.search, self.job, self.patched = path, search, job, patched
+
+    def all(self, sites: frozenset[int]) -> list[PlacedFence]:
+        return sorted((self.one(site) for site in sites), key=lambda fence: (fence.file, fence.line, fence.kind))
+
+    def one(self, number: int) -> PlacedFence:
+        site = self.search.sites[number]
+        assert site.location is not None
+        cycles = (", ".join(_short(place, self.path) for place in v.locations) for v in self.search.broken_by(number))
+        return PlacedFence(
+            kind="mfence" if site.kind is Kind.MFENCE else "sfence",
+            file=site.location.file,
+            line=site.location.line,
+            after=site.after,
+            before=site.before,
+            patched_line=self.patched.lines.get(self.job.key(number)),
+            cost=float(site.cost),
+            in_loop=site.in_loop,
+            breaks=list(dict.fromkeys(cycles)),
+        )
+
+
+def _short(place: str, path: str) -> str:
+    return place.removeprefix(f"{path}:")
