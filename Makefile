@@ -10,7 +10,7 @@ DEFINES ?= --config-settings=cmake.define.TEETOTAL_WERROR=ON
 SECONDS ?= 60
 BIN     := $(VENV)/bin
 PIP     := $(BIN)/pip install --quiet --disable-pip-version-check
-CORE    := $(shell find core CMakeLists.txt -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt)
+CORE    := $(shell find core runtime CMakeLists.txt -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt)
 SOURCES := src tests benchmarks examples
 
 .PHONY: demo test build lint format bench fuzz sanitize corpus corpus-promote dist clean
@@ -46,12 +46,12 @@ lint: build
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror $$(find core -name '*.cpp' -o -name '*.hpp')
+	$(BIN)/clang-format --dry-run --Werror $$(find core runtime -name '*.cpp' -o -name '*.hpp')
 
 format: build
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
-	$(BIN)/clang-format -i $$(find core -name '*.cpp' -o -name '*.hpp')
+	$(BIN)/clang-format -i $$(find core runtime -name '*.cpp' -o -name '*.hpp')
 
 bench: build
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -67,7 +67,7 @@ void OptimalSearch::push(std::uint32_t thread, Tree subtree) {
     if (!dependent(sleeper.event, event)) next.sleep.push_back(sleeper);
 
   if (by_thread_.size() <= thread) by_thread_.resize(thread + 1);
-  Clock clock = clock_before(thread, index);
+  Clock clock = clock_before(thread, index, true);
   const auto join = [&](const Clock& other) {
     if (clock.size() < other.size()) clock.resize(other.size(), 0);
     for (std::size_t i = 0; i < other.size(); ++i) clock[i] = std::max(clock[i], other[i]);
@@ -93,17 +93,23 @@ void OptimalSearch::push(std::uint32_t thread, Tree subtree) {
 }
 
 // What happens before the next event of `thread` whatever it does: its own past, and what made it possible.
-OptimalSearch::Clock OptimalSearch::clock_before(std::uint32_t thread, std::size_t index) const {
+OptimalSearch::Clock OptimalSearch::clock_before(std::uint32_t thread, std::size_t index, bool executed) const {
   Clock clock(system_.threads(), 0);
   if (thread < by_thread_.size()) {
     const auto& own = by_thread_[thread];
     const auto next = std::ranges::lower_bound(own, index);
     if (next != own.begin()) std::ranges::copy(clocks_[*(next - 1)], clock.begin());
   }
-  const std::ptrdiff_t enabler = index < execution_.size() ? system_.enabler(index) : -1;
-  if (enabler >= 0)
-    for (std::size_t i = 0; i < clocks_[static_cast<std::size_t>(enabler)].size(); ++i)
-      clock[i] = std::max(clock[i], clocks_[static_cast<std::size_t>(enabler)][i]);
+  const auto after = [&](std::size_t enabling) {
+    const Clock& other = clocks_[enabling];
+    if (clock.size() < other.size()) clock.resize(other.size(), 0);
+    for (std::size_t i = 0; i < other.size(); ++i) clock[i] = std::max(clock[i], other[i]);
+  };
+  if (executed) {
+    const std::ptrdiff_t enabler = system_.enabler(index);
+    if (enabler >= 0) after(static_cast<std::size_t>(enabler));
+    for (const std::int32_t enabling : system_.more_enablers(index)) after(static_cast<std::size_t>(enabling));
+  }
   return clock;
 }
 
@@ -120,7 +126,7 @@ void OptimalSearch::reverse_races(std::size_t shared) {
   for (std::size_t index = shared; index < end; ++index) {
     const Event& event = execution_[index];
     if (is_fence(event.kind)) continue;
-    for (const std::size_t first : races_of(event, clock_before(event.thread, index), index)) {
+    for (const std::size_t first : races_of(event, clock_before(event.thread, index, true), index)) {
       Event reversed = event;
       if (event.kind == Kind::rmw) reversed.writes = system_.would_write(index, first);
       open.push_back({first, index, reversed});
@@ -131,7 +137,7 @@ void OptimalSearch::reverse_races(std::size_t shared) {
   for (std::uint32_t thread = 0; thread < system_.threads(); ++thread) {
     const Pending pending = system_.pending(thread);
     if (pending.readiness != Readiness::waiting) continue;
-    for (const std::size_t first : races_of_lock(pending.event, clock_before(thread, end), end))
+    for (const std::size_t first : races_of_lock(pending.event, clock_before(thread, end, false), end))
       reverse({first, end, pending.event});
   }
 }
@@ -140,14 +146,20 @@ void OptimalSearch::reverse_races(std::size_t shared) {
 // of the event without its conflicts, `end` its place.
 std::vector<std::size_t> OptimalSearch::races_of(const Event& event, const Clock& before, std::size_t end) const {
   if (event.kind == Kind::lock) return races_of_lock(event, before, end);
-  if (event.kind == Kind::unlock) return {};
   const auto& accesses = by_address_[event.address];
   std::vector<std::size_t> candidates;
   for (auto it = std::ranges::lower_bound(accesses, end); it != accesses.begin();) {
     --it;
-    if (conflict(execution_[*it], event)) candidates.push_back(*it);
-    if (execution_[*it].writes) break;
+    const Event& other = execution_[*it];
+    // An unlock is never enabled together with a lock; it races with those that tried in vain.
+    if (conflict(other, event) && (event.kind != Kind::unlock || other.kind == Kind::rmw)) candidates.push_back(*it);
+    if (other.writes) break;
   }
+  return unordered(std::move(candidates), before);
+}
+
+// Those that no other candidate, and nothing else that happens before the event, comes after.
+std::vector<std::size_t> OptimalSearch::unordered(std::vector<std::size_t> candidates, const Clock& before) const {
   std::vector<std::size_t> races;
   for (const std::size_t candidate : candidates) {
     const bool ordered = happens_before(candidate, before) || std::ranges::any_of(candidates, [&](std::size_t other) {
@@ -161,13 +173,34 @@ std::vector<std::size_t> OptimalSearch::races_of(const Event& event, const Clock
 std::vector<std::size_t> OptimalSearch::races_of_lock(const Event& event, const Clock& before, std::size_t end) const {
   if (event.address >= by_address_.size()) return {};
   const auto& accesses = by_address_[event.address];
+  std::vector<std::size_t> candidates;
+  bool written = false;  // an access in between, looking back, wrote
   for (auto it = std::ranges::lower_bound(accesses, end); it != accesses.begin();) {
     --it;
-    if (execution_[*it].kind != Kind::lock) continue;
-    if (happens_before(*it, before)) return {};
-    return {*it};
+    const Event& other = execution_[*it];
+    const bool acquires = other.kind == Kind::lock || (other.kind == Kind::rmw && other.writes);
+    const bool looks = other.kind == Kind::rmw && !other.writes && !written;
+    if (conflict(other, event) && (acquires || looks) && could_be_free(event, *it, end)) candidates.push_back(*it);
+    if (acquires && other.writes) break;
+    written = written || other.writes;
   }
-  return {};
+  return unordered(std::move(candidates), before);
+}
+
+// Whether a lock could be taken just before the acquisition `first`. Where that was a reader's, other readers may have
+// held it then: a writer can come first only if they let it go without waiting for `first`.
+bool OptimalSearch::could_be_free(const Event& event, std::size_t first, std::size_t end) const {
+  if (!event.writes || execution_[first].writes) return true;
+  const auto& accesses = by_address_[event.address];
+  std::vector<std::uint32_t> holders;
+  for (const std::size_t index : accesses) {
+    if (index >= end) break;
+    const Event& other = execution_[index];
+    if (index < first && other.kind == Kind::lock) holders.push_back(other.thread);
+    if (other.kind != Kind::unlock || (index > first && happens_before(first, clocks_[index]))) continue;
+    if (const auto held = std::ranges::find(holders, other.thread); held != holders.end()) holders.erase(held);
+  }
+  return holders.empty();
 }
 
 bool OptimalSearch::reverse(const Race& race) {

@@ -17,6 +17,8 @@
 //   again.
 // - A lock races with the lock before it (its unlock is never enabled together with it), and a thread that waits at the
 //   end races with the acquisition of whoever holds its mutex.
+// - A lock that writes nothing is a reader's: readers do not conflict with each other, and a writer races with each of
+//   them. An rmw on a mutex tries to take it: a lock races with one that succeeded, an unlock with one that failed.
 // - A conditional rmw that wrote nothing is a read. Whether it writes once it is reversed is asked of the system.
 // - A thread that stops (failed, cut, spinning) lets the others finish: cutting the whole run would hide their races.
 #pragma once
@@ -63,12 +65,14 @@ class OptimalSearch {
   void reverse_races(std::size_t shared);
   std::vector<std::size_t> races_of(const Event& event, const Clock& before, std::size_t end) const;
   std::vector<std::size_t> races_of_lock(const Event& event, const Clock& before, std::size_t end) const;
+  std::vector<std::size_t> unordered(std::vector<std::size_t> candidates, const Clock& before) const;
+  bool could_be_free(const Event& event, std::size_t first, std::size_t end) const;
   bool reverse(const Race& race);  // false: ask again in the next execution
   std::vector<Event> witness(const Race& race, std::size_t& place) const;
   bool backtrack();
   double fraction() const;
 
-  Clock clock_before(std::uint32_t thread, std::size_t index) const;
+  Clock clock_before(std::uint32_t thread, std::size_t index, bool executed) const;
   bool happens_before(std::size_t index, const Clock& clock) const;
   static std::ptrdiff_t weak_initial(std::uint32_t thread, const Event& event, std::span<const Event> sequence);
   static void insert(Tree& tree, std::vector<Event> sequence);

@@ -49,6 +49,9 @@ class System {
   // The step that made step `index` possible (that created its thread, ended the one it joins, …), or -1.
   virtual std::ptrdiff_t enabler(std::size_t /*index*/) const { return -1; }
 
+  // The others, where one is not enough.
+  virtual std::span<const std::int32_t> more_enablers(std::size_t /*index*/) const { return {}; }
+
   // How the execution at hand stands, once no thread is enabled.
   virtual Ending ending() const = 0;
 };

@@ -52,8 +52,21 @@ class Edge(msgspec.Struct, frozen=True):
     because: str = ""
 
 
-ViolationKind = Literal["robustness", "assertion", "final assertion", "deadlock", "wild access", "replay"]
-"""``replay`` is an execution shown again, whether or not it violates anything."""
+ViolationKind = Literal[
+    "robustness",
+    "assertion",
+    "final assertion",
+    "deadlock",
+    "wild access",
+    "replay",
+    "livelock",
+    "crash",
+    "use after free",
+    "heap overflow",
+    "misuse",
+    "abort",
+]
+"""``replay`` is an execution shown again, whether or not it violates anything. Those after it are of C programs."""
 
 
 class StoryStep(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -132,6 +145,7 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     states: int | None = None
     violations: list[Violation] = []
     notes: list[str] = []
+    cpu: float | None = None
 
     def __add__(self, other: CheckResult) -> CheckResult:
         names = [*self.models, *(name for name in other.models if name not in self.models)]
@@ -148,6 +162,7 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
             states=total(self.states, other.states),
             violations=self.violations + other.violations,
             notes=list(dict.fromkeys(self.notes + other.notes)),
+            cpu=None if self.cpu is None or other.cpu is None else self.cpu + other.cpu,
         )
 
 

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import click
 import msgspec
 
 from teetotal import checking
 from teetotal.checking import Interrupted, Options
-from teetotal.cli.options import Models, semantics, semantics_options
-from teetotal.cli.progress import progress
+from teetotal.cli.options import Models, WithCompilerFlags, c_options, semantics, semantics_options
+from teetotal.cli.progress import executions_progress, progress
 from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
 from teetotal.explore import strategies
 from teetotal.explore.outcomes import MAX_MEGABYTES, MAX_STATES
-from teetotal.programs import files
+from teetotal.programs import c, files
+from teetotal.programs.c import check as c_check
 from teetotal.report import terminal
-from teetotal.scale.local import WorkerDied, available_workers, each, in_order
+from teetotal.scale.local import WorkerDied, available_workers, in_order
+from teetotal.scale.local import each as pool
 from teetotal.verdicts import CheckResult, Verdict, to_json
 
 
@@ -53,7 +56,33 @@ class FileJob(msgspec.Struct, frozen=True):
         return Answer(results, problems)
 
 
-@click.command(short_help="Robust and safe on TSO and PSO?")
+class CJob(msgspec.Struct, frozen=True):
+    """One C program to check."""
+
+    source: c.Source
+    options: c_check.Options
+    show_progress: bool = False
+
+    @property
+    def path(self) -> str:
+        return self.source.name
+
+    def run(self) -> Answer:
+        try:
+            with executions_progress(self.source.name, self.show_progress, self.options.explore) as advance:
+                return Answer([c_check.check(self.source, self.options, progress=advance)])
+        except TeetotalError as error:
+            return Answer([], [str(error)])
+
+
+Job = FileJob | CJob
+
+
+def run(job: Job) -> Answer:
+    return job.run()
+
+
+@click.command(cls=WithCompilerFlags, short_help="Robust and safe on TSO and PSO?")
 @click.argument("paths", nargs=-1, required=True, metavar="FILE…")
 @click.option("--model", "models", type=Models(), default="tso,pso", show_default=True, help="Relaxed models to check.")
 @click.option(
@@ -67,7 +96,14 @@ class FileJob(msgspec.Struct, frozen=True):
     "--monitor", "monitors", default="", metavar="NAMES", help="Monitors to watch them (default: exact ones)."
 )
 @semantics_options
-@click.option("--loop-bound", type=click.IntRange(min=0), help="Backward jumps that a thread may take.")
+@c_options
+@click.option("--each", is_flag=True, help="Each C file is a program of its own.")
+@click.option("--loop-bound", type=click.IntRange(min=0),
+              help="Backward jumps that a thread may take; in C, visits of one instruction.")  # fmt: skip
+@click.option("--goal", type=click.Choice(["robust", "safe"]), default="robust", show_default=True,
+              help="Of a C program: SC executions and robustness, or the executions of each model itself.")  # fmt: skip
+@click.option("--executions", type=click.IntRange(min=1), help="Executions to explore at most (C).")
+@click.option("--nondet", type=(int, int), default=(0, 1), show_default=True, help="Range of __VERIFIER_nondet_int.")
 @click.option("--time", "seconds", type=click.FloatRange(min=0), help="Seconds to spend on each program.")
 @click.option("--states", type=click.IntRange(min=1, max=2**32 - 2), default=MAX_STATES, show_default=True,
               help="States to visit under each model at most.")  # fmt: skip
@@ -85,7 +121,13 @@ def check(
     monitors: str,
     rmw: str,
     mutex: str,
+    compiler: str | None,
+    arguments: tuple[str, ...],
+    each: bool,
     loop_bound: int | None,
+    goal: str,
+    executions: int | None,
+    nondet: tuple[int, int],
     seconds: float | None,
     states: int,
     memory: int,
@@ -94,9 +136,11 @@ def check(
     outcomes: bool,
     violations: bool,
     as_json: bool,
+    flags: tuple[str, ...],
 ) -> int:
-    """Check litmus tests and Python programs: every outcome under SC, TSO and PSO, whether each execution stays
-    sequentially consistent, and whether assertions hold. Directories are searched for litmus tests."""
+    """Check programs: litmus tests and Python programs with every outcome under SC, TSO and PSO; whether each execution
+    stays sequentially consistent, and whether assertions hold. C and C++ files given together are one program, and what
+    follows -- goes to the compiler. Directories are searched for litmus tests."""
     options = Options(
         models=models,
         semantics=semantics(rmw, mutex),
@@ -111,7 +155,29 @@ def check(
     found, problems = files.find(paths)
     for problem in problems:
         click.echo(f"teetotal: {problem}", err=True)
-    jobs = [FileJob(path, options) for path in found]
+    c_files = [path for path in found if Path(path).suffix in c.SUFFIXES]
+    programs_in_c = [(path,) for path in c_files] if each else [tuple(c_files)] if c_files else []
+    c_options = c_check.Options(
+        models=models,
+        semantics=options.semantics,
+        explore=options.explore,
+        monitors=options.monitors,
+        seconds=options.seconds,
+        executions=executions,
+        loop_bound=loop_bound,
+        seed=seed,
+        nondet=nondet,
+        goal=goal,  # type: ignore[arg-type]
+    )
+    jobs: list[Job] = [FileJob(path, options) for path in found if path not in c_files]
+    jobs += [
+        CJob(
+            c.Source(names, flags, compiler, arguments),
+            c_options,
+            len(found) == len(c_files) and len(programs_in_c) == 1,
+        )
+        for names in programs_in_c
+    ]
     verdict, programs, bad = Verdict.SAFE, 0, len(problems)
     for answer in _answers(jobs, workers or available_workers()):
         for result in answer.results:
@@ -134,11 +200,11 @@ def check(
     return 2 if bad else verdict.exit_status
 
 
-def _answers(jobs: Sequence[FileJob], workers: int) -> Iterator[Answer]:
+def _answers(jobs: Sequence[Job], workers: int) -> Iterator[Answer]:
     with progress("checking", len(jobs)) as advance:
 
         def done() -> Iterator[tuple[int, Answer]]:
-            for position, answer in each(FileJob.run, jobs, workers):
+            for position, answer in pool(run, jobs, workers):
                 advance()
                 if isinstance(answer, WorkerDied):
                     answer = Answer([], [f"{jobs[position].path}: {answer}"])

@@ -34,6 +34,30 @@ def semantics_options(command: Command) -> Command:
     return command
 
 
+class WithCompilerFlags(click.Command):
+    """A command whose last arguments, after ``--``, go to the compiler: the parameter ``flags``."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        flags: list[str] = []
+        if "--" in args:
+            split = args.index("--")
+            args, flags = args[:split], args[split + 1 :]
+        context.params["flags"] = tuple(flags)
+        return super().parse_args(context, args)
+
+
+def c_options(command: Command) -> Command:
+    """``--cc`` and ``--args``, as the parameters ``compiler`` and ``arguments``."""
+    for option in (
+        click.option(
+            "--args", "arguments", multiple=True, metavar="ARG", help="An argument of main (C); once for each."
+        ),
+        click.option("--cc", "compiler", metavar="COMPILER", help="C compiler (default: cc, c++, or $CC, $CXX)."),
+    ):
+        command = option(command)
+    return command
+
+
 def semantics(rmw: str, mutex: str) -> Semantics:
     return Semantics(rmw=rmw, mutex=mutex)  # type: ignore[arg-type]
 

@@ -2,38 +2,69 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from teetotal import story
+from teetotal.cli.options import WithCompilerFlags, c_options
 from teetotal.errors import TeetotalError
-from teetotal.programs import files
+from teetotal.programs import c, files
+from teetotal.programs.c import replaying
 from teetotal.programs.program import Program
 from teetotal.report import terminal
 from teetotal.schedules import TokenError, from_token
-from teetotal.verdicts import Verdict, to_json
+from teetotal.verdicts import Verdict, Violation, to_json
 
 
-@click.command(short_help="One execution again, step by step.")
+@click.command(cls=WithCompilerFlags, short_help="One execution again, step by step.")
 @click.argument("token")
-@click.argument("path", metavar="FILE")
+@click.argument("paths", metavar="FILE…", nargs=-1, required=True)
 @click.option("--program", "name", help="Which program of a file that holds several.")
+@c_options
+@click.option("--gdb", is_flag=True, help="Run a C program in gdb, and stop before the last step.")
+@click.option("--output", is_flag=True, help="Show what a C program prints.")
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object: the violation.")
-def replay(token: str, path: str, name: str | None, as_json: bool) -> int:
+def replay(
+    token: str,
+    paths: tuple[str, ...],
+    name: str | None,
+    compiler: str | None,
+    arguments: tuple[str, ...],
+    gdb: bool,
+    output: bool,
+    as_json: bool,
+    flags: tuple[str, ...],
+) -> int:
     """Show the execution that TOKEN describes (``teetotal check`` prints tokens), with the buffers after each step, and
     whether it is sequentially consistent."""
+    if all(Path(path).suffix in c.SUFFIXES for path in paths):
+        found = replaying.replay(token, c.Source(paths, flags, compiler, arguments), gdb=gdb, show_output=output)
+        return 0 if found is None else _show(found, " ".join(paths), " ".join(paths), as_json)
+    if len(paths) > 1:
+        raise TeetotalError("only C files make one program together")
+    (path,) = paths
     program = _choose(files.read(path), path, name)
     model, schedule, semantics = from_token(token, list(program.memory))
     try:
         told = story.violation(program, model, schedule, semantics, kind="replay")
     except ValueError as error:
         raise TokenError(f"{path}: {error}; the token belongs to another program") from None
+    return _show(told, path, program.name, as_json)
+
+
+def _show(told: Violation, path: str, name: str, as_json: bool) -> int:
     if as_json:
         click.echo(to_json(told))
     else:
-        click.echo(f"{path}: {program.name}, under {model.upper()}")
+        click.echo(
+            f"{path}: {name}, under {told.model.upper()}" if path != name else f"{path}, under {told.model.upper()}"
+        )
         click.echo("\n".join(terminal.steps(told, path)))
         click.echo("\n".join(terminal.proof(told)))
-    return (Verdict.VIOLATION if told.cycle else Verdict.SAFE).exit_status
+        if told.message:
+            click.echo(told.message)
+    return (Verdict.VIOLATION if told.cycle or told.message else Verdict.SAFE).exit_status
 
 
 def _choose(programs: list[Program], path: str, name: str | None) -> Program:

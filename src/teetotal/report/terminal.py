@@ -19,7 +19,7 @@ def render(result: CheckResult, *, every_outcome: bool = False, every_violation:
 
 
 def _lines(result: CheckResult, every_outcome: bool, every_violation: bool) -> Iterator[str]:
-    yield f"{result.input}: {result.name}"
+    yield f"{result.input}: {result.name}" if result.input != result.name else result.input
     for name, model in result.models.items():
         yield ""
         yield f"{name.upper()}: {_summary(name, model)}"
@@ -92,8 +92,9 @@ def _summary(name: ModelName, model: ModelResult) -> str:
     if name != "sc":
         words.append({True: "robust", False: "NOT ROBUST", None: "robust or not: unknown"}[model.robust])
     words.append({True: "safe", False: "NOT SAFE", None: "safe or not: unknown"}[model.safe])
-    count = len(model.outcomes or [])
-    words.append("1 outcome" if count == 1 else f"{count} outcomes")
+    if model.outcomes is not None:
+        count = len(model.outcomes)
+        words.append("1 outcome" if count == 1 else f"{count} outcomes")
     return ", ".join(words)
 
 
@@ -143,6 +144,7 @@ def _verdict(result: CheckResult) -> str:
     counts = [] if result.states is None else [f"{result.states:,} states"]
     if result.executions is not None:
         blocked = f" ({result.blocked:,} blocked)" if result.blocked else ""
-        counts.append(f"{result.executions:,} SC executions{blocked}")
+        rate = f", {result.executions / result.cpu:,.0f} a second" if result.cpu and result.executions > 1000 else ""
+        counts.append(f"{result.executions:,} SC executions{blocked}{rate}")
     counts.append(f"{result.seconds:.3f} s")
     return f"{word}{'' if result.complete else ', not everything explored'}; {', '.join(counts)}"

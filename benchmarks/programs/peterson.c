@@ -1,0 +1,27 @@
+// Peterson's mutual exclusion for two threads.
+#include "bench.h"
+#ifndef ROUNDS
+#define ROUNDS 1
+#endif
+
+static atomic_int flag[2], turn, inside;
+
+static void *section(void *argument) {
+    int me = (int)(long)argument, other = 1 - me;
+    for (int round = 0; round < ROUNDS; round++) {
+        STORE(flag[me], 1);
+        FENCE();
+        STORE(turn, other);
+        FENCE();
+        while (LOAD(flag[other]) && LOAD(turn) == other) {
+        }
+        STORE(inside, me);
+        FENCE();
+        assert(LOAD(inside) == me);
+        STORE(flag[me], 0);
+        FENCE();
+    }
+    return 0;
+}
+
+int main(void) { run(2, (void *(*[])(void *)){section, section}); }

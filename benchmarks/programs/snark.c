@@ -1,0 +1,84 @@
+// The snark deque of Detlefs, Flood, Garthwaite, Martin, Shavit, Steele (DISC 2000). Its double compare-and-swap, which no
+// processor has, is a mutex around two words; nodes are not reused. (The published algorithm has two known bugs; they need
+// more operations than are tried here.)
+#include "bench.h"
+
+struct node {
+    struct node *_Atomic left, *_Atomic right;
+    atomic_int value;
+};
+
+static struct node *dummy;
+static struct node *_Atomic left_hat, *_Atomic right_hat;
+static pthread_mutex_t both = PTHREAD_MUTEX_INITIALIZER;
+
+static int dcas(struct node *_Atomic *a, struct node *_Atomic *b, struct node *old_a, struct node *old_b,
+                struct node *new_a, struct node *new_b) {
+    pthread_mutex_lock(&both);
+    int equal = LOAD(*a) == old_a && LOAD(*b) == old_b;
+    if (equal) {
+        STORE(*a, new_a);
+        FENCE();
+        STORE(*b, new_b);
+        FENCE();
+    }
+    pthread_mutex_unlock(&both);
+    return equal;
+}
+
+static void push_right(int value) {
+    struct node *node = malloc(sizeof *node);
+    STORE(node->right, dummy);
+    STORE(node->value, value);
+    FENCE();
+    for (;;) {
+        struct node *right = LOAD(right_hat), *beyond = LOAD(right->right);
+        if (beyond == right) {
+            STORE(node->left, dummy);
+            FENCE();
+            struct node *left = LOAD(left_hat);
+            if (dcas(&right_hat, &left_hat, right, left, node, node)) return;
+        } else {
+            STORE(node->left, right);
+            FENCE();
+            if (dcas(&right_hat, &right->right, right, beyond, node, node)) return;
+        }
+    }
+}
+
+static int pop_left(void) {
+    for (;;) {
+        struct node *left = LOAD(left_hat), *right = LOAD(right_hat);
+        if (LOAD(left->left) == left) return -1;
+        if (left == right) {
+            if (dcas(&left_hat, &right_hat, left, right, dummy, dummy)) return LOAD(left->value);
+        } else {
+            struct node *next = LOAD(left->right);
+            if (dcas(&left_hat, &left->right, left, next, next, left)) {
+                int value = LOAD(left->value);
+                STORE(left->left, dummy);
+                FENCE();
+                return value;
+            }
+        }
+    }
+}
+
+static void *pusher(void *argument) {
+    push_right(1);
+    return 0;
+}
+
+static void *popper(void *argument) {
+    int value = pop_left();
+    assert(value == -1 || value == 1);
+    return 0;
+}
+
+int main(void) {
+    dummy = malloc(sizeof *dummy);
+    dummy->left = dummy->right = dummy;
+    dummy->value = -1;
+    left_hat = right_hat = dummy;
+    run(2, (void *(*[])(void *)){pusher, popper});
+}

@@ -1,0 +1,96 @@
+// From what a program touches to dense numbers: the locations that searches and monitors know.
+//
+// A cell is a range of bytes that is always accessed as a whole, or an object that threads synchronise on (a mutex, a
+// thread, …), which has a number of its own beside its bytes. An access that overlaps a cell without being equal to it
+// makes them one cell, which is then `mixed`. Where that makes one cell of two that had numbers, `changed` is set: the
+// numbers given so far are void, and the search begins again. Copies and fills of memory adapt to the cells that other
+// accesses make: what they cut out by themselves is soft, and gives way.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace teetotal::runtime {
+
+// What a number stands for. Data comes first: its tag is the binary logarithm of its size.
+enum class Tag : std::uint8_t {
+  byte,
+  half,
+  word,
+  oct,
+  vector,
+  mutex = 8,
+  condition,
+  semaphore,
+  barrier,
+  thread,
+  rwlock,
+  futex
+};
+
+constexpr bool is_data(Tag tag) { return tag <= Tag::vector; }
+constexpr std::uint32_t size_of(Tag tag) { return is_data(tag) ? 1U << static_cast<unsigned>(tag) : 0; }
+
+struct Cell {
+  std::uintptr_t address;
+  std::uint32_t size;  // 0: an object
+  Tag tag;
+  bool mixed = false;  // accessed in parts, or as part of something larger
+};
+
+class Cells {
+ public:
+  Cells() { table_.resize(1024); }
+
+  // The number of what (address, tag) touches.
+  std::uint32_t number(std::uintptr_t address, Tag tag) {
+    const std::uint64_t key = key_of(address, tag);
+    for (std::size_t at = slot(key);; at = (at + 1) & (table_.size() - 1)) {
+      if (table_[at].key == key) return table_[at].number;
+      if (table_[at].key == 0) return add(address, tag);
+    }
+  }
+
+  struct Piece {
+    std::uintptr_t address;
+    Tag tag;
+  };
+  // The cells, old and new, of a range that is copied or filled.
+  std::vector<Piece> pieces(std::uintptr_t address, std::size_t size);
+
+  // The cells that lie in a range.
+  std::vector<Piece> inside(std::uintptr_t address, std::size_t size) const;
+
+  const Cell& operator[](std::uint32_t number) const { return cells_[number]; }
+  std::size_t size() const { return cells_.size(); }
+
+  bool changed = false;
+
+  // New numbers, for what is known by now.
+  void renumber();
+
+ private:
+  struct Slot {
+    std::uint64_t key = 0;
+    std::uint32_t number = 0;
+  };
+  static std::uint64_t key_of(std::uintptr_t address, Tag tag) { return (address << 4) | static_cast<std::uint64_t>(tag) | 1ULL << 63; }
+  std::size_t slot(std::uint64_t key) const { return (key * 0x9E3779B97F4A7C15ULL >> 20) & (table_.size() - 1); }
+  std::uint32_t add(std::uintptr_t address, Tag tag);
+  void insert(std::uint64_t key, std::uint32_t number);
+
+  std::vector<Slot> table_;
+  std::size_t used_ = 0;
+  std::vector<Cell> cells_;
+  struct Extent {
+    std::uint32_t size;
+    bool mixed;
+    bool soft;
+    std::uint32_t number;
+  };
+  std::map<std::uintptr_t, Extent> extents_;  // of data, by their first byte; they do not overlap
+};
+
+}  // namespace teetotal::runtime

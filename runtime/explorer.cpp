@@ -1,0 +1,196 @@
+#include "explorer.hpp"
+
+#include <sys/resource.h>
+
+#include "hash.hpp"
+#include "search/interleavings.hpp"
+#include "search/optimal.hpp"
+#include "search/random.hpp"
+
+namespace teetotal::runtime {
+
+namespace {
+
+double processor_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+         static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
+}
+
+}  // namespace
+
+void Explorer::begin_monitors() {
+  monitors_.clear();
+  for (const std::string& name : request_.monitors)
+    monitors_.push_back(monitors::make_monitor(name, {.semantics = request_.semantics, .undo = true, .variant = request_.variant && name.starts_with("burnim")}));
+  reporting_.assign(monitors_.size(), {});
+  reporting_executions_.resize(monitors_.size(), 0);
+}
+
+SearchResult Explorer::search() {
+  if (request_.strategy == "all") return OptimalSearch(system_, *this).run();
+  if (request_.strategy == "interleavings") return all_interleavings(system_, *this);
+  if (request_.strategy == "preemptions") return all_interleavings(system_, *this, static_cast<std::uint32_t>(request_.count));
+  if (request_.strategy == "random") return random_walks(system_, *this, request_.count, request_.seed);
+  if (request_.strategy == "pct") return pct(system_, *this, request_.count, request_.depth, request_.seed);
+  throw std::invalid_argument("no strategy is called " + request_.strategy);
+}
+
+void Explorer::run() {
+  for (bool more = true; more;) {
+    begin_monitors();
+    executions_ = blocked_ = 0;
+    try {
+      const SearchResult result = search();
+      totals_.result.executions += result.executions;
+      totals_.result.blocked += result.blocked;
+      totals_.result.cut += result.cut;
+      totals_.result.redundant += result.redundant;
+      totals_.result.complete = totals_.result.complete && result.complete;
+      more = !stopped_ && next_choices();
+      if (more) system_.rewind(0);
+    } catch (const Restart&) {
+      ++restarts_;
+      system_.forget();
+      // What was told is told again, with the new numbers.
+      seen_.clear();
+      seen_failures_.clear();
+      classes_.clear();
+      totals_.result = {.complete = true};
+      reporting_executions_.assign(reporting_executions_.size(), 0);
+      for (auto& [which, value] : process.choices) value = process.nondet_low;
+      output_.line(R"({"type":"restart"})");
+    }
+  }
+  tell_end(stopped_ ? "budget" : "");
+}
+
+// The next assignment of values to the choices that the program asked for; false after the last.
+bool Explorer::next_choices() {
+  while (!process.asked.empty()) {
+    const auto which = process.asked.back();
+    std::int64_t& value = process.choices[which];
+    if (value < process.nondet_high) {
+      ++value;
+      return true;
+    }
+    process.choices.erase(which);
+    process.asked.pop_back();
+  }
+  return false;
+}
+
+bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
+  ++executions_;
+  if (request_.classes) classes_.insert(class_of(execution));
+  watch(execution, shared);
+  tell_failures(execution);
+  if (const Stuck stuck = system_.stuck(); stuck != Stuck::no) tell_stuck(execution.size());
+  constexpr std::uint64_t kPoll = 256;
+  const std::uint64_t all = totals_.result.executions + executions_;
+  if (all >= request_.executions) stopped_ = true;
+  if (executions_ % kPoll == 0 || execution.size() > 1000) {
+    const auto now = Clock::now();
+    if (now - told_ > std::chrono::milliseconds(250)) tell_progress();
+    if (elapsed() > request_.seconds) stopped_ = true;
+  }
+  totals_.steps += execution.size();
+  totals_.longest = std::max<std::uint64_t>(totals_.longest, execution.size());
+  return !stopped_;
+}
+
+// The same for executions with the same events, sources and order of writes: a sum over events, each with the write that
+// its address had last.
+std::uint64_t Explorer::class_of(std::span<const Event> execution) const {
+  std::map<std::uint32_t, std::uint64_t> counts, latest;
+  std::uint64_t sum = 0;
+  for (const Event& event : execution) {
+    const std::int64_t who[] = {event.thread, static_cast<std::int64_t>(++counts[event.thread])};
+    const std::uint64_t id = hash_words(who);
+    std::uint64_t& last = latest[event.address];
+    const bool fence = is_fence(event.kind);
+    const std::int64_t what[] = {static_cast<std::int64_t>(id), static_cast<std::int64_t>(event.kind), event.writes,
+                                 fence ? -1 : static_cast<std::int64_t>(event.address), fence ? 0 : static_cast<std::int64_t>(last)};
+    sum += hash_words(what);
+    if (!fence && event.writes) last = id;
+  }
+  return sum;
+}
+
+void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
+  for (std::uint32_t number = 0; number < monitors_.size(); ++number) {
+    monitors::Monitor& monitor = *monitors_[number];
+    while (monitor.events() > shared) monitor.undo();
+    auto& reporting = reporting_[number];
+    while (!reporting.empty() && reporting.back() >= shared) reporting.pop_back();
+    reports_.clear();
+    monitor.observe(execution.subspan(static_cast<std::size_t>(monitor.events())), reports_);
+    for (const monitors::Report& report : reports_) {
+      reporting.push_back(report.deciding);
+      const auto place = std::tuple(number, report.delayed_location, report.previous_location, report.deciding_location);
+      if (!seen_.insert(place).second) continue;
+      const auto end = static_cast<std::size_t>(report.deciding) + 1;
+      output_.line(R"({"type":"violation","monitor":)" + Output::quoted(request_.monitors[number]) + ",\"report\":[" +
+                   std::to_string(report.delayed) + ',' + std::to_string(report.previous) + ',' + std::to_string(report.deciding) +
+                   "],\"stacks\":" + std::to_string(process.shared_stacks) + ",\"steps\":" + Output::steps(system_, end) + ",\"cells\":" +
+                   Output::cells(system_, end) + '}');
+    }
+    reporting_executions_[number] += !reporting.empty();
+  }
+}
+
+void Explorer::tell_failures(std::span<const Event> execution) {
+  for (const std::uint32_t number : system_.failed()) {
+    const Thread& thread = process.threads[number];
+    if (!seen_failures_.insert({static_cast<int>(thread.failure), thread.failed_at, 0}).second) continue;
+    // Up to its last step: what others did afterwards does not matter.
+    std::size_t end = execution.size();
+    while (end > 0 && (system_.steps()[end - 1].thread != number || system_.steps()[end - 1].commit)) --end;
+    output_.line(R"({"type":"failure","what":")" + std::string(word_for(thread.failure)) + "\",\"thread\":" + std::to_string(thread.born) +
+                 ",\"message\":" + Output::quoted(thread.message) + ",\"place\":" + std::to_string(thread.failed_at) + ",\"stacks\":" + std::to_string(process.shared_stacks) +
+                 ",\"steps\":" + Output::steps(system_, end) + ",\"cells\":" + Output::cells(system_, end) + '}');
+  }
+}
+
+void Explorer::tell_stuck(std::size_t length) {
+  const bool livelock = system_.stuck() == Stuck::livelock;
+  std::uintptr_t places[2] = {0, 0};
+  std::string waiting;
+  for (std::uint32_t number = 0; number < process.count; ++number) {
+    const Thread& thread = process.threads[number];
+    if (thread.state != State::parked) continue;
+    if (thread.operation.tag != Tag::thread || waiting.empty()) places[waiting.empty() ? 0 : 1] ^= thread.operation.place * (number + 1);
+    waiting += (waiting.empty() ? "[" : ",[") + std::to_string(thread.born) + ',' + std::to_string(thread.operation.place) + ',' +
+               std::to_string(static_cast<int>(thread.operation.tag)) + ']';
+  }
+  if (!seen_failures_.insert({livelock ? 101 : 100, places[0], places[1]}).second) return;
+  output_.line(std::string(R"({"type":"failure","what":")") + (livelock ? "livelock" : "deadlock") + R"(","thread":0,"message":"","place":0,"waiting":[)" +
+               waiting + "],\"stacks\":" + std::to_string(process.shared_stacks) + ",\"steps\":" + Output::steps(system_, length) + ",\"cells\":" + Output::cells(system_, length) + '}');
+}
+
+void Explorer::tell_progress() {
+  told_ = Clock::now();
+  output_.line(R"({"type":"progress","executions":)" + std::to_string(totals_.result.executions + executions_) +
+               ",\"seconds\":" + std::to_string(elapsed()) + '}');
+}
+
+void Explorer::tell_end(const char* reason) {
+  std::string oddities;
+  for (const std::string& oddity : process.oddities) oddities += (oddities.empty() ? "" : ",") + Output::quoted(oddity);
+  std::string mixed;
+  for (std::uint32_t number = 0; number < process.cells.size(); ++number)
+    if (process.cells[number].mixed) mixed += (mixed.empty() ? "" : ",") + std::to_string(process.cells[number].address);
+  std::string reporting;
+  for (const std::uint64_t count : reporting_executions_) reporting += (reporting.empty() ? "" : ",") + std::to_string(count);
+  const SearchResult& result = totals_.result;
+  output_.line(R"({"type":"end","stopped":)" + Output::quoted(reason) + ",\"executions\":" + std::to_string(result.executions) +
+               ",\"blocked\":" + std::to_string(result.blocked) + ",\"cut\":" + std::to_string(result.cut) +
+               ",\"redundant\":" + std::to_string(result.redundant) + ",\"complete\":" + (result.complete && !stopped_ && !process.incomplete ? "true" : "false") +
+               ",\"steps\":" + std::to_string(totals_.steps) + ",\"longest\":" + std::to_string(totals_.longest) +
+               ",\"classes\":" + std::to_string(classes_.size()) + ",\"restarts\":" + std::to_string(restarts_) + ",\"seconds\":" + std::to_string(elapsed()) +
+               ",\"cpu\":" + std::to_string(processor_seconds()) + ",\"reporting\":[" + reporting + "],\"oddities\":[" + oddities +
+               "],\"mixed\":[" + mixed + "]}");
+}
+
+}  // namespace teetotal::runtime

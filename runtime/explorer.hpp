@@ -1,0 +1,80 @@
+// One search over a program's SC executions: monitors watch, failures are kept, budgets are obeyed, results are told.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "monitors/monitor.hpp"
+#include "output.hpp"
+#include "search/system.hpp"
+#include "system.hpp"
+
+namespace teetotal::runtime {
+
+struct Request {
+  std::string object;
+  std::string strategy = "all";
+  std::uint64_t count = 0;
+  std::uint32_t depth = 0;
+  std::uint64_t seed = 0;
+  std::vector<std::string> monitors;
+  bool variant = false;  // Burnim's monitors as in the technical report
+  Semantics semantics;
+  Bounds bounds;
+  double seconds = 1e18;
+  std::uint64_t executions = ~std::uint64_t{0};
+  bool classes = false;  // count the classes of equivalent executions, for tests of the reduction
+  bool replay = false;
+  std::string schedule;
+  bool stop_at_last = false;
+};
+
+class Explorer final : public Visitor {
+ public:
+  Explorer(const Request& request, const Output& output) : request_(request), output_(output), system_(request.bounds) {}
+
+  void run();
+
+  bool visit(std::span<const Event> execution, std::size_t shared) override;
+
+ private:
+  struct Totals {
+    SearchResult result{.complete = true};
+    std::uint64_t steps = 0;
+    std::uint64_t longest = 0;
+  };
+  using Clock = std::chrono::steady_clock;
+
+  SearchResult search();
+  void begin_monitors();
+  std::uint64_t class_of(std::span<const Event> execution) const;
+  void watch(std::span<const Event> execution, std::size_t shared);
+  void tell_failures(std::span<const Event> execution);
+  void tell_stuck(std::size_t length);
+  void tell_progress();
+  void tell_end(const char* reason);
+  bool next_choices();
+  double elapsed() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
+
+  const Request& request_;
+  const Output& output_;
+  Controlled system_;
+  std::vector<std::unique_ptr<monitors::Monitor>> monitors_;
+  std::vector<std::vector<std::uint64_t>> reporting_;  // of each monitor: the events of this execution that it reported at
+  std::vector<std::uint64_t> reporting_executions_;
+  std::vector<monitors::Report> reports_;
+  std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>> seen_;
+  std::set<std::tuple<int, std::uintptr_t, std::uintptr_t>> seen_failures_;
+  Totals totals_;       // of the choices before
+  std::uint64_t executions_ = 0, blocked_ = 0;  // of the search at hand
+  std::uint64_t restarts_ = 0;
+  std::set<std::uint64_t> classes_;
+  Clock::time_point started_ = Clock::now(), told_ = Clock::now();
+  bool stopped_ = false;
+};
+
+}  // namespace teetotal::runtime

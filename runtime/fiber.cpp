@@ -1,0 +1,137 @@
+#include "fiber.hpp"
+
+#include <asm/prctl.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <stdexcept>
+
+#include "real.hpp"
+
+namespace teetotal::runtime {
+
+namespace {
+
+bool fast_fs = false;  // FSGSBASE: the processor lets us set FS without a system call
+std::array<std::uintptr_t, kMaxThreads> pointers{};
+
+void set_thread_pointer(std::uintptr_t pointer) {
+  if (fast_fs) {
+    asm volatile("wrfsbase %0" ::"r"(pointer) : "memory");
+  } else {
+    syscall(SYS_arch_prctl, ARCH_SET_FS, pointer);
+  }
+}
+
+// Tells its thread pointer and sleeps: it lends its thread-local variables to a model thread.
+void* sleep_for_ever(void* told) {
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, nullptr);
+  static_cast<std::atomic<std::uintptr_t>*>(told)->store(current_thread_pointer());
+  for (;;) pause();
+}
+
+extern "C" {
+void teetotal_switch(void** from, void* to);
+[[noreturn]] void teetotal_restore(void* to);
+void teetotal_enter();
+}
+
+asm(R"(
+.text
+.globl teetotal_switch
+.type teetotal_switch, @function
+teetotal_switch:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rdi
+.globl teetotal_restore
+.type teetotal_restore, @function
+teetotal_restore:
+  movq %rdi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size teetotal_switch, .-teetotal_switch
+.globl teetotal_enter
+.type teetotal_enter, @function
+teetotal_enter:
+  .cfi_startproc
+  .cfi_undefined rip
+  xorl %ebp, %ebp
+  call *%rbx
+  ud2
+  .cfi_endproc
+.size teetotal_enter, .-teetotal_enter
+)");
+
+}  // namespace
+
+std::uintptr_t current_thread_pointer() {
+  std::uintptr_t pointer = 0;
+  asm volatile("movq %%fs:0, %0" : "=r"(pointer));  // the first word of a thread's block points to itself
+  return pointer;
+}
+
+void prepare_fibers() {
+  constexpr unsigned long kFsgsbase = 1UL << 1;
+  fast_fs = (getauxval(AT_HWCAP2) & kFsgsbase) != 0;
+  const std::size_t size = kMaxThreads * kStackStride;
+  void* reserved = mmap(reinterpret_cast<void*>(kStacks), size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (reserved == MAP_FAILED) throw std::runtime_error("cannot reserve the stacks of the threads");
+  for (std::uint32_t thread = 0; thread < kMaxThreads; ++thread)
+    mprotect(reinterpret_cast<void*>(kStacks + thread * kStackStride), 4096, PROT_NONE);
+}
+
+std::uintptr_t thread_pointer(std::uint32_t thread) {
+  if (pointers[thread] == 0) {
+    std::atomic<std::uintptr_t> told{0};
+    pthread_t handle;
+    if (real().thread_create(&handle, nullptr, sleep_for_ever, &told) != 0)
+      throw std::runtime_error("cannot start a thread");
+    while (told.load() == 0) usleep(10);
+    pointers[thread] = told.load();
+  }
+  return pointers[thread];
+}
+
+void prepare(Fiber& fiber, std::uint32_t number, void (*entry)()) {
+  // As teetotal_switch leaves a stack: six registers, then where to go on. rbx carries the entry.
+  auto* top = reinterpret_cast<void**>(stack_top(number) - 64);
+  *--top = reinterpret_cast<void*>(&teetotal_enter);
+  *--top = nullptr;                           // rbp
+  *--top = reinterpret_cast<void*>(entry);    // rbx
+  for (int i = 0; i < 4; ++i) *--top = nullptr;
+  fiber.stack_pointer = top;
+  fiber.thread_pointer = thread_pointer(number);
+}
+
+void switch_fiber(Fiber& from, const Fiber& to) {
+  set_thread_pointer(to.thread_pointer);
+  teetotal_switch(&from.stack_pointer, to.stack_pointer);
+}
+
+void abandon_to(const Fiber& to) {
+  set_thread_pointer(to.thread_pointer);
+  teetotal_restore(to.stack_pointer);
+}
+
+}  // namespace teetotal::runtime

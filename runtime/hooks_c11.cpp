@@ -1,0 +1,85 @@
+// <threads.h>: the C library's versions go past the pthread functions' names, so these go to ours.
+#include <pthread.h>
+#include <threads.h>
+
+#include <cerrno>
+
+#include "process.hpp"
+
+using namespace teetotal::runtime;  // NOLINT: the hooks below are the whole file
+
+namespace {
+
+int result_of(int error) {
+  switch (error) {
+    case 0: return thrd_success;
+    case EBUSY: return thrd_busy;
+    case ETIMEDOUT: return thrd_timedout;
+    case ENOMEM: return thrd_nomem;
+    default: return thrd_error;
+  }
+}
+
+pthread_mutex_t* posix(mtx_t* mutex) { return reinterpret_cast<pthread_mutex_t*>(mutex); }
+pthread_cond_t* posix(cnd_t* condition) { return reinterpret_cast<pthread_cond_t*>(condition); }
+
+struct Start {
+  thrd_start_t routine;
+  void* argument;
+};
+
+void* run(void* given) {
+  const Start start = *static_cast<Start*>(given);
+  return reinterpret_cast<void*>(static_cast<std::intptr_t>(start.routine(start.argument)));
+}
+
+}  // namespace
+
+extern "C" {
+
+int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
+  Thread* self = process.current;
+  if (self == nullptr) return thrd_error;
+  auto* start = static_cast<Start*>(process.memory.allocate(self->number, sizeof(Start), 0, TEETOTAL_PLACE));
+  *start = {routine, argument};
+  return result_of(pthread_create(thread, nullptr, run, start));
+}
+int thrd_join(thrd_t thread, int* result) {
+  void* value = nullptr;
+  const int error = pthread_join(thread, &value);
+  if (error == 0 && result != nullptr) *result = static_cast<int>(reinterpret_cast<std::intptr_t>(value));
+  return result_of(error);
+}
+int thrd_detach(thrd_t thread) { return result_of(pthread_detach(thread)); }
+void thrd_exit(int result) { pthread_exit(reinterpret_cast<void*>(static_cast<std::intptr_t>(result))); }
+thrd_t thrd_current() { return pthread_self(); }
+int thrd_equal(thrd_t a, thrd_t b) { return a == b; }
+void thrd_yield() {}
+
+int mtx_init(mtx_t* mutex, int type) {
+  *posix(mutex) = PTHREAD_MUTEX_INITIALIZER;
+  posix(mutex)->__data.__kind = (type & mtx_recursive) != 0 ? PTHREAD_MUTEX_RECURSIVE : PTHREAD_MUTEX_NORMAL;
+  return thrd_success;
+}
+void mtx_destroy(mtx_t*) {}
+int mtx_lock(mtx_t* mutex) { return result_of(pthread_mutex_lock(posix(mutex))); }
+int mtx_trylock(mtx_t* mutex) { return result_of(pthread_mutex_trylock(posix(mutex))); }
+int mtx_timedlock(mtx_t* mutex, const timespec* limit) { return result_of(pthread_mutex_timedlock(posix(mutex), limit)); }
+int mtx_unlock(mtx_t* mutex) { return result_of(pthread_mutex_unlock(posix(mutex))); }
+
+int cnd_init(cnd_t* condition) { return result_of(pthread_cond_init(posix(condition), nullptr)); }
+void cnd_destroy(cnd_t*) {}
+int cnd_wait(cnd_t* condition, mtx_t* mutex) { return result_of(pthread_cond_wait(posix(condition), posix(mutex))); }
+int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* limit) {
+  return result_of(pthread_cond_timedwait(posix(condition), posix(mutex), limit));
+}
+int cnd_signal(cnd_t* condition) { return result_of(pthread_cond_signal(posix(condition))); }
+int cnd_broadcast(cnd_t* condition) { return result_of(pthread_cond_broadcast(posix(condition))); }
+
+void call_once(once_flag* flag, void (*routine)()) { pthread_once(reinterpret_cast<pthread_once_t*>(flag), routine); }
+
+int tss_create(tss_t* key, tss_dtor_t destructor) { return result_of(pthread_key_create(key, destructor)); }
+void tss_delete(tss_t key) { pthread_key_delete(key); }
+void* tss_get(tss_t key) { return pthread_getspecific(key); }
+int tss_set(tss_t key, void* value) { return result_of(pthread_setspecific(key, value)); }
+}

@@ -1,0 +1,175 @@
+#include "memory.hpp"
+
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+namespace teetotal::runtime {
+
+namespace {
+
+constexpr std::size_t kSmall = 256 * 1024;
+
+void* reserve(std::uintptr_t address, std::size_t size) {
+  void* reserved = mmap(reinterpret_cast<void*>(address), size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (reserved == MAP_FAILED) throw std::runtime_error("cannot reserve the heap of the program");
+  return reserved;
+}
+
+void clear(std::uintptr_t begin, std::size_t size) {
+  if (size <= kSmall) {
+    std::memset(reinterpret_cast<void*>(begin), 0, size);
+  } else {
+    madvise(reinterpret_cast<void*>(begin), (size + 4095) / 4096 * 4096, MADV_DONTNEED);
+  }
+}
+
+struct Header {
+  std::size_t size;
+  std::uintptr_t place;
+};
+static_assert(sizeof(Header) == kGrain);
+
+}  // namespace
+
+void Memory::prepare() {
+  reserve(kHeap, kMaxThreads * kHeapStride);
+  reserve(kShadow, kMaxThreads * kHeapStride / kGrain);
+}
+
+void Memory::adopt_object(const void* inside) {
+  struct Search {
+    Memory* memory;
+    std::uintptr_t inside;
+  } search{this, reinterpret_cast<std::uintptr_t>(inside)};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        const auto& [memory, wanted] = *static_cast<Search*>(data);
+        const auto at = [&](const ElfW(Phdr) & header) { return info->dlpi_addr + header.p_vaddr; };
+        bool here = false;
+        std::uintptr_t begin = ~std::uintptr_t{0}, end = 0, constant_begin = 0, constant_end = 0;
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const ElfW(Phdr)& header = info->dlpi_phdr[i];
+          if (header.p_type == PT_GNU_RELRO) {
+            constant_begin = at(header);
+            constant_end = at(header) + header.p_memsz;
+          }
+          if (header.p_type != PT_LOAD) continue;
+          begin = std::min<std::uintptr_t>(begin, at(header));
+          end = std::max<std::uintptr_t>(end, at(header) + header.p_memsz);
+          here = here || wanted - at(header) < header.p_memsz;
+        }
+        if (!here) return 0;
+        memory->object_begin_ = begin;
+        memory->object_end_ = end;
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const ElfW(Phdr)& header = info->dlpi_phdr[i];
+          if (header.p_type == PT_LOAD && (header.p_flags & PF_W) != 0) {
+            std::uintptr_t first = at(header);
+            if (first >= constant_begin && first < constant_end) first = constant_end;
+            memory->adopt_segment(first, at(header) + header.p_memsz);
+          } else if (header.p_type == PT_TLS) {
+            memory->tls_module = info->dlpi_tls_modid;
+            memory->tls_size = header.p_memsz;
+            memory->tls_image = reinterpret_cast<const void*>(at(header));
+            memory->tls_image_size = header.p_filesz;
+          }
+        }
+        return 1;
+      },
+      &search);
+}
+
+void Memory::adopt_segment(std::uintptr_t begin, std::uintptr_t end) {
+  if (begin >= end) return;
+  const std::size_t size = end - begin;
+  const auto* bytes = reinterpret_cast<const std::byte*>(begin);
+  if (size <= kSmall) {
+    segments_.push_back({begin, size, {bytes, bytes + size}});
+    return;
+  }
+  // The pages that lie wholly inside come from a file that holds what is in them now; the edges are copied.
+  const std::uintptr_t first = (begin + 4095) / 4096 * 4096, last = end / 4096 * 4096;
+  const int file = memfd_create("teetotal-segment", MFD_CLOEXEC);
+  if (file < 0 || ftruncate(file, static_cast<off_t>(last - first)) != 0) throw std::runtime_error("cannot keep a large segment");
+  for (std::uintptr_t at = first; at < last; at += 4096) {  // pages of zeros stay holes
+    const auto* page = reinterpret_cast<const char*>(at);
+    if (std::all_of(page, page + 4096, [](char c) { return c == 0; })) continue;
+    if (pwrite(file, page, 4096, static_cast<off_t>(at - first)) != 4096) throw std::runtime_error("cannot keep a large segment");
+  }
+  mmap(reinterpret_cast<void*>(first), last - first, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file, 0);
+  close(file);
+  segments_.push_back({first, last - first, {}});
+  if (begin < first) segments_.push_back({begin, first - begin, {bytes, bytes + (first - begin)}});
+  if (last < end) {
+    const auto* edge = reinterpret_cast<const std::byte*>(last);
+    segments_.push_back({last, end - last, {edge, edge + (end - last)}});
+  }
+}
+
+void Memory::keep_heap() {
+  kept_ = used_[0];
+  const auto* heap = reinterpret_cast<const std::byte*>(kHeap);
+  const auto* shadow = reinterpret_cast<const std::byte*>(kShadow);
+  kept_heap_.assign(heap, heap + kept_);
+  kept_shadow_.assign(shadow, shadow + kept_ / kGrain);
+}
+
+void Memory::reset() {
+  for (const Segment& segment : segments_) {
+    if (segment.saved.empty()) {
+      madvise(reinterpret_cast<void*>(segment.begin), segment.size, MADV_DONTNEED);
+    } else {
+      std::memcpy(reinterpret_cast<void*>(segment.begin), segment.saved.data(), segment.size);
+    }
+  }
+  for (std::uint32_t thread = 0; thread < kMaxThreads; ++thread) {
+    if (used_[thread] == 0) continue;
+    const std::size_t offset = thread * kHeapStride;
+    clear(kHeap + offset, used_[thread]);
+    clear(kShadow + offset / kGrain, used_[thread] / kGrain + 1);
+    used_[thread] = 0;
+  }
+  if (kept_ != 0) {
+    std::memcpy(reinterpret_cast<void*>(kHeap), kept_heap_.data(), kept_);
+    std::memcpy(reinterpret_cast<void*>(kShadow), kept_shadow_.data(), kept_ / kGrain);
+    used_[0] = kept_;
+  }
+}
+
+void* Memory::allocate(std::uint32_t thread, std::size_t size, std::size_t alignment, std::uintptr_t place) {
+  std::size_t& used = used_[thread];
+  alignment = std::max(alignment, kGrain);
+  const std::size_t start = (used + kGrain + alignment - 1) / alignment * alignment;
+  const std::size_t grains = std::max<std::size_t>(1, (size + kGrain - 1) / kGrain);
+  if (size >= kHeapStride || start + grains * kGrain > kHeapStride - kGrain) return nullptr;
+  used = start + grains * kGrain;
+  const std::uintptr_t address = kHeap + thread * kHeapStride + start;
+  *reinterpret_cast<Header*>(address - kGrain) = {size, place};
+  auto* shadow = reinterpret_cast<Grain*>(kShadow + (address - kHeap) / kGrain);
+  std::memset(shadow, static_cast<int>(Grain::more), grains);
+  *shadow = Grain::first;
+  return reinterpret_cast<void*>(address);
+}
+
+Block Memory::block(std::uintptr_t address) const {
+  if (!in_heap(address) || grain(address) == Grain::unused) return {};
+  std::uintptr_t start = address / kGrain * kGrain;
+  while (grain(start) == Grain::more || grain(start) == Grain::freed_more) start -= kGrain;
+  const auto* header = reinterpret_cast<const Header*>(start - kGrain);
+  return {start, header->size, header->place, grain(start) == Grain::freed_first};
+}
+
+void Memory::release(const Block& block) {
+  const std::size_t grains = std::max<std::size_t>(1, (block.size + kGrain - 1) / kGrain);
+  auto* shadow = reinterpret_cast<Grain*>(kShadow + (block.address - kHeap) / kGrain);
+  std::memset(shadow, static_cast<int>(Grain::freed_more), grains);
+  *shadow = Grain::freed_first;
+}
+
+}  // namespace teetotal::runtime

@@ -1,0 +1,74 @@
+// The memory of the program: its variables, its heap, and how both go back to the beginning.
+//
+// Variables: the writable segments of the loaded object are copied once and put back before each execution; large ones
+// are mapped from a file in memory, so that the kernel puts back what was written.
+//
+// Heap: each thread allocates from a range of its own at a fixed address, upwards, so that an address depends on what
+// the thread itself did, not on the schedule. Nothing is given out twice in one execution. A byte of shadow for every
+// 16 bytes of heap tells what they are, so that the use of freed memory is seen at the access.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "fiber.hpp"
+
+namespace teetotal::runtime {
+
+inline constexpr std::uintptr_t kHeap = 0x6000'0000'0000;
+inline constexpr std::size_t kHeapStride = std::size_t{16} << 30;
+inline constexpr std::uintptr_t kShadow = 0x6800'0000'0000;
+inline constexpr std::size_t kGrain = 16;
+
+enum class Grain : std::uint8_t { unused = 0, first = 1, more = 2, freed_first = 3, freed_more = 4 };
+
+struct Block {
+  std::uintptr_t address = 0;
+  std::size_t size = 0;
+  std::uintptr_t place = 0;  // who asked for it
+  bool freed = false;
+};
+
+inline bool in_heap(std::uintptr_t address) { return address - kHeap < kMaxThreads * kHeapStride; }
+
+class Memory {
+ public:
+  void prepare();
+  void adopt_object(const void* inside);  // the segments of the loaded object around an address
+  void reset();
+
+  void* allocate(std::uint32_t thread, std::size_t size, std::size_t alignment, std::uintptr_t place);
+  Block block(std::uintptr_t address) const;  // around an address; size 0 and address 0 where there is none
+  void release(const Block& block);
+
+  Grain grain(std::uintptr_t address) const { return *reinterpret_cast<Grain*>(kShadow + (address - kHeap) / kGrain); }
+
+  bool in_object(std::uintptr_t address) const { return address - object_begin_ < object_end_ - object_begin_; }
+  std::uintptr_t object_begin() const { return object_begin_; }
+
+  std::size_t tls_module = 0, tls_size = 0, tls_image_size = 0;
+  const void* tls_image = nullptr;
+
+ private:
+  struct Segment {
+    std::uintptr_t begin;
+    std::size_t size;
+    std::vector<std::byte> saved;  // empty: the kernel puts it back
+  };
+  void adopt_segment(std::uintptr_t begin, std::uintptr_t end);
+
+  std::vector<Segment> segments_;
+  std::uintptr_t object_begin_ = 0, object_end_ = 0;
+  std::array<std::size_t, kMaxThreads> used_{};
+  std::size_t kept_ = 0;  // of thread 0: allocated while loading
+  std::vector<std::byte> kept_heap_, kept_shadow_;
+
+ public:
+  void keep_heap();  // what was allocated so far is there from the beginning
+};
+
+}  // namespace teetotal::runtime

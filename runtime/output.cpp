@@ -1,0 +1,106 @@
+#include "output.hpp"
+
+#include <unistd.h>
+
+#include <set>
+
+namespace teetotal::runtime {
+
+namespace {
+
+constexpr int kCommit = 7;  // beside the kinds of events
+
+std::string number(Wide value) {
+  if (value == 0) return "0";
+  std::string digits;
+  for (; value != 0; value /= 10) digits.insert(digits.begin(), static_cast<char>('0' + static_cast<int>(value % 10)));
+  return digits;
+}
+
+}  // namespace
+
+const char* word_for(Failure failure) {
+  switch (failure) {
+    case Failure::assertion: return "assertion";
+    case Failure::crash: return "crash";
+    case Failure::freed: return "use after free";
+    case Failure::overflow: return "heap overflow";
+    case Failure::misuse: return "misuse";
+    case Failure::aborted: return "abort";
+    case Failure::hang: return "hang";
+    case Failure::unsupported: return "unsupported";
+    case Failure::none: break;
+  }
+  return "none";
+}
+
+void Output::line(const std::string& text) const {
+  std::string whole = text + "\n";
+  for (std::size_t sent = 0; sent < whole.size();) {
+    const ssize_t count = write(file_, whole.data() + sent, whole.size() - sent);
+    if (count <= 0) _exit(71);  // nobody listens any more
+    sent += static_cast<std::size_t>(count);
+  }
+}
+
+std::string Output::quoted(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      result += ' ';
+    } else {
+      result += c;
+    }
+  }
+  return result + "\"";
+}
+
+std::string Output::steps(const Controlled& system, std::size_t end) {
+  std::string result = "[";
+  for (std::size_t i = 0; i < end; ++i) {
+    const Step& step = system.steps()[i];
+    const Operation& operation = step.operation;
+    if (i != 0) result += ',';
+    result += '[' + std::to_string(process.threads[step.thread].born) + ',' + std::to_string(step.commit ? kCommit : static_cast<int>(operation.kind)) + ',' +
+              std::to_string(static_cast<int>(operation.tag)) + ',' + (is_fence(operation.kind) ? "-1" : std::to_string(operation.cell)) + ',' +
+              std::to_string(operation.place) + ',' + (step.event.writes ? "1" : "0") + ',' + number(step.before) + ',' + number(step.after) + ']';
+  }
+  return result + ']';
+}
+
+std::string Output::cells(const Controlled& system, std::size_t end) {
+  std::set<std::uint32_t> used;
+  for (std::size_t i = 0; i < end; ++i)
+    if (!is_fence(system.steps()[i].operation.kind)) used.insert(system.steps()[i].operation.cell);
+  std::string result = "{";
+  for (const std::uint32_t cell_number : used) {
+    const Cell& cell = process.cells[cell_number];
+    const char* region = "other";
+    Block block;
+    std::uintptr_t address = cell.address;
+    if (cell.tag == Tag::thread) {
+      region = "thread";
+      address = process.threads[(cell.address - reinterpret_cast<std::uintptr_t>(process.threads.data())) / sizeof(Thread)].born;
+    } else if (process.memory.in_object(address)) {
+      region = "object";
+    } else if (in_heap(address)) {
+      region = "heap";
+      block = process.memory.block(address);
+    } else if (stack_owner(address) < kMaxThreads) {
+      region = "stack";
+      block.address = stack_owner(address);
+    } else if (of_program(reinterpret_cast<const void*>(address))) {
+      region = "thread-local";
+    }
+    if (result.size() > 1) result += ',';
+    result += '"' + std::to_string(cell_number) + "\":[" + std::to_string(static_cast<int>(cell.tag)) + ',' + std::to_string(address) + ',' +
+              std::to_string(cell.size) + ",\"" + region + "\"," + std::to_string(block.address) + ',' + std::to_string(block.size) + ',' +
+              std::to_string(block.place) + ',' + (cell.mixed ? "1" : "0") + ']';
+  }
+  return result + '}';
+}
+
+}  // namespace teetotal::runtime

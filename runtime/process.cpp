@@ -1,0 +1,276 @@
+#include "process.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+namespace teetotal::runtime {
+
+Process process;
+
+namespace {
+
+struct TlsIndex {
+  std::size_t module, offset;
+};
+extern "C" void* __tls_get_addr(TlsIndex*);
+
+std::string wanted_object;
+std::string load_error;
+
+void adopt_thread_locals(Thread& self) {
+  const Memory& memory = process.memory;
+  if (memory.tls_size == 0 || self.tls != 0) return;
+  TlsIndex index{memory.tls_module, 0};
+  self.tls = reinterpret_cast<std::uintptr_t>(__tls_get_addr(&index));
+  self.tls_size = memory.tls_size;
+}
+
+void load_entry() {
+  void* object = dlopen(wanted_object.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (object == nullptr) {
+    load_error = dlerror();
+  } else if (void* found = dlsym(object, "main"); found == nullptr) {
+    load_error = "the program has no function main";
+  } else {
+    process.main = reinterpret_cast<decltype(process.main)>(found);
+  }
+  process.loaded = true;
+  abandon_to(process.scheduler);
+}
+
+void main_entry() {
+  Thread& self = *process.current;
+  adopt_thread_locals(self);
+  std::vector<char*> arguments;
+  for (std::string& argument : process.arguments) arguments.push_back(argument.data());
+  arguments.push_back(nullptr);
+  char* environment[] = {nullptr};
+  process.main(static_cast<int>(process.arguments.size()), arguments.data(), environment);
+  while (!self.at_exit.empty()) {
+    const auto [function, argument] = self.at_exit.back();
+    self.at_exit.pop_back();
+    function(argument);
+  }
+  process.exited = true;
+  stop(self, State::ended);
+}
+
+void thread_entry() {
+  Thread& self = *process.current;
+  adopt_thread_locals(self);
+  finish(self, self.routine(self.argument));
+}
+
+}  // namespace
+
+void Process::load(const std::string& object) {
+  wanted_object = object;
+  memory.prepare();
+  Thread& first = threads[0];
+  first.number = 0;
+  prepare(first.fiber, 0, load_entry);
+  scheduler.thread_pointer = current_thread_pointer();
+  current = &first;
+  switch_fiber(scheduler, first.fiber);
+  current = nullptr;
+  if (!load_error.empty()) throw std::runtime_error(load_error);
+  memory.adopt_object(reinterpret_cast<const void*>(main));
+  memory.keep_heap();
+  count = 1;
+}
+
+void Process::reset() {
+  memory.reset();
+  reset_atomic_sections();
+  for (std::uint32_t number = 0; number < count || number == 0; ++number) {
+    Thread& thread = threads[number];
+    if (thread.tls != 0) {
+      std::memcpy(reinterpret_cast<void*>(thread.tls), memory.tls_image, memory.tls_image_size);
+      std::memset(reinterpret_cast<void*>(thread.tls + memory.tls_image_size), 0, memory.tls_size - memory.tls_image_size);
+    }
+    // What an execution leaves on a stack must not be seen by the next: see the hash of local states in system.cpp.
+    constexpr std::uintptr_t kBelow = 1024;
+    if (thread.stack_low != 0) {
+      const std::uintptr_t low = std::max(thread.stack_low - kBelow, stack_top(number) - kStackSize + 4096);
+      std::memset(reinterpret_cast<void*>(low), 0, stack_top(number) - low);
+    }
+    thread.stack_low = stack_top(number);
+    thread.state = State::unborn;
+    thread.operation = {};
+    thread.creations = 0;
+    thread.stack_private = (shared_stacks >> std::min(number, 31U) & 1U) == 0;
+    thread.result = nullptr;
+    thread.end_step = thread.woken_by = -1;
+    thread.detached = thread.joined = thread.exiting = false;
+    thread.atomic_section = 0;
+    thread.waits_on = nullptr;
+    thread.clock = thread.random = thread.nondet = 0;
+    thread.range_size = 0;
+    if (thread.failure != Failure::none) {
+      thread.failure = Failure::none;
+      thread.message.clear();
+    }
+    if (!thread.at_exit.empty()) thread.at_exit.clear();
+    if (!thread.specific.empty()) thread.specific.clear();
+  }
+  count = 1;
+  unjoined = keys = 0;
+  alone = true;
+  exited = false;
+  step = -1;
+  Thread& first = threads[0];
+  first.born = 0;
+  first.state = State::parked;
+  prepare(first.fiber, 0, main_entry);
+}
+
+void Process::resume(Thread& thread) {
+  current = &thread;
+  ++resumes;
+  switch_fiber(scheduler, thread.fiber);
+  current = nullptr;
+  thread.stack_low = std::min(thread.stack_low, reinterpret_cast<std::uintptr_t>(thread.fiber.stack_pointer));
+}
+
+void Process::note(const std::string& oddity) {
+  if (std::ranges::find(oddities, oddity) == oddities.end()) oddities.push_back(oddity);
+}
+
+void stop(Thread& self, State state) {
+  self.state = state;
+  abandon_to(process.scheduler);
+}
+
+void fail(Thread& self, Failure failure, std::string message, std::uintptr_t place) {
+  self.failure = failure;
+  self.message = std::move(message);
+  self.failed_at = place;
+  stop(self, State::stopped);
+}
+
+void finish(Thread& self, void* result) {
+  self.exiting = true;
+  self.result = result;
+  while (!self.at_exit.empty()) {
+    const auto [function, argument] = self.at_exit.back();
+    self.at_exit.pop_back();
+    function(argument);
+  }
+  run_key_destructors(self);
+  if (self.number == 0 && process.alone) stop(self, State::ended);
+  if (process.unlock_needs_fence) mfence(self, 0);
+  synchronise(self, Kind::unlock, Tag::thread, &self, 0);
+  self.end_step = process.step;
+  stop(self, State::ended);
+}
+
+bool of_program(const void* object) {
+  const auto address = reinterpret_cast<std::uintptr_t>(object);
+  if (process.memory.in_object(address) || in_heap(address) || stack_owner(address) < kMaxThreads) return true;
+  for (std::uint32_t number = 0; number < process.count; ++number) {
+    const Thread& thread = process.threads[number];
+    if (address - thread.tls < thread.tls_size) return true;
+  }
+  return false;
+}
+
+void mfence(Thread& self, std::uintptr_t place) {
+  if (process.alone) return;
+  self.operation = {.kind = Kind::mfence, .place = place};
+  visible(self);
+}
+
+void sfence(Thread& self, std::uintptr_t place) {
+  if (process.alone) return;
+  self.operation = {.kind = Kind::sfence, .place = place};
+  visible(self);
+}
+
+void synchronise(Thread& self, Kind kind, Tag tag, const void* object, std::uintptr_t place, const Choice& choice) {
+  const auto address = reinterpret_cast<std::uintptr_t>(object);
+  self.operation = {.kind = kind,
+                    .writes = choice.writes,
+                    .tag = tag,
+                    .waiting = choice.waiting,
+                    .cell = process.cells.number(address, tag),
+                    .enabler = choice.enabler,
+                    .address = address,
+                    .place = place,
+                    .expected = choice.expected,
+                    .enabled = choice.enabled};
+  self.range_size = 0;
+  visible(self);
+}
+
+Wide seen_by(const Operation& operation) {
+  const auto at = [&]<typename T>(T) { return *reinterpret_cast<const T*>(operation.address); };
+  switch (operation.tag) {
+    case Tag::byte: return at(std::uint8_t{});
+    case Tag::half: return at(std::uint16_t{});
+    case Tag::word: return at(std::uint32_t{});
+    case Tag::oct: return at(std::uint64_t{});
+    case Tag::vector: {
+      Wide value;
+      std::memcpy(&value, reinterpret_cast<const void*>(operation.address), sizeof value);
+      return value;
+    }
+    case Tag::mutex:
+    case Tag::semaphore:
+    case Tag::rwlock: return at(std::uint32_t{});
+    default: return 0;
+  }
+}
+
+void put(const Operation& operation, Wide value) {
+  std::memcpy(reinterpret_cast<void*>(operation.address), &value, size_of(operation.tag));  // little-endian
+}
+
+bool would_write(const Operation& operation, Wide seen) {
+  switch (operation.writes) {
+    case Writes::never: return false;
+    case Writes::always: return true;
+    case Writes::if_equal: return seen == operation.expected;
+    case Writes::if_different: return seen != operation.expected;
+  }
+  return true;
+}
+
+std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argument, bool detached, std::uintptr_t place) {
+  const auto [entry, fresh] = process.numbers.try_emplace({self.number, self.creations},
+                                                          static_cast<std::uint32_t>(process.numbers.size() + 1));
+  const std::uint32_t number = entry->second;
+  if (number >= kMaxThreads) {
+    fail(self, Failure::unsupported, "more than " + std::to_string(kMaxThreads) + " threads", place);
+  }
+  Thread& child = process.threads[number];
+  process.alone = false;
+  if (process.unlock_needs_fence) mfence(self, place);
+  synchronise(self, Kind::unlock, Tag::thread, &child, place);
+  ++self.creations;
+  ++process.unjoined;
+  child.number = number;
+  child.stack_private = (process.shared_stacks >> std::min(number, 31U) & 1U) == 0;
+  child.routine = routine;
+  child.argument = argument;
+  child.detached = detached;
+  process.count = std::max(process.count, number + 1);
+  std::uint32_t born = 0;
+  for (std::uint32_t other = 0; other < process.count; ++other)
+    born += process.threads[other].state != State::unborn;
+  child.born = born;
+  child.state = State::parked;
+  child.operation = {.kind = Kind::lock,
+                     .writes = Writes::always,
+                     .tag = Tag::thread,
+                     .cell = process.cells.number(reinterpret_cast<std::uintptr_t>(&child), Tag::thread),
+                     .enabler = process.step,
+                     .address = reinterpret_cast<std::uintptr_t>(&child),
+                     .place = reinterpret_cast<std::uintptr_t>(routine)};
+  prepare(child.fiber, number, thread_entry);
+  return number;
+}
+
+}  // namespace teetotal::runtime

@@ -1,0 +1,237 @@
+// The program under control: its threads, the operation that each stands before, and the way back to the beginning.
+//
+// Every thread is a fiber that runs until it stands just before its next visible operation (an access to memory that
+// others may see, a fence, an operation on a mutex, …). The hooks that the compiler's instrumentation calls describe
+// that operation in `Thread::operation` and switch to the scheduler; when the scheduler comes back, the hook does the
+// operation, or returns to the instruction that does it. So at any time one thread runs and the others are parked.
+//
+// What is not visible: a thread's own stack and thread-local variables as long as no other thread ever touched that
+// stack (`shared_stacks`), and everything while no other thread is running or waits to be joined.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cells.hpp"
+#include "event.hpp"
+#include "fiber.hpp"
+#include "memory.hpp"
+
+namespace teetotal::runtime {
+
+enum class Writes : std::uint8_t { never, always, if_equal, if_different };  // from `expected`
+
+// How a thread that is not enabled waits. `lock` competes with whoever holds the object; the others can only be let go.
+enum class Waiting : std::uint8_t { none, lock, other };
+
+struct Thread;
+
+__extension__ using Wide = unsigned __int128;
+
+struct Operation {
+  Kind kind = Kind::ld;
+  Writes writes = Writes::never;
+  Tag tag = Tag::byte;
+  Waiting waiting = Waiting::none;
+  std::uint32_t cell = 0;
+  std::int32_t enabler = -1;      // the step that made it possible
+  std::uintptr_t address = 0;
+  std::uintptr_t place = 0;       // the instruction: the return address of the hook
+  Wide expected = 0;
+  bool (*enabled)(const Thread&) = nullptr;  // null: always
+};
+
+enum class State : std::uint8_t { unborn, parked, ended, stopped };
+
+enum class Failure : std::uint8_t {
+  none,
+  assertion,
+  crash,
+  freed,       // use of freed memory
+  overflow,    // an access to memory of the heap that was never given out
+  misuse,      // unlocking what is not locked, and the like
+  aborted,
+  hang,        // runs on without any visible operation
+  unsupported, // something that cannot be explored
+};
+
+struct Thread {
+  Fiber fiber;
+  State state = State::unborn;
+  Operation operation;
+  std::uint32_t number = 0;
+  std::uint32_t born = 0;                 // how many threads were created before it in this execution
+  std::uint32_t creations = 0;            // threads that it created
+  bool stack_private = true;
+  std::uintptr_t stack_low = 0;           // the lowest address of its stack seen in use
+  std::uintptr_t tls = 0, tls_size = 0;   // the program's thread-local variables
+  void* (*routine)(void*) = nullptr;
+  void* argument = nullptr;
+  void* result = nullptr;
+  std::int32_t end_step = -1;
+  std::int32_t woken_by = -1;             // the step that ends its waiting
+  bool detached = false, joined = false, exiting = false;
+  std::uint32_t atomic_section = 0;
+  const void* waits_on = nullptr;         // a condition variable, a barrier, …
+  std::int32_t waits_since = -1;          // the step at which it began
+  std::uint64_t clock = 0, random = 0, nondet = 0;
+  std::uintptr_t range_to = 0, range_from = 0;
+  std::size_t range_size = 0;             // of the copy that the compiler has just announced
+  Failure failure = Failure::none;
+  std::string message;
+  std::uintptr_t failed_at = 0;
+  std::vector<std::pair<void (*)(void*), void*>> at_exit;  // of the thread
+  std::map<std::uint32_t, void*> specific;  // by key
+};
+
+// A step that is to be done again: by whom, and what it was.
+struct Again {
+  std::uint32_t thread;
+  Kind kind;
+  std::uintptr_t place;
+  std::uintptr_t address;
+
+  bool operator==(const Again&) const = default;
+};
+
+struct Process {
+  Fiber scheduler;
+  std::vector<Again> tape;      // steps to do again without asking the scheduler
+  std::size_t tape_next = 0;
+  Thread* current = nullptr;   // null: the scheduler runs
+  bool alone = true;           // nobody else is there: nothing is visible
+  std::uint32_t count = 0;     // threads so far in this execution
+  std::uint32_t unjoined = 0;
+  std::uint32_t keys = 0;      // of thread-specific data
+  std::int32_t step = -1;      // the step that is running
+  bool exited = false;         // main returned, or exit was called
+  bool loaded = false;
+  bool unlock_needs_fence = false;  // papers' PSO: creating and ending a thread flush by a fence of their own
+  bool post_needs_fence = false;    // an unlock is a fence, but an rmw is not
+  bool rmw_needs_marker = false;    // rmw=address: a releasing rmw is an sfence and the rmw
+  bool show_output = false;
+  bool buffered = false;            // TSO or PSO itself is explored
+  bool trap = false;                // stop in the debugger when the thread goes on
+  std::set<std::uintptr_t> freed;   // blocks that were freed while others could look at them, in any execution
+  bool assumptions_failed = false;
+  bool incomplete = false;
+  std::int64_t nondet_low = 0, nondet_high = 1;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::int64_t> choices;  // (thread, its how-manyth) → value
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> asked;               // in the order of their first appearance
+
+  // The value of a thread's n-th choice: the lowest until the driver says otherwise.
+  std::int64_t chosen(std::uint32_t thread, std::uint64_t number) {
+    const auto [entry, fresh] = choices.try_emplace({thread, number}, nondet_low);
+    if (fresh) asked.emplace_back(thread, number);
+    return entry->second;
+  }
+  std::uint64_t progress = 0;       // hooks called
+  std::uint64_t resumes = 0;        // for the watchdog
+  std::uint32_t shared_stacks = 0;  // bit of a thread: others have touched its stack
+  bool restart = false;             // what was learnt makes the search begin again
+  std::array<Thread, kMaxThreads> threads;
+  std::vector<std::string> arguments;
+  Cells cells;
+  Memory memory;
+  int (*main)(int, char**, char**) = nullptr;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers;  // (creator, how many before) → thread
+  std::vector<std::string> oddities;  // what the program does that makes the answer weaker; each once
+
+  // Loads the program: constructors run, main is found. Throws std::runtime_error.
+  void load(const std::string& object);
+
+  // To the beginning of main.
+  void reset();
+
+  // Runs the operation that the thread stands before, and on to the next.
+  void resume(Thread& thread);
+
+  // Whether the thread stands before the next step of the tape.
+  bool as_before(const Thread& thread) const {
+    const Again& wanted = tape[tape_next];
+    const Operation& operation = thread.operation;
+    return operation.place == wanted.place && operation.address == wanted.address && operation.kind == wanted.kind;
+  }
+
+  bool enabled(const Thread& thread) const {
+    return thread.state == State::parked && (!thread.operation.enabled || thread.operation.enabled(thread));
+  }
+
+  void note(const std::string& oddity);
+
+  // As note, where it also means that executions may be missing.
+  void weaken(const std::string& oddity) {
+    incomplete = true;
+    note(oddity);
+  }
+};
+
+extern Process process;
+void reset_atomic_sections();
+
+// -- for hooks: all of these run on the stack of the current thread ---------------------------------------------------
+
+// Waits for the scheduler to choose the operation in self.operation.
+inline void visible(Thread& self) {
+  ++process.progress;
+  if (process.alone && (!self.operation.enabled || self.operation.enabled(self))) return;
+  if (process.tape_next < process.tape.size()) {
+    Thread& next = process.threads[process.tape[process.tape_next].thread];
+    if (next.state == State::parked && process.as_before(next)) {
+      process.step = static_cast<std::int32_t>(process.tape_next++);
+      if (&next == &self) return;
+      self.stack_low = std::min(self.stack_low, reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+      process.current = &next;
+      switch_fiber(self.fiber, next.fiber);
+      return;
+    }
+  }
+  switch_fiber(self.fiber, process.scheduler);
+  if (process.trap) [[unlikely]] {
+    process.trap = false;
+    asm volatile("int3");
+  }
+}
+
+// The thread does nothing more in this execution.
+[[noreturn]] void stop(Thread& self, State state);
+[[noreturn]] void fail(Thread& self, Failure failure, std::string message, std::uintptr_t place);
+
+// The thread runs its end: thread-local destructors, keys, and the step that others can join.
+[[noreturn]] void finish(Thread& self, void* result);
+
+void run_key_destructors(Thread& self);
+
+// Whether an address belongs to the program: its variables, heap, stacks. Others are the business of libraries.
+bool of_program(const void* address);
+
+void mfence(Thread& self, std::uintptr_t place);
+void sfence(Thread& self, std::uintptr_t place);
+
+// One operation on an object that threads synchronise on.
+struct Choice {
+  bool (*enabled)(const Thread&) = nullptr;
+  Waiting waiting = Waiting::none;
+  std::int32_t enabler = -1;
+  Writes writes = Writes::always;
+  Wide expected = 0;
+};
+void synchronise(Thread& self, Kind kind, Tag tag, const void* object, std::uintptr_t place, const Choice& choice = {});
+
+// What an operation would see now: the bytes of its cell, or the word in which an object keeps its state.
+Wide seen_by(const Operation& operation);
+bool would_write(const Operation& operation, Wide seen);
+void put(const Operation& operation, Wide value);  // into the bytes of its cell
+
+std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argument, bool detached, std::uintptr_t place);
+
+inline std::uintptr_t place_of(void* return_address) { return reinterpret_cast<std::uintptr_t>(return_address); }
+#define TEETOTAL_PLACE ::teetotal::runtime::place_of(__builtin_return_address(0))
+
+}  // namespace teetotal::runtime

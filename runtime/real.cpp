@@ -1,0 +1,35 @@
+#include "real.hpp"
+
+#include <dlfcn.h>
+
+namespace teetotal::runtime {
+
+namespace {
+
+template <typename Function>
+void find(Function& function, const char* name) {
+  function = reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+Real find_all() {
+  Real found{};
+  find(found.thread_create, "pthread_create");
+  find(found.thread_self, "pthread_self");
+  find(found.mutex_lock, "pthread_mutex_lock");
+  find(found.mutex_unlock, "pthread_mutex_unlock");
+  find(found.once, "pthread_once");
+  find(found.getspecific, "pthread_getspecific");
+  find(found.setspecific, "pthread_setspecific");
+  find(found.key_create, "pthread_key_create");
+  find(found.clock_gettime, "clock_gettime");
+  return found;
+}
+
+}  // namespace
+
+const Real& real() {
+  static const Real found = find_all();
+  return found;
+}
+
+}  // namespace teetotal::runtime

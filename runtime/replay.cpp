@@ -1,0 +1,72 @@
+#include "replay.hpp"
+
+#include <algorithm>
+#include <sstream>
+#include <stdexcept>
+
+namespace teetotal::runtime {
+
+namespace {
+
+std::uint32_t number_of(std::uint32_t born) {
+  for (std::uint32_t number = 0; number < process.count; ++number)
+    if (process.threads[number].state != State::unborn && process.threads[number].born == born) return number;
+  throw std::out_of_range("there is no such thread then");
+}
+
+// The schedule on a fresh execution; false where what was learnt on the way makes it begin again.
+bool run(Controlled& system, const std::vector<std::string>& steps, bool stop_at_last) {
+  std::vector<std::int64_t> stored;  // cells, in the order in which they were first stored to
+  system.rewind(0);
+  try {
+    for (std::size_t position = 0; position < steps.size(); ++position) {
+      const std::string& text = steps[position];
+      const std::size_t letter = text.find('c');
+      const bool commit = letter != std::string::npos;
+      system.threads();  // brings the program to where it should stand
+      const std::uint32_t thread = number_of(static_cast<std::uint32_t>(std::stoul(text)));
+      std::int64_t cell = 0;
+      if (commit && letter + 1 < text.size()) cell = stored.at(std::stoul(text.substr(letter + 1)));
+      const std::uint32_t agent = system.agent_for(thread, commit, cell);
+      if (system.pending(agent).readiness != Readiness::enabled)
+        throw std::out_of_range("step " + std::to_string(position + 1) + " of the schedule is not possible there");
+      process.trap = stop_at_last && position + 1 == steps.size();
+      system.execute(agent);
+      const Step& done = system.steps().back();
+      const auto touched = static_cast<std::int64_t>(done.operation.cell);
+      if (!commit && done.operation.kind == Kind::st && std::ranges::find(stored, touched) == stored.end()) stored.push_back(touched);
+    }
+  } catch (const Restart&) {
+    system.forget();
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void replay(const Bounds& bounds, const std::string& schedule, bool stop_at_last, const Output& output) {
+  std::istringstream words(schedule);
+  std::vector<std::string> steps;
+  for (std::string word; words >> word;) steps.push_back(word);
+  Controlled system(bounds);
+  try {
+    constexpr int kAttempts = 100;
+    for (int attempt = 0; !run(system, steps, stop_at_last); ++attempt)
+      if (attempt == kAttempts) throw std::out_of_range("the schedule never comes to rest");
+  } catch (const std::out_of_range& error) {
+    output.line(R"({"type":"error","what":"schedule","message":)" + Output::quoted(error.what()) + '}');
+    return;
+  }
+  const std::size_t end = system.steps().size();
+  std::string failures;
+  for (const std::uint32_t number : system.failed()) {
+    const Thread& thread = process.threads[number];
+    failures += (failures.empty() ? "[" : ",[") + std::to_string(thread.born) + ',' + std::to_string(thread.failed_at) + ',' +
+                Output::quoted(thread.message) + ',' + Output::quoted(word_for(thread.failure)) + ']';
+  }
+  output.line(R"({"type":"replay","steps":)" + Output::steps(system, end) + ",\"cells\":" + Output::cells(system, end) + ",\"failures\":[" +
+              failures + "]}");
+}
+
+}  // namespace teetotal::runtime

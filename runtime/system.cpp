@@ -1,0 +1,457 @@
+#include "system.hpp"
+
+#include <algorithm>
+
+#include "hash.hpp"
+
+namespace teetotal::runtime {
+
+namespace {
+
+constexpr std::size_t kLongestIteration = 64;
+constexpr const char* kDiverged = "the program did something else when it was run again in the same way";
+
+// Whether the scheduler may look at an address without risk.
+bool readable(std::uintptr_t address) {
+  if (process.memory.in_object(address) || in_heap(address)) return true;
+  const std::uint32_t owner = stack_owner(address);
+  if (owner < kMaxThreads) return (address - kStacks) % kStackStride >= 4096;
+  return of_program(reinterpret_cast<const void*>(address));
+}
+
+std::uint64_t hash_range(std::uint64_t hash, std::uintptr_t begin, std::uintptr_t end) {
+  for (std::uintptr_t at = begin / 8 * 8; at + 8 <= end; at += 8) hash = mix(hash, *reinterpret_cast<const std::uint64_t*>(at) + 0x9E37);
+  return hash;
+}
+
+std::uint64_t local_state(const Thread& thread) {
+  std::uint64_t hash = mix(mix(thread.nondet, thread.random), thread.clock);
+  hash = hash_range(hash, reinterpret_cast<std::uintptr_t>(thread.fiber.stack_pointer), stack_top(thread.number));
+  if (thread.tls != 0) hash = hash_range(hash, thread.tls, thread.tls + thread.tls_size);
+  return hash | 1;
+}
+
+}  // namespace
+
+std::uint32_t Controlled::threads() const {
+  auto& self = const_cast<Controlled&>(*this);
+  self.catch_up();
+  return relaxed() ? static_cast<std::uint32_t>(agents_.size()) : process.count;
+}
+
+std::uint32_t Controlled::agent(std::uint32_t thread, std::int64_t buffer) {
+  if (!relaxed()) return thread;
+  const auto [entry, fresh] = agent_numbers_.try_emplace({thread, buffer}, static_cast<std::uint32_t>(agents_.size()));
+  if (fresh) {
+    agents_.push_back({thread, buffer});
+    agent_steps_.emplace_back();
+  }
+  return entry->second;
+}
+
+std::uint32_t Controlled::buffer_agent(const Entry& entry, std::uint32_t thread) {
+  return agent(thread, bounds_.model == Model::tso ? kWhole : static_cast<std::int64_t>(entry.operation.cell));
+}
+
+std::uint32_t Controlled::agent_for(std::uint32_t thread, bool commit, std::int64_t cell) {
+  catch_up();
+  return agent(thread, !commit ? kThread : bounds_.model == Model::tso ? kWhole : cell);
+}
+
+// The store that the buffer can commit now, if any.
+const Controlled::Entry* Controlled::committable(const Agent& agent) const {
+  const auto& buffer = buffers_[agent.thread];
+  if (buffer.empty()) return nullptr;
+  if (agent.buffer == kWhole) return &buffer.front();
+  std::uint32_t oldest = buffer.front().markers;
+  for (const Entry& entry : buffer) oldest = std::min(oldest, entry.markers);
+  for (const Entry& entry : buffer)
+    if (static_cast<std::int64_t>(entry.operation.cell) == agent.buffer) return entry.markers == oldest ? &entry : nullptr;
+  return nullptr;
+}
+
+// Whether the thread's buffers hold nothing that must reach memory before the operation.
+bool Controlled::flushed(std::uint32_t thread, const Operation& operation) const {
+  const auto& buffer = buffers_[thread];
+  if (buffer.empty() || operation.kind == Kind::ld || operation.kind == Kind::st || operation.kind == Kind::sfence) return true;
+  if (operation.kind == Kind::mfence || bounds_.model == Model::tso || operation.tag == Tag::thread) return false;
+  if (bounds_.semantics.rmw_flushes_all || (operation.kind == Kind::unlock && bounds_.semantics.unlock_is_fence)) return false;
+  return std::ranges::none_of(buffer, [&](const Entry& entry) {
+    return entry.markers < markers_[thread] || entry.operation.cell == operation.cell;
+  });
+}
+
+std::uint32_t Controlled::location(std::uintptr_t place) {
+  const auto [entry, fresh] = locations_.try_emplace(place, static_cast<std::uint32_t>(places_.size()));
+  if (fresh) places_.push_back(place);
+  return entry->second;
+}
+
+// What the thread stands before, for the searches.
+void Controlled::describe(std::uint32_t thread) {
+  const Operation& operation = process.threads[thread].operation;
+  next_[thread] = {agent(thread, kThread), operation.kind, operation.writes == Writes::always, operation.cell,
+                   location(operation.place)};
+}
+
+void Controlled::described_new_threads() {
+  while (next_.size() < process.count) {
+    next_.emplace_back();
+    own_.emplace_back();
+    visits_.emplace_back();
+  }
+  for (std::uint32_t thread = 0; thread < process.count; ++thread) {
+    agent(thread, kThread);
+    if (process.threads[thread].state == State::parked && own_[thread].empty()) describe(thread);
+  }
+}
+
+Pending Controlled::pending(std::uint32_t number) const {
+  const_cast<Controlled*>(this)->catch_up();
+  if (!relaxed()) return pending_thread(number, number);
+  const Agent& agent = agents_[number];
+  if (agent.buffer == kThread) {
+    if (agent.thread >= process.count) return {Readiness::stopped, {}};
+    Pending pending = pending_thread(agent.thread, number);
+    if (pending.readiness == Readiness::enabled && !flushed(agent.thread, process.threads[agent.thread].operation))
+      pending.readiness = Readiness::stopped;
+    if (pending.event.kind == Kind::st) pending.event = {number, Kind::sfence, false, 0, pending.event.location};
+    return pending;
+  }
+  const Entry* entry = committable(agent);
+  if (entry == nullptr) return {Readiness::stopped, {}};
+  return {Readiness::enabled, {number, Kind::st, true, entry->operation.cell, entry->location}};
+}
+
+Pending Controlled::pending_thread(std::uint32_t number, std::uint32_t as) const {
+  const Thread& thread = process.threads[number];
+  if (thread.state != State::parked) return {Readiness::stopped, {}};
+  Event event = next_[number];
+  event.thread = as;
+  const Operation& operation = thread.operation;
+  if (operation.writes > Writes::always)
+    event.writes = runtime::would_write(operation, readable(operation.address) ? seen_by(operation) : 0);
+  if (operation.enabled != nullptr && !operation.enabled(thread))
+    return {operation.waiting == Waiting::lock ? Readiness::waiting : Readiness::stopped, event};
+  if (cut(number) || (spinning(number) && !sees_changes(number))) return {Readiness::stopped, event};
+  return {Readiness::enabled, event};
+}
+
+bool Controlled::cut(std::uint32_t thread) const {
+  if (steps_.size() >= bounds_.steps) return true;
+  const std::uint32_t at = next_[thread].location;
+  return at < visits_[thread].size() && visits_[thread][at] >= bounds_.loop_bound;
+}
+
+bool Controlled::spinning(std::uint32_t thread) const {
+  return !own_[thread].empty() && steps_[own_[thread].back()].spin != 0;
+}
+
+// Whether a spinning thread may go on: something that its last iteration read has been written since.
+bool Controlled::sees_changes(std::uint32_t thread) const {
+  if (!bounds_.spinners_wake) return false;
+  const auto& own = own_[thread];
+  const std::size_t length = steps_[own.back()].spin;
+  for (std::size_t i = own.size() - length; i < own.size(); ++i) {
+    const Step& step = steps_[own[i]];
+    if (!is_fence(step.operation.kind) && latest(step) != step.source) return true;
+  }
+  return false;
+}
+
+Event Controlled::execute(std::uint32_t number) {
+  catch_up();
+  if (!relaxed() || agents_[number].buffer == kThread) return execute_thread(relaxed() ? agents_[number].thread : number, number);
+  return execute_commit(agents_[number], number);
+}
+
+Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
+  Thread& thread = process.threads[number];
+  const std::size_t index = steps_.size();
+  Step step;
+  step.event = pending(as).event;
+  step.thread = number;
+  step.operation = thread.operation;
+  const Operation& operation = step.operation;
+  const bool fence = is_fence(operation.kind);
+  const bool look = !fence && readable(operation.address);
+  if (operation.tag == Tag::thread && operation.waiting == Waiting::other)
+    step.operation.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
+  if (relaxed() && operation.kind != Kind::ld && operation.kind != Kind::st && operation.kind != Kind::sfence) {
+    for (std::uint32_t other = 0; other < agents_.size(); ++other)
+      if (agents_[other].thread == number && agents_[other].buffer != kThread && !agent_steps_[other].empty())
+        step.enablers.push_back(static_cast<std::int32_t>(agent_steps_[other].back()));
+  }
+  if (look) step.before = seen_by(operation);
+  if (!fence) {
+    if (writer_.size() <= operation.cell) {
+      writer_.resize(operation.cell + 1, -1);
+      writers_.resize(operation.cell + 1);
+    }
+    step.source = writer_[operation.cell];
+    if (relaxed()) {
+      for (const Entry& entry : buffers_[number]) {
+        if (entry.operation.cell != operation.cell) continue;
+        step.source = entry.issued;  // forwarded
+        step.before = entry.value;
+      }
+    }
+  }
+  if (operation.tag == Tag::semaphore && operation.enabled != nullptr && step.source >= 0) {
+    // Waiting for a semaphore could not come before the post that made it 1.
+    const Step& last = steps_[static_cast<std::size_t>(step.source)];
+    if (last.before == 0 && last.operation.writes == Writes::always) step.operation.enabler = step.source;
+  }
+  process.step = static_cast<std::int32_t>(index);
+  run_thread(number, index);
+  if (process.restart || process.cells.changed) throw Restart{};
+  check_freed_cells();
+  step.after = !look ? 0 : relaxed() && operation.kind == Kind::st ? buffers_[number].back().value : seen_by(operation);
+  const auto& own = own_[number];
+  const bool wrote = step.event.writes || operation.kind == Kind::st;
+  step.quiet = wrote ? 0 : own.empty() ? 1 : steps_[own.back()].quiet + 1;
+  own_[number].push_back(static_cast<std::uint32_t>(index));
+  auto& visits = visits_[number];
+  if (visits.size() <= step.event.location) visits.resize(step.event.location + 1, 0);
+  ++visits[step.event.location];
+  const Event event = step.event;
+  keep(std::move(step));
+  described_new_threads();
+  if (thread.state == State::parked) {
+    describe(number);
+    if (!wrote) detect_spinning(number);
+  } else if (thread.failure != Failure::none) {
+    failed_.push_back(number);
+  }
+  return event;
+}
+
+Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
+  const Entry entry = *committable(agent);
+  Step step;
+  step.event = {as, Kind::st, true, entry.operation.cell, entry.location};
+  step.thread = agent.thread;
+  step.commit = true;
+  step.operation = entry.operation;
+  step.operation.enabler = entry.issued;
+  step.before = seen_by(entry.operation);
+  step.after = entry.value;
+  step.markers = entry.markers;
+  for (std::uint32_t other = 0; other < agents_.size(); ++other) {  // stores before an sfence come first (PSO)
+    if (other == as || agents_[other].thread != agent.thread || agents_[other].buffer == kThread) continue;
+    const auto& commits = agent_steps_[other];
+    const auto before = std::ranges::find_if(commits.rbegin(), commits.rend(), [&](std::uint32_t i) { return steps_[i].markers < entry.markers; });
+    if (before != commits.rend()) step.enablers.push_back(static_cast<std::int32_t>(*before));
+  }
+  run_commit(agent.thread, agent.buffer);
+  const Event event = step.event;
+  keep(std::move(step));
+  return event;
+}
+
+void Controlled::keep(Step step) {
+  const auto index = static_cast<std::uint32_t>(steps_.size());
+  if (step.event.writes) {
+    std::int32_t& writer = writer_[step.event.address];
+    writers_[step.event.address].push_back(writer);
+    writer = static_cast<std::int32_t>(index);
+  }
+  if (relaxed()) agent_steps_[step.event.thread].push_back(index);
+  steps_.push_back(std::move(step));
+}
+
+// Runs the program on to the thread's next operation. Under TSO and PSO it sees its own buffers, and what it stores goes
+// into them.
+void Controlled::run_thread(std::uint32_t number, std::size_t index) {
+  Thread& thread = process.threads[number];
+  if (!relaxed()) {
+    process.resume(thread);
+    return;
+  }
+  const Operation operation = thread.operation;
+  auto& buffer = buffers_[number];
+  std::vector<Wide> covered;
+  for (const Entry& entry : buffer) {
+    covered.push_back(seen_by(entry.operation));
+    put(entry.operation, entry.value);
+  }
+  const bool stores = operation.kind == Kind::st && readable(operation.address);
+  const Wide before = stores ? seen_by(operation) : 0;
+  process.resume(thread);
+  Wide stored = 0;
+  if (stores) {
+    stored = seen_by(operation);
+    put(operation, before);
+  }
+  for (std::size_t i = buffer.size(); i-- > 0;) put(buffer[i].operation, covered[i]);
+  if (operation.kind == Kind::sfence) ++markers_[number];
+  if (operation.kind == Kind::st)
+    buffer.push_back({operation, location(operation.place), stored, static_cast<std::int32_t>(index), markers_[number]});
+  if (operation.kind == Kind::st) buffer_agent(buffer.back(), number);
+}
+
+void Controlled::run_commit(std::uint32_t number, std::int64_t which) {
+  auto& buffer = buffers_[number];
+  const auto entry = which == kWhole ? buffer.begin() : std::ranges::find_if(buffer, [&](const Entry& e) {
+    return static_cast<std::int64_t>(e.operation.cell) == which;
+  });
+  if (readable(entry->operation.address)) put(entry->operation, entry->value);
+  buffer.erase(entry);
+}
+
+void Controlled::rewind(std::size_t length) {
+  while (steps_.size() > length) {
+    const Step& step = steps_.back();
+    const Event& event = step.event;
+    if (!step.commit) {
+      own_[step.thread].pop_back();
+      --visits_[step.thread][event.location];
+    }
+    if (relaxed()) agent_steps_[event.thread].pop_back();
+    if (event.writes) {
+      writer_[event.address] = writers_[event.address].back();
+      writers_[event.address].pop_back();
+    }
+    steps_.pop_back();
+  }
+  if (process.tape.size() > length) process.tape.resize(length);
+  stale_ = true;
+}
+
+// Runs the program again up to the step at hand.
+void Controlled::catch_up() {
+  if (!stale_) return;
+  stale_ = false;
+  failed_.clear();
+  if (relaxed()) {
+    for (auto& buffer : buffers_) buffer.clear();
+    markers_.fill(0);
+  }
+  process.reset();
+  process.tape_next = 0;
+  process.tape.resize(relaxed() ? 0 : std::min(process.tape.size(), steps_.size()));
+  while (!relaxed() && process.tape.size() < steps_.size()) {
+    const Step& step = steps_[process.tape.size()];
+    process.tape.push_back({step.thread, step.operation.kind, step.operation.place, step.operation.address});
+  }
+  process.resume(process.threads[0]);
+  while (process.tape_next < process.tape.size()) {
+    Thread& thread = process.threads[process.tape[process.tape_next].thread];
+    if (thread.state != State::parked || !process.as_before(thread)) throw Nondeterministic(kDiverged);
+    process.step = static_cast<std::int32_t>(process.tape_next++);
+    process.resume(thread);
+  }
+  for (std::size_t index = 0; relaxed() && index < steps_.size(); ++index) {
+    const Step& step = steps_[index];
+    if (step.commit) {
+      run_commit(step.thread, agents_[step.event.thread].buffer);
+      continue;
+    }
+    Thread& thread = process.threads[step.thread];
+    const Operation& operation = thread.operation;
+    if (thread.state != State::parked || operation.place != step.operation.place || operation.address != step.operation.address ||
+        operation.kind != step.operation.kind)
+      throw Nondeterministic(kDiverged);
+    process.step = static_cast<std::int32_t>(index);
+    run_thread(step.thread, index);
+  }
+  for (std::uint32_t thread = 0; thread < process.count; ++thread)
+    if (process.threads[thread].failure != Failure::none) failed_.push_back(thread);
+  if (process.restart || process.cells.changed) throw Restart{};
+  described_new_threads();
+  for (std::uint32_t thread = 0; thread < process.count; ++thread)
+    if (process.threads[thread].state == State::parked) describe(thread);
+}
+
+// The write that a read step would see now.
+std::int32_t Controlled::latest(const Step& step) const {
+  std::int32_t seen = writer_[step.operation.cell];
+  for (const Entry& entry : buffers_[step.thread])
+    if (entry.operation.cell == step.operation.cell) seen = entry.issued;
+  return seen;
+}
+
+bool Controlled::would_write(std::size_t index, std::size_t before) const {
+  return runtime::would_write(steps_[index].operation, steps_[before].before);
+}
+
+Ending Controlled::ending() const {
+  Ending ending;
+  for (std::uint32_t number = 0; number < process.count; ++number) {
+    const Thread& thread = process.threads[number];
+    ending.blocked = ending.blocked || thread.state == State::parked || thread.state == State::stopped;
+    ending.cut = ending.cut || (process.enabled(thread) && cut(number));
+  }
+  return ending;
+}
+
+// Whether those threads that have not ended can never go on.
+Stuck Controlled::stuck() const {
+  bool any = false, spins = false;
+  if (process.exited) return Stuck::no;
+  for (std::uint32_t number = 0; number < process.count; ++number) {
+    const Thread& thread = process.threads[number];
+    if (thread.state == State::ended || thread.state == State::unborn) continue;
+    if (thread.state == State::stopped) return Stuck::no;
+    any = true;
+    if (!process.enabled(thread)) continue;
+    if (cut(number) || !spinning(number)) return Stuck::no;
+    const auto& own = own_[number];
+    for (std::size_t i = own.size() - steps_[own.back()].spin; i < own.size(); ++i) {
+      const Step& step = steps_[own[i]];
+      if (!is_fence(step.operation.kind) && latest(step) != step.source) return Stuck::no;
+    }
+    spins = true;
+  }
+  return !any ? Stuck::no : spins ? Stuck::livelock : Stuck::deadlock;
+}
+
+bool Controlled::same_events(std::uint32_t thread, std::size_t length) const {
+  const auto& own = own_[thread];
+  for (std::size_t i = own.size() - length; i < own.size(); ++i) {
+    const Step &now = steps_[own[i]], &earlier = steps_[own[i - length]];
+    if (now.event.location != earlier.event.location || now.event.kind != earlier.event.kind) return false;
+    if (!is_fence(now.event.kind) && (now.event.address != earlier.event.address || now.source != earlier.source)) return false;
+  }
+  return true;
+}
+
+void Controlled::detect_spinning(std::uint32_t thread) {
+  const auto& own = own_[thread];
+  Step& last = steps_.back();
+  for (std::size_t length = 1; length <= kLongestIteration && 2 * length <= last.quiet; ++length) {
+    if (!same_events(thread, length)) continue;
+    if (last.local == 0) last.local = local_state(process.threads[thread]);
+    if (last.local == steps_[own[own.size() - 1 - length]].local) {
+      last.spin = static_cast<std::uint32_t>(length);
+      return;
+    }
+  }
+}
+
+// A cell found in a block that was freed: freeing it should have been a write to that cell.
+void Controlled::check_freed_cells() {
+  for (; known_cells_ < process.cells.size(); ++known_cells_) {
+    const Cell& cell = process.cells[static_cast<std::uint32_t>(known_cells_)];
+    if (cell.size != 0 && process.freed.contains(process.memory.block(cell.address).address)) throw Restart{};
+  }
+}
+
+void Controlled::forget() {
+  steps_.clear();
+  process.tape.clear();
+  stale_ = true;
+  next_.clear();
+  own_.clear();
+  visits_.clear();
+  writer_.clear();
+  writers_.clear();
+  agents_.clear();
+  agent_numbers_.clear();
+  agent_steps_.clear();
+  process.restart = false;
+  process.cells.renumber();
+  known_cells_ = process.cells.size();
+}
+
+}  // namespace teetotal::runtime

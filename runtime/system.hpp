@@ -1,0 +1,147 @@
+// A C program as a System that searches can drive: steps are its visible operations, and going back is running again.
+//
+// Spinning. As in core/execution.hpp: a thread whose last iteration came back to the same local state, wrote nothing and
+// saw in every read the same write as the iteration before stops for the rest of this execution. Here the local state is
+// the thread's stack, its registers and its thread-local variables, compared by a hash that is made only where the events
+// of two iterations are equal. A search without reduction lets it go on once something that it read has changed.
+//
+// TSO and PSO. The store buffers belong to the scheduler: each buffer is an agent of its own beside the threads (one for
+// each thread under TSO, one for each thread and cell under PSO), whose steps are the commits. A plain store is done by
+// the program itself, so it is taken back when the thread stands before its next operation, and put into the buffer; while
+// a thread runs, what its buffers hold lies in memory for it to see. Issuing a store conflicts with nothing; a commit is
+// the write; what flushes waits until the buffers are empty, which the commits enable.
+//
+// Loops that do write are cut when a thread comes to the same instruction too often (`loop_bound`).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "process.hpp"
+#include "search/system.hpp"
+
+namespace teetotal::runtime {
+
+struct Restart {};  // thrown where something was learnt that makes the numbers given so far void
+
+struct Nondeterministic : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct Bounds {
+  Model model = Model::sc;
+  Semantics semantics;
+  std::uint32_t loop_bound = 100;
+  std::uint32_t steps = 100'000;
+  bool spinners_wake = false;  // for searches without reduction
+};
+
+struct Step {
+  Event event;                      // as searches see it: its thread is an agent
+  std::uint32_t thread = 0;
+  bool commit = false;
+  std::uint32_t markers = 0;        // of a commit: sfences of its thread before the store
+  Operation operation;
+  Wide before = 0, after = 0;       // what the cell held
+  std::int32_t source = -1;         // the step that wrote what it saw
+  std::uint32_t quiet = 0;          // how many of its thread's latest steps, itself included, wrote nothing
+  std::uint32_t spin = 0;           // the length of the iteration that its thread repeated, 0 if it did not
+  std::uint64_t local = 0;          // a hash of its thread's local state after it, 0 where none was made
+  std::vector<std::int32_t> enablers;  // beyond the operation's own
+};
+
+enum class Stuck : std::uint8_t { no, deadlock, livelock };
+
+class Controlled final : public System {
+ public:
+  explicit Controlled(Bounds bounds) : bounds_(bounds) {}
+
+  std::uint32_t threads() const override;
+  Pending pending(std::uint32_t thread) const override;
+  Event execute(std::uint32_t thread) override;
+  void rewind(std::size_t length) override;
+  bool would_write(std::size_t index, std::size_t before) const override;
+  std::ptrdiff_t enabler(std::size_t index) const override { return steps_[index].operation.enabler; }
+  std::span<const std::int32_t> more_enablers(std::size_t index) const override { return steps_[index].enablers; }
+  Ending ending() const override;
+
+  // Everything anew, after a Restart.
+  void forget();
+
+  const std::vector<Step>& steps() const { return steps_; }
+  Stuck stuck() const;
+  std::uintptr_t place(std::uint32_t location) const { return places_[location]; }
+
+  // What a thread's buffers hold, oldest first.
+  std::size_t buffered(std::uint32_t thread) const { return buffers_[thread].size(); }
+
+  // The agent whose next step is that of a thread, or the commit of its oldest store (to a cell, under PSO).
+  std::uint32_t agent_for(std::uint32_t thread, bool commit, std::int64_t cell);
+
+  // Threads that failed in the execution at hand.
+  const std::vector<std::uint32_t>& failed() const { return failed_; }
+
+ private:
+  // A store on its way to memory.
+  struct Entry {
+    Operation operation;
+    std::uint32_t location;
+    Wide value;
+    std::int32_t issued;
+    std::uint32_t markers;  // sfences of the thread before it
+  };
+  struct Agent {
+    std::uint32_t thread;
+    std::int64_t buffer;  // kThread, kWhole, or a cell
+  };
+  static constexpr std::int64_t kThread = -1, kWhole = -2;
+
+  bool relaxed() const { return bounds_.model != Model::sc; }
+  std::uint32_t agent(std::uint32_t thread, std::int64_t buffer);
+  std::uint32_t buffer_agent(const Entry& entry, std::uint32_t thread);
+  const Entry* committable(const Agent& agent) const;
+  bool flushed(std::uint32_t thread, const Operation& operation) const;
+  Pending pending_thread(std::uint32_t thread, std::uint32_t as) const;
+  Event execute_thread(std::uint32_t thread, std::uint32_t as);
+  Event execute_commit(const Agent& agent, std::uint32_t as);
+  void run_thread(std::uint32_t thread, std::size_t index);
+  void run_commit(std::uint32_t thread, std::int64_t buffer);
+  void keep(Step step);
+  std::int32_t latest(const Step& step) const;
+  void catch_up();
+  void describe(std::uint32_t thread);
+  void described_new_threads();
+  std::uint32_t location(std::uintptr_t place);
+  bool cut(std::uint32_t thread) const;
+  bool spinning(std::uint32_t thread) const;
+  bool sees_changes(std::uint32_t thread) const;
+  void detect_spinning(std::uint32_t thread);
+  bool same_events(std::uint32_t thread, std::size_t length) const;
+  void check_freed_cells();
+
+  Bounds bounds_;
+  std::vector<Step> steps_;
+  bool stale_ = true;                             // the program stands elsewhere
+  std::vector<Event> next_;                       // of each thread, without `writes` where that depends on memory
+  std::vector<std::vector<std::uint32_t>> own_;   // steps of each thread
+  std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location
+  std::vector<std::int32_t> writer_;              // the latest, by cell
+  std::vector<std::vector<std::int32_t>> writers_;  // those before it
+  std::unordered_map<std::uintptr_t, std::uint32_t> locations_;
+  std::vector<std::uintptr_t> places_;
+  std::vector<std::uint32_t> failed_;
+  std::size_t known_cells_ = 0;
+  std::vector<Agent> agents_;                                             // TSO, PSO
+  std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> agent_numbers_;
+  std::vector<std::vector<std::uint32_t>> agent_steps_;
+  std::array<std::deque<Entry>, kMaxThreads> buffers_;
+  std::array<std::uint32_t, kMaxThreads> markers_{};
+};
+
+}  // namespace teetotal::runtime

@@ -1,0 +1,41 @@
+"""``teetotal reproduce``: the papers' tables, ours beside theirs."""
+
+from __future__ import annotations
+
+import importlib
+import json
+
+import click
+
+from teetotal.errors import TeetotalError
+from teetotal.reproduce import TABLES
+
+
+@click.command(short_help="The papers' tables, ours beside theirs.")
+@click.argument("tables", nargs=-1, metavar="[TABLE…]")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per row.")
+def reproduce(tables: tuple[str, ...], as_json: bool) -> int:
+    """Make the papers' tables again. Without a name: which there are."""
+    unknown = [name for name in tables if name not in TABLES]
+    if unknown:
+        raise TeetotalError(f"no table is called {', '.join(unknown)}; there are {', '.join(TABLES)}")
+    if not tables:
+        for name, what in TABLES.items():
+            click.echo(f"{name:<10} {what}")
+        return 0
+    for name in tables:
+        table = importlib.import_module(f"teetotal.reproduce.{name}")
+        if not as_json:
+            click.echo(f"{name}: {table.TITLE}")
+            click.echo("  ".join(_cell(column, column) for column in table.COLUMNS))
+        for row in table.rows():
+            if as_json:
+                click.echo(json.dumps({"table": name, "columns": table.COLUMNS, "row": row}))
+            else:
+                click.echo("  ".join(_cell(value, column) for value, column in zip(row, table.COLUMNS, strict=True)))
+    return 0
+
+
+def _cell(value: object, column: str) -> str:
+    text = f"{value:,}" if isinstance(value, int | float) else str(value)
+    return f"{text:>{max(len(column), 9)}}"

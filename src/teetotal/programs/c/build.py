@@ -1,0 +1,149 @@
+"""From C and C++ sources to an instrumented shared object that ``teetotal-runtime`` can load.
+
+Every access must be a call, and in the order of the source: hence ``-O0`` (gcc moves plain accesses across volatile ones
+before it instruments) and ``-fno-builtin`` (small copies would be inlined without a hook). The object is linked without
+the sanitizer's own library: the hooks are found in the explorer.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from teetotal.errors import ParseError, TeetotalError
+from teetotal.programs.c.assembly import make_visible
+
+C_SUFFIXES = (".c",)
+CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".C")
+SUFFIXES = C_SUFFIXES + CXX_SUFFIXES
+
+_COMMON = ("-O0", "-g", "-fPIC", "-fno-builtin", "-fno-omit-frame-pointer", "-fcf-protection=none", "-fsanitize=thread")
+_GCC = ("--param", "tsan-distinguish-volatile=1", "--param", "tsan-instrument-func-entry-exit=0")
+_CLANG = (
+    "-mllvm", "-tsan-distinguish-volatile=1",
+    "-mllvm", "-tsan-instrument-read-before-write=1",
+    "-mllvm", "-tsan-instrument-func-entry-exit=0",
+)  # fmt: skip
+UNSEEN = "unseen"
+"""Beside the object: a file that lists inline assembly on memory that no hook sees, if there is any."""
+_HOOKED = ("memcpy", "memmove", "memset")
+
+
+class CompileError(ParseError):
+    """What the compiler said about the program."""
+
+
+class Source(msgspec.Struct, frozen=True):
+    """The files of one program and how to compile them."""
+
+    files: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+    compiler: str | None = None
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return " ".join(self.files)
+
+
+@contextmanager
+def built(source: Source) -> Iterator[Path]:
+    """The shared object, for as long as it is needed."""
+    with tempfile.TemporaryDirectory(prefix="teetotal-") as directory:
+        yield build(source, Path(directory))
+
+
+def build(source: Source, directory: Path) -> Path:
+    compile_flags, link_flags = _split(source.flags)
+    objects = []
+    for number, file in enumerate(source.files):
+        compiler = _compiler(source, file)
+        assembly, output = directory / f"{number}.s", directory / f"{number}.o"
+        _run([*compiler, *_COMMON, *_instrumentation(compiler), *compile_flags, "-S", file, "-o", str(assembly)], file)
+        filtered = make_visible(assembly.read_text())
+        if filtered.unseen:
+            with (directory / UNSEEN).open("a") as list_of_unseen:
+                list_of_unseen.writelines(f"{file}:{where}\n" for where in filtered.unseen)
+        assembly.write_text(filtered.text)
+        _run([*compiler, "-c", str(assembly), "-o", str(output)], file)
+        _rename(output)
+        objects.append(str(output))
+    result = directory / "program.so"
+    linker = _compiler(source, next((f for f in source.files if Path(f).suffix in CXX_SUFFIXES), source.files[0]))
+    _run([*linker, "-shared", "-Wl,-Bsymbolic", "-o", str(result), *objects, *link_flags, "-lpthread"], source.name)
+    return result
+
+
+def unseen(program: Path) -> list[str]:
+    """The inline assembly of a built program that no hook sees."""
+    file = program.parent / UNSEEN
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def _compiler(source: Source, file: str) -> list[str]:
+    """The user's choice, or the system's compiler for the language of the file."""
+    plus_plus = Path(file).suffix in CXX_SUFFIXES
+    if source.compiler is not None:
+        command = source.compiler.split()
+        if plus_plus:
+            command[0] = _plus_plus(command[0])
+    else:
+        command = (os.environ.get("CXX" if plus_plus else "CC") or ("c++" if plus_plus else "cc")).split()
+    if shutil.which(command[0]) is None:
+        raise TeetotalError(f"checking {file} needs a C compiler, and there is no {command[0]} here; see --cc")
+    return command
+
+
+def _plus_plus(command: str) -> str:
+    """The C++ compiler beside a C compiler: ``gcc-12`` → ``g++-12``, ``clang`` → ``clang++``."""
+    head, name = os.path.split(command)
+    if "++" in name:
+        return command
+    name = name.replace("clang", "clang++", 1) if "clang" in name else name.replace("gcc", "g++", 1)
+    return os.path.join(head, "c++" if name == "cc" else name)
+
+
+def is_clang(compiler: list[str]) -> bool:
+    version = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=False)
+    return "clang" in version.stdout
+
+
+def _instrumentation(compiler: list[str]) -> tuple[str, ...]:
+    return _CLANG if is_clang(compiler) else _GCC
+
+
+def _split(flags: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """What the user gave for the compiler, and of that what belongs to the linker. Optimisation is not ours to take:
+    the last ``-O`` would win, and false alarms with it."""
+    compile_flags, link_flags = [], []
+    for flag in flags:
+        if flag.startswith(("-l", "-L", "-Wl,")) or Path(flag).suffix in (".a", ".so", ".o"):
+            link_flags.append(flag)
+        elif flag.startswith(("-O", "-fsanitize")):
+            continue
+        else:
+            compile_flags.append(flag)
+    return compile_flags, link_flags
+
+
+def _rename(object_file: Path) -> None:
+    """Calls of memcpy and the like go to hooks: defining those names in the explorer would catch the C library too."""
+    objcopy = shutil.which("objcopy") or shutil.which("llvm-objcopy")
+    if objcopy is None:
+        raise TeetotalError("checking C programs needs objcopy (binutils)")
+    renames = [f"--redefine-sym={name}=teetotal_{name}" for name in _HOOKED]
+    _run([objcopy, *renames, str(object_file)], str(object_file))
+
+
+def _run(command: list[str], what: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = "\n".join((done.stderr or done.stdout).strip().splitlines()[:20])
+        raise CompileError(f"{what} does not compile:\n{said}")

@@ -1,0 +1,298 @@
+"""``check`` for C programs: SC executions under the runtime, watched by monitors inside it, told as verdicts.
+
+A violation of robustness is an execution of the relaxed machine, which ``models/`` must accept (see ``events``); one of
+safety is an SC execution that the program itself went through.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any, Literal, get_args
+
+import msgspec
+
+from teetotal import story
+from teetotal.errors import ProgramError
+from teetotal.events import MODELS, Event, ModelName, Semantics
+from teetotal.explore.strategies import Strategy
+from teetotal.models import Issue
+from teetotal.monitors import MonitorInfo, Report, monitor_info, witness
+from teetotal.programs.c import events, replaying, runtime
+from teetotal.programs.c.build import Source, built, unseen
+from teetotal.programs.c.symbols import Symbols
+from teetotal.schedules import to_token
+from teetotal.verdicts import CheckResult, ModelResult, StoryStep, Verdict, Violation, ViolationKind, both
+
+LOOP_BOUND = 100
+"""How often a thread may come to the same instruction in one execution. Loops that only read until something changes
+need no bound: see runtime/system.hpp."""
+
+_UNDECIDED = {
+    "unsupported": "the program calls {message}{where}, which cannot be explored",
+    "hang": "T{thread} {message}{where} for five seconds",
+}
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    models: tuple[ModelName, ...] = ("tso", "pso")
+    semantics: Semantics = Semantics()
+    explore: Strategy = Strategy("all")
+    monitors: tuple[str, ...] = ()
+    seconds: float = math.inf
+    executions: int | None = None
+    loop_bound: int | None = None
+    seed: int = 0
+    nondet: tuple[int, int] = (0, 1)
+    goal: Literal["robust", "safe"] = "robust"
+
+
+Progress = Callable[[int, float], None]
+"""Called now and then with the number of executions so far and the seconds they took."""
+
+
+def check(
+    source: Source, options: Options = Options(), *, command: str = "check", progress: Progress | None = None
+) -> CheckResult:
+    started = time.perf_counter()
+    with built(source) as program:
+        symbols = Symbols(program, source.files)
+        try:
+            models: list[ModelName] = ["sc"]
+            if options.goal == "safe":
+                models += [model for model in MODELS if model != "sc" and model in options.models]
+            answer: CheckResult | None = None
+            for model in models:
+                left = options.seconds - (time.perf_counter() - started)
+                hidden = unseen(program)
+                findings = _Findings(source, msgspec.structs.replace(options, seconds=max(left, 0.0)), symbols, model)
+                try:
+                    for told in runtime.answers(program, findings.request(), source.arguments):
+                        findings.take(told, progress)
+                except runtime.RuntimeDied as death:
+                    findings.died = str(death)
+                if hidden:
+                    findings.undecided = True
+                    findings.notes.append(f"inline assembly that cannot be seen: {'; '.join(hidden[:8])}")
+                result = findings.result(command)
+                answer = result if answer is None else answer + result
+            assert answer is not None
+            return msgspec.structs.replace(answer, seconds=time.perf_counter() - started)
+        finally:
+            symbols.close()
+
+
+class _Findings:
+    """What the runtime told so far about the executions of one model, and the verdict that follows."""
+
+    def __init__(self, source: Source, options: Options, symbols: Symbols, model: ModelName) -> None:
+        self.source = source
+        self.options = options
+        self.symbols = symbols
+        self.model = model
+        self.relaxed = [m for m in MODELS if m != "sc" and m in options.models] if options.goal == "robust" else []
+        kind = "exact" if options.explore.is_reduced else "burnim"
+        chosen = options.monitors or tuple(f"{kind}-{model}" for model in self.relaxed)
+        self.monitors = [info for info in map(monitor_info, chosen) if info.model in self.relaxed]
+        self.names: events.Names | None = None
+        self.violations: dict[ModelName, list[Violation]] = {model: [] for model in MODELS}
+        self.notes: list[str] = []
+        self.undecided = False
+        self.end: dict[str, Any] | None = None
+        self.executions = 0
+        self.died = ""
+
+    def request(self) -> list[str]:
+        options, explore = self.options, self.options.explore
+        request = [
+            f"model={self.model}", f"strategy={explore.name}", f"count={explore.count}", f"depth={explore.depth}",
+            f"seed={options.seed}",
+            f"rmw={options.semantics.rmw}", f"mutex={options.semantics.mutex}",
+            f"loop-bound={LOOP_BOUND if options.loop_bound is None else options.loop_bound}",
+            f"nondet-low={options.nondet[0]}", f"nondet-high={options.nondet[1]}",
+        ]  # fmt: skip
+        request += [f"monitor={monitor.name}" for monitor in self.monitors]
+        if options.seconds != math.inf:
+            request.append(f"seconds={options.seconds}")
+        if options.executions is not None:
+            request.append(f"executions={options.executions}")
+        return request
+
+    def take(self, answer: dict[str, Any], progress: Progress | None) -> None:
+        match answer["type"]:
+            case "loaded":
+                self.names = events.Names(self.symbols, answer["base"])
+            case "restart":
+                self.violations = {model: [] for model in MODELS}
+                self.notes, self.undecided = [], False
+            case "progress":
+                self.executions = answer["executions"]
+                if progress is not None:
+                    progress(answer["executions"], answer["seconds"])
+            case "violation":
+                found = self._robustness(answer)
+                self.violations[found.model].append(found)
+            case "failure":
+                self._failure(answer)
+            case "error" if answer["what"] == "load":
+                raise ProgramError(f"{self.source.name} cannot be loaded: {answer['message']}")
+            case "error":
+                self.undecided = True
+                self.notes.append(f"{answer['message']}: it depends on something that cannot be controlled")
+            case "end":
+                self.end = answer
+
+    # -- violations -----------------------------------------------------------------------------------------------------
+
+    def _robustness(self, answer: dict[str, Any]) -> Violation:
+        assert self.names is not None
+        monitor = monitor_info(answer["monitor"])
+        execution = events.execution(answer["steps"], answer["cells"], self.names)
+        delayed_at, previous_at, deciding_at = answer["report"]
+        report = Report(monitor.name, monitor.model, delayed_at, previous_at, deciding_at, 0, 0, 0)
+        steps = witness.schedule(execution.events, report, self.options.semantics)
+        program = events.straight_line(self.source.name, execution, steps, self.source.name)
+        found = story.violation(
+            program, monitor.model, steps, self.options.semantics, kind="robustness", monitor=monitor.name
+        )
+        token = to_token(monitor.model, steps, list(program.memory), self.options.semantics)
+        delayed, deciding = execution.events[report.delayed], execution.events[report.deciding]
+        return msgspec.structs.replace(
+            found,
+            message=f"{_at(deciding)} overtakes {_at(delayed)}",
+            replay=replaying.command(self.source, token, answer.get("stacks", 0)),
+        )
+
+    def _failure(self, answer: dict[str, Any]) -> None:
+        assert self.names is not None
+        place = self.names.place(answer["place"])
+        where = f" at {place}" if place is not None else ""
+        who, what, message = f"T{answer['thread']}", answer["what"], answer["message"]
+        if what in _UNDECIDED:
+            self.undecided = True
+            self.notes.append(_UNDECIDED[what].format(message=message, where=where, thread=answer["thread"]))
+            return
+        assert what in get_args(ViolationKind)
+        told = {
+            "assertion": f"{who}'s assertion {message} fails{where}",
+            "crash": f"{who}: {message}{where}",
+            "use after free": f"{who} uses memory that was freed{where}" + (f": {message}" if message else ""),
+            "heap overflow": f"{who} accesses memory of the heap that nobody allocated{where}",
+            "misuse": f"{who} {message}{where}",
+            "abort": f"{who} aborts{where}",
+        }.get(what)
+        if told is None:
+            waiting = ", ".join(
+                f"T{thread}{'' if (at := self.names.place(at_place)) is None else f' at {at}'}"
+                for thread, at_place, _ in answer["waiting"]
+            )
+            told = {
+                "deadlock": f"every thread that has not ended waits for ever: {waiting}",
+                "livelock": f"threads spin or wait for what will never come: {waiting}",
+            }[what]
+        execution = events.execution(answer["steps"], answer["cells"], self.names, self.model)
+        self.violations[self.model].append(
+            self._told(execution, what, told, [] if place is None else [str(place)], answer.get("stacks", 0))
+        )
+
+    def _told(
+        self, execution: events.Execution, kind: ViolationKind, message: str, places: list[str], stacks: int
+    ) -> Violation:
+        """An execution of the program itself; under TSO and PSO the machine of ``models/`` must accept it."""
+        program = events.straight_line(self.source.name, execution, execution.schedule, self.source.name)
+        if self.model == "sc":
+            listed = execution.events
+            steps = [StoryStep(event.thread, "event", number) for number, event in enumerate(listed)]
+        else:
+            run, steps = story.told(program, self.model, execution.schedule, self.options.semantics)
+            threads = [iter(own) for own in run.events]
+            listed = [next(threads[step.thread]) for step in execution.schedule if isinstance(step, Issue)]
+        token = to_token(self.model, execution.schedule, list(program.memory), self.options.semantics)
+        return Violation(
+            model=self.model,
+            kind=kind,
+            events=listed,
+            steps=steps,
+            locations=places,
+            message=message,
+            replay=replaying.command(self.source, token, stacks),
+        )
+
+    # -- the verdict ------------------------------------------------------------------------------------------------------
+
+    def result(self, command: str) -> CheckResult:
+        end = self.end or {
+            "executions": self.executions,
+            "blocked": 0,
+            "cut": 0,
+            "complete": False,
+            "mixed": [],
+            "oddities": [],
+        }
+        notes = list(dict.fromkeys(self.notes + end["oddities"]))
+        if self.died:
+            notes.append(f"{self.died}; what was found until then is told")
+        if end["cut"]:
+            bound = LOOP_BOUND if self.options.loop_bound is None else self.options.loop_bound
+            notes.append(f"a loop was cut after {bound} visits of an instruction; see --loop-bound")
+        elif end.get("stopped"):
+            notes.append("the budget ran out; see --time and --executions")
+        elif not end["complete"] and not self.undecided and not self.died:
+            notes.append(f"{self.options.explore} leaves executions out")
+        if end["mixed"] and self.names is not None:
+            named = sorted(
+                {self.symbols.variable(address - self.names.base) or f"{address:#x}" for address in end["mixed"]}
+            )
+            notes.append(
+                f"accessed in different sizes, which the monitors take for one location: {', '.join(named[:8])}"
+            )
+        complete = bool(end["complete"]) and not self.undecided and not self.died
+        models = {self.model: self._model(self.model, complete, True)}
+        for model in self.relaxed:
+            watching = [monitor for monitor in self.monitors if monitor.model == model]
+            sure = any(_complete(monitor, self.options.explore) for monitor in watching)
+            if complete and not sure:
+                notes.append(
+                    f"{', '.join(monitor.name for monitor in watching)} can miss violations "
+                    f"among the executions of {self.options.explore}"
+                )
+            models[model] = self._model(model, complete, complete and sure and not end["mixed"])
+        return CheckResult(
+            input=self.source.name,
+            command=command,
+            name=self.source.name,
+            models=models,
+            verdict=sum((result.verdict for result in models.values()), Verdict.SAFE),
+            complete=complete,
+            seconds=0.0,
+            executions=end["executions"],
+            blocked=end["blocked"],
+            violations=[violation for result in models.values() for violation in result.violations],
+            notes=notes,
+            cpu=end.get("cpu"),
+        )
+
+    def _model(self, model: ModelName, complete: bool, proved: bool) -> ModelResult:
+        found = self.violations[model]
+        safe: bool | None = False if self.violations[self.model] else True if complete else None
+        robust: bool | None = True
+        if self.options.goal == "safe":
+            robust = True if model == "sc" else None
+            verdict = {True: Verdict.SAFE, False: Verdict.VIOLATION, None: Verdict.INCONCLUSIVE}[safe]
+            return ModelResult(verdict=verdict, robust=robust, safe=safe, violations=found)
+        if model != "sc":
+            robust = False if found else True if proved else None
+            if robust is not True and safe:  # what it does beyond SC was not looked at
+                safe = None
+        holds = both(robust, safe)
+        verdict = {True: Verdict.SAFE, False: Verdict.VIOLATION, None: Verdict.INCONCLUSIVE}[holds]
+        return ModelResult(verdict=verdict, robust=robust, safe=safe, violations=found)
+
+
+def _complete(monitor: MonitorInfo, strategy: Strategy) -> bool:
+    return monitor.complete_over == "classes" or (monitor.complete_over == "interleavings" and not strategy.is_reduced)
+
+
+def _at(event: Event) -> str:
+    return f"{event.text}" + (f" ({event.location})" if event.location is not None else "")

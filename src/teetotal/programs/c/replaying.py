@@ -1,0 +1,110 @@
+"""Schedules of C programs as tokens (``teetotal.schedules``), the command that shows one again, and the showing.
+
+A token of a C program may have ``k`` and a hexadecimal number before its colon: the threads whose stacks others touch.
+Locations of PSO commits are numbered in the order in which the schedule first stores to them.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from teetotal import story
+from teetotal.events import ModelName, Semantics
+from teetotal.models import Commit, Step
+from teetotal.programs.c import events, runtime
+from teetotal.programs.c.build import Source, built
+from teetotal.programs.c.symbols import Symbols
+from teetotal.schedules import TokenError, from_token
+from teetotal.verdicts import Violation
+
+_STACKS = re.compile(r"^([^:]*?)k([0-9a-f]+):")
+_MANY = [str(number) for number in range(1 << 16)]  # locations that a token may name
+
+
+def command(source: Source, token: str, stacks: int) -> str:
+    """``teetotal replay TOKEN FILES`` with what the program needs: compiler, arguments, flags."""
+    head, colon, steps = token.partition(":")
+    marked = f"{head}k{stacks:x}{colon}{steps}" if stacks else token
+    parts = ["teetotal", "replay", marked, *source.files]
+    if source.compiler is not None:
+        parts += ["--cc", source.compiler]
+    for argument in source.arguments:
+        parts += ["--args", argument]
+    if source.flags:
+        parts += ["--", *source.flags]
+    return shlex.join(parts)
+
+
+def replay(token: str, source: Source, *, gdb: bool = False, show_output: bool = False) -> Violation | None:
+    """That execution of the real program again, told; None after a session in the debugger, which stops before the last
+    step."""
+    stacks = 0
+    if match := _STACKS.match(token):
+        stacks = int(match.group(2), 16)
+        token = token[: match.end(1)] + token[match.end() - 1 :]
+    model, schedule, semantics = from_token(token, _MANY)
+    options = [
+        f"model={model}", f"rmw={semantics.rmw}", f"mutex={semantics.mutex}", f"stacks={stacks}",
+        f"schedule={' '.join(_text(step) for step in schedule)}", f"output={int(show_output)}",
+    ]  # fmt: skip
+    with built(source) as program:
+        if gdb:
+            _debug(program, [*options, "stop-at-last=1"], source.arguments)
+            return None
+        symbols = Symbols(program, source.files)
+        try:
+            return _told(program, options, source, symbols, model, semantics, show_output)
+        finally:
+            symbols.close()
+
+
+def _told(
+    program: Path,
+    options: Sequence[str],
+    source: Source,
+    symbols: Symbols,
+    model: ModelName,
+    semantics: Semantics,
+    show_output: bool,
+) -> Violation:
+    names: events.Names | None = None
+    for answer in runtime.answers(program, options, source.arguments, show_output=show_output):
+        match answer["type"]:
+            case "loaded":
+                names = events.Names(symbols, answer["base"])
+            case "error":
+                raise TokenError(f"{source.name}: {answer['message']}; the token belongs to another program")
+            case "replay":
+                assert names is not None
+                execution = events.execution(answer["steps"], answer["cells"], names, model)
+                straight = events.straight_line(source.name, execution, execution.schedule, source.name)
+                found = story.violation(straight, model, execution.schedule, semantics, kind="replay")
+                failed = [
+                    f"T{thread}: {what}{f' ({message})' if message else ''}"
+                    + (f" at {at}" if (at := names.place(place)) is not None else "")
+                    for thread, place, message, what in answer["failures"]
+                ]
+                return Violation(
+                    model=model, kind="replay", events=found.events, cycle=found.cycle, steps=found.steps,
+                    locations=found.locations, message="; ".join(failed),
+                )  # fmt: skip
+    raise TokenError(f"{source.name}: the execution did not come to its end")
+
+
+def _text(step: Step) -> str:
+    if isinstance(step, Commit):
+        return f"{step.thread}c{step.address or ''}"
+    return str(step.thread)
+
+
+def _debug(program: Path, options: Sequence[str], arguments: Sequence[str]) -> None:
+    """gdb on the runtime: it stops in the hook of the last step, and ``up`` is the program's own line."""
+    inferior = [str(runtime.executable()), str(program), "1", *options, "--", program.stem, *arguments]
+    subprocess.run(
+        ["gdb", "-q", "-ex", "handle SIGALRM nostop noprint pass", "-ex", "run", "-ex", "up", "--args", *inferior],
+        check=False,
+    )

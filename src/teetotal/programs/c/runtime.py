@@ -1,0 +1,62 @@
+"""Drives ``teetotal-runtime``: starts it on a built object, and reads its answers, one JSON object a line, as they come."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from teetotal.errors import TeetotalError
+
+
+class RuntimeDied(TeetotalError):
+    """The program took the explorer down with it; what it had told until then is known."""
+
+
+def executable() -> Path:
+    path = Path(str(files("teetotal") / "teetotal-runtime"))
+    if not path.exists():
+        from teetotal import _core  # beside the compiled core, where the package itself is installed in place
+
+        path = Path(_core.__file__).parent / "teetotal-runtime"
+    if not path.exists():
+        raise TeetotalError("this installation cannot run C programs: that needs Linux on x86-64")
+    return path
+
+
+def answers(
+    program: Path, options: Sequence[str], arguments: Sequence[str] = (), *, show_output: bool = False
+) -> Iterator[dict[str, Any]]:
+    """The lines that the runtime tells. RuntimeDied, after the last of them, where it ended by a signal."""
+    reader, writer = os.pipe()
+    command = [str(executable()), str(program), str(writer), *options, "--", program.stem, *arguments]
+    process = subprocess.Popen(
+        command,
+        pass_fds=[writer],
+        stdin=subprocess.DEVNULL,
+        stdout=None if show_output else subprocess.DEVNULL,
+        stderr=None if show_output else subprocess.PIPE,
+    )
+    os.close(writer)
+    try:
+        with os.fdopen(reader, "rb") as lines:
+            for line in lines:
+                yield msgspec.json.decode(line)
+        said = process.stderr.read().decode(errors="replace") if process.stderr is not None else ""
+        status = process.wait()
+        if status < 0:
+            raise RuntimeDied(f"the program took the explorer down: {signal.Signals(-status).name}")
+        if status not in (0, 3):
+            raise AssertionError(f"teetotal-runtime ended with status {status}: {said}")
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        if process.stderr is not None:
+            process.stderr.close()

@@ -1,0 +1,80 @@
+"""Counts over the benchmark programs: executions, violations by places, time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from teetotal import _core
+from teetotal.errors import TeetotalError
+from teetotal.events import Semantics
+from teetotal.explore.strategies import Strategy
+from teetotal.programs.c import runtime
+from teetotal.programs.c.build import Source, built
+
+PAPERS = Semantics(rmw="address", mutex="rmw", failed_cas="read")
+"""The papers' PSO: an atomic operation flushes its own address, and a mutex is nothing more than such operations."""
+
+
+class Counts(NamedTuple):
+    executions: int
+    seconds: float
+    length: float
+    reporting: dict[str, int]
+    """Executions in which each monitor reports something."""
+    triples: dict[str, set[tuple[int, int, int]]]
+    """The places of the delayed store, of the event before, and of the deciding event."""
+
+    def pairs(self, monitor: str) -> int:
+        return len({(delayed, deciding) for delayed, _, deciding in self.triples[monitor]})
+
+
+def program(name: str) -> Path:
+    """A benchmark program: installed beside the package, or in the source tree."""
+    beside = Path(__file__).parents[1] / "benchmarks"
+    installed = Path(_core.__file__).parent / "benchmarks"
+    in_tree = Path(__file__).parents[3] / "benchmarks" / "programs"
+    for directory in (in_tree, beside, installed):
+        if (directory / f"{name}.c").exists():
+            return directory / f"{name}.c"
+    raise TeetotalError(f"the benchmark program {name} is not installed")
+
+
+def lines_of_code(name: str) -> int:
+    """Without blank lines and comments, with the test harness."""
+    lines = program(name).read_text().splitlines()
+    return sum(1 for line in lines if line.strip() and not line.strip().startswith("//"))
+
+
+def count(
+    name: str,
+    strategy: Strategy,
+    monitors: list[str],
+    *,
+    flags: tuple[str, ...] = (),
+    variant: bool = False,
+    seed: int = 0,
+) -> Counts:
+    options = [
+        f"strategy={strategy.name}", f"count={strategy.count}", f"depth={strategy.depth}", f"seed={seed}",
+        f"rmw={PAPERS.rmw}", f"mutex={PAPERS.mutex}", f"variant={int(variant)}", "loop-bound=100",
+        *(f"monitor={monitor}" for monitor in monitors),
+    ]  # fmt: skip
+    triples: dict[str, set[tuple[int, int, int]]] = {monitor: set() for monitor in monitors}
+    with built(Source((str(program(name)),), flags)) as object_file:
+        for answer in runtime.answers(object_file, options):
+            match answer["type"]:
+                case "restart":
+                    triples = {monitor: set() for monitor in monitors}
+                case "violation":
+                    places = [answer["steps"][event][4] for event in answer["report"]]
+                    triples[answer["monitor"]].add((places[0], places[1], places[2]))
+                case "end":
+                    return Counts(
+                        executions=answer["executions"],
+                        seconds=answer["cpu"],
+                        length=answer["steps"] / max(answer["executions"], 1),
+                        reporting=dict(zip(monitors, answer["reporting"], strict=True)),
+                        triples=triples,
+                    )
+    raise TeetotalError(f"{name}: the exploration did not come to its end")

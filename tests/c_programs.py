@@ -1,0 +1,132 @@
+"""Programs as C: ``teetotal.programs.program.Program`` translated, and a short way to run the runtime on sources."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from teetotal.events import Kind
+from teetotal.programs.c import runtime
+from teetotal.programs.c.build import Source, build
+from teetotal.programs.expressions import Addr, Const, Expr, Old, Op, Reg
+from teetotal.programs.program import Branch, Fence, Load, Lock, Program, Rmw, Store, Unlock
+
+COMPILERS = [
+    pytest.param(name, marks=pytest.mark.skipif(shutil.which(name) is None, reason=f"{name} is not installed"))
+    for name in ("gcc", "clang")
+]
+
+BITS = 3
+"""For each register and location of an outcome: values are below 8."""
+
+
+@contextmanager
+def compiled(
+    text: str, *, suffix: str = ".c", flags: Sequence[str] = (), compiler: str | None = None
+) -> Iterator[Path]:
+    with TemporaryDirectory() as directory:
+        file = Path(directory) / f"program{suffix}"
+        file.write_text(text)
+        yield build(Source((str(file),), tuple(flags), compiler), Path(directory))
+
+
+def explore(program: Path, *options: str, arguments: Sequence[str] = ()) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The last line that the runtime tells, and the others, without those before a restart."""
+    told: list[dict[str, Any]] = []
+    for answer in runtime.answers(program, options, arguments):
+        told = [] if answer["type"] == "restart" else [*told, answer]
+    return told[-1], told[:-1]
+
+
+def translate(programs: Sequence[Program]) -> str:
+    """One source for many programs: ``argv[1]`` chooses, ``argv[2]`` is an outcome that must not occur."""
+    parts = [
+        "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n#include <stdlib.h>\n",
+        "#define R memory_order_relaxed\n",
+    ]
+    for number, program in enumerate(programs):
+        for name in program.memory:
+            kind = "pthread_mutex_t" if name == "m" else "atomic_int"
+            parts.append(f"static {kind} p{number}_{name};\n")
+        for thread, code in enumerate(program.threads):
+            parts.append(_thread(number, thread, code.code, list(code.registers)))
+        calls = "".join(f"  pthread_create(&t[{i}], 0, p{number}_t{i}, 0);\n" for i in range(len(program.threads)))
+        joins = "".join(
+            f"  pthread_join(t[{i}], &r); code = (code << {BITS * len(thread.registers)}) | (long)r;\n"
+            for i, thread in enumerate(program.threads)
+        )
+        final = "".join(f"  code = (code << {BITS}) | p{number}_{name};\n" for name in program.memory if name != "m")
+        parts.append(
+            f"static long p{number}(void) {{\n  pthread_t t[4]; void *r; long code = 0;\n"
+            f"{calls}{joins}{final}  return code;\n}}\n"
+        )
+    cases = "".join(f"    case {number}: code = p{number}(); break;\n" for number in range(len(programs)))
+    parts.append(
+        "int main(int argc, char **argv) {\n  long code = 0;\n  switch (atoi(argv[1])) {\n" + cases + "  }\n"
+        "  if (argc > 2) assert(code != atol(argv[2]));\n  return 0;\n}\n"
+    )
+    return "".join(parts)
+
+
+def outcome_code(program: Program, values: Sequence[int]) -> int:
+    """The number that ``main`` compares, of an outcome over all registers and then all locations but the mutex."""
+    code = 0
+    for value in values:
+        assert 0 <= value < 1 << BITS
+        code = code << BITS | value
+    return code
+
+
+def _thread(program: int, thread: int, code: Sequence[Any], registers: list[str]) -> str:
+    lines = [f"  int {register} = 0;" for register in registers]
+    for position, instruction in enumerate(code):
+        lines.append(f"l{position}:;")
+        lines.append("  " + _statement(program, instruction))
+    packed = "0L"
+    for register in registers:
+        packed = f"({packed} << {BITS} | {register})"
+    lines += [f"l{len(code)}:;", f"  return (void *){packed};"]
+    return f"static void *p{program}_t{thread}(void *unused) {{\n" + "\n".join(lines) + "\n}\n"
+
+
+def _statement(program: int, instruction: Any) -> str:
+    match instruction:
+        case Fence(kind=kind):
+            return f"atomic_thread_fence(memory_order_{'seq_cst' if kind is Kind.MFENCE else 'release'});"
+        case Load(register=register, address=Addr(name)):
+            return f"{register} = atomic_load_explicit(&p{program}_{name}, R);"
+        case Store(address=Addr(name), value=value):
+            return f"atomic_store_explicit(&p{program}_{name}, {_expression(value)}, R);"
+        case Lock(address=Addr(name)):
+            return f"pthread_mutex_lock(&p{program}_{name});"
+        case Unlock(address=Addr(name)):
+            return f"pthread_mutex_unlock(&p{program}_{name});"
+        case Branch(target=target, when=when):
+            return f"if ({_expression(when)}) goto l{target};"
+        case Rmw(register=register, address=Addr(name), value=value, when=None):
+            if value == Op("+", (Old(), Const(1))):
+                return f"{register} = atomic_fetch_add_explicit(&p{program}_{name}, 1, R);"
+            return f"{register} = atomic_exchange_explicit(&p{program}_{name}, {_expression(value)}, R);"
+        case Rmw(register=register, address=Addr(name), value=value, when=Op("==", (Old(), Const(expected)))):
+            return (
+                f"{register} = {expected}; "
+                f"atomic_compare_exchange_strong_explicit(&p{program}_{name}, &{register}, {_expression(value)}, R, R);"
+            )
+    raise AssertionError(instruction)
+
+
+def _expression(expression: Expr) -> str:
+    match expression:
+        case Const(value):
+            return str(value)
+        case Reg(name):
+            return name
+        case Op(operator, (left, right)):
+            return f"({_expression(left)} {operator} {_expression(right)})"
+    raise AssertionError(expression)

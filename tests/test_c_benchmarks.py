@@ -1,0 +1,75 @@
+"""The benchmark programs: the shape of the papers' tables, and none of it left where there are fences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from teetotal.events import Semantics
+from teetotal.programs.c.build import Source
+from teetotal.programs.c.check import Options, check
+from teetotal.reproduce import tacas11
+from teetotal.verdicts import Verdict
+
+PROGRAMS = Path(__file__).parents[1] / "benchmarks" / "programs"
+NAMES = sorted(file.stem for file in PROGRAMS.glob("*.c"))
+PAPERS = Semantics(rmw="address", mutex="rmw")
+
+NOT_ROBUST_ON_TSO = {"bakery", "chaselev", "dekker", "peterson", "spsc", "takequeue"}
+UNSAFE = {
+    "tso": {"chaselev", "dekker", "peterson", "bakery", "takequeue"},
+    "pso": {
+        "chaselev",
+        "dekker",
+        "peterson",
+        "bakery",
+        "takequeue",
+        "dcl",
+        "rcu",
+        "seqlock",
+        "spsc",
+        "ticket",
+        "mcs",
+        "lazylist",
+    },
+}
+
+
+def source(name: str, *flags: str) -> Source:
+    return Source((str(PROGRAMS / f"{name}.c"),), flags)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_robust_where_the_papers_say_so(name: str) -> None:
+    result = check(source(name), Options(semantics=PAPERS))
+    assert result.complete
+    assert result.models["sc"].safe
+    assert result.models["tso"].robust is (name not in NOT_ROBUST_ON_TSO)
+    assert result.models["pso"].robust is False
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fenced_variants_are_robust(name: str) -> None:
+    result = check(source(name, "-DFENCED"), Options(semantics=PAPERS))
+    assert result.verdict is Verdict.SAFE
+    assert result.complete
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_breaks_on_each_machine(name: str) -> None:
+    """The assertions of the programs, on the executions of each model itself."""
+    result = check(source(name), Options(goal="safe"))
+    assert result.complete
+    assert result.models["sc"].safe
+    for model, unsafe in UNSAFE.items():
+        assert result.models[model].safe is (name not in unsafe), model  # type: ignore[index]
+    assert check(source(name, "-DFENCED"), Options(goal="safe")).verdict is Verdict.SAFE
+
+
+def test_the_papers_table_has_its_shape() -> None:
+    for row in tacas11.rows():
+        name, tso, pso = row[0], row[5], row[6]
+        assert (tso == 0) == (name not in ("dekker", "bakery"))
+        assert isinstance(pso, int)
+        assert pso > 0

@@ -1,0 +1,364 @@
+"""``check`` on C and C++ programs: verdicts, and what it says about programs that misbehave."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from c_programs import COMPILERS
+from teetotal.explore.strategies import parse
+from teetotal.programs.c.build import CompileError, Source
+from teetotal.programs.c.check import Options, check
+from teetotal.verdicts import CheckResult, Verdict
+
+HEAD = """#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#define RUN(f, g) int main(void) { pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0); \\
+  pthread_join(t, 0); pthread_join(u, 0); END }
+#ifndef END
+#define END
+#endif
+"""
+PROGRAMS = Path(__file__).parents[1] / "benchmarks" / "programs"
+
+
+def run(tmp_path: Path, text: str, *, suffix: str = ".c", flags: tuple[str, ...] = (), compiler: str | None = None,
+        arguments: tuple[str, ...] = (), options: Options = Options()) -> CheckResult:  # fmt: skip
+    file = tmp_path / f"program{suffix}"
+    file.write_text(text)
+    return check(Source((str(file),), flags, compiler, arguments), options)
+
+
+def lines(result: CheckResult, text: str) -> set[str]:
+    """The source lines, as text, of the cycles of all violations."""
+    source = text.splitlines()
+    places = (v.events[edge.source].location for v in result.violations for edge in v.cycle)
+    return {source[place.line - 1].strip() for place in places if place is not None}
+
+
+BUFFERING = (
+    HEAD
+    + """
+STORAGE x, y;
+void *f(void *p) {
+  x = 1;
+  FENCE;
+  int r = y;
+  return 0;
+}
+void *g(void *p) {
+  y = 1;
+  FENCE;
+  int r = x;
+  return 0;
+}
+RUN(f, g)
+"""
+)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    ("storage", "fence", "robust"),
+    [
+        ("int", "", False),
+        ("volatile int", "", False),
+        ("volatile char", "", False),
+        ("volatile short", "", False),
+        ("volatile long", "", False),
+        ("volatile double", "", False),
+        ("atomic_int", "", True),  # seq_cst stores
+        ("volatile int", "atomic_thread_fence(memory_order_seq_cst)", True),
+        ("volatile int", "atomic_thread_fence(memory_order_acq_rel)", False),
+        ("volatile int", "__sync_synchronize()", True),
+        ("volatile int", "__builtin_ia32_mfence()", True),
+        ("volatile int", 'asm volatile("mfence" ::: "memory")', True),
+        ("volatile int", 'asm volatile("lock; addl $0, 0(%%rsp)" ::: "memory", "cc")', True),
+        ("volatile int", 'asm volatile("" ::: "memory")', False),
+        (
+            "volatile int",
+            "__atomic_exchange_n(&(int){0}, 1, __ATOMIC_SEQ_CST)",
+            False,
+        ),  # on the stack: nobody's business
+    ],
+)
+def test_store_buffering(tmp_path: Path, storage: str, fence: str, robust: bool, compiler: str) -> None:
+    result = run(tmp_path, BUFFERING, flags=(f"-DSTORAGE={storage}", f"-DFENCE={fence}"), compiler=compiler)
+    assert [result.models[model].robust for model in ("tso", "pso")] == [robust, robust]
+    assert result.complete
+    assert result.executions == 3
+    if not robust:
+        assert lines(result, BUFFERING) == {"x = 1;", "int r = y;", "y = 1;", "int r = x;"}
+        assert {event.address for event in result.violations[0].events} >= {"x", "y"}
+
+
+@pytest.mark.parametrize(
+    ("store", "robust"),
+    [("relaxed", False), ("release", True), ("seq_cst", True)],
+)
+def test_message_passing_needs_release_on_pso_alone(tmp_path: Path, store: str, robust: bool) -> None:
+    text = (
+        HEAD
+        + f"""
+int data; atomic_int flag;
+void *f(void *p) {{ data = 1; atomic_store_explicit(&flag, 1, memory_order_{store}); return 0; }}
+void *g(void *p) {{ if (atomic_load_explicit(&flag, memory_order_acquire)) assert(data == 1); return 0; }}
+RUN(f, g)
+"""
+    )
+    result = run(tmp_path, text)
+    assert result.models["sc"].safe
+    assert result.models["tso"].robust
+    assert result.models["pso"].robust is robust
+    safety = run(tmp_path, text, options=Options(goal="safe"))
+    assert [safety.models[model].safe for model in ("sc", "tso", "pso")] == [True, True, robust]
+
+
+FAILING = {
+    "assertion": ("int x; void *f(void *p) { int r = x; x = r + 1; return 0; } RUN(f, f)", "-DEND=assert(x == 2);"),
+    "crash": ("int *p, v; void *f(void *q) { p = &v; return 0; } void *g(void *q) { *p = 1; return 0; } RUN(f, g)", ""),
+    "use after free": (
+        "int *p; void *f(void *q) { free(p); return 0; } void *g(void *q) { *p = 1; return 0; }"
+        "int main(void) { p = malloc(4); pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0);"
+        "pthread_join(t, 0); pthread_join(u, 0); }", "",
+    ),
+    "heap overflow": ("int *p; void *f(void *q) { p = malloc(4); p[400] = 1; return 0; } RUN(f, f)", ""),
+    "misuse": ("pthread_mutex_t m; void *f(void *q) { pthread_mutex_unlock(&m); return 0; } RUN(f, f)", ""),
+    "abort": (
+        "volatile int x; void *f(void *q) { x = 1; return 0; }"
+        "void *g(void *q) { if (x) abort(); return 0; } RUN(f, g)", "",
+    ),
+    "deadlock": (
+        "pthread_mutex_t a, b; void *f(void *q) { pthread_mutex_lock(&a); pthread_mutex_lock(&b);"
+        "pthread_mutex_unlock(&b); pthread_mutex_unlock(&a); return 0; }"
+        "void *g(void *q) { pthread_mutex_lock(&b); pthread_mutex_lock(&a); pthread_mutex_unlock(&a);"
+        "pthread_mutex_unlock(&b); return 0; } RUN(f, g)", "",
+    ),
+    "livelock": (
+        "volatile int x; void *f(void *q) { while (x != 5) ; return 0; }"
+        "void *g(void *q) { x = 3; return 0; } RUN(f, g)", "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FAILING)
+def test_what_goes_wrong_under_sc(tmp_path: Path, kind: str) -> None:
+    text, end = FAILING[kind]
+    result = run(tmp_path, HEAD + text, flags=(end,) if end else ())
+    found = result.models["sc"].violations
+    assert {violation.kind for violation in found} == {kind}
+    assert result.verdict is Verdict.VIOLATION
+    assert result.models["sc"].safe is False
+    assert found[0].replay.startswith("teetotal replay 1s:")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (
+            "int f(int n) { volatile char b[9000]; b[0] = n; return f(n + 1) + b[0]; } int main(void) { return f(0); }",
+            "stack overflow",
+        ),
+        ("volatile int z; int main(void) { return 10 / z; }", "arithmetic error"),
+        ("int main(void) { return *(volatile int *)8; }", "invalid access at address 0x8"),
+    ],
+)  # fmt: skip
+def test_a_program_without_threads_that_crashes(tmp_path: Path, text: str, what: str) -> None:
+    result = run(tmp_path, text)
+    assert [violation.kind for violation in result.violations] == ["crash"]
+    assert what in result.violations[0].message
+
+
+def test_a_program_without_threads(tmp_path: Path) -> None:
+    result = run(
+        tmp_path, "int main(int argc, char **argv) { return argc != 2 || argv[1][0] != 'x'; }", arguments=("x",)
+    )
+    assert (result.verdict, result.executions, result.complete) == (Verdict.SAFE, 1, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("#include <unistd.h>\nint main(void) { fork(); return 0; }", "the program calls fork"),
+        ("int main(void) { for (;;) ; }", "runs on without an operation that others can see"),
+        (
+            HEAD + "#include <signal.h>\n#include <unistd.h>\nvolatile int x; void *f(void *p) { x = 1; return 0; }"
+            "void *g(void *p) { if (x) kill(getpid(), SIGKILL); return 0; } RUN(f, g)",
+            "took the explorer down: SIGKILL",
+        ),
+        (
+            HEAD + "volatile int n; void *f(void *p) { for (;;) n = n + 1; } RUN(f, f)",
+            "a loop was cut after 3 visits",
+        ),
+        (
+            HEAD + 'volatile int x; void *f(void *p) { asm volatile("movl $1, %0" : "=m"(x)); return 0; } RUN(f, f)',
+            "inline assembly",
+        ),
+    ],
+    ids=["fork", "hang", "kill", "endless", "assembly"],
+)  # fmt: skip
+def test_what_cannot_be_decided_is_said(tmp_path: Path, text: str, note: str) -> None:
+    result = run(tmp_path, text, options=Options(loop_bound=3))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert not result.complete
+    assert any(note in told for told in result.notes), result.notes
+
+
+def test_the_clock_stands_still_but_for_those_who_look(tmp_path: Path) -> None:
+    text = HEAD + "#include <time.h>\nvolatile long x; void *f(void *p) { x = time(0) + clock(); return 0; } RUN(f, f)"
+    result = run(tmp_path, text)
+    assert result.verdict is Verdict.SAFE
+    assert any("reads the clock" in note for note in result.notes)
+
+
+def test_much_output_and_much_memory(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """#include <stdio.h>
+volatile int x;
+void *f(void *p) { x = 1; for (int i = 0; i < 20000; i++) printf("%d\\n", i); return 0; }
+void *g(void *p) { char *big = calloc(1, 1UL << 30); big[1 << 29] = 1; x = big[0]; free(big); return 0; }
+RUN(f, g)
+"""
+    )
+    assert run(tmp_path, text).verdict is Verdict.SAFE
+
+
+def test_what_does_not_compile(tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match=r"program\.c:1"):
+        run(tmp_path, "int main( { }")
+
+
+def test_several_files_make_one_program(tmp_path: Path) -> None:
+    (tmp_path / "other.c").write_text("extern volatile int x; void *f(void *p) { x = VALUE; return 0; }")
+    (tmp_path / "main.c").write_text(HEAD + "volatile int x; void *f(void *p); RUN(f, f)")
+    source = Source((str(tmp_path / "main.c"), str(tmp_path / "other.c")), ("-DVALUE=7",))
+    assert check(source).executions == 2
+
+
+def test_budgets_and_seeds(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + "volatile int x; void *f(void *p) { for (int i = 0; i < 6; i++) { int r = x; x = i; } return 0; } RUN(f, f)"
+    )
+    limited = run(tmp_path, text, options=Options(executions=100))
+    assert (limited.executions, limited.complete, limited.models["tso"].robust) == (100, False, None)
+    for how in ("random:50", "pct:50:3"):
+        strategy = parse(how)
+        first, again, other = (run(tmp_path, text, options=Options(explore=strategy, seed=seed)) for seed in (1, 1, 2))
+        assert first.executions == again.executions == other.executions == 50
+        assert first.notes == again.notes
+
+
+def test_a_spinning_thread_goes_on_when_something_changes(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + "volatile int x; void *f(void *p) { while (!x) ; return 0; } void *g(void *p) { x = 1; return 0; } RUN(f, g)"
+    )
+    for how in ("all", "preemptions:2", "random:100", "interleavings"):
+        result = run(tmp_path, text, options=Options(explore=parse(how)))
+        assert result.models["sc"].safe is not False
+    assert run(tmp_path, text).verdict is Verdict.SAFE
+
+
+def test_a_counted_loop_is_not_a_spin(tmp_path: Path) -> None:
+    """The same place and nothing changed, but the loop counts: stopping it would hide the failure."""
+    text = (
+        HEAD
+        + "volatile int x; void *f(void *p) { int n = 0; while (!x && n < 5) n++; assert(n < 5); return 0; }"
+        + "void *g(void *p) { x = 1; return 0; } RUN(f, g)"
+    )
+    assert [violation.kind for violation in run(tmp_path, text).violations] == ["assertion"]
+
+
+def test_choices_of_the_environment(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """int __VERIFIER_nondet_int(void); void __VERIFIER_assume(int); volatile int x;
+void *f(void *p) { int a = __VERIFIER_nondet_int(); __VERIFIER_assume(a != 3); x = a; assert(a != BAD); return 0; }
+void *g(void *p) { int r = x; return 0; }
+RUN(f, g)"""
+    )
+    for bad, verdict in ((2, Verdict.VIOLATION), (3, Verdict.SAFE), (9, Verdict.SAFE)):
+        assert run(tmp_path, text, flags=(f"-DBAD={bad}",), options=Options(nondet=(0, 4))).verdict is verdict
+
+
+def test_different_sizes_are_one_location_and_no_proof(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + "volatile union { int i; char c[4]; } u; void *f(void *p) { u.i = 1; return 0; }"
+        + "void *g(void *p) { u.c[1] = 2; return 0; } RUN(f, g)"
+    )
+    result = run(tmp_path, text)
+    assert result.executions == 2
+    assert result.models["tso"].robust is None
+    assert any("different sizes" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_cpp(tmp_path: Path, compiler: str) -> None:
+    text = r"""
+#include <atomic>
+#include <cassert>
+#include <condition_variable>
+#include <mutex>
+#include <shared_mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+std::mutex m; std::condition_variable changed; bool ready; std::atomic<int> n, word; std::shared_mutex s; int data, once;
+std::once_flag flag;
+struct Five { int v; Five() : v(5) {} };
+Five &instance() { static Five five; return five; }
+thread_local std::string name = "x";
+int main() {
+  std::vector<std::thread> threads;
+  threads.emplace_back([] { std::unique_lock l(m); changed.wait(l, [] { return ready; }); n++;
+                            std::call_once(flag, [] { once++; }); });
+  threads.emplace_back([] { { std::lock_guard l(m); ready = true; } changed.notify_one();
+                            std::call_once(flag, [] { once++; });
+                            { std::unique_lock w(s); data = 1; } });
+  threads.emplace_back([] { { std::shared_lock r(s); int d = data; (void)d; }
+    try { throw std::runtime_error("boo"); } catch (std::exception &e) { n += e.what()[0] == 'b'; }
+    assert(instance().v == 5); name += "y"; assert(name == "xy"); });
+  for (auto &thread : threads) thread.join();
+  std::thread waker([] { word.store(1); word.notify_one(); });
+  word.wait(0);
+  waker.join();
+  assert(n == 2 && once == 1);
+}
+"""
+    result = run(tmp_path, text, suffix=".cc", flags=("-std=c++20",), compiler=compiler)
+    assert result.verdict is Verdict.SAFE
+    assert result.complete
+
+
+@pytest.mark.skipif(not Path("/usr/include/boost/lockfree").exists(), reason="boost is not installed")
+@pytest.mark.parametrize("container", ["spsc_queue", "queue", "stack"])
+def test_boost_lockfree(tmp_path: Path, container: str) -> None:
+    declared = {"spsc_queue": "spsc_queue<int, boost::lockfree::capacity<2>> c;"}.get(
+        container, f"{container}<int> c(4);"
+    )
+    text = f"""#include <boost/lockfree/{container}.hpp>
+#include <cassert>
+#include <thread>
+boost::lockfree::{declared}
+int main() {{
+  std::thread producer([] {{ c.push(1); }}), consumer([] {{ int v; if (c.pop(v)) assert(v == 1); }});
+  producer.join(); consumer.join();
+}}"""
+    result = run(tmp_path, text, suffix=".cc")
+    assert result.verdict is Verdict.SAFE
+    assert result.executions > 1
+
+
+def test_no_compiler(tmp_path: Path) -> None:
+    assert shutil.which("no-such-cc") is None
+    with pytest.raises(Exception, match="needs a C compiler"):
+        run(tmp_path, "int main(void) { return 0; }", compiler="no-such-cc")

@@ -1,0 +1,114 @@
+"""``teetotal check`` and ``teetotal replay`` on C programs, as their users call them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "dekker.c"
+FENCED = Path(__file__).parents[1] / "benchmarks" / "programs" / "dekker.c"
+
+GUARDED = """#include <pthread.h>
+struct pair { volatile int a, b; };
+void *f(void *p) { struct pair *pair = p; pair->a = 1; int r = pair->b; return 0; }
+int main(void) {
+  struct pair pair = {0, 0};
+  pthread_t t;
+  pthread_create(&t, 0, f, &pair);
+  pair.b = 1;
+  int r = pair.a;
+  pthread_join(t, 0);
+  return 0;
+}
+"""
+
+
+def teetotal(*arguments: str, expect: int) -> str:
+    done = subprocess.run([sys.executable, "-m", "teetotal", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == expect, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_dekker_is_told_with_its_lines() -> None:
+    told = teetotal("check", str(EXAMPLE), expect=1)
+    assert "TSO: NOT ROBUST" in told
+    assert "a cycle through line 14, line 15" in told
+    assert "T1: st flag[0] = 1" in told
+    assert "70 SC executions (22 blocked)" in told
+
+
+def test_json_has_the_keys_of_the_contract() -> None:
+    result = json.loads(teetotal("check", "--json", str(EXAMPLE), expect=1))
+    assert (result["verdict"], result["complete"], result["executions"], result["blocked"]) == (
+        "violation",
+        True,
+        70,
+        22,
+    )
+    assert result["models"]["sc"] == {"verdict": "safe", "robust": True, "safe": True}
+    violation = result["models"]["tso"]["violations"][0]
+    assert violation["monitor"] == "exact-tso"
+    assert {"events", "cycle", "locations", "replay", "steps", "message"} <= violation.keys()
+
+
+@pytest.mark.parametrize("goal", ["robust", "safe"])
+def test_every_violation_can_be_replayed_on_the_program_itself(goal: str) -> None:
+    result = json.loads(teetotal("check", "--json", "--goal", goal, str(EXAMPLE), expect=1))
+    assert len(result["violations"]) > 1
+    for violation in result["violations"]:
+        again = json.loads(teetotal(*shlex.split(violation["replay"])[1:], "--json", expect=1))
+        assert again["events"] == violation["events"]
+        assert again["steps"] == violation["steps"]
+        if goal == "safe":
+            assert "assertion (shared == me)" in again["message"]
+
+
+def test_sharing_a_stack_is_seen_and_replayed(tmp_path: Path) -> None:
+    file = tmp_path / "guarded.c"
+    file.write_text(GUARDED)
+    result = json.loads(teetotal("check", "--json", str(file), expect=1))
+    assert result["models"]["tso"]["robust"] is False
+    violation = result["models"]["tso"]["violations"][0]
+    assert "k1:" in violation["replay"]
+    again = json.loads(teetotal(*shlex.split(violation["replay"])[1:], "--json", expect=1))
+    assert again["cycle"] == violation["cycle"]
+
+
+def test_flags_arguments_compiler_and_each(tmp_path: Path) -> None:
+    told = teetotal("check", "--each", str(FENCED), str(EXAMPLE), "--json", "--", "-DFENCED", expect=1)
+    assert [json.loads(line)["verdict"] for line in told.splitlines()] == ["safe", "violation"]
+    file = tmp_path / "arguments.c"
+    file.write_text("#include <assert.h>\nint main(int n, char **v) { assert(n < 3); return 0; }")
+    assert json.loads(teetotal("check", "--json", str(file), "--args", "a", expect=0))["verdict"] == "safe"
+    result = json.loads(teetotal("check", "--json", str(file), "--args", "a", "--args", "b", "--", "-DX=1", expect=1))
+    assert result["violations"][0]["replay"].endswith("--args a --args b -- -DX=1")
+
+
+def test_bad_input(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.c"
+    bad.write_text("int main( {")
+    assert "does not compile" in teetotal("check", str(bad), expect=2)
+    missing = tmp_path / "undefined.c"
+    missing.write_text("void nowhere(void); int main(void) { nowhere(); return 0; }")
+    assert "nowhere" in teetotal("check", str(missing), expect=2)
+    no_main = tmp_path / "no_main.c"
+    no_main.write_text("int x;")
+    assert "no function main" in teetotal("check", str(no_main), expect=2)
+    assert "belongs to another program" in teetotal("replay", "1t:7.7.7", str(EXAMPLE), expect=2)
+
+
+@pytest.mark.skipif(shutil.which("gdb") is None, reason="gdb is not installed")
+def test_a_debugger_stops_at_the_last_step() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "teetotal", "replay", "--gdb", "1t:0x2.1x3.2x2.2c.2", str(EXAMPLE)],
+        input="info locals\nquit\n", capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert "SIGTRAP" in done.stdout, done.stdout + done.stderr
+    assert "while (flag[other])" in done.stdout
+    assert "other = 0" in done.stdout

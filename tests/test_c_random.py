@@ -1,0 +1,94 @@
+"""Random programs translated to C: counts, robustness and outcomes equal those of the models and of the other engine."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from c_programs import COMPILERS, compiled, explore, outcome_code, translate
+from random_programs import ATOMIC, FENCED, LOCKED, MIXED, seeded
+from teetotal import models
+from teetotal.events import Semantics
+from teetotal.explore.executions import executions
+from teetotal.explore.outcomes import outcomes
+from teetotal.explore.strategies import Strategy
+from teetotal.programs.expressions import Final
+from teetotal.programs.program import Program
+
+SHAPES = {"fenced": FENCED, "atomic": ATOMIC, "locked": LOCKED, "mixed": MIXED}
+PAPERS = Semantics(rmw="address", mutex="rmw")
+
+
+def options(semantics: Semantics) -> list[str]:
+    return [f"rmw={semantics.rmw}", f"mutex={semantics.mutex}"]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_as_many_executions_as_the_interpreter_and_as_classes(shape: str) -> None:
+    programs = list(seeded(41, 15, SHAPES[shape]))
+    with compiled(translate(programs)) as object_file:
+        for number, program in enumerate(programs):
+            arguments = [str(number)]
+            end, _ = explore(object_file, "strategy=all", "classes=1", arguments=arguments)
+            assert end["complete"]
+            assert end["redundant"] == 0
+            assert end["classes"] == end["executions"]
+            assert end["executions"] == executions(program, Strategy("all")).executions, number
+            if end["executions"] < 40 and end["longest"] < 19:
+                every, _ = explore(
+                    object_file, "strategy=interleavings", "classes=1", "executions=20000", arguments=arguments
+                )
+                if every["complete"]:
+                    assert every["classes"] == end["executions"], number
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("semantics", [Semantics(), PAPERS], ids=["default", "papers"])
+def test_robust_as_the_models_say(semantics: Semantics, compiler: str) -> None:
+    programs = [program for shape in SHAPES.values() for program in seeded(42, 8, shape)]
+    verdicts = set()
+    with compiled(translate(programs), compiler=compiler) as object_file:
+        for number, program in enumerate(programs):
+            _, told = explore(
+                object_file, "monitor=exact-tso", "monitor=exact-pso", *options(semantics), arguments=[str(number)]
+            )
+            reported = {answer["monitor"] for answer in told if answer["type"] == "violation"}
+            for model in ("tso", "pso"):
+                robust = models.robust(program, model, semantics)
+                assert (f"exact-{model}" not in reported) == robust, (number, model)
+                verdicts.add((model, robust))
+    assert len(verdicts) == 4
+
+
+def observed(program: Program) -> Program:
+    registers = [Final(number, name) for number, thread in enumerate(program.threads) for name in thread.registers]
+    locations = [Final(None, name) for name in program.memory if name != "m"]
+    return msgspec.structs.replace(program, observed=(*registers, *locations))
+
+
+@pytest.mark.parametrize("semantics", [Semantics(), PAPERS], ids=["default", "papers"])
+def test_each_model_reaches_its_own_outcomes(semantics: Semantics) -> None:
+    """What only TSO or only PSO reaches is found there, and nowhere else."""
+    programs = [observed(program) for shape in SHAPES.values() for program in seeded(43, 6, shape)]
+    asked = 0
+    with compiled(translate(programs)) as object_file:
+        for number, program in enumerate(programs):
+            reached = {model: outcomes(program, model, semantics).values for model in ("sc", "tso", "pso")}
+            wanted = [
+                *sorted(reached["pso"] - reached["tso"])[:1],
+                *sorted(reached["tso"] - reached["sc"])[:1],
+                *sorted(reached["sc"])[:1],
+            ]
+            for values in wanted:
+                for model, possible in reached.items():
+                    end, told = explore(
+                        object_file,
+                        f"model={model}",
+                        *options(semantics),
+                        arguments=[str(number), str(outcome_code(program, values))],
+                    )
+                    assert end["complete"]
+                    failed = any(answer["type"] == "failure" for answer in told)
+                    assert failed == (values in possible), (number, model, values)
+                    asked += 1
+    assert asked > 60
