@@ -16,14 +16,11 @@ from teetotal.errors import TeetotalError
 
 VERBS = {
     "check": "robust and safe on TSO and PSO? (C, C++, litmus, Python)",
-    "monitor": "the monitors over a recorded SC trace",
-    "replay": "one execution again, step by step",
-    "reproduce": "the papers' tables, ours beside theirs",
-    "generate": "litmus tests from critical cycles, random programs",
     "fence": "the fewest fences, written back into the source",
     "history": "is a recorded history SC, TSO or PSO?",
     "monitor": "the monitors over a recorded SC trace",
     "replay": "one execution again, step by step",
+    "reproduce": "the papers' tables, ours beside theirs",
     "generate": "litmus tests from critical cycles, random programs, random and hard histories",
 }
 """Verb → what it is for. The verb ``v`` is the command ``v`` of the module ``teetotal.cli.v``."""

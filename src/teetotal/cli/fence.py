@@ -5,14 +5,14 @@ from __future__ import annotations
 import click
 import msgspec
 
-from teetotal.cli.options import Models, semantics, semantics_options
+from teetotal.cli.options import Models, WithCompilerFlags, c_options, semantics, semantics_options
 from teetotal.events import ModelName
 from teetotal.fences import costs, fencing, text
 from teetotal.report import fences as report
 from teetotal.verdicts import Verdict, to_json
 
 
-@click.command(short_help="The fewest fences, written back into the source.")
+@click.command(cls=WithCompilerFlags, short_help="The fewest fences, written back into the source.")
 @click.argument("path", metavar="FILE")
 @click.option("--model", "models", type=Models(), default="tso,pso", show_default=True,
               help="Relaxed models that one set of fences has to serve.")  # fmt: skip
@@ -26,7 +26,11 @@ from teetotal.verdicts import Verdict, to_json
 @click.option("--remove", is_flag=True, help="Take out fences of the program that are not needed.")
 @click.option("--write", is_flag=True, help="Patch the file in place; the old one stays beside it as FILE.orig.")
 @click.option("--program", help="Only this program of a Python module (default: one set for all of them).")
+@click.option("--style", type=click.Choice(["c11", "cpp11", "linux", "x86"]),
+              help="How fences are written in C and C++ (default: c11, in C++ cpp11).")  # fmt: skip
+@click.option("--strengthen", is_flag=True, help="Make relaxed atomic stores stronger where that serves (C, C++).")
 @semantics_options
+@c_options
 @click.option("--loop-bound", type=click.IntRange(min=0), help="Backward jumps that a thread may take.")
 @click.option("--time", "seconds", type=click.FloatRange(min=0), help="Seconds to spend on the search.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
@@ -41,14 +45,19 @@ def fence(
     remove: bool,
     write: bool,
     program: str | None,
+    style: str | None,
+    strengthen: bool,
     rmw: str,
     mutex: str,
+    compiler: str | None,
+    arguments: tuple[str, ...],
     loop_bound: int | None,
     seconds: float | None,
     as_json: bool,
+    flags: tuple[str, ...],
 ) -> int:
     """Find fences that make a program robust (or safe), prove that each of them is needed, and print the patch. The
-    patched program is explored again, whole."""
+    patched program is explored again, whole. What follows -- goes to the C compiler."""
     options = fencing.Options(
         models=tuple(model for model in models if model != "sc"),
         goal=goal,  # type: ignore[arg-type]
@@ -61,6 +70,11 @@ def fence(
         program=program,
         seconds=float("inf") if seconds is None else seconds,
         loop_bound=loop_bound,
+        style=style,  # type: ignore[arg-type]
+        strengthen=strengthen,
+        compiler=compiler,
+        arguments=arguments,
+        flags=flags,
     )
     if not options.models:
         raise click.BadParameter("sc needs no fences; give tso, pso or both", param_hint="--model")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -23,6 +23,9 @@ from teetotal.fences.result import FenceResult, PlacedFence
 from teetotal.fences.slots import KINDS, Slots, from_fences, without_equals
 from teetotal.fences.sources import Patched, TextSource, relocated
 from teetotal.verdicts import CheckResult, Verdict, Violation
+
+Style = Literal["c11", "cpp11", "linux", "x86"]
+C_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".C")
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +43,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     program: str | None = None
     seconds: float = math.inf
     loop_bound: int | None = None
+    style: Style | None = None
+    strengthen: bool = False
+    compiler: str | None = None
+    flags: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +58,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     write: Callable[[frozenset[int], frozenset[int]], Patched]
     check: Callable[[str], list[CheckResult]]
     key: Callable[[int], object]
+    notes: Sequence[str] = ()
 
 
 class Answer(NamedTuple):
@@ -61,7 +70,8 @@ class Answer(NamedTuple):
 
 def fence(path: str, options: Options = Options(), *, command: str = "fence") -> Answer:
     text = texts.read(path)
-    return run(path, text, job(source(path, text, options), options), options, command)
+    work = c_job(path, text, options) if Path(path).suffix in C_SUFFIXES else job(source(path, text, options), options)
+    return run(path, text, work, options, command)
 
 
 def source(path: str, text: str, options: Options) -> TextSource:
@@ -136,7 +146,40 @@ def job(source: TextSource, options: Options) -> Job:
         write=write,
         check=check,
         key=lambda site: (sites[site].place, sites[site].kind),
+        notes=source.notes,
     )
+
+
+def c_job(path: str, text: str, options: Options) -> Job:
+    """A job for a program that is compiled and run."""
+    from teetotal.fences.c import CProblem, CText
+    from teetotal.programs.c import Source
+    from teetotal.programs.c.build import CXX_SUFFIXES
+
+    ctext = CText(path, text, options.costs)
+    style: Style = options.style or ("cpp11" if Path(path).suffix in CXX_SUFFIXES else "c11")
+    problem = CProblem(
+        ctext,
+        Source((path,), options.flags, options.compiler, options.arguments),
+        options.models,
+        options.goal,
+        options.semantics,
+        always=frozenset() if options.remove else ctext.existing,
+        loop_bound=options.loop_bound,
+        seconds=options.seconds,
+    )
+
+    def check(patched: str) -> list[CheckResult]:
+        return [problem.check(patched)]
+
+    def write(added: frozenset[int], removed: frozenset[int]) -> Patched:
+        return ctext.patched(added, removed, style, options.strengthen)
+
+    notes = []
+    if ctext.gaps.unread:
+        lines = ", ".join(map(str, ctext.gaps.unread[:8]))
+        notes.append(f"not understood without the preprocessor, so no fences there: line {lines}")
+    return Job(problem=problem, existing=ctext.existing, write=write, check=check, key=lambda site: site, notes=notes)
 
 
 def _existing(source: TextSource, sites: Sequence[Site]) -> frozenset[int]:
@@ -146,7 +189,7 @@ def _existing(source: TextSource, sites: Sequence[Site]) -> frozenset[int]:
 def run(path: str, text: str, job: Job, options: Options, command: str) -> Answer:
     started = time.perf_counter()
     search = Search(job.problem)
-    notes: list[str] = []
+    notes = list(job.notes)
     sets: list[frozenset[int]] = []
     violations: list[Violation] = []
     verdict, chosen, least = Verdict.SAFE, frozenset[int](), options.minimum or options.every
@@ -214,8 +257,6 @@ def run(path: str, text: str, job: Job, options: Options, command: str) -> Answe
 def _unnecessary(job: Job, search: Search) -> frozenset[int]:
     """Existing fences without which, each by itself, the goal is met all the same."""
     problem = job.problem
-    if not isinstance(problem, ProgramProblem):
-        return frozenset()
     found = set()
     for site in job.existing:
         problem.always = job.existing - {site}

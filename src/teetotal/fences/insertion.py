@@ -49,6 +49,10 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Problem(Protocol):
+    """``always``: fences that are on whatever is asked."""
+
+    always: frozenset[int]
+
     @property
     def sites(self) -> Sequence[Site]: ...
 

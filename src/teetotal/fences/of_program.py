@@ -57,7 +57,11 @@ class ProgramProblem:
             if self.loop_bound is not None:
                 program = msgspec.structs.replace(program, loop_bound=self.loop_bound)
             violations = self._not_robust(program) if self.goal == "robust" else self._not_safe(program)
-            found += [Finding(violation, self._killers(violation, slots, on)) for violation in violations]
+            for violation in violations:
+                clause = self._killers(violation, slots, on)
+                if fences:  # a schedule of another program than the one that the user has
+                    violation = msgspec.structs.replace(violation, replay="")
+                found.append(Finding(violation, clause))
         return found
 
     def _killers(self, violation: Violation, slots: Slots, on: frozenset[int]) -> frozenset[int]:
