@@ -11,7 +11,7 @@ import math
 import re
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -50,6 +50,11 @@ _BUILTIN = {
     Kind.MFENCE: "__atomic_thread_fence(__ATOMIC_SEQ_CST);",
     Kind.SFENCE: "__atomic_thread_fence(__ATOMIC_RELEASE);",
 }
+KERNEL_FENCES = (
+    "-Dsmp_mb()=__atomic_thread_fence(__ATOMIC_SEQ_CST)",
+    "-Dsmp_wmb()=__atomic_thread_fence(__ATOMIC_RELEASE)",
+)
+"""What the kernel's fences are, for programs that are checked outside of it."""
 _MARKS = "teetotal_gaps"
 _MARK = re.compile(rf"{_MARKS}\[(\d+)\]")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:<([^>\n]+)>|"([^"\n]+)")[^\n]*', re.MULTILINE)
@@ -136,10 +141,17 @@ class CText:
             gap = self.gaps.gaps[site // 2]
             edits += self.gaps.pretty(gap, WORDS[style][self.sites[site].kind], site)
         edits += [self.gaps.removal(self.gaps.fences[site - self.first_existing][0]) for site in removed]
-        if plain and style in _HEADERS and not _includes(self.path, self.text, _HEADERS[style], set()):
+        if plain and style in _HEADERS and not self._includes(_HEADERS[style]):
             edits.append(self._include(_HEADERS[style]))
         text, lines, was = apply(self.text, _joined(edits))
         return Patched(text, lines, was)
+
+    def _includes(self, header: str) -> bool:
+        texts = _own_texts(Path(self.path), self.text, set())
+        return any(system == header for text in texts for system, _ in _INCLUDE.findall(text))
+
+    def mentions(self, name: str) -> bool:
+        return any(name in text for text in _own_texts(Path(self.path), self.text, set()))
 
     def _include(self, header: str) -> Edit:
         """After the last of the first includes; before everything else where there are none."""
@@ -190,17 +202,14 @@ def _joined(edits: list[Edit]) -> list[Edit]:
     return kept
 
 
-def _includes(path: str, text: str, header: str, seen: set[str]) -> bool:
-    """Whether the file, or a file of the user's that it includes, includes the header."""
-    for system, own in _INCLUDE.findall(text):
-        if system == header:
-            return True
-        inner = Path(path).parent / own
-        if own and str(inner) not in seen and inner.is_file():
-            seen.add(str(inner))
-            if _includes(str(inner), inner.read_text(errors="replace"), header, seen):
-                return True
-    return False
+def _own_texts(path: Path, text: str, seen: set[Path]) -> Iterator[str]:
+    """The file and those of the user's that it includes."""
+    yield text
+    for _, own in _INCLUDE.findall(text):
+        inner = path.parent / own
+        if own and inner not in seen and inner.is_file():
+            seen.add(inner)
+            yield from _own_texts(inner, inner.read_text(errors="replace"), seen)
 
 
 class CProblem:
@@ -240,7 +249,7 @@ class CProblem:
         passed = self.text.passed(violation.events)
         return killers(violation.model, violation.events, violation.steps, passed, lambda site: self.sites[site].kind)
 
-    def check(self, text: str) -> CheckResult:
+    def check(self, text: str, more_flags: Sequence[str] = ()) -> CheckResult:
         """Of the program with this text in the file's place."""
         options = c_check.Options(
             models=self.models,
@@ -253,7 +262,7 @@ class CProblem:
         with tempfile.TemporaryDirectory(prefix="teetotal-fence-") as directory:
             copy = Path(directory) / original.name
             copy.write_bytes(text.encode())
-            flags = ("-iquote", str(original.parent), "-Wno-unused-value", *self.source.flags)
+            flags = ("-iquote", str(original.parent), "-Wno-unused-value", *more_flags, *self.source.flags)
             result = c_check.check(msgspec.structs.replace(self.source, files=(str(copy),), flags=flags), options)
         return msgspec.structs.replace(result, input=self.text.path, name=original.name)
 

@@ -6,6 +6,7 @@ statement like any other; what a macro does inside is one piece, in which no gap
 
 from __future__ import annotations
 
+import importlib
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -65,7 +66,7 @@ class Gaps:
     def words(self, statement: Statement) -> str:
         return self.text[statement.start : statement.end].partition("\n")[0].strip()
 
-    # -- finding ----------------------------------------------------------------------------------------------------------
+    # -- finding -------------------------------------------------------------------------------------------------------
 
     def _walk(self, node: Any, looping: bool) -> None:
         if node.type == "ERROR" or node.is_missing:
@@ -124,7 +125,7 @@ class Gaps:
     def _at(self, byte: int) -> int:
         return byte if self._plain else len(self._data[:byte].decode())
 
-    # -- writing ------------------------------------------------------------------------------------------------------------
+    # -- writing -------------------------------------------------------------------------------------------------------
 
     def wrapped(self, gaps: Sequence[tuple[Gap, str]]) -> list[Edit]:
         """Everything on the line where it was, so that no line moves, with braces around bodies that had none."""
@@ -162,10 +163,10 @@ class Gaps:
             return [Edit(at, at, f"{words} " if gap.before else f" {words}", key)]
         if gap.before:
             return [Edit(line_start, line_start, f"{indent}{words}{self.newline}", key)]
-        at = self._end_of_line(statement.end)
-        if at is None:
+        end = self._end_of_line(statement.end)
+        if end is None:
             return [Edit(statement.end, statement.end, f" {words}", key)]
-        return [Edit(at, at, f"{self.newline}{indent}{words}", key)]
+        return [Edit(end, end, f"{self.newline}{indent}{words}", key)]
 
     def _braced(self, gap: Gap, words: str, key: object, indent: str | None) -> list[Edit]:
         statement = gap.statement
@@ -220,10 +221,7 @@ class Gaps:
 def _parse(data: bytes, cpp: bool) -> Any:
     import tree_sitter
 
-    if cpp:
-        import tree_sitter_cpp as grammar
-    else:
-        import tree_sitter_c as grammar
+    grammar = importlib.import_module("tree_sitter_cpp" if cpp else "tree_sitter_c")
     return tree_sitter.Parser(tree_sitter.Language(grammar.language())).parse(data).root_node
 
 

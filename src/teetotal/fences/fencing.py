@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
@@ -152,7 +152,7 @@ def job(source: TextSource, options: Options) -> Job:
 
 def c_job(path: str, text: str, options: Options) -> Job:
     """A job for a program that is compiled and run."""
-    from teetotal.fences.c import CProblem, CText
+    from teetotal.fences.c import KERNEL_FENCES, CProblem, CText
     from teetotal.programs.c import Source
     from teetotal.programs.c.build import CXX_SUFFIXES
 
@@ -169,13 +169,15 @@ def c_job(path: str, text: str, options: Options) -> Job:
         seconds=options.seconds,
     )
 
+    outside = style == "linux" and not ctext.mentions("smp_mb") and not ctext.mentions("smp_wmb")
+
     def check(patched: str) -> list[CheckResult]:
-        return [problem.check(patched)]
+        return [problem.check(patched, KERNEL_FENCES if outside else ())]
 
     def write(added: frozenset[int], removed: frozenset[int]) -> Patched:
         return ctext.patched(added, removed, style, options.strengthen)
 
-    notes = []
+    notes = ["checked with smp_mb and smp_wmb as the compiler's own fences"] if outside else []
     if ctext.gaps.unread:
         lines = ", ".join(map(str, ctext.gaps.unread[:8]))
         notes.append(f"not understood without the preprocessor, so no fences there: line {lines}")
@@ -207,7 +209,7 @@ def run(path: str, text: str, job: Job, options: Options, command: str) -> Answe
             chosen = search.minimal()
     except Hopeless as hopeless:
         verdict, violations = Verdict.VIOLATION, [hopeless.violation]
-        notes.append("no fence prevents this violation")
+        notes += _why_hopeless(hopeless.violation, options)
     except Undecided as undecided:
         verdict = Verdict.INCONCLUSIVE
         notes.append(undecided.message)
@@ -252,6 +254,21 @@ def run(path: str, text: str, job: Job, options: Options, command: str) -> Answe
         notes=notes,
     )
     return Answer(result, patched.text)
+
+
+def _why_hopeless(violation: Violation, options: Options) -> Iterator[str]:
+    """Where a person would have to put hands on."""
+    if violation.model == "sc":
+        yield "this happens under SC too: it is a fault of the program that no fence repairs"
+        return
+    yield "no fence between two statements prevents this violation"
+    for edge in violation.cycle:
+        first, second = violation.events[edge.source], violation.events[edge.target]
+        if edge.reason == "po" and first.kind is Kind.ST and first.location == second.location is not None:
+            yield (
+                f"{first.location}: {first.text} and {second.text} come from one statement, perhaps from a macro or a "
+                "helper without a gap: write them as two statements, so that a fence can stand between them"
+            )
 
 
 def _unnecessary(job: Job, search: Search) -> frozenset[int]:

@@ -136,7 +136,8 @@ def without_equals(slots: Sequence[Slots], keep: frozenset[int]) -> list[Slots]:
     in the text stays; sites to ``keep`` stay in any case."""
     runs: dict[int, list[tuple[int, int, int]]] = {}
     for number, each in enumerate(slots):
-        for thread, code in enumerate(thread.code for thread in each.program.threads):
+        for thread in range(each.program.thread_count):
+            code = each.program.threads[thread].code
             targets = {instruction.target for instruction in code if isinstance(instruction, Branch)}
             start = 0
             for pc, instruction in enumerate(code):
@@ -162,9 +163,9 @@ def without_equals(slots: Sequence[Slots], keep: frozenset[int]) -> list[Slots]:
         cut = {slot for slot, site in each.site_of.items() if site not in left}
         site_of: dict[Slot, int] = {}
         threads = []
-        for number, thread in enumerate(each.program.threads):
+        for number, old in enumerate(each.program.threads):
             gone = {slot.pc for slot in cut if slot.thread == number}
-            threads.append(Thread(thread.name, _without(thread.code, gone), thread.registers))
+            threads.append(Thread(old.name, _without(old.code, gone), old.registers))
             for slot, site in each.site_of.items():
                 if slot.thread == number and slot not in cut:
                     site_of[Slot(number, slot.pc - sum(pc < slot.pc for pc in gone))] = left[site]
