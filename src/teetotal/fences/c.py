@@ -84,9 +84,10 @@ class CText:
                     )
                 )
         self.first_existing = len(self.sites)
-        for number, (statement, kind) in enumerate(self.gaps.fences):
-            site = Site(kind=kind, place=-1 - number, cost=costs.of(kind, False), location=self._location(statement))
-            self.sites.append(site)
+        for number, (statement, kind, in_loop) in enumerate(self.gaps.fences):
+            cost = costs.of(kind, in_loop)
+            place = self._location(statement)
+            self.sites.append(Site(kind=kind, place=-1 - number, cost=cost, in_loop=in_loop, location=place))
 
     @property
     def existing(self) -> frozenset[int]:
@@ -104,7 +105,7 @@ class CText:
         count = len(self.gaps.gaps) + len(self.gaps.fences)
         cut = [
             Edit(statement.start, statement.end, self._mark(len(self.gaps.gaps) + number))
-            for number, (statement, _) in enumerate(self.gaps.fences)
+            for number, (statement, _, _) in enumerate(self.gaps.fences)
             if self.first_existing + number not in on
         ]
         body = apply(self.text, [*self.gaps.wrapped(edits), *cut]).text
@@ -135,12 +136,12 @@ class CText:
     def patched(self, added: frozenset[int], removed: frozenset[int], style: Style, strengthen: bool) -> Patched:
         edits: list[Edit] = []
         strengthened = self._strengthened(added) if strengthen else {}
-        edits += {edit[:3]: edit for edit in strengthened.values()}.values()
+        edits += {edit.start: edit for edit in strengthened.values()}.values()
         plain = sorted(added - strengthened.keys())
         for site in plain:
             gap = self.gaps.gaps[site // 2]
             edits += self.gaps.pretty(gap, WORDS[style][self.sites[site].kind], site)
-        edits += [self.gaps.removal(self.gaps.fences[site - self.first_existing][0]) for site in removed]
+        edits += [self.gaps.removal(self.gaps.fences[site - self.first_existing].statement) for site in removed]
         if plain and style in _HEADERS and not self._includes(_HEADERS[style]):
             edits.append(self._include(_HEADERS[style]))
         text, lines, was = apply(self.text, _joined(edits))
@@ -179,7 +180,8 @@ class CText:
                 continue
             new = f"{order['prefix']}{'seq_cst' if full else 'release'}"
             found[site] = Edit(statement.start + order.start(), statement.start + order.end(), new, site)
-        return found
+        strong = {edit.start: edit for edit in found.values() if edit.new.endswith("seq_cst")}
+        return {site: strong.get(edit.start, edit) for site, edit in found.items()}
 
     def _following(self, gap: Gap) -> Statement | None:
         """The statement behind a gap, if nothing else stands between."""

@@ -47,6 +47,12 @@ class Gap(NamedTuple):
     in_loop: bool
 
 
+class ExistingFence(NamedTuple):
+    statement: Statement
+    kind: Kind
+    in_loop: bool
+
+
 class Gaps:
     def __init__(self, text: str, cpp: bool) -> None:
         self.text = text
@@ -55,7 +61,7 @@ class Gaps:
         self._plain = len(data) == len(text)
         self._data = data
         self.gaps: list[Gap] = []
-        self.fences: list[tuple[Statement, Kind]] = []
+        self.fences: list[ExistingFence] = []
         self.unread: list[int] = []  # the lines that the parser did not understand
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._walk(_parse(data, cpp), False)
@@ -91,7 +97,7 @@ class Gaps:
             if node.type in _GROUPS or (node.has_error and node.type == "ERROR"):
                 continue
             statement = Statement(self._at(node.start_byte), self._at(node.end_byte), False, 0, 0)
-            self._remember(statement)
+            self._remember(statement, looping)
             previous = statements[position - 1] if position else None
             if previous is None or previous.type in _GROUPS:
                 self.gaps.append(Gap(statement, True, looping))
@@ -105,12 +111,12 @@ class Gaps:
         head = self._at(before.end_byte if before is not None else body.start_byte)
         top = owner.parent if owner.type == "else_clause" else owner
         statement = Statement(self._at(body.start_byte), self._at(body.end_byte), True, head, self._at(top.start_byte))
-        self._remember(statement)
+        self._remember(statement, looping)
         self.gaps.append(Gap(statement, True, looping))
         if body.type not in _LEAVES:
             self.gaps.append(Gap(statement, False, looping))
 
-    def _remember(self, statement: Statement) -> None:
+    def _remember(self, statement: Statement, looping: bool) -> None:
         match = _FENCE.fullmatch(self.text[statement.start : statement.end])
         if match is None:
             return
@@ -120,7 +126,7 @@ class Gaps:
         weak = match["write"] or match["asm"] == "sfence"
         weak = weak or {match["order"], (match["builtin"] or "").lower()} & {"release", "acq_rel"}
         if strong or weak:
-            self.fences.append((statement, Kind.MFENCE if strong else Kind.SFENCE))
+            self.fences.append(ExistingFence(statement, Kind.MFENCE if strong else Kind.SFENCE, looping))
 
     def _at(self, byte: int) -> int:
         return byte if self._plain else len(self._data[:byte].decode())

@@ -209,7 +209,7 @@ def run(path: str, text: str, job: Job, options: Options, command: str) -> Answe
             chosen = search.minimal()
     except Hopeless as hopeless:
         verdict, violations = Verdict.VIOLATION, [hopeless.violation]
-        notes += _why_hopeless(hopeless.violation, options)
+        notes += _why_hopeless(hopeless.violation, search.sites)
     except Undecided as undecided:
         verdict = Verdict.INCONCLUSIVE
         notes.append(undecided.message)
@@ -256,7 +256,7 @@ def run(path: str, text: str, job: Job, options: Options, command: str) -> Answe
     return Answer(result, patched.text)
 
 
-def _why_hopeless(violation: Violation, options: Options) -> Iterator[str]:
+def _why_hopeless(violation: Violation, sites: Sequence[Site]) -> Iterator[str]:
     """Where a person would have to put hands on."""
     if violation.model == "sc":
         yield "this happens under SC too: it is a fault of the program that no fence repairs"
@@ -264,7 +264,8 @@ def _why_hopeless(violation: Violation, options: Options) -> Iterator[str]:
     yield "no fence between two statements prevents this violation"
     for edge in violation.cycle:
         first, second = violation.events[edge.source], violation.events[edge.target]
-        if edge.reason == "po" and first.kind is Kind.ST and first.location == second.location is not None:
+        statements = {site.after for site in sites if site.after and site.location == first.location}
+        if edge.reason == "po" and first.kind is Kind.ST and first.location == second.location and len(statements) < 2:
             yield (
                 f"{first.location}: {first.text} and {second.text} come from one statement, perhaps from a macro or a "
                 "helper without a gap: write them as two statements, so that a fence can stand between them"

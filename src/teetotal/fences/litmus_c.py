@@ -36,8 +36,8 @@ class CLitmus:
             told = self.gaps.words(gap.statement)
             place = self._location(gap.statement.start)
             self.places[number] = Place(place, before=told) if gap.before else Place(place, after=told)
-        for number, (statement, kind) in enumerate(self.gaps.fences):
-            self.places[-1 - number] = Place(self._location(statement.start), existing=kind)
+        for number, fence in enumerate(self.gaps.fences):
+            self.places[-1 - number] = Place(self._location(fence.statement.start), existing=fence.kind)
 
     def _location(self, offset: int) -> Location:
         return Location(self.path, 1 + self.text.count("\n", 0, self.offset + offset))
@@ -51,7 +51,7 @@ class CLitmus:
             edits += self.gaps.pretty(self.gaps.gaps[key], self.words[kind], (key, kind))
         for key in removed:
             assert isinstance(key, int)
-            edits.append(self.gaps.removal(self.gaps.fences[-1 - key][0]))
+            edits.append(self.gaps.removal(self.gaps.fences[-1 - key].statement))
         return Patched(*apply(self.text, map(self._moved, dict.fromkeys(edits))))
 
     def _everywhere(self) -> Patched:

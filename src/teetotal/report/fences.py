@@ -35,8 +35,8 @@ def _lines(result: FenceResult) -> Iterator[str]:
     if not result.fences and not result.removed:
         yield f"{result.input}: already {goal}"
         if result.unnecessary:
-            each = "each by itself " if len(result.unnecessary) > 1 else ""
-            yield f"Not needed for that, {each}(--remove takes out as many as can go together):"
+            each = ", each by itself" if len(result.unnecessary) > 1 else ""
+            yield f"Not needed for that{each} (--remove takes out as many as can go together):"
             yield from (f"  {fence.kind} at line {fence.line}" for fence in result.unnecessary)
     if len(result.sets) > 1:
         yield f"{len(result.sets)} minimal sets, the cheapest first:"
