@@ -65,9 +65,16 @@ sanitize:
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 \
 	  TEETOTAL_PERCENT=5 .venv-sanitize/bin/python -m pytest -n 2
 
+# A wheel built from the sdist alone must work in an environment of its own, and nothing stray may be in either.
 dist: build
 	$(PIP) build
+	rm -rf dist build/try
 	$(BIN)/python -m build
+	! tar tzf dist/*.tar.gz | grep -E '__pycache__|\.(so|pyc|o)$$|/(build|dist|\.venv[^/]*|\.hypothesis|\.[a-z]+_cache)/'
+	$(PYTHON) -m venv build/try
+	build/try/bin/pip install --quiet --disable-pip-version-check dist/*.whl
+	PATH="$(CURDIR)/build/try/bin:$$PATH" sh examples/demo.sh >/dev/null
+	@echo "dist: the wheel works"
 
 clean:
 	rm -rf build dist .venv .venv-sanitize

@@ -35,6 +35,17 @@ def block(threads: int, addresses: int = ADDRESSES) -> Columns:
     )
 
 
+def regular_block() -> Columns:
+    """The same mixture in a fixed pattern: what the same work costs when it can be foreseen."""
+    turn = np.arange(BLOCK)
+    pattern = np.array([0, 1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 2, 0, 1, 0, 0, 1, 0], np.uint8)
+    return block(4)._replace(
+        thread=(turn % 4).astype(np.uint32),
+        kind=pattern[turn % len(pattern)],
+        address=(turn * 7 % ADDRESSES).astype(np.uint32),
+    )
+
+
 def measure(name: str, events: Columns, count: int) -> tuple[float, int]:
     """Seconds for ``count`` events, and the bytes that the monitor's state took at the end."""
     stream = Stream(name, threads=events.threads)
@@ -73,12 +84,11 @@ def by_length(largest: int) -> None:
 
 
 def by_addresses(count: int) -> None:
-    sizes = (16, 256, 4096)
-    blocks = {addresses: block(4, addresses) for addresses in sizes}
-    print(f"\nmillions of events a second, P = 4, N = {count:,}, by the number of addresses")
-    print(f"{'':16}" + "".join(f"{addresses:9,}" for addresses in sizes))
+    blocks = {f"{addresses:,}": block(4, addresses) for addresses in (16, 256, 4096)} | {"regular": regular_block()}
+    print(f"\nmillions of events a second, P = 4, N = {count:,}, by the number of addresses; 256 in a regular pattern")
+    print(f"{'':16}" + "".join(f"{title:>9}" for title in blocks))
     for name in MONITORS:
-        rates = (count / measure(name, blocks[addresses], count)[0] / 1e6 for addresses in sizes)
+        rates = (count / measure(name, events, count)[0] / 1e6 for events in blocks.values())
         print(f"{name:16}" + "".join(f"{rate:9.1f}" for rate in rates))
 
 

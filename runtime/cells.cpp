@@ -34,8 +34,7 @@ std::uint32_t Cells::add(std::uintptr_t address, Tag tag) {
     if (extent.soft && !equal) {  // gives way; what remains of it stays soft, on either side
       changed = changed || extent.number != kUnnumbered;
       if (first < begin) extents_[first] = {static_cast<std::uint32_t>(begin - first), false, true, kUnnumbered};
-      if (last > end)
-        extents_[end] = {static_cast<std::uint32_t>(last - end), false, true, kUnnumbered};
+      if (last > end) extents_[end] = {static_cast<std::uint32_t>(last - end), false, true, kUnnumbered};
       continue;
     }
     changed = changed || (number != kUnnumbered && extent.number != kUnnumbered);

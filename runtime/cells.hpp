@@ -76,7 +76,9 @@ class Cells {
     std::uint64_t key = 0;
     std::uint32_t number = 0;
   };
-  static std::uint64_t key_of(std::uintptr_t address, Tag tag) { return (address << 4) | static_cast<std::uint64_t>(tag) | 1ULL << 63; }
+  static std::uint64_t key_of(std::uintptr_t address, Tag tag) {
+    return (address << 4) | static_cast<std::uint64_t>(tag) | 1ULL << 63;
+  }
   std::size_t slot(std::uint64_t key) const { return (key * 0x9E3779B97F4A7C15ULL >> 20) & (table_.size() - 1); }
   std::uint32_t add(std::uintptr_t address, Tag tag);
   void insert(std::uint64_t key, std::uint32_t number);

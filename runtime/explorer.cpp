@@ -23,7 +23,9 @@ double processor_seconds() {
 void Explorer::begin_monitors() {
   monitors_.clear();
   for (const std::string& name : request_.monitors)
-    monitors_.push_back(monitors::make_monitor(name, {.semantics = request_.semantics, .undo = true, .variant = request_.variant && name.starts_with("burnim")}));
+    monitors_.push_back(monitors::make_monitor(
+        name,
+        {.semantics = request_.semantics, .undo = true, .variant = request_.variant && name.starts_with("burnim")}));
   reporting_.assign(monitors_.size(), {});
   reporting_executions_.resize(monitors_.size(), 0);
 }
@@ -31,7 +33,8 @@ void Explorer::begin_monitors() {
 SearchResult Explorer::search() {
   if (request_.strategy == "all") return OptimalSearch(system_, *this).run();
   if (request_.strategy == "interleavings") return all_interleavings(system_, *this);
-  if (request_.strategy == "preemptions") return all_interleavings(system_, *this, static_cast<std::uint32_t>(request_.count));
+  if (request_.strategy == "preemptions")
+    return all_interleavings(system_, *this, static_cast<std::uint32_t>(request_.count));
   if (request_.strategy == "random") return random_walks(system_, *this, request_.count, request_.seed);
   if (request_.strategy == "pct") return pct(system_, *this, request_.count, request_.depth, request_.seed);
   throw std::invalid_argument("no strategy is called " + request_.strategy);
@@ -100,8 +103,8 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
   return !stopped_;
 }
 
-// The same for executions with the same events, sources and order of writes: a sum over events, each with the write that
-// its address had last.
+// The same for executions with the same events, sources and order of writes: a sum over events, each with the write
+// that its address had last.
 std::uint64_t Explorer::class_of(std::span<const Event> execution) const {
   std::map<std::uint32_t, std::uint64_t> counts, latest;
   std::uint64_t sum = 0;
@@ -111,7 +114,8 @@ std::uint64_t Explorer::class_of(std::span<const Event> execution) const {
     std::uint64_t& last = latest[event.address];
     const bool fence = is_fence(event.kind);
     const std::int64_t what[] = {static_cast<std::int64_t>(id), static_cast<std::int64_t>(event.kind), event.writes,
-                                 fence ? -1 : static_cast<std::int64_t>(event.address), fence ? 0 : static_cast<std::int64_t>(last)};
+                                 fence ? -1 : static_cast<std::int64_t>(event.address),
+                                 fence ? 0 : static_cast<std::int64_t>(last)};
     sum += hash_words(what);
     if (!fence && event.writes) last = id;
   }
@@ -128,13 +132,14 @@ void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
     monitor.observe(execution.subspan(static_cast<std::size_t>(monitor.events())), reports_);
     for (const monitors::Report& report : reports_) {
       reporting.push_back(report.deciding);
-      const auto place = std::tuple(number, report.delayed_location, report.previous_location, report.deciding_location);
+      const auto place =
+          std::tuple(number, report.delayed_location, report.previous_location, report.deciding_location);
       if (!seen_.insert(place).second) continue;
       const auto end = static_cast<std::size_t>(report.deciding) + 1;
       output_.line(R"({"type":"violation","monitor":)" + Output::quoted(request_.monitors[number]) + ",\"report\":[" +
-                   std::to_string(report.delayed) + ',' + std::to_string(report.previous) + ',' + std::to_string(report.deciding) +
-                   "],\"stacks\":" + std::to_string(process.shared_stacks) + ",\"steps\":" + Output::steps(system_, end) + ",\"cells\":" +
-                   Output::cells(system_, end) + '}');
+                   std::to_string(report.delayed) + ',' + std::to_string(report.previous) + ',' +
+                   std::to_string(report.deciding) + "],\"stacks\":" + std::to_string(process.shared_stacks) +
+                   ",\"steps\":" + Output::steps(system_, end) + ",\"cells\":" + Output::cells(system_, end) + '}');
     }
     reporting_executions_[number] += !reporting.empty();
   }
@@ -147,9 +152,11 @@ void Explorer::tell_failures(std::span<const Event> execution) {
     // Up to its last step: what others did afterwards does not matter.
     std::size_t end = execution.size();
     while (end > 0 && (system_.steps()[end - 1].thread != number || system_.steps()[end - 1].commit)) --end;
-    output_.line(R"({"type":"failure","what":")" + std::string(word_for(thread.failure)) + "\",\"thread\":" + std::to_string(thread.born) +
-                 ",\"message\":" + Output::quoted(thread.message) + ",\"place\":" + std::to_string(thread.failed_at) + ",\"stacks\":" + std::to_string(process.shared_stacks) +
-                 ",\"steps\":" + Output::steps(system_, end) + ",\"cells\":" + Output::cells(system_, end) + '}');
+    output_.line(R"({"type":"failure","what":")" + std::string(word_for(thread.failure)) +
+                 "\",\"thread\":" + std::to_string(thread.born) + ",\"message\":" + Output::quoted(thread.message) +
+                 ",\"place\":" + std::to_string(thread.failed_at) +
+                 ",\"stacks\":" + std::to_string(process.shared_stacks) + ",\"steps\":" + Output::steps(system_, end) +
+                 ",\"cells\":" + Output::cells(system_, end) + '}');
   }
 }
 
@@ -160,13 +167,17 @@ void Explorer::tell_stuck(std::size_t length) {
   for (std::uint32_t number = 0; number < process.count; ++number) {
     const Thread& thread = process.threads[number];
     if (thread.state != State::parked) continue;
-    if (thread.operation.tag != Tag::thread || waiting.empty()) places[waiting.empty() ? 0 : 1] ^= thread.operation.place * (number + 1);
-    waiting += (waiting.empty() ? "[" : ",[") + std::to_string(thread.born) + ',' + std::to_string(thread.operation.place) + ',' +
-               std::to_string(static_cast<int>(thread.operation.tag)) + ']';
+    if (thread.operation.tag != Tag::thread || waiting.empty())
+      places[waiting.empty() ? 0 : 1] ^= thread.operation.place * (number + 1);
+    waiting += (waiting.empty() ? "[" : ",[") + std::to_string(thread.born) + ',' +
+               std::to_string(thread.operation.place) + ',' + std::to_string(static_cast<int>(thread.operation.tag)) +
+               ']';
   }
   if (!seen_failures_.insert({livelock ? 101 : 100, places[0], places[1]}).second) return;
-  output_.line(std::string(R"({"type":"failure","what":")") + (livelock ? "livelock" : "deadlock") + R"(","thread":0,"message":"","place":0,"waiting":[)" +
-               waiting + "],\"stacks\":" + std::to_string(process.shared_stacks) + ",\"steps\":" + Output::steps(system_, length) + ",\"cells\":" + Output::cells(system_, length) + '}');
+  output_.line(std::string(R"({"type":"failure","what":")") + (livelock ? "livelock" : "deadlock") +
+               R"(","thread":0,"message":"","place":0,"waiting":[)" + waiting +
+               "],\"stacks\":" + std::to_string(process.shared_stacks) +
+               ",\"steps\":" + Output::steps(system_, length) + ",\"cells\":" + Output::cells(system_, length) + '}');
 }
 
 void Explorer::tell_progress() {
@@ -180,17 +191,20 @@ void Explorer::tell_end(const char* reason) {
   for (const std::string& oddity : process.oddities) oddities += (oddities.empty() ? "" : ",") + Output::quoted(oddity);
   std::string mixed;
   for (std::uint32_t number = 0; number < process.cells.size(); ++number)
-    if (process.cells[number].mixed) mixed += (mixed.empty() ? "" : ",") + std::to_string(process.cells[number].address);
+    if (process.cells[number].mixed)
+      mixed += (mixed.empty() ? "" : ",") + std::to_string(process.cells[number].address);
   std::string reporting;
-  for (const std::uint64_t count : reporting_executions_) reporting += (reporting.empty() ? "" : ",") + std::to_string(count);
+  for (const std::uint64_t count : reporting_executions_)
+    reporting += (reporting.empty() ? "" : ",") + std::to_string(count);
   const SearchResult& result = totals_.result;
-  output_.line(R"({"type":"end","stopped":)" + Output::quoted(reason) + ",\"executions\":" + std::to_string(result.executions) +
-               ",\"blocked\":" + std::to_string(result.blocked) + ",\"cut\":" + std::to_string(result.cut) +
-               ",\"redundant\":" + std::to_string(result.redundant) + ",\"complete\":" + (result.complete && !stopped_ && !process.incomplete ? "true" : "false") +
+  output_.line(R"({"type":"end","stopped":)" + Output::quoted(reason) + ",\"executions\":" +
+               std::to_string(result.executions) + ",\"blocked\":" + std::to_string(result.blocked) +
+               ",\"cut\":" + std::to_string(result.cut) + ",\"redundant\":" + std::to_string(result.redundant) +
+               ",\"complete\":" + (result.complete && !stopped_ && !process.incomplete ? "true" : "false") +
                ",\"steps\":" + std::to_string(totals_.steps) + ",\"longest\":" + std::to_string(totals_.longest) +
-               ",\"classes\":" + std::to_string(classes_.size()) + ",\"restarts\":" + std::to_string(restarts_) + ",\"seconds\":" + std::to_string(elapsed()) +
-               ",\"cpu\":" + std::to_string(processor_seconds()) + ",\"reporting\":[" + reporting + "],\"oddities\":[" + oddities +
-               "],\"mixed\":[" + mixed + "]}");
+               ",\"classes\":" + std::to_string(classes_.size()) + ",\"restarts\":" + std::to_string(restarts_) +
+               ",\"seconds\":" + std::to_string(elapsed()) + ",\"cpu\":" + std::to_string(processor_seconds()) +
+               ",\"reporting\":[" + reporting + "],\"oddities\":[" + oddities + "],\"mixed\":[" + mixed + "]}");
 }
 
 }  // namespace teetotal::runtime

@@ -35,7 +35,8 @@ struct Request {
 
 class Explorer final : public Visitor {
  public:
-  Explorer(const Request& request, const Output& output) : request_(request), output_(output), system_(request.bounds) {}
+  Explorer(const Request& request, const Output& output)
+      : request_(request), output_(output), system_(request.bounds) {}
 
   void run();
 
@@ -64,12 +65,13 @@ class Explorer final : public Visitor {
   const Output& output_;
   Controlled system_;
   std::vector<std::unique_ptr<monitors::Monitor>> monitors_;
-  std::vector<std::vector<std::uint64_t>> reporting_;  // of each monitor: the events of this execution that it reported at
+  std::vector<std::vector<std::uint64_t>>
+      reporting_;  // of each monitor: the events of this execution that it reported at
   std::vector<std::uint64_t> reporting_executions_;
   std::vector<monitors::Report> reports_;
   std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>> seen_;
   std::set<std::tuple<int, std::uintptr_t, std::uintptr_t>> seen_failures_;
-  Totals totals_;       // of the choices before
+  Totals totals_;                               // of the choices before
   std::uint64_t executions_ = 0, blocked_ = 0;  // of the search at hand
   std::uint64_t restarts_ = 0;
   std::set<std::uint64_t> classes_;

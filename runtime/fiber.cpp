@@ -117,8 +117,8 @@ void prepare(Fiber& fiber, std::uint32_t number, void (*entry)()) {
   // As teetotal_switch leaves a stack: six registers, then where to go on. rbx carries the entry.
   auto* top = reinterpret_cast<void**>(stack_top(number) - 64);
   *--top = reinterpret_cast<void*>(&teetotal_enter);
-  *--top = nullptr;                           // rbp
-  *--top = reinterpret_cast<void*>(entry);    // rbx
+  *--top = nullptr;                         // rbp
+  *--top = reinterpret_cast<void*>(entry);  // rbx
   for (int i = 0; i < 4; ++i) *--top = nullptr;
   fiber.stack_pointer = top;
   fiber.thread_pointer = thread_pointer(number);

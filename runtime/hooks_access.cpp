@@ -2,8 +2,8 @@
 //
 // A hook of a plain access is called before the access and carries no value. An atomic operation is done here. How an
 // order of C11 becomes events (TSO, PSO): any load is ld; a store is st, after an sfence if it releases, before an
-// mfence if it is seq_cst; an rmw is rmw, after an sfence if it releases and an rmw does not flush everything; a fence is
-// mfence if seq_cst, sfence if it releases, else nothing.
+// mfence if it is seq_cst; an rmw is rmw, after an sfence if it releases and an rmw does not flush everything; a fence
+// is mfence if seq_cst, sfence if it releases, else nothing.
 #include <cstring>
 
 #include "process.hpp"
@@ -38,7 +38,8 @@ inline bool hidden(const Thread& self, std::uintptr_t address) {
 inline void check_heap(Thread& self, std::uintptr_t address, std::uintptr_t place) {
   if (!in_heap(address)) return;
   const Grain grain = process.memory.grain(address);
-  if (grain != Grain::first && grain != Grain::more) [[unlikely]] bad_heap_access(self, address, place);
+  if (grain != Grain::first && grain != Grain::more) [[unlikely]]
+    bad_heap_access(self, address, place);
 }
 
 inline void operate(Thread& self, Kind kind, Writes writes, std::uintptr_t address, Tag tag, std::uintptr_t place,
@@ -89,7 +90,8 @@ void access_range(Kind kind, const void* pointer, std::size_t size, std::uintptr
 void copy(char* to, const char* from, std::size_t size, std::uintptr_t place) {
   Thread* self = process.current;
   const auto target = reinterpret_cast<std::uintptr_t>(to), source = reinterpret_cast<std::uintptr_t>(from);
-  const bool announced = self != nullptr && self->range_size == size && self->range_to == target && self->range_from == source;
+  const bool announced =
+      self != nullptr && self->range_size == size && self->range_to == target && self->range_from == source;
   if (self == nullptr || process.alone || announced || size == 0) {
     if (self != nullptr && !announced && size != 0) {
       for (const std::uintptr_t address : {target, target + size - 1, source, source + size - 1})
@@ -103,7 +105,8 @@ void copy(char* to, const char* from, std::size_t size, std::uintptr_t place) {
   if (!from_hidden) {
     for (const Cells::Piece& piece : process.cells.pieces(source, size)) {
       operate(*self, Kind::ld, Writes::never, piece.address, piece.tag, place);
-      const std::size_t offset = piece.address - source, count = std::min<std::size_t>(size_of(piece.tag), size - offset);
+      const std::size_t offset = piece.address - source,
+                        count = std::min<std::size_t>(size_of(piece.tag), size - offset);
       std::memcpy(buffer.data() + offset, from + offset, count);
     }
   } else {
@@ -112,7 +115,8 @@ void copy(char* to, const char* from, std::size_t size, std::uintptr_t place) {
   if (!to_hidden) {
     for (const Cells::Piece& piece : process.cells.pieces(target, size)) {
       operate(*self, Kind::st, Writes::always, piece.address, piece.tag, place);
-      const std::size_t offset = piece.address - target, count = std::min<std::size_t>(size_of(piece.tag), size - offset);
+      const std::size_t offset = piece.address - target,
+                        count = std::min<std::size_t>(size_of(piece.tag), size - offset);
       std::memcpy(to + offset, buffer.data() + offset, count);
     }
   } else {
@@ -136,7 +140,11 @@ void fill(char* to, int value, std::size_t size, std::uintptr_t place) {
 
 template <typename T>
 constexpr Tag tag_for() {
-  return sizeof(T) == 1 ? Tag::byte : sizeof(T) == 2 ? Tag::half : sizeof(T) == 4 ? Tag::word : sizeof(T) == 8 ? Tag::oct : Tag::vector;
+  return sizeof(T) == 1   ? Tag::byte
+         : sizeof(T) == 2 ? Tag::half
+         : sizeof(T) == 4 ? Tag::word
+         : sizeof(T) == 8 ? Tag::oct
+                          : Tag::vector;
 }
 
 template <typename T>
@@ -216,16 +224,16 @@ void __tsan_release(void*) {}
 
 #define ACCESS(name, kind, bytes, tag) \
   void __tsan_##name##bytes(void* address) { access(kind, address, tag, TEETOTAL_PLACE); }
-#define ACCESSES(prefix, suffix_unused)         \
-  ACCESS(prefix##read, Kind::ld, 1, Tag::byte)  \
-  ACCESS(prefix##read, Kind::ld, 2, Tag::half)  \
-  ACCESS(prefix##read, Kind::ld, 4, Tag::word)  \
-  ACCESS(prefix##read, Kind::ld, 8, Tag::oct)   \
+#define ACCESSES(prefix, suffix_unused)           \
+  ACCESS(prefix##read, Kind::ld, 1, Tag::byte)    \
+  ACCESS(prefix##read, Kind::ld, 2, Tag::half)    \
+  ACCESS(prefix##read, Kind::ld, 4, Tag::word)    \
+  ACCESS(prefix##read, Kind::ld, 8, Tag::oct)     \
   ACCESS(prefix##read, Kind::ld, 16, Tag::vector) \
-  ACCESS(prefix##write, Kind::st, 1, Tag::byte) \
-  ACCESS(prefix##write, Kind::st, 2, Tag::half) \
-  ACCESS(prefix##write, Kind::st, 4, Tag::word) \
-  ACCESS(prefix##write, Kind::st, 8, Tag::oct)  \
+  ACCESS(prefix##write, Kind::st, 1, Tag::byte)   \
+  ACCESS(prefix##write, Kind::st, 2, Tag::half)   \
+  ACCESS(prefix##write, Kind::st, 4, Tag::word)   \
+  ACCESS(prefix##write, Kind::st, 8, Tag::oct)    \
   ACCESS(prefix##write, Kind::st, 16, Tag::vector)
 ACCESSES(, )
 ACCESSES(unaligned_, )
@@ -256,38 +264,38 @@ void __tsan_read_range(void* address, unsigned long size) {
   }
 }
 
-#define ATOMICS(bits, T)                                                                                            \
-  T __tsan_atomic##bits##_load(const volatile T* a, int) { return atomic_load(a, TEETOTAL_PLACE); }                  \
-  void __tsan_atomic##bits##_store(volatile T* a, T v, int order) { atomic_store(a, v, order, TEETOTAL_PLACE); }     \
-  T __tsan_atomic##bits##_exchange(volatile T* a, T v, int order) {                                                  \
-    return atomic_change(a, order, TEETOTAL_PLACE, [=](T) { return v; });                                            \
-  }                                                                                                                  \
-  T __tsan_atomic##bits##_fetch_add(volatile T* a, T v, int order) {                                                 \
-    return atomic_change(a, order, TEETOTAL_PLACE, [=](T old) { return static_cast<T>(old + v); });                  \
-  }                                                                                                                  \
-  T __tsan_atomic##bits##_fetch_sub(volatile T* a, T v, int order) {                                                 \
-    return atomic_change(a, order, TEETOTAL_PLACE, [=](T old) { return static_cast<T>(old - v); });                  \
-  }                                                                                                                  \
-  T __tsan_atomic##bits##_fetch_and(volatile T* a, T v, int order) {                                                 \
-    return atomic_change(a, order, TEETOTAL_PLACE, [=](T old) { return static_cast<T>(old & v); });                  \
-  }                                                                                                                  \
-  T __tsan_atomic##bits##_fetch_or(volatile T* a, T v, int order) {                                                  \
-    return atomic_change(a, order, TEETOTAL_PLACE, [=](T old) { return static_cast<T>(old | v); });                  \
-  }                                                                                                                  \
-  T __tsan_atomic##bits##_fetch_xor(volatile T* a, T v, int order) {                                                 \
-    return atomic_change(a, order, TEETOTAL_PLACE, [=](T old) { return static_cast<T>(old ^ v); });                  \
-  }                                                                                                                  \
-  T __tsan_atomic##bits##_fetch_nand(volatile T* a, T v, int order) {                                                \
-    return atomic_change(a, order, TEETOTAL_PLACE, [=](T old) { return static_cast<T>(~(old & v)); });               \
-  }                                                                                                                  \
-  int __tsan_atomic##bits##_compare_exchange_strong(volatile T* a, T* c, T v, int order, int) {                      \
-    return compare_exchange(a, c, v, order, TEETOTAL_PLACE);                                                         \
-  }                                                                                                                  \
-  int __tsan_atomic##bits##_compare_exchange_weak(volatile T* a, T* c, T v, int order, int) {                        \
-    return compare_exchange(a, c, v, order, TEETOTAL_PLACE);                                                         \
-  }                                                                                                                  \
-  T __tsan_atomic##bits##_compare_exchange_val(volatile T* a, T c, T v, int order, int) {                            \
-    return compare_exchange_value(a, c, v, order, TEETOTAL_PLACE);                                                   \
+#define ATOMICS(bits, T)                                                                                         \
+  T __tsan_atomic##bits##_load(const volatile T* a, int) { return atomic_load(a, TEETOTAL_PLACE); }              \
+  void __tsan_atomic##bits##_store(volatile T* a, T v, int order) { atomic_store(a, v, order, TEETOTAL_PLACE); } \
+  T __tsan_atomic##bits##_exchange(volatile T* a, T v, int order) {                                              \
+    return atomic_change(a, order, TEETOTAL_PLACE, [=](T) { return v; });                                        \
+  }                                                                                                              \
+  T __tsan_atomic##bits##_fetch_add(volatile T* a, T v, int order) {                                             \
+    return atomic_change(a, order, TEETOTAL_PLACE, [=](T old) { return static_cast<T>(old + v); });              \
+  }                                                                                                              \
+  T __tsan_atomic##bits##_fetch_sub(volatile T* a, T v, int order) {                                             \
+    return atomic_change(a, order, TEETOTAL_PLACE, [=](T old) { return static_cast<T>(old - v); });              \
+  }                                                                                                              \
+  T __tsan_atomic##bits##_fetch_and(volatile T* a, T v, int order) {                                             \
+    return atomic_change(a, order, TEETOTAL_PLACE, [=](T old) { return static_cast<T>(old & v); });              \
+  }                                                                                                              \
+  T __tsan_atomic##bits##_fetch_or(volatile T* a, T v, int order) {                                              \
+    return atomic_change(a, order, TEETOTAL_PLACE, [=](T old) { return static_cast<T>(old | v); });              \
+  }                                                                                                              \
+  T __tsan_atomic##bits##_fetch_xor(volatile T* a, T v, int order) {                                             \
+    return atomic_change(a, order, TEETOTAL_PLACE, [=](T old) { return static_cast<T>(old ^ v); });              \
+  }                                                                                                              \
+  T __tsan_atomic##bits##_fetch_nand(volatile T* a, T v, int order) {                                            \
+    return atomic_change(a, order, TEETOTAL_PLACE, [=](T old) { return static_cast<T>(~(old & v)); });           \
+  }                                                                                                              \
+  int __tsan_atomic##bits##_compare_exchange_strong(volatile T* a, T* c, T v, int order, int) {                  \
+    return compare_exchange(a, c, v, order, TEETOTAL_PLACE);                                                     \
+  }                                                                                                              \
+  int __tsan_atomic##bits##_compare_exchange_weak(volatile T* a, T* c, T v, int order, int) {                    \
+    return compare_exchange(a, c, v, order, TEETOTAL_PLACE);                                                     \
+  }                                                                                                              \
+  T __tsan_atomic##bits##_compare_exchange_val(volatile T* a, T c, T v, int order, int) {                        \
+    return compare_exchange_value(a, c, v, order, TEETOTAL_PLACE);                                               \
   }
 ATOMICS(8, std::uint8_t)
 ATOMICS(16, std::uint16_t)
@@ -345,6 +353,7 @@ void teetotal_locked(void* pointer, unsigned size, unsigned conditional, std::ui
   if (self == nullptr || hidden(*self, address)) return;
   const Tag tag = size == 1 ? Tag::byte : size == 2 ? Tag::half : size == 4 ? Tag::word : Tag::oct;
   if (size < 8) expected &= (std::uint64_t{1} << 8 * size) - 1;
-  operate(*self, Kind::rmw, conditional != 0 ? Writes::if_equal : Writes::always, address, tag, TEETOTAL_PLACE, expected);
+  operate(*self, Kind::rmw, conditional != 0 ? Writes::if_equal : Writes::always, address, tag, TEETOTAL_PLACE,
+          expected);
 }
 }

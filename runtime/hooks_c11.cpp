@@ -12,11 +12,16 @@ namespace {
 
 int result_of(int error) {
   switch (error) {
-    case 0: return thrd_success;
-    case EBUSY: return thrd_busy;
-    case ETIMEDOUT: return thrd_timedout;
-    case ENOMEM: return thrd_nomem;
-    default: return thrd_error;
+    case 0:
+      return thrd_success;
+    case EBUSY:
+      return thrd_busy;
+    case ETIMEDOUT:
+      return thrd_timedout;
+    case ENOMEM:
+      return thrd_nomem;
+    default:
+      return thrd_error;
   }
 }
 
@@ -64,7 +69,9 @@ int mtx_init(mtx_t* mutex, int type) {
 void mtx_destroy(mtx_t*) {}
 int mtx_lock(mtx_t* mutex) { return result_of(pthread_mutex_lock(posix(mutex))); }
 int mtx_trylock(mtx_t* mutex) { return result_of(pthread_mutex_trylock(posix(mutex))); }
-int mtx_timedlock(mtx_t* mutex, const timespec* limit) { return result_of(pthread_mutex_timedlock(posix(mutex), limit)); }
+int mtx_timedlock(mtx_t* mutex, const timespec* limit) {
+  return result_of(pthread_mutex_timedlock(posix(mutex), limit));
+}
 int mtx_unlock(mtx_t* mutex) { return result_of(pthread_mutex_unlock(posix(mutex))); }
 
 int cnd_init(cnd_t* condition) { return result_of(pthread_cond_init(posix(condition), nullptr)); }

@@ -47,7 +47,7 @@ Range foreign[3];  // the C library, the dynamic linker, this executable
         if (which < 0) return 0;
         Range range{~std::uintptr_t{0}, 0};
         for (int i = 0; i < info->dlpi_phnum; ++i) {
-          const ElfW(Phdr)& header = info->dlpi_phdr[i];
+          const ElfW(Phdr) & header = info->dlpi_phdr[i];
           if (header.p_type != PT_LOAD) continue;
           range.begin = std::min<std::uintptr_t>(range.begin, info->dlpi_addr + header.p_vaddr);
           range.end = std::max<std::uintptr_t>(range.end, info->dlpi_addr + header.p_vaddr + header.p_memsz);
@@ -164,220 +164,227 @@ void* operator new[](std::size_t size, std::align_val_t alignment) {
   if (block == nullptr) throw std::bad_alloc();
   return block;
 }
-#define DELETE(...)                                                      \
-  {                                                                      \
-    if (pointer == nullptr) return;                                      \
-    if (in_heap(reinterpret_cast<std::uintptr_t>(pointer))) {            \
-      release(pointer, TEETOTAL_PLACE);                                  \
-    } else {                                                             \
-      __libc_free(pointer);                                              \
-    }                                                                    \
+#define DELETE(...)                                           \
+  {                                                           \
+    if (pointer == nullptr) return;                           \
+    if (in_heap(reinterpret_cast<std::uintptr_t>(pointer))) { \
+      release(pointer, TEETOTAL_PLACE);                       \
+    } else {                                                  \
+      __libc_free(pointer);                                   \
+    }                                                         \
   }
-void operator delete(void* pointer) noexcept DELETE()
-void operator delete[](void* pointer) noexcept DELETE()
-void operator delete(void* pointer, std::size_t) noexcept DELETE()
-void operator delete[](void* pointer, std::size_t) noexcept DELETE()
-void operator delete(void* pointer, std::align_val_t) noexcept DELETE()
-void operator delete[](void* pointer, std::align_val_t) noexcept DELETE()
-void operator delete(void* pointer, std::size_t, std::align_val_t) noexcept DELETE()
-void operator delete[](void* pointer, std::size_t, std::align_val_t) noexcept DELETE()
+void operator delete(void* pointer) noexcept DELETE() void operator delete[](void* pointer) noexcept
+    DELETE() void operator delete(void* pointer, std::size_t) noexcept
+    DELETE() void operator delete[](void* pointer, std::size_t) noexcept
+    DELETE() void operator delete(void* pointer, std::align_val_t) noexcept
+    DELETE() void operator delete[](void* pointer, std::align_val_t) noexcept
+    DELETE() void operator delete(void* pointer, std::size_t, std::align_val_t) noexcept
+    DELETE() void operator delete[](void* pointer, std::size_t, std::align_val_t) noexcept DELETE()
 
-extern "C" {
-
-void* malloc(std::size_t size) {
-  const std::uintptr_t place = TEETOTAL_PLACE;
-  return for_program(place) ? allocate(size, 0, place) : __libc_malloc(size);
-}
-void* calloc(std::size_t count, std::size_t size) {
-  const std::uintptr_t place = TEETOTAL_PLACE;
-  if (!for_program(place)) return __libc_calloc(count, size);
-  std::size_t bytes = 0;
-  if (__builtin_mul_overflow(count, size, &bytes)) {
-    errno = ENOMEM;
-    return nullptr;
+        extern "C" {
+  void* malloc(std::size_t size) {
+    const std::uintptr_t place = TEETOTAL_PLACE;
+    return for_program(place) ? allocate(size, 0, place) : __libc_malloc(size);
   }
-  return allocate(bytes, 0, place);  // fresh memory is zero
-}
-void* realloc(void* pointer, std::size_t size) {
-  const std::uintptr_t place = TEETOTAL_PLACE;
-  if (!in_heap(reinterpret_cast<std::uintptr_t>(pointer)) && (pointer != nullptr || !for_program(place)))
-    return __libc_realloc(pointer, size);
-  void* block = allocate(size, 0, place);
-  if (pointer == nullptr || block == nullptr) return block;
-  const Block old = process.memory.block(reinterpret_cast<std::uintptr_t>(pointer));
-  std::memcpy(block, pointer, std::min(size, old.size));
-  release(pointer, place);
-  return block;
-}
-void free(void* pointer) {
-  if (pointer == nullptr) return;
-  if (in_heap(reinterpret_cast<std::uintptr_t>(pointer))) {
-    release(pointer, TEETOTAL_PLACE);
-  } else if (process.current == nullptr || !of_program(pointer)) {
-    __libc_free(pointer);
-  } else {
-    fail(*process.current, Failure::misuse, "frees what was not allocated", TEETOTAL_PLACE);
+  void* calloc(std::size_t count, std::size_t size) {
+    const std::uintptr_t place = TEETOTAL_PLACE;
+    if (!for_program(place)) return __libc_calloc(count, size);
+    std::size_t bytes = 0;
+    if (__builtin_mul_overflow(count, size, &bytes)) {
+      errno = ENOMEM;
+      return nullptr;
+    }
+    return allocate(bytes, 0, place);  // fresh memory is zero
   }
-}
-int posix_memalign(void** result, std::size_t alignment, std::size_t size) {
-  const std::uintptr_t place = TEETOTAL_PLACE;
-  *result = for_program(place) ? allocate(size, alignment, place) : __libc_memalign(alignment, size);
-  return *result == nullptr ? ENOMEM : 0;
-}
-void* aligned_alloc(std::size_t alignment, std::size_t size) {
-  const std::uintptr_t place = TEETOTAL_PLACE;
-  return for_program(place) ? allocate(size, alignment, place) : __libc_memalign(alignment, size);
-}
-void* memalign(std::size_t alignment, std::size_t size) {
-  const std::uintptr_t place = TEETOTAL_PLACE;
-  return for_program(place) ? allocate(size, alignment, place) : __libc_memalign(alignment, size);
-}
-char* strdup(const char* text) {
-  const std::uintptr_t place = TEETOTAL_PLACE;
-  const std::size_t size = std::strlen(text) + 1;
-  auto* copy = static_cast<char*>(for_program(place) ? allocate(size, 0, place) : __libc_malloc(size));
-  return copy == nullptr ? nullptr : static_cast<char*>(std::memcpy(copy, text, size));
-}
+  void* realloc(void* pointer, std::size_t size) {
+    const std::uintptr_t place = TEETOTAL_PLACE;
+    if (!in_heap(reinterpret_cast<std::uintptr_t>(pointer)) && (pointer != nullptr || !for_program(place)))
+      return __libc_realloc(pointer, size);
+    void* block = allocate(size, 0, place);
+    if (pointer == nullptr || block == nullptr) return block;
+    const Block old = process.memory.block(reinterpret_cast<std::uintptr_t>(pointer));
+    std::memcpy(block, pointer, std::min(size, old.size));
+    release(pointer, place);
+    return block;
+  }
+  void free(void* pointer) {
+    if (pointer == nullptr) return;
+    if (in_heap(reinterpret_cast<std::uintptr_t>(pointer))) {
+      release(pointer, TEETOTAL_PLACE);
+    } else if (process.current == nullptr || !of_program(pointer)) {
+      __libc_free(pointer);
+    } else {
+      fail(*process.current, Failure::misuse, "frees what was not allocated", TEETOTAL_PLACE);
+    }
+  }
+  int posix_memalign(void** result, std::size_t alignment, std::size_t size) {
+    const std::uintptr_t place = TEETOTAL_PLACE;
+    *result = for_program(place) ? allocate(size, alignment, place) : __libc_memalign(alignment, size);
+    return *result == nullptr ? ENOMEM : 0;
+  }
+  void* aligned_alloc(std::size_t alignment, std::size_t size) {
+    const std::uintptr_t place = TEETOTAL_PLACE;
+    return for_program(place) ? allocate(size, alignment, place) : __libc_memalign(alignment, size);
+  }
+  void* memalign(std::size_t alignment, std::size_t size) {
+    const std::uintptr_t place = TEETOTAL_PLACE;
+    return for_program(place) ? allocate(size, alignment, place) : __libc_memalign(alignment, size);
+  }
+  char* strdup(const char* text) {
+    const std::uintptr_t place = TEETOTAL_PLACE;
+    const std::size_t size = std::strlen(text) + 1;
+    auto* copy = static_cast<char*>(for_program(place) ? allocate(size, 0, place) : __libc_malloc(size));
+    return copy == nullptr ? nullptr : static_cast<char*>(std::memcpy(copy, text, size));
+  }
 
-// -- ends -------------------------------------------------------------------------------------------------------------
+  // -- ends
+  // -------------------------------------------------------------------------------------------------------------
 
-void __assert_fail(const char* condition, const char*, unsigned, const char*) {
-  if (process.current == nullptr) _exit(70);
-  fail(*process.current, Failure::assertion, condition, TEETOTAL_PLACE);
-}
-void abort() {
-  if (process.current == nullptr) _exit(70);
-  fail(*process.current, Failure::aborted, "abort", TEETOTAL_PLACE);
-}
-void exit(int status) {
-  Thread* self = process.current;
-  if (self == nullptr) _exit(status);
-  process.exited = true;
-  stop(*self, State::ended);
-}
-void _Exit(int status) {
-  if (process.current == nullptr) _exit(status);
-  exit(status);
-}
-void quick_exit(int status) { exit(status); }
-int atexit(void (*function)()) {
-  if (process.current == nullptr) return 0;
-  process.threads[0].at_exit.emplace_back([](void* f) { reinterpret_cast<void (*)()>(f)(); }, reinterpret_cast<void*>(function));
-  return 0;
-}
-int __cxa_atexit(void (*)(void*), void*, void*) { return 0; }  // nothing outlives an execution
-int __cxa_thread_atexit(void (*function)(void*), void* object, void*) {
-  if (process.current != nullptr) process.current->at_exit.emplace_back(function, object);
-  return 0;
-}
-int __cxa_thread_atexit_impl(void (*function)(void*), void* object, void* library) {
-  return __cxa_thread_atexit(function, object, library);
-}
+  void __assert_fail(const char* condition, const char*, unsigned, const char*) {
+    if (process.current == nullptr) _exit(70);
+    fail(*process.current, Failure::assertion, condition, TEETOTAL_PLACE);
+  }
+  void abort() {
+    if (process.current == nullptr) _exit(70);
+    fail(*process.current, Failure::aborted, "abort", TEETOTAL_PLACE);
+  }
+  void exit(int status) {
+    Thread* self = process.current;
+    if (self == nullptr) _exit(status);
+    process.exited = true;
+    stop(*self, State::ended);
+  }
+  void _Exit(int status) {
+    if (process.current == nullptr) _exit(status);
+    exit(status);
+  }
+  void quick_exit(int status) { exit(status); }
+  int atexit(void (*function)()) {
+    if (process.current == nullptr) return 0;
+    process.threads[0].at_exit.emplace_back([](void* f) { reinterpret_cast<void (*)()>(f)(); },
+                                            reinterpret_cast<void*>(function));
+    return 0;
+  }
+  int __cxa_atexit(void (*)(void*), void*, void*) { return 0; }  // nothing outlives an execution
+  int __cxa_thread_atexit(void (*function)(void*), void* object, void*) {
+    if (process.current != nullptr) process.current->at_exit.emplace_back(function, object);
+    return 0;
+  }
+  int __cxa_thread_atexit_impl(void (*function)(void*), void* object, void* library) {
+    return __cxa_thread_atexit(function, object, library);
+  }
 
-int __cxa_guard_acquire(char* guard) {
-  Thread* self = process.current;
-  if (self == nullptr || !of_program(guard)) return *guard == 0;
-  if (*guard != 0 && process.alone) return 0;
-  guard_lock(*self, guard, TEETOTAL_PLACE);
-  if (*guard == 0) return 1;
-  guard_unlock(*self, guard, TEETOTAL_PLACE);
-  return 0;
-}
-void __cxa_guard_release(char* guard) {
-  Thread* self = process.current;
-  if (self == nullptr || !of_program(guard)) {
+  int __cxa_guard_acquire(char* guard) {
+    Thread* self = process.current;
+    if (self == nullptr || !of_program(guard)) return *guard == 0;
+    if (*guard != 0 && process.alone) return 0;
+    guard_lock(*self, guard, TEETOTAL_PLACE);
+    if (*guard == 0) return 1;
+    guard_unlock(*self, guard, TEETOTAL_PLACE);
+    return 0;
+  }
+  void __cxa_guard_release(char* guard) {
+    Thread* self = process.current;
+    if (self == nullptr || !of_program(guard)) {
+      *guard = 1;
+      return;
+    }
+    if (!process.alone) {
+      sfence(*self, TEETOTAL_PLACE);
+      const auto address = reinterpret_cast<std::uintptr_t>(guard);
+      self->operation = {.kind = Kind::st,
+                         .writes = Writes::always,
+                         .tag = Tag::byte,
+                         .cell = process.cells.number(address, Tag::byte),
+                         .address = address,
+                         .place = TEETOTAL_PLACE};
+      visible(*self);
+    }
     *guard = 1;
-    return;
+    guard_unlock(*self, guard, TEETOTAL_PLACE);
   }
-  if (!process.alone) {
-    sfence(*self, TEETOTAL_PLACE);
-    const auto address = reinterpret_cast<std::uintptr_t>(guard);
-    self->operation = {.kind = Kind::st, .writes = Writes::always, .tag = Tag::byte,
-                       .cell = process.cells.number(address, Tag::byte), .address = address, .place = TEETOTAL_PLACE};
-    visible(*self);
+  void __cxa_guard_abort(char* guard) {
+    if (Thread* self = process.current; self != nullptr && of_program(guard))
+      guard_unlock(*self, guard, TEETOTAL_PLACE);
   }
-  *guard = 1;
-  guard_unlock(*self, guard, TEETOTAL_PLACE);
-}
-void __cxa_guard_abort(char* guard) {
-  if (Thread* self = process.current; self != nullptr && of_program(guard)) guard_unlock(*self, guard, TEETOTAL_PLACE);
-}
 
-// -- processes, time, chance --------------------------------------------------------------------------------------------
+  // -- processes, time, chance
+  // --------------------------------------------------------------------------------------------
 
-pid_t fork() { unsupported("fork", TEETOTAL_PLACE); }
-pid_t vfork() { unsupported("vfork", TEETOTAL_PLACE); }
-int system(const char*) { unsupported("system", TEETOTAL_PLACE); }
-int execve(const char*, char* const*, char* const*) { unsupported("execve", TEETOTAL_PLACE); }
-int execv(const char*, char* const*) { unsupported("execv", TEETOTAL_PLACE); }
-int execvp(const char*, char* const*) { unsupported("execvp", TEETOTAL_PLACE); }
+  pid_t fork() { unsupported("fork", TEETOTAL_PLACE); }
+  pid_t vfork() { unsupported("vfork", TEETOTAL_PLACE); }
+  int system(const char*) { unsupported("system", TEETOTAL_PLACE); }
+  int execve(const char*, char* const*, char* const*) { unsupported("execve", TEETOTAL_PLACE); }
+  int execv(const char*, char* const*) { unsupported("execv", TEETOTAL_PLACE); }
+  int execvp(const char*, char* const*) { unsupported("execvp", TEETOTAL_PLACE); }
 
-int clock_gettime(clockid_t clock, timespec* time) {
-  if (process.current == nullptr) return real().clock_gettime(clock, time);
-  *time = now(*process.current);
-  return 0;
-}
-int gettimeofday(timeval* time, void*) {
-  timespec precise{};
-  clock_gettime(CLOCK_REALTIME, &precise);
-  *time = {precise.tv_sec, precise.tv_nsec / 1000};
-  return 0;
-}
-time_t time(time_t* result) {
-  timespec precise{};
-  clock_gettime(CLOCK_REALTIME, &precise);
-  if (result != nullptr) *result = precise.tv_sec;
-  return precise.tv_sec;
-}
-clock_t clock() { return process.current == nullptr ? 0 : static_cast<clock_t>(++process.current->clock); }
-int usleep(useconds_t microseconds) {
-  if (process.current == nullptr) {
-    timespec wanted{0, static_cast<long>(microseconds) * 1000};
-    return clock_nanosleep(CLOCK_MONOTONIC, 0, &wanted, nullptr);
+  int clock_gettime(clockid_t clock, timespec * time) {
+    if (process.current == nullptr) return real().clock_gettime(clock, time);
+    *time = now(*process.current);
+    return 0;
   }
-  return 0;
-}
-unsigned sleep(unsigned) { return 0; }
-int nanosleep(const timespec*, timespec*) { return 0; }
-int thrd_sleep(const timespec*, timespec*) { return 0; }
-
-int rand() {
-  if (process.current == nullptr) return 0;
-  return static_cast<int>(next_random(process.current->random) & RAND_MAX);
-}
-void srand(unsigned seed) {
-  if (process.current != nullptr) process.current->random = seed;
-}
-long random() { return rand(); }
-void srandom(unsigned seed) { srand(seed); }
-int rand_r(unsigned* seed) {
-  std::uint64_t state = *seed;
-  const auto value = static_cast<int>(next_random(state) & RAND_MAX);
-  *seed = static_cast<unsigned>(state ^ state >> 32);
-  return value;
-}
-
-// -- for the checker ------------------------------------------------------------------------------------------------------
-
-void __VERIFIER_assume(int condition) {
-  if (condition == 0 && process.current != nullptr) {
-    process.assumptions_failed = true;
-    stop(*process.current, State::stopped);
+  int gettimeofday(timeval * time, void*) {
+    timespec precise{};
+    clock_gettime(CLOCK_REALTIME, &precise);
+    *time = {precise.tv_sec, precise.tv_nsec / 1000};
+    return 0;
   }
-}
-void __VERIFIER_error() {
-  if (process.current != nullptr) fail(*process.current, Failure::assertion, "__VERIFIER_error", TEETOTAL_PLACE);
-}
-void reach_error() {
-  if (process.current != nullptr) fail(*process.current, Failure::assertion, "reach_error", TEETOTAL_PLACE);
-}
-int __VERIFIER_nondet_int() {
-  if (process.current == nullptr) return 0;
-  Thread& self = *process.current;
-  return static_cast<int>(process.chosen(self.number, self.nondet++));
-}
-unsigned __VERIFIER_nondet_uint() { return static_cast<unsigned>(__VERIFIER_nondet_int()); }
-bool __VERIFIER_nondet_bool() { return __VERIFIER_nondet_int() != 0; }
+  time_t time(time_t* result) {
+    timespec precise{};
+    clock_gettime(CLOCK_REALTIME, &precise);
+    if (result != nullptr) *result = precise.tv_sec;
+    return precise.tv_sec;
+  }
+  clock_t clock() { return process.current == nullptr ? 0 : static_cast<clock_t>(++process.current->clock); }
+  int usleep(useconds_t microseconds) {
+    if (process.current == nullptr) {
+      timespec wanted{0, static_cast<long>(microseconds) * 1000};
+      return clock_nanosleep(CLOCK_MONOTONIC, 0, &wanted, nullptr);
+    }
+    return 0;
+  }
+  unsigned sleep(unsigned) { return 0; }
+  int nanosleep(const timespec*, timespec*) { return 0; }
+  int thrd_sleep(const timespec*, timespec*) { return 0; }
+
+  int rand() {
+    if (process.current == nullptr) return 0;
+    return static_cast<int>(next_random(process.current->random) & RAND_MAX);
+  }
+  void srand(unsigned seed) {
+    if (process.current != nullptr) process.current->random = seed;
+  }
+  long random() { return rand(); }
+  void srandom(unsigned seed) { srand(seed); }
+  int rand_r(unsigned* seed) {
+    std::uint64_t state = *seed;
+    const auto value = static_cast<int>(next_random(state) & RAND_MAX);
+    *seed = static_cast<unsigned>(state ^ state >> 32);
+    return value;
+  }
+
+  // -- for the checker
+  // ------------------------------------------------------------------------------------------------------
+
+  void __VERIFIER_assume(int condition) {
+    if (condition == 0 && process.current != nullptr) {
+      process.assumptions_failed = true;
+      stop(*process.current, State::stopped);
+    }
+  }
+  void __VERIFIER_error() {
+    if (process.current != nullptr) fail(*process.current, Failure::assertion, "__VERIFIER_error", TEETOTAL_PLACE);
+  }
+  void reach_error() {
+    if (process.current != nullptr) fail(*process.current, Failure::assertion, "reach_error", TEETOTAL_PLACE);
+  }
+  int __VERIFIER_nondet_int() {
+    if (process.current == nullptr) return 0;
+    Thread& self = *process.current;
+    return static_cast<int>(process.chosen(self.number, self.nondet++));
+  }
+  unsigned __VERIFIER_nondet_uint() { return static_cast<unsigned>(__VERIFIER_nondet_int()); }
+  bool __VERIFIER_nondet_bool() { return __VERIFIER_nondet_int() != 0; }
 }
 
 // An atomic section excludes other atomic sections: a mutex that they share.

@@ -5,11 +5,11 @@
 //   rwlock            0, -1 (a writer), or how many read   once        0, 1 running, 2 done
 // Events: lock and unlock are lock and unlock on the object; a reader's are those that write nothing. trylock is an rmw
 // that fails where it writes nothing. wait on a condition: an rmw on the condition, unlock, an rmw that only a signal
-// enables, lock. Waiters are woken in the order in which they came; no wake-up is spurious. What waits with a time limit
-// gives up whenever it is scheduled before it gets what it waits for. Operations on semaphores are rmws.
+// enables, lock. Waiters are woken in the order in which they came; no wake-up is spurious. What waits with a time
+// limit gives up whenever it is scheduled before it gets what it waits for. Operations on semaphores are rmws.
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <linux/futex.h>
 #include <semaphore.h>
 #include <sys/syscall.h>
 
@@ -29,7 +29,9 @@ int& word(void* object) { return *static_cast<int*>(object); }
 const int& word(const Thread& thread) { return *reinterpret_cast<const int*>(thread.operation.address); }
 
 // The thread that runs and the object is the program's; otherwise null: a library's own affair.
-Thread* controlled(const void* object) { return process.current != nullptr && of_program(object) ? process.current : nullptr; }
+Thread* controlled(const void* object) {
+  return process.current != nullptr && of_program(object) ? process.current : nullptr;
+}
 
 int kind_of(const pthread_mutex_t* mutex) { return mutex->__data.__kind & 3; }
 
@@ -48,7 +50,8 @@ bool try_lock(Thread& self, void* object, std::uintptr_t place) {
 
 void unlock(Thread& self, void* object, std::uintptr_t place) {
   if (word(object) != static_cast<int>(self.number) + 1)
-    fail(self, Failure::misuse, word(object) == 0 ? "unlocks a mutex that nobody holds" : "unlocks a mutex that another thread holds", place);
+    fail(self, Failure::misuse,
+         word(object) == 0 ? "unlocks a mutex that nobody holds" : "unlocks a mutex that another thread holds", place);
   synchronise(self, Kind::unlock, Tag::mutex, object, place);
   word(object) = 0;
 }
@@ -121,8 +124,10 @@ void wake(const void* object, std::size_t most) {
   }
 }
 
-int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mutex, bool limited, std::uintptr_t place) {
-  if (word(mutex) != static_cast<int>(self.number) + 1) fail(self, Failure::misuse, "waits on a condition without its mutex", place);
+int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mutex, bool limited,
+                   std::uintptr_t place) {
+  if (word(mutex) != static_cast<int>(self.number) + 1)
+    fail(self, Failure::misuse, "waits on a condition without its mutex", place);
   synchronise(self, Kind::rmw, Tag::condition, condition, place);
   begin_waiting(self, condition);
   const unsigned count = mutex->__data.__count;
@@ -144,8 +149,9 @@ int condition_wake(Thread& self, pthread_cond_t* condition, std::size_t most, st
 constexpr Wide kWriter = 0xFFFF'FFFFU;
 
 void read_lock(Thread& self, void* object, std::uintptr_t place) {
-  synchronise(self, Kind::lock, Tag::rwlock, object, place,
-              {.enabled = [](const Thread& t) { return word(t) >= 0; }, .waiting = Waiting::lock, .writes = Writes::never});
+  synchronise(
+      self, Kind::lock, Tag::rwlock, object, place,
+      {.enabled = [](const Thread& t) { return word(t) >= 0; }, .waiting = Waiting::lock, .writes = Writes::never});
   ++word(object);
 }
 
@@ -156,7 +162,9 @@ void write_lock(Thread& self, void* object, std::uintptr_t place) {
 }
 
 // Readers' unlocks are independent of each other, so that a search does not see that they decide what these find.
-void note_trying() { process.weaken("trying a lock of readers and writers: not every order with its readers' unlocks is explored"); }
+void note_trying() {
+  process.weaken("trying a lock of readers and writers: not every order with its readers' unlocks is explored");
+}
 
 int read_trylock(Thread& self, void* object, std::uintptr_t place) {
   note_trying();
@@ -303,7 +311,9 @@ void pthread_exit(void* result) {
   if (process.current == nullptr) _Exit(70);
   finish(*process.current, result);
 }
-pthread_t pthread_self() { return process.current == nullptr ? real().thread_self() : handle_of(process.current->number); }
+pthread_t pthread_self() {
+  return process.current == nullptr ? real().thread_self() : handle_of(process.current->number);
+}
 int pthread_equal(pthread_t a, pthread_t b) { return a == b; }
 int sched_yield() { return 0; }
 int pthread_cancel(pthread_t) {
@@ -318,7 +328,9 @@ int pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attrib
   mutex->__data.__kind = kind;
   return 0;
 }
-int pthread_mutex_destroy(pthread_mutex_t* mutex) { return controlled(mutex) != nullptr && word(mutex) != 0 ? EBUSY : 0; }
+int pthread_mutex_destroy(pthread_mutex_t* mutex) {
+  return controlled(mutex) != nullptr && word(mutex) != 0 ? EBUSY : 0;
+}
 int pthread_mutex_lock(pthread_mutex_t* mutex) {
   Thread* self = controlled(mutex);
   return self == nullptr ? real().mutex_lock(mutex) : mutex_lock(*self, mutex, TEETOTAL_PLACE);
@@ -454,7 +466,8 @@ int sem_wait(sem_t* object) {
 }
 int sem_trywait(sem_t* object) {
   if (Thread* self = controlled(object)) {
-    synchronise(*self, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE, {.writes = Writes::if_different, .expected = 0});
+    synchronise(*self, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE,
+                {.writes = Writes::if_different, .expected = 0});
     if (word(object) == 0) {
       errno = EAGAIN;
       return -1;
@@ -496,14 +509,18 @@ long syscall(long number, ...) {
     const int operation = static_cast<int>(arguments[1]) & FUTEX_CMD_MASK, value = static_cast<int>(arguments[2]);
     if (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET)
       return futex_wait(*self, word_at, value, arguments[3] != 0, TEETOTAL_PLACE);
-    if (operation == FUTEX_WAKE || operation == FUTEX_WAKE_BITSET) return futex_wake(*self, word_at, value, TEETOTAL_PLACE);
+    if (operation == FUTEX_WAKE || operation == FUTEX_WAKE_BITSET)
+      return futex_wake(*self, word_at, value, TEETOTAL_PLACE);
     fail(*self, Failure::unsupported, "a futex operation other than wait and wake", TEETOTAL_PLACE);
   }
   long result;
   register long r10 asm("r10") = arguments[3];
   register long r8 asm("r8") = arguments[4];
   register long r9 asm("r9") = arguments[5];
-  asm volatile("syscall" : "=a"(result) : "a"(number), "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+  asm volatile("syscall"
+               : "=a"(result)
+               : "a"(number), "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(r10), "r"(r8), "r"(r9)
+               : "rcx", "r11", "memory");
   if (result >= 0) return result;
   errno = static_cast<int>(-result);
   return -1;

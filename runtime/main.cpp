@@ -2,8 +2,8 @@
 //
 //   teetotal-runtime OBJECT FILE-DESCRIPTOR OPTION=VALUE… [-- ARGUMENT…]
 //
-// Answers go to the file descriptor as lines of JSON. Exit status: 0 the search ended as asked (also with findings), 2 bad
-// options, 3 the program could not be loaded or is not deterministic; a signal: the program took the explorer down.
+// Answers go to the file descriptor as lines of JSON. Exit status: 0 the search ended as asked (also with findings), 2
+// bad options, 3 the program could not be loaded or is not deterministic; a signal: the program took the explorer down.
 #include <execinfo.h>
 #include <fcntl.h>
 #include <sys/time.h>
@@ -40,9 +40,13 @@ void on_crash(int signal, siginfo_t* info, void* context) {
   if (signal == SIGSEGV && stack_owner(address) == self->number && (address - kStacks) % kStackStride < 4096) {
     std::snprintf(text, sizeof text, "stack overflow");
   } else if (signal == SIGSEGV || signal == SIGBUS) {
-    std::snprintf(text, sizeof text, "%s at address %#zx", signal == SIGSEGV ? "invalid access" : "bus error", static_cast<std::size_t>(address));
+    std::snprintf(text, sizeof text, "%s at address %#zx", signal == SIGSEGV ? "invalid access" : "bus error",
+                  static_cast<std::size_t>(address));
   } else {
-    std::snprintf(text, sizeof text, "%s", signal == SIGFPE ? "arithmetic error (division by zero?)" : signal == SIGILL ? "illegal instruction" : "trap");
+    std::snprintf(text, sizeof text, "%s",
+                  signal == SIGFPE   ? "arithmetic error (division by zero?)"
+                  : signal == SIGILL ? "illegal instruction"
+                                     : "trap");
   }
   // In a library, the place is in the program: the last operation that it announced.
   fail(*self, Failure::crash, text, process.memory.in_object(place) ? place + 1 : self->operation.place);
@@ -61,14 +65,15 @@ void on_tick(int, siginfo_t*, void* context) {
   idle_ticks = 0;
   const auto* machine = static_cast<ucontext_t*>(context);
   const auto place = static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RIP]);
-  fail(*self, Failure::hang, "runs on without an operation that others can see", process.memory.in_object(place) ? place + 1 : self->operation.place);
+  fail(*self, Failure::hang, "runs on without an operation that others can see",
+       process.memory.in_object(place) ? place + 1 : self->operation.place);
 }
 
 void handle_signals() {
   static char stack[64 * 1024];
   const stack_t alternative{stack, 0, sizeof stack};
   sigaltstack(&alternative, nullptr);
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   action.sa_sigaction = on_crash;
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigaction(signal, &action, nullptr);
@@ -92,27 +97,48 @@ void redirect() {
 
 void set(Request& request, const std::string& name, const std::string& value) {
   const auto number = [&] { return std::stoull(value); };
-  if (name == "strategy") request.strategy = value;
-  else if (name == "count") request.count = number();
-  else if (name == "depth") request.depth = static_cast<std::uint32_t>(number());
-  else if (name == "seed") request.seed = number();
-  else if (name == "monitor") request.monitors.push_back(value);
-  else if (name == "variant") request.variant = value == "1";
-  else if (name == "rmw") request.semantics.rmw_flushes_all = value == "all";
-  else if (name == "mutex") request.semantics.unlock_is_fence = value == "fence";
-  else if (name == "model") request.bounds.model = value == "tso" ? Model::tso : value == "pso" ? Model::pso : Model::sc;
-  else if (name == "classes") request.classes = value == "1";
-  else if (name == "schedule") request.replay = true, request.schedule = value;
-  else if (name == "stop-at-last") request.stop_at_last = value == "1";
-  else if (name == "stacks") process.shared_stacks = static_cast<std::uint32_t>(number());
-  else if (name == "loop-bound") request.bounds.loop_bound = static_cast<std::uint32_t>(number());
-  else if (name == "steps") request.bounds.steps = static_cast<std::uint32_t>(number());
-  else if (name == "seconds") request.seconds = std::stod(value);
-  else if (name == "executions") request.executions = number();
-  else if (name == "nondet-low") process.nondet_low = std::stoll(value);
-  else if (name == "nondet-high") process.nondet_high = std::stoll(value);
-  else if (name == "output") process.show_output = value == "1";
-  else throw std::invalid_argument("no option is called " + name);
+  if (name == "strategy")
+    request.strategy = value;
+  else if (name == "count")
+    request.count = number();
+  else if (name == "depth")
+    request.depth = static_cast<std::uint32_t>(number());
+  else if (name == "seed")
+    request.seed = number();
+  else if (name == "monitor")
+    request.monitors.push_back(value);
+  else if (name == "variant")
+    request.variant = value == "1";
+  else if (name == "rmw")
+    request.semantics.rmw_flushes_all = value == "all";
+  else if (name == "mutex")
+    request.semantics.unlock_is_fence = value == "fence";
+  else if (name == "model")
+    request.bounds.model = value == "tso" ? Model::tso : value == "pso" ? Model::pso : Model::sc;
+  else if (name == "classes")
+    request.classes = value == "1";
+  else if (name == "schedule")
+    request.replay = true, request.schedule = value;
+  else if (name == "stop-at-last")
+    request.stop_at_last = value == "1";
+  else if (name == "stacks")
+    process.shared_stacks = static_cast<std::uint32_t>(number());
+  else if (name == "loop-bound")
+    request.bounds.loop_bound = static_cast<std::uint32_t>(number());
+  else if (name == "steps")
+    request.bounds.steps = static_cast<std::uint32_t>(number());
+  else if (name == "seconds")
+    request.seconds = std::stod(value);
+  else if (name == "executions")
+    request.executions = number();
+  else if (name == "nondet-low")
+    process.nondet_low = std::stoll(value);
+  else if (name == "nondet-high")
+    process.nondet_high = std::stoll(value);
+  else if (name == "output")
+    process.show_output = value == "1";
+  else
+    throw std::invalid_argument("no option is called " + name);
 }
 
 int run(int count, char** arguments) {

@@ -54,7 +54,7 @@ void Memory::adopt_object(const void* inside) {
         bool here = false;
         std::uintptr_t begin = ~std::uintptr_t{0}, end = 0, constant_begin = 0, constant_end = 0;
         for (int i = 0; i < info->dlpi_phnum; ++i) {
-          const ElfW(Phdr)& header = info->dlpi_phdr[i];
+          const ElfW(Phdr) & header = info->dlpi_phdr[i];
           if (header.p_type == PT_GNU_RELRO) {
             constant_begin = at(header);
             constant_end = at(header) + header.p_memsz;
@@ -68,7 +68,7 @@ void Memory::adopt_object(const void* inside) {
         memory->object_begin_ = begin;
         memory->object_end_ = end;
         for (int i = 0; i < info->dlpi_phnum; ++i) {
-          const ElfW(Phdr)& header = info->dlpi_phdr[i];
+          const ElfW(Phdr) & header = info->dlpi_phdr[i];
           if (header.p_type == PT_LOAD && (header.p_flags & PF_W) != 0) {
             std::uintptr_t first = at(header);
             if (first >= constant_begin && first < constant_end) first = constant_end;
@@ -96,11 +96,13 @@ void Memory::adopt_segment(std::uintptr_t begin, std::uintptr_t end) {
   // The pages that lie wholly inside come from a file that holds what is in them now; the edges are copied.
   const std::uintptr_t first = (begin + 4095) / 4096 * 4096, last = end / 4096 * 4096;
   const int file = memfd_create("teetotal-segment", MFD_CLOEXEC);
-  if (file < 0 || ftruncate(file, static_cast<off_t>(last - first)) != 0) throw std::runtime_error("cannot keep a large segment");
+  if (file < 0 || ftruncate(file, static_cast<off_t>(last - first)) != 0)
+    throw std::runtime_error("cannot keep a large segment");
   for (std::uintptr_t at = first; at < last; at += 4096) {  // pages of zeros stay holes
     const auto* page = reinterpret_cast<const char*>(at);
     if (std::all_of(page, page + 4096, [](char c) { return c == 0; })) continue;
-    if (pwrite(file, page, 4096, static_cast<off_t>(at - first)) != 4096) throw std::runtime_error("cannot keep a large segment");
+    if (pwrite(file, page, 4096, static_cast<off_t>(at - first)) != 4096)
+      throw std::runtime_error("cannot keep a large segment");
   }
   mmap(reinterpret_cast<void*>(first), last - first, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file, 0);
   close(file);

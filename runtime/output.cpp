@@ -21,15 +21,24 @@ std::string number(Wide value) {
 
 const char* word_for(Failure failure) {
   switch (failure) {
-    case Failure::assertion: return "assertion";
-    case Failure::crash: return "crash";
-    case Failure::freed: return "use after free";
-    case Failure::overflow: return "heap overflow";
-    case Failure::misuse: return "misuse";
-    case Failure::aborted: return "abort";
-    case Failure::hang: return "hang";
-    case Failure::unsupported: return "unsupported";
-    case Failure::none: break;
+    case Failure::assertion:
+      return "assertion";
+    case Failure::crash:
+      return "crash";
+    case Failure::freed:
+      return "use after free";
+    case Failure::overflow:
+      return "heap overflow";
+    case Failure::misuse:
+      return "misuse";
+    case Failure::aborted:
+      return "abort";
+    case Failure::hang:
+      return "hang";
+    case Failure::unsupported:
+      return "unsupported";
+    case Failure::none:
+      break;
   }
   return "none";
 }
@@ -64,9 +73,12 @@ std::string Output::steps(const Controlled& system, std::size_t end) {
     const Step& step = system.steps()[i];
     const Operation& operation = step.operation;
     if (i != 0) result += ',';
-    result += '[' + std::to_string(process.threads[step.thread].born) + ',' + std::to_string(step.commit ? kCommit : static_cast<int>(operation.kind)) + ',' +
-              std::to_string(static_cast<int>(operation.tag)) + ',' + (is_fence(operation.kind) ? "-1" : std::to_string(operation.cell)) + ',' +
-              std::to_string(operation.place) + ',' + (step.event.writes ? "1" : "0") + ',' + number(step.before) + ',' + number(step.after) + ']';
+    result += '[' + std::to_string(process.threads[step.thread].born) + ',' +
+              std::to_string(step.commit ? kCommit : static_cast<int>(operation.kind)) + ',' +
+              std::to_string(static_cast<int>(operation.tag)) + ',' +
+              (is_fence(operation.kind) ? "-1" : std::to_string(operation.cell)) + ',' +
+              std::to_string(operation.place) + ',' + (step.event.writes ? "1" : "0") + ',' + number(step.before) +
+              ',' + number(step.after) + ']';
   }
   return result + ']';
 }
@@ -83,7 +95,9 @@ std::string Output::cells(const Controlled& system, std::size_t end) {
     std::uintptr_t address = cell.address;
     if (cell.tag == Tag::thread) {
       region = "thread";
-      address = process.threads[(cell.address - reinterpret_cast<std::uintptr_t>(process.threads.data())) / sizeof(Thread)].born;
+      address =
+          process.threads[(cell.address - reinterpret_cast<std::uintptr_t>(process.threads.data())) / sizeof(Thread)]
+              .born;
     } else if (process.memory.in_object(address)) {
       region = "object";
     } else if (in_heap(address)) {
@@ -96,9 +110,10 @@ std::string Output::cells(const Controlled& system, std::size_t end) {
       region = "thread-local";
     }
     if (result.size() > 1) result += ',';
-    result += '"' + std::to_string(cell_number) + "\":[" + std::to_string(static_cast<int>(cell.tag)) + ',' + std::to_string(address) + ',' +
-              std::to_string(cell.size) + ",\"" + region + "\"," + std::to_string(block.address) + ',' + std::to_string(block.size) + ',' +
-              std::to_string(block.place) + ',' + (cell.mixed ? "1" : "0") + ']';
+    result += '"' + std::to_string(cell_number) + "\":[" + std::to_string(static_cast<int>(cell.tag)) + ',' +
+              std::to_string(address) + ',' + std::to_string(cell.size) + ",\"" + region + "\"," +
+              std::to_string(block.address) + ',' + std::to_string(block.size) + ',' + std::to_string(block.place) +
+              ',' + (cell.mixed ? "1" : "0") + ']';
   }
   return result + '}';
 }

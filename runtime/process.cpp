@@ -89,7 +89,8 @@ void Process::reset() {
     Thread& thread = threads[number];
     if (thread.tls != 0) {
       std::memcpy(reinterpret_cast<void*>(thread.tls), memory.tls_image, memory.tls_image_size);
-      std::memset(reinterpret_cast<void*>(thread.tls + memory.tls_image_size), 0, memory.tls_size - memory.tls_image_size);
+      std::memset(reinterpret_cast<void*>(thread.tls + memory.tls_image_size), 0,
+                  memory.tls_size - memory.tls_image_size);
     }
     // What an execution leaves on a stack must not be seen by the next: see the hash of local states in system.cpp.
     constexpr std::uintptr_t kBelow = 1024;
@@ -208,10 +209,14 @@ void synchronise(Thread& self, Kind kind, Tag tag, const void* object, std::uint
 Wide seen_by(const Operation& operation) {
   const auto at = [&]<typename T>(T) { return *reinterpret_cast<const T*>(operation.address); };
   switch (operation.tag) {
-    case Tag::byte: return at(std::uint8_t{});
-    case Tag::half: return at(std::uint16_t{});
-    case Tag::word: return at(std::uint32_t{});
-    case Tag::oct: return at(std::uint64_t{});
+    case Tag::byte:
+      return at(std::uint8_t{});
+    case Tag::half:
+      return at(std::uint16_t{});
+    case Tag::word:
+      return at(std::uint32_t{});
+    case Tag::oct:
+      return at(std::uint64_t{});
     case Tag::vector: {
       Wide value;
       std::memcpy(&value, reinterpret_cast<const void*>(operation.address), sizeof value);
@@ -219,8 +224,10 @@ Wide seen_by(const Operation& operation) {
     }
     case Tag::mutex:
     case Tag::semaphore:
-    case Tag::rwlock: return at(std::uint32_t{});
-    default: return 0;
+    case Tag::rwlock:
+      return at(std::uint32_t{});
+    default:
+      return 0;
   }
 }
 
@@ -230,15 +237,20 @@ void put(const Operation& operation, Wide value) {
 
 bool would_write(const Operation& operation, Wide seen) {
   switch (operation.writes) {
-    case Writes::never: return false;
-    case Writes::always: return true;
-    case Writes::if_equal: return seen == operation.expected;
-    case Writes::if_different: return seen != operation.expected;
+    case Writes::never:
+      return false;
+    case Writes::always:
+      return true;
+    case Writes::if_equal:
+      return seen == operation.expected;
+    case Writes::if_different:
+      return seen != operation.expected;
   }
   return true;
 }
 
-std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argument, bool detached, std::uintptr_t place) {
+std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argument, bool detached,
+                            std::uintptr_t place) {
   const auto [entry, fresh] = process.numbers.try_emplace({self.number, self.creations},
                                                           static_cast<std::uint32_t>(process.numbers.size() + 1));
   const std::uint32_t number = entry->second;
@@ -258,8 +270,7 @@ std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argumen
   child.detached = detached;
   process.count = std::max(process.count, number + 1);
   std::uint32_t born = 0;
-  for (std::uint32_t other = 0; other < process.count; ++other)
-    born += process.threads[other].state != State::unborn;
+  for (std::uint32_t other = 0; other < process.count; ++other) born += process.threads[other].state != State::unborn;
   child.born = born;
   child.state = State::parked;
   child.operation = {.kind = Kind::lock,

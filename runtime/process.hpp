@@ -40,9 +40,9 @@ struct Operation {
   Tag tag = Tag::byte;
   Waiting waiting = Waiting::none;
   std::uint32_t cell = 0;
-  std::int32_t enabler = -1;      // the step that made it possible
+  std::int32_t enabler = -1;  // the step that made it possible
   std::uintptr_t address = 0;
-  std::uintptr_t place = 0;       // the instruction: the return address of the hook
+  std::uintptr_t place = 0;  // the instruction: the return address of the hook
   Wide expected = 0;
   bool (*enabled)(const Thread&) = nullptr;  // null: always
 };
@@ -53,12 +53,12 @@ enum class Failure : std::uint8_t {
   none,
   assertion,
   crash,
-  freed,       // use of freed memory
-  overflow,    // an access to memory of the heap that was never given out
-  misuse,      // unlocking what is not locked, and the like
+  freed,     // use of freed memory
+  overflow,  // an access to memory of the heap that was never given out
+  misuse,    // unlocking what is not locked, and the like
   aborted,
-  hang,        // runs on without any visible operation
-  unsupported, // something that cannot be explored
+  hang,         // runs on without any visible operation
+  unsupported,  // something that cannot be explored
 };
 
 struct Thread {
@@ -66,28 +66,28 @@ struct Thread {
   State state = State::unborn;
   Operation operation;
   std::uint32_t number = 0;
-  std::uint32_t born = 0;                 // how many threads were created before it in this execution
-  std::uint32_t creations = 0;            // threads that it created
+  std::uint32_t born = 0;       // how many threads were created before it in this execution
+  std::uint32_t creations = 0;  // threads that it created
   bool stack_private = true;
-  std::uintptr_t stack_low = 0;           // the lowest address of its stack seen in use
-  std::uintptr_t tls = 0, tls_size = 0;   // the program's thread-local variables
+  std::uintptr_t stack_low = 0;          // the lowest address of its stack seen in use
+  std::uintptr_t tls = 0, tls_size = 0;  // the program's thread-local variables
   void* (*routine)(void*) = nullptr;
   void* argument = nullptr;
   void* result = nullptr;
   std::int32_t end_step = -1;
-  std::int32_t woken_by = -1;             // the step that ends its waiting
+  std::int32_t woken_by = -1;  // the step that ends its waiting
   bool detached = false, joined = false, exiting = false;
   std::uint32_t atomic_section = 0;
-  const void* waits_on = nullptr;         // a condition variable, a barrier, …
-  std::int32_t waits_since = -1;          // the step at which it began
+  const void* waits_on = nullptr;  // a condition variable, a barrier, …
+  std::int32_t waits_since = -1;   // the step at which it began
   std::uint64_t clock = 0, random = 0, nondet = 0;
   std::uintptr_t range_to = 0, range_from = 0;
-  std::size_t range_size = 0;             // of the copy that the compiler has just announced
+  std::size_t range_size = 0;  // of the copy that the compiler has just announced
   Failure failure = Failure::none;
   std::string message;
   std::uintptr_t failed_at = 0;
   std::vector<std::pair<void (*)(void*), void*>> at_exit;  // of the thread
-  std::map<std::uint32_t, void*> specific;  // by key
+  std::map<std::uint32_t, void*> specific;                 // by key
 };
 
 // A step that is to be done again: by whom, and what it was.
@@ -102,23 +102,23 @@ struct Again {
 
 struct Process {
   Fiber scheduler;
-  std::vector<Again> tape;      // steps to do again without asking the scheduler
+  std::vector<Again> tape;  // steps to do again without asking the scheduler
   std::size_t tape_next = 0;
-  Thread* current = nullptr;   // null: the scheduler runs
-  bool alone = true;           // nobody else is there: nothing is visible
-  std::uint32_t count = 0;     // threads so far in this execution
+  Thread* current = nullptr;  // null: the scheduler runs
+  bool alone = true;          // nobody else is there: nothing is visible
+  std::uint32_t count = 0;    // threads so far in this execution
   std::uint32_t unjoined = 0;
-  std::uint32_t keys = 0;      // of thread-specific data
-  std::int32_t step = -1;      // the step that is running
-  bool exited = false;         // main returned, or exit was called
+  std::uint32_t keys = 0;  // of thread-specific data
+  std::int32_t step = -1;  // the step that is running
+  bool exited = false;     // main returned, or exit was called
   bool loaded = false;
   bool unlock_needs_fence = false;  // papers' PSO: creating and ending a thread flush by a fence of their own
   bool post_needs_fence = false;    // an unlock is a fence, but an rmw is not
   bool rmw_needs_marker = false;    // rmw=address: a releasing rmw is an sfence and the rmw
   bool show_output = false;
-  bool buffered = false;            // TSO or PSO itself is explored
-  bool trap = false;                // stop in the debugger when the thread goes on
-  std::set<std::uintptr_t> freed;   // blocks that were freed while others could look at them, in any execution
+  bool buffered = false;           // TSO or PSO itself is explored
+  bool trap = false;               // stop in the debugger when the thread goes on
+  std::set<std::uintptr_t> freed;  // blocks that were freed while others could look at them, in any execution
   bool assumptions_failed = false;
   bool incomplete = false;
   std::int64_t nondet_low = 0, nondet_high = 1;

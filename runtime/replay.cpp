@@ -34,7 +34,8 @@ bool run(Controlled& system, const std::vector<std::string>& steps, bool stop_at
       system.execute(agent);
       const Step& done = system.steps().back();
       const auto touched = static_cast<std::int64_t>(done.operation.cell);
-      if (!commit && done.operation.kind == Kind::st && std::ranges::find(stored, touched) == stored.end()) stored.push_back(touched);
+      if (!commit && done.operation.kind == Kind::st && std::ranges::find(stored, touched) == stored.end())
+        stored.push_back(touched);
     }
   } catch (const Restart&) {
     system.forget();
@@ -62,11 +63,11 @@ void replay(const Bounds& bounds, const std::string& schedule, bool stop_at_last
   std::string failures;
   for (const std::uint32_t number : system.failed()) {
     const Thread& thread = process.threads[number];
-    failures += (failures.empty() ? "[" : ",[") + std::to_string(thread.born) + ',' + std::to_string(thread.failed_at) + ',' +
-                Output::quoted(thread.message) + ',' + Output::quoted(word_for(thread.failure)) + ']';
+    failures += (failures.empty() ? "[" : ",[") + std::to_string(thread.born) + ',' + std::to_string(thread.failed_at) +
+                ',' + Output::quoted(thread.message) + ',' + Output::quoted(word_for(thread.failure)) + ']';
   }
-  output.line(R"({"type":"replay","steps":)" + Output::steps(system, end) + ",\"cells\":" + Output::cells(system, end) + ",\"failures\":[" +
-              failures + "]}");
+  output.line(R"({"type":"replay","steps":)" + Output::steps(system, end) + ",\"cells\":" + Output::cells(system, end) +
+              ",\"failures\":[" + failures + "]}");
 }
 
 }  // namespace teetotal::runtime

@@ -20,7 +20,8 @@ bool readable(std::uintptr_t address) {
 }
 
 std::uint64_t hash_range(std::uint64_t hash, std::uintptr_t begin, std::uintptr_t end) {
-  for (std::uintptr_t at = begin / 8 * 8; at + 8 <= end; at += 8) hash = mix(hash, *reinterpret_cast<const std::uint64_t*>(at) + 0x9E37);
+  for (std::uintptr_t at = begin / 8 * 8; at + 8 <= end; at += 8)
+    hash = mix(hash, *reinterpret_cast<const std::uint64_t*>(at) + 0x9E37);
   return hash;
 }
 
@@ -66,25 +67,31 @@ const Controlled::Entry* Controlled::committable(const Agent& agent) const {
   std::uint32_t oldest = buffer.front().markers;
   for (const Entry& entry : buffer) oldest = std::min(oldest, entry.markers);
   for (const Entry& entry : buffer)
-    if (static_cast<std::int64_t>(entry.operation.cell) == agent.buffer) return entry.markers == oldest ? &entry : nullptr;
+    if (static_cast<std::int64_t>(entry.operation.cell) == agent.buffer)
+      return entry.markers == oldest ? &entry : nullptr;
   return nullptr;
 }
 
 // Whether the thread's buffers hold nothing that must reach memory before the operation.
 bool Controlled::flushed(std::uint32_t thread, const Operation& operation) const {
   const auto& buffer = buffers_[thread];
-  if (buffer.empty() || operation.kind == Kind::ld || operation.kind == Kind::st || operation.kind == Kind::sfence) return true;
+  if (buffer.empty() || operation.kind == Kind::ld || operation.kind == Kind::st || operation.kind == Kind::sfence)
+    return true;
   if (operation.kind == Kind::mfence || bounds_.model == Model::tso || operation.tag == Tag::thread) return false;
-  if (bounds_.semantics.rmw_flushes_all || (operation.kind == Kind::unlock && bounds_.semantics.unlock_is_fence)) return false;
+  if (bounds_.semantics.rmw_flushes_all || (operation.kind == Kind::unlock && bounds_.semantics.unlock_is_fence))
+    return false;
   return std::ranges::none_of(buffer, [&](const Entry& entry) {
     return entry.markers < markers_[thread] || entry.operation.cell == operation.cell;
   });
 }
 
 std::uint32_t Controlled::location(std::uintptr_t place) {
+  auto& [known, number] = recent_[place % recent_.size()];
+  if (known == place && place != 0) return number;
   const auto [entry, fresh] = locations_.try_emplace(place, static_cast<std::uint32_t>(places_.size()));
   if (fresh) places_.push_back(place);
-  return entry->second;
+  known = place;
+  return number = entry->second;
 }
 
 // What the thread stands before, for the searches.
@@ -161,15 +168,18 @@ bool Controlled::sees_changes(std::uint32_t thread) const {
 
 Event Controlled::execute(std::uint32_t number) {
   catch_up();
-  if (!relaxed() || agents_[number].buffer == kThread) return execute_thread(relaxed() ? agents_[number].thread : number, number);
+  if (!relaxed() || agents_[number].buffer == kThread)
+    return execute_thread(relaxed() ? agents_[number].thread : number, number);
   return execute_commit(agents_[number], number);
 }
 
 Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   Thread& thread = process.threads[number];
   const std::size_t index = steps_.size();
-  Step step;
-  step.event = pending(as).event;
+  const Event next = pending(as).event;
+  std::vector<std::int32_t> enablers;
+  Step& step = steps_.emplace_back();
+  step.event = next;
   step.thread = number;
   step.operation = thread.operation;
   const Operation& operation = step.operation;
@@ -180,7 +190,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   if (relaxed() && operation.kind != Kind::ld && operation.kind != Kind::st && operation.kind != Kind::sfence) {
     for (std::uint32_t other = 0; other < agents_.size(); ++other)
       if (agents_[other].thread == number && agents_[other].buffer != kThread && !agent_steps_[other].empty())
-        step.enablers.push_back(static_cast<std::int32_t>(agent_steps_[other].back()));
+        enablers.push_back(static_cast<std::int32_t>(agent_steps_[other].back()));
   }
   if (look) step.before = seen_by(operation);
   if (!fence) {
@@ -214,21 +224,21 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   auto& visits = visits_[number];
   if (visits.size() <= step.event.location) visits.resize(step.event.location + 1, 0);
   ++visits[step.event.location];
-  const Event event = step.event;
-  keep(std::move(step));
-  described_new_threads();
+  keep(step, std::move(enablers));
+  if (process.count != next_.size() || step.operation.tag == Tag::thread) described_new_threads();
   if (thread.state == State::parked) {
     describe(number);
     if (!wrote) detect_spinning(number);
   } else if (thread.failure != Failure::none) {
     failed_.push_back(number);
   }
-  return event;
+  return next;
 }
 
 Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
   const Entry entry = *committable(agent);
-  Step step;
+  std::vector<std::int32_t> enablers;
+  Step& step = steps_.emplace_back();
   step.event = {as, Kind::st, true, entry.operation.cell, entry.location};
   step.thread = agent.thread;
   step.commit = true;
@@ -240,28 +250,30 @@ Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
   for (std::uint32_t other = 0; other < agents_.size(); ++other) {  // stores before an sfence come first (PSO)
     if (other == as || agents_[other].thread != agent.thread || agents_[other].buffer == kThread) continue;
     const auto& commits = agent_steps_[other];
-    const auto before = std::ranges::find_if(commits.rbegin(), commits.rend(), [&](std::uint32_t i) { return steps_[i].markers < entry.markers; });
-    if (before != commits.rend()) step.enablers.push_back(static_cast<std::int32_t>(*before));
+    const auto before = std::ranges::find_if(commits.rbegin(), commits.rend(),
+                                             [&](std::uint32_t i) { return steps_[i].markers < entry.markers; });
+    if (before != commits.rend()) enablers.push_back(static_cast<std::int32_t>(*before));
   }
   run_commit(agent.thread, agent.buffer);
-  const Event event = step.event;
-  keep(std::move(step));
-  return event;
+  keep(step, std::move(enablers));
+  return step.event;
 }
 
-void Controlled::keep(Step step) {
-  const auto index = static_cast<std::uint32_t>(steps_.size());
+// What follows from the latest step for those to come.
+void Controlled::keep(const Step& step, std::vector<std::int32_t> enablers) {
+  const auto index = static_cast<std::uint32_t>(steps_.size() - 1);
   if (step.event.writes) {
     std::int32_t& writer = writer_[step.event.address];
     writers_[step.event.address].push_back(writer);
     writer = static_cast<std::int32_t>(index);
   }
-  if (relaxed()) agent_steps_[step.event.thread].push_back(index);
-  steps_.push_back(std::move(step));
+  if (!relaxed()) return;
+  agent_steps_[step.event.thread].push_back(index);
+  enablers_.push_back(std::move(enablers));
 }
 
-// Runs the program on to the thread's next operation. Under TSO and PSO it sees its own buffers, and what it stores goes
-// into them.
+// Runs the program on to the thread's next operation. Under TSO and PSO it sees its own buffers, and what it stores
+// goes into them.
 void Controlled::run_thread(std::uint32_t number, std::size_t index) {
   Thread& thread = process.threads[number];
   if (!relaxed()) {
@@ -286,7 +298,8 @@ void Controlled::run_thread(std::uint32_t number, std::size_t index) {
   for (std::size_t i = buffer.size(); i-- > 0;) put(buffer[i].operation, covered[i]);
   if (operation.kind == Kind::sfence) ++markers_[number];
   if (operation.kind == Kind::st)
-    buffer.push_back({operation, location(operation.place), stored, static_cast<std::int32_t>(index), markers_[number]});
+    buffer.push_back(
+        {operation, location(operation.place), stored, static_cast<std::int32_t>(index), markers_[number]});
   if (operation.kind == Kind::st) buffer_agent(buffer.back(), number);
 }
 
@@ -307,7 +320,10 @@ void Controlled::rewind(std::size_t length) {
       own_[step.thread].pop_back();
       --visits_[step.thread][event.location];
     }
-    if (relaxed()) agent_steps_[event.thread].pop_back();
+    if (relaxed()) {
+      agent_steps_[event.thread].pop_back();
+      enablers_.pop_back();
+    }
     if (event.writes) {
       writer_[event.address] = writers_[event.address].back();
       writers_[event.address].pop_back();
@@ -349,8 +365,8 @@ void Controlled::catch_up() {
     }
     Thread& thread = process.threads[step.thread];
     const Operation& operation = thread.operation;
-    if (thread.state != State::parked || operation.place != step.operation.place || operation.address != step.operation.address ||
-        operation.kind != step.operation.kind)
+    if (thread.state != State::parked || operation.place != step.operation.place ||
+        operation.address != step.operation.address || operation.kind != step.operation.kind)
       throw Nondeterministic(kDiverged);
     process.step = static_cast<std::int32_t>(index);
     run_thread(step.thread, index);
@@ -411,7 +427,8 @@ bool Controlled::same_events(std::uint32_t thread, std::size_t length) const {
   for (std::size_t i = own.size() - length; i < own.size(); ++i) {
     const Step &now = steps_[own[i]], &earlier = steps_[own[i - length]];
     if (now.event.location != earlier.event.location || now.event.kind != earlier.event.kind) return false;
-    if (!is_fence(now.event.kind) && (now.event.address != earlier.event.address || now.source != earlier.source)) return false;
+    if (!is_fence(now.event.kind) && (now.event.address != earlier.event.address || now.source != earlier.source))
+      return false;
   }
   return true;
 }
@@ -449,6 +466,7 @@ void Controlled::forget() {
   agents_.clear();
   agent_numbers_.clear();
   agent_steps_.clear();
+  enablers_.clear();
   process.restart = false;
   process.cells.renumber();
   known_cells_ = process.cells.size();

@@ -1,15 +1,16 @@
 // A C program as a System that searches can drive: steps are its visible operations, and going back is running again.
 //
-// Spinning. As in core/execution.hpp: a thread whose last iteration came back to the same local state, wrote nothing and
-// saw in every read the same write as the iteration before stops for the rest of this execution. Here the local state is
-// the thread's stack, its registers and its thread-local variables, compared by a hash that is made only where the events
-// of two iterations are equal. A search without reduction lets it go on once something that it read has changed.
+// Spinning. As in core/execution.hpp: a thread whose last iteration came back to the same local state, wrote nothing
+// and saw in every read the same write as the iteration before stops for the rest of this execution. Here the local
+// state is the thread's stack, its registers and its thread-local variables, compared by a hash that is made only where
+// the events of two iterations are equal. A search without reduction lets it go on once something that it read has
+// changed.
 //
-// TSO and PSO. The store buffers belong to the scheduler: each buffer is an agent of its own beside the threads (one for
-// each thread under TSO, one for each thread and cell under PSO), whose steps are the commits. A plain store is done by
-// the program itself, so it is taken back when the thread stands before its next operation, and put into the buffer; while
-// a thread runs, what its buffers hold lies in memory for it to see. Issuing a store conflicts with nothing; a commit is
-// the write; what flushes waits until the buffers are empty, which the commits enable.
+// TSO and PSO. The store buffers belong to the scheduler: each buffer is an agent of its own beside the threads (one
+// for each thread under TSO, one for each thread and cell under PSO), whose steps are the commits. A plain store is
+// done by the program itself, so it is taken back when the thread stands before its next operation, and put into the
+// buffer; while a thread runs, what its buffers hold lies in memory for it to see. Issuing a store conflicts with
+// nothing; a commit is the write; what flushes waits until the buffers are empty, which the commits enable.
 //
 // Loops that do write are cut when a thread comes to the same instruction too often (`loop_bound`).
 #pragma once
@@ -43,17 +44,16 @@ struct Bounds {
 };
 
 struct Step {
-  Event event;                      // as searches see it: its thread is an agent
+  Event event;  // as searches see it: its thread is an agent
   std::uint32_t thread = 0;
   bool commit = false;
-  std::uint32_t markers = 0;        // of a commit: sfences of its thread before the store
+  std::uint32_t markers = 0;  // of a commit: sfences of its thread before the store
   Operation operation;
-  Wide before = 0, after = 0;       // what the cell held
-  std::int32_t source = -1;         // the step that wrote what it saw
-  std::uint32_t quiet = 0;          // how many of its thread's latest steps, itself included, wrote nothing
-  std::uint32_t spin = 0;           // the length of the iteration that its thread repeated, 0 if it did not
-  std::uint64_t local = 0;          // a hash of its thread's local state after it, 0 where none was made
-  std::vector<std::int32_t> enablers;  // beyond the operation's own
+  Wide before = 0, after = 0;  // what the cell held
+  std::int32_t source = -1;    // the step that wrote what it saw
+  std::uint32_t quiet = 0;     // how many of its thread's latest steps, itself included, wrote nothing
+  std::uint32_t spin = 0;      // the length of the iteration that its thread repeated, 0 if it did not
+  std::uint64_t local = 0;     // a hash of its thread's local state after it, 0 where none was made
 };
 
 enum class Stuck : std::uint8_t { no, deadlock, livelock };
@@ -68,7 +68,10 @@ class Controlled final : public System {
   void rewind(std::size_t length) override;
   bool would_write(std::size_t index, std::size_t before) const override;
   std::ptrdiff_t enabler(std::size_t index) const override { return steps_[index].operation.enabler; }
-  std::span<const std::int32_t> more_enablers(std::size_t index) const override { return steps_[index].enablers; }
+  std::span<const std::int32_t> more_enablers(std::size_t index) const override {
+    if (!relaxed()) return {};
+    return enablers_[index];
+  }
   Ending ending() const override;
 
   // Everything anew, after a Restart.
@@ -112,7 +115,7 @@ class Controlled final : public System {
   Event execute_commit(const Agent& agent, std::uint32_t as);
   void run_thread(std::uint32_t thread, std::size_t index);
   void run_commit(std::uint32_t thread, std::int64_t buffer);
-  void keep(Step step);
+  void keep(const Step& step, std::vector<std::int32_t> enablers);
   std::int32_t latest(const Step& step) const;
   void catch_up();
   void describe(std::uint32_t thread);
@@ -127,19 +130,21 @@ class Controlled final : public System {
 
   Bounds bounds_;
   std::vector<Step> steps_;
-  bool stale_ = true;                             // the program stands elsewhere
-  std::vector<Event> next_;                       // of each thread, without `writes` where that depends on memory
-  std::vector<std::vector<std::uint32_t>> own_;   // steps of each thread
+  bool stale_ = true;                               // the program stands elsewhere
+  std::vector<Event> next_;                         // of each thread, without `writes` where that depends on memory
+  std::vector<std::vector<std::uint32_t>> own_;     // steps of each thread
   std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location
-  std::vector<std::int32_t> writer_;              // the latest, by cell
+  std::vector<std::int32_t> writer_;                // the latest, by cell
   std::vector<std::vector<std::int32_t>> writers_;  // those before it
   std::unordered_map<std::uintptr_t, std::uint32_t> locations_;
   std::vector<std::uintptr_t> places_;
+  std::array<std::pair<std::uintptr_t, std::uint32_t>, 256> recent_{};  // a cache of locations_
   std::vector<std::uint32_t> failed_;
   std::size_t known_cells_ = 0;
-  std::vector<Agent> agents_;                                             // TSO, PSO
+  std::vector<Agent> agents_;  // TSO, PSO
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> agent_numbers_;
   std::vector<std::vector<std::uint32_t>> agent_steps_;
+  std::vector<std::vector<std::int32_t>> enablers_;  // of each step, beyond the operation's own
   std::array<std::deque<Entry>, kMaxThreads> buffers_;
   std::array<std::uint32_t, kMaxThreads> markers_{};
 };

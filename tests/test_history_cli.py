@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,37 @@ def test_generated_histories_are_what_they_say(kind: str, tmp_path: Path) -> Non
     if kind in expected:
         assert list(answers.values()) == expected[kind]
     assert made(kind, "--seed", 5) == made(kind, "--seed", 5)
+
+
+def test_the_output_shown_in_the_docs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parents[1]
+    monkeypatch.chdir(root)
+    page = (root / "docs/explanation/histories.md").read_text()
+    for example in ("examples/histories/store-buffering.txt",):
+        shown = page.split(f"$ teetotal history {example}\n")[1].split("```")[0]
+        assert without_times(run(example).stdout) == without_times(shown)
+    shown = page.split("$ teetotal history fig3.txt --kernel\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    Path("fig3.txt").write_text(made("ring", "--format", "text"))
+    assert without_times(run("fig3.txt", "--kernel").stdout) == without_times(shown)
+
+
+def without_times(text: str) -> str:
+    return re.sub(r"\d+\.\d+ s", "_ s", text)
+
+
+def test_the_examples_are_what_their_comments_say() -> None:
+    folder = Path(__file__).resolve().parents[1] / "examples" / "histories"
+    expected = {
+        "store-buffering.txt": "tso pso",
+        "message-passing.txt": "pso",
+        "causal.txt": "tso pso ccm",
+        "coherence.axe": "",
+    }
+    assert {path.name for path in folder.iterdir()} == set(expected)
+    for name, allowed in expected.items():
+        (one,) = readers.read(folder / name)
+        assert [m for m, v in check.models_of(one).items() if str(v) == "safe"] == allowed.split()
 
 
 @pytest.mark.parametrize("model", ["sc", "tso", "pso"])

@@ -10,6 +10,7 @@ NB_MODULE(_core, m) {
   teetotal::bind_search(m);
   teetotal::bind_graph(m);
   teetotal::bind_histories(m);
+  teetotal::bind_history_checker(m);
   teetotal::bind_monitors(m);
   teetotal::bind_tracecheck(m);
 }

@@ -9,6 +9,7 @@ namespace teetotal {
 
 void bind_graph(nanobind::module_& m);
 void bind_histories(nanobind::module_& m);
+void bind_history_checker(nanobind::module_& m);
 void bind_tracecheck(nanobind::module_& m);
 void bind_program(nanobind::module_& m);
 void bind_monitors(nanobind::module_& m);
@@ -16,8 +17,8 @@ void bind_outcomes(nanobind::module_& m);
 void bind_search(nanobind::module_& m);
 
 // Asked now and then by a kernel that runs without the interpreter's lock: whether its time is up, or the user wants it
-// to end. An interrupt is raised in the caller once the kernel has returned what it has. Whoever watches is told how far
-// the work has come: a count, and the fraction done where it is known.
+// to end. An interrupt is raised in the caller once the kernel has returned what it has. Whoever watches is told how
+// far the work has come: a count, and the fraction done where it is known.
 class Budget {
  public:
   explicit Budget(double seconds, nanobind::object watcher = nanobind::none())

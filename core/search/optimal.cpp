@@ -67,7 +67,12 @@ void OptimalSearch::push(std::uint32_t thread, Tree subtree) {
     if (!dependent(sleeper.event, event)) next.sleep.push_back(sleeper);
 
   if (by_thread_.size() <= thread) by_thread_.resize(thread + 1);
-  Clock clock = clock_before(thread, index, true);
+  Clock clock;
+  if (!spare_.empty()) {
+    clock = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  clock_before(thread, index, true, clock);
   const auto join = [&](const Clock& other) {
     if (clock.size() < other.size()) clock.resize(other.size(), 0);
     for (std::size_t i = 0; i < other.size(); ++i) clock[i] = std::max(clock[i], other[i]);
@@ -93,8 +98,8 @@ void OptimalSearch::push(std::uint32_t thread, Tree subtree) {
 }
 
 // What happens before the next event of `thread` whatever it does: its own past, and what made it possible.
-OptimalSearch::Clock OptimalSearch::clock_before(std::uint32_t thread, std::size_t index, bool executed) const {
-  Clock clock(system_.threads(), 0);
+void OptimalSearch::clock_before(std::uint32_t thread, std::size_t index, bool executed, Clock& clock) const {
+  clock.assign(system_.threads(), 0);
   if (thread < by_thread_.size()) {
     const auto& own = by_thread_[thread];
     const auto next = std::ranges::lower_bound(own, index);
@@ -110,7 +115,6 @@ OptimalSearch::Clock OptimalSearch::clock_before(std::uint32_t thread, std::size
     if (enabler >= 0) after(static_cast<std::size_t>(enabler));
     for (const std::int32_t enabling : system_.more_enablers(index)) after(static_cast<std::size_t>(enabling));
   }
-  return clock;
 }
 
 bool OptimalSearch::happens_before(std::size_t index, const Clock& clock) const {
@@ -126,7 +130,8 @@ void OptimalSearch::reverse_races(std::size_t shared) {
   for (std::size_t index = shared; index < end; ++index) {
     const Event& event = execution_[index];
     if (is_fence(event.kind)) continue;
-    for (const std::size_t first : races_of(event, clock_before(event.thread, index, true), index)) {
+    clock_before(event.thread, index, true, before_);
+    for (const std::size_t first : races_of(event, before_, index)) {
       Event reversed = event;
       if (event.kind == Kind::rmw) reversed.writes = system_.would_write(index, first);
       open.push_back({first, index, reversed});
@@ -137,8 +142,8 @@ void OptimalSearch::reverse_races(std::size_t shared) {
   for (std::uint32_t thread = 0; thread < system_.threads(); ++thread) {
     const Pending pending = system_.pending(thread);
     if (pending.readiness != Readiness::waiting) continue;
-    for (const std::size_t first : races_of_lock(pending.event, clock_before(thread, end, false), end))
-      reverse({first, end, pending.event});
+    clock_before(thread, end, false, before_);
+    for (const std::size_t first : races_of_lock(pending.event, before_, end)) reverse({first, end, pending.event});
   }
 }
 
@@ -160,6 +165,8 @@ std::vector<std::size_t> OptimalSearch::races_of(const Event& event, const Clock
 
 // Those that no other candidate, and nothing else that happens before the event, comes after.
 std::vector<std::size_t> OptimalSearch::unordered(std::vector<std::size_t> candidates, const Clock& before) const {
+  if (candidates.size() == 1 && happens_before(candidates.front(), before)) candidates.clear();
+  if (candidates.size() <= 1) return candidates;
   std::vector<std::size_t> races;
   for (const std::size_t candidate : candidates) {
     const bool ordered = happens_before(candidate, before) || std::ranges::any_of(candidates, [&](std::size_t other) {
@@ -282,6 +289,7 @@ bool OptimalSearch::backtrack() {
   while (!execution_.empty()) {
     const Event event = execution_.back();
     execution_.pop_back();
+    spare_.push_back(std::move(clocks_.back()));
     clocks_.pop_back();
     numbers_.pop_back();
     by_thread_[event.thread].pop_back();

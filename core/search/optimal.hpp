@@ -72,7 +72,7 @@ class OptimalSearch {
   bool backtrack();
   double fraction() const;
 
-  Clock clock_before(std::uint32_t thread, std::size_t index, bool executed) const;
+  void clock_before(std::uint32_t thread, std::size_t index, bool executed, Clock& clock) const;
   bool happens_before(std::size_t index, const Clock& clock) const;
   static std::ptrdiff_t weak_initial(std::uint32_t thread, const Event& event, std::span<const Event> sequence);
   static void insert(Tree& tree, std::vector<Event> sequence);
@@ -87,6 +87,8 @@ class OptimalSearch {
   std::vector<std::vector<std::size_t>> by_address_;
   std::vector<Frame> frames_;
   std::vector<Race> kept_;
+  std::vector<Clock> spare_;  // to be used again
+  Clock before_;
 };
 
 }  // namespace teetotal

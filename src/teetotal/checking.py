@@ -7,10 +7,10 @@ executions alone, watched by monitors (``explore.robustness``). A violation of e
 
 from __future__ import annotations
 
-import linecache
 import math
 import time
 from collections.abc import Sequence
+from itertools import islice
 
 import msgspec
 
@@ -20,9 +20,8 @@ from teetotal.explore.outcomes import MAX_MEGABYTES, MAX_STATES, Outcomes, outco
 from teetotal.explore.robustness import Robustness, robustness
 from teetotal.explore.strategies import Strategy
 from teetotal.models import Step
-from teetotal.programs.expressions import render
 from teetotal.programs.litmus.observation import filtered, observation
-from teetotal.programs.program import Assert, Program
+from teetotal.programs.program import Program
 from teetotal.verdicts import CheckResult, ModelResult, Verdict, Violation, ViolationKind, both
 
 LOOP_BOUND = 10
@@ -111,11 +110,12 @@ def _model_result(
         verdict={True: Verdict.SAFE, False: Verdict.VIOLATION, None: Verdict.INCONCLUSIVE}[holds],
         robust=robust,
         safe=safe,
+        complete=reached.complete,
         violations=violations,
-        observation=word if program.condition is not None else None,
+        observation=word if program.condition is not None and (reached.complete or word == "Sometimes") else None,
         positive=positive if program.condition is not None else None,
         negative=negative if program.condition is not None else None,
-        outcomes=[_named(program, values) for values in sorted(filtered(program, reached.values))],
+        outcomes=[story.named(program, values) for values in sorted(filtered(program, reached.values))],
         states=reached.states,
     )
 
@@ -127,26 +127,13 @@ def safety_violations(program: Program, model: ModelName, reached: Outcomes, sem
         found.append(story.violation(program, model, schedule, semantics, kind=kind, message=message))
 
     for failure in reached.failures:
-        place = failure.instruction.location
-        where = "" if place is None else f" at {place}"
-        who = program.threads[failure.thread].name
-        if failure.wild:
-            add(failure.schedule, "wild access", f"{who} follows an address that is nobody's{where}")
-        else:
-            assert isinstance(failure.instruction, Assert)
-            text = "" if place is None else linecache.getline(place.file, place.line).strip()
-            what = f": {text}" if text else f": {render(failure.instruction.condition)}"
-            add(failure.schedule, "assertion", f"an assertion of {who} fails{where}{what}")
-    if program.final_assertion is not None:
-        holds = program.predicate(program.final_assertion)
-        for values in sorted(reached.values):
-            if not holds(values):
-                shown = ", ".join(f"{name}={value}" for name, value in _named(program, values).items())
-                message = f"{render(program.final_assertion)} does not hold in the end: {shown}"
-                add(reached.schedule(values), "final assertion", message)
-                break
+        kind: ViolationKind = "wild access" if failure.wild else "assertion"
+        add(failure.schedule, kind, story.failure(program, failure.thread, failure.instruction))
+    broken = (values for values in sorted(reached.values) if not story.final_assertion_holds(program, values))
+    for values in islice(broken, 1):
+        add(reached.schedule(values), "final assertion", story.broken_final_assertion(program, values))
     if reached.deadlock is not None:
-        add(reached.deadlock, "deadlock", "every thread that has not ended waits for a mutex")
+        add(reached.deadlock, "deadlock", story.DEADLOCK)
     return found
 
 
@@ -163,9 +150,7 @@ def _result(
         if found.cut:
             notes.append(f"{model.upper()}: a loop was cut after {program.loop_bound} backward jumps; see --loop-bound")
         elif not found.complete:
-            notes.append(
-                f"{model.upper()}: not all states were visited ({found.states} were); see --time, --states and --memory"
-            )
+            notes.append(f"{model.upper()}: stopped after {found.states:,} states; see --time, --states and --memory")
     if watched is not None:
         notes += watched.notes
     return CheckResult(
@@ -182,7 +167,3 @@ def _result(
         violations=[violation for result in results.values() for violation in result.violations],
         notes=notes,
     )
-
-
-def _named(program: Program, values: tuple[int, ...]) -> dict[str, int]:
-    return {str(what): value for what, value in zip(program.observed, values, strict=True)}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import linecache
 import shlex
 from collections.abc import Sequence
 
 from teetotal.events import EventId, ModelName, Semantics
 from teetotal.models import Commit, Run, Step, Write
-from teetotal.programs.program import Program
+from teetotal.programs.expressions import Outcome, render
+from teetotal.programs.program import Assert, Instruction, Program
 from teetotal.schedules import to_token
 from teetotal.trace import Trace
 from teetotal.verdicts import StoryStep, Violation, ViolationKind
@@ -29,6 +31,8 @@ def violation(
         run.take(run.memory.commits()[0])
     trace = Trace.from_run(run)
     cycle = trace.cycle()
+    if kind == "replay":
+        message = ending(program, run)
     if kind == "robustness" and not cycle:
         raise AssertionError(f"a schedule reported as a violation of robustness has an SC trace: {schedule}")
     named = {edge.source for edge in cycle}
@@ -75,6 +79,47 @@ def told(
             number[event] = len(number)
             steps.append(StoryStep(step.thread, "event", number[event], buffers()))
     return run, steps
+
+
+DEADLOCK = "every thread that has not ended waits for a mutex"
+
+
+def ending(program: Program, run: Run) -> str:
+    """What is wrong with how a run has ended; empty if nothing is, or if it has not ended."""
+    for number, state in enumerate(run.locals):
+        if state.status in ("failed", "wild"):
+            return failure(program, number, program.threads[number].code[state.pc])
+    if run.steps():
+        return ""
+    if run.finished():
+        values = program.outcome(tuple(run.locals), run.final_memory())
+        return "" if final_assertion_holds(program, values) else broken_final_assertion(program, values)
+    waiting = [state.status for state in run.locals if state.status != "ended"]
+    return DEADLOCK if set(waiting) == {"running"} else ""
+
+
+def failure(program: Program, thread: int, instruction: Instruction) -> str:
+    """An assertion that does not hold, or an access that goes astray, in words."""
+    who, place = f"T{thread} ({program.threads[thread].name})", instruction.location
+    where = "" if place is None else f" at {place}"
+    if not isinstance(instruction, Assert):
+        return f"{who} follows an address that is nobody's{where}"
+    text = "" if place is None else linecache.getline(place.file, place.line).strip()
+    return f"an assertion of {who} fails{where}: {text or render(instruction.condition)}"
+
+
+def final_assertion_holds(program: Program, values: Outcome) -> bool:
+    return program.final_assertion is None or bool(program.predicate(program.final_assertion)(values))
+
+
+def broken_final_assertion(program: Program, values: Outcome) -> str:
+    assert program.final_assertion is not None
+    shown = ", ".join(f"{name}={value}" for name, value in named(program, values).items())
+    return f"{render(program.final_assertion)} does not hold in the end: {shown}"
+
+
+def named(program: Program, values: Outcome) -> dict[str, int]:
+    return {str(what): value for what, value in zip(program.observed, values, strict=True)}
 
 
 def _entry(write: Write | None) -> str:

@@ -101,11 +101,13 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ModelResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What holds under one model. ``robust`` and ``safe`` are None where unknown or not asked."""
+    """What holds under one model. ``robust`` and ``safe`` are None where unknown or not asked. ``complete``: every state
+    was visited, so ``outcomes`` are all there are; where not, ``observation`` is None unless it is certain already."""
 
     verdict: Verdict
     robust: bool | None
     safe: bool | None
+    complete: bool = True
     violations: list[Violation] = []
     observation: Literal["Always", "Sometimes", "Never"] | None = None
     positive: int | None = None
@@ -121,6 +123,7 @@ class ModelResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
             verdict=self.verdict + other.verdict,
             robust=both(self.robust, other.robust),
             safe=both(self.safe, other.safe),
+            complete=self.complete and other.complete,
             violations=self.violations + other.violations,
             observation=described.observation,
             positive=described.positive,

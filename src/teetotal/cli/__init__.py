@@ -1,6 +1,7 @@
 """The command line: one file per verb, loaded only when that verb is called.
 
-Exit status: 0 safe, 1 violation, 2 bad usage or input, 3 inconclusive, 70 internal error, 130 interrupted.
+Exit status: 0 safe, 1 violation, 2 bad usage or input, 3 inconclusive, 70 internal error, 130 interrupted, 141 nobody
+reads the output.
 """
 
 from __future__ import annotations
@@ -41,6 +42,13 @@ class Verbs(click.Group):
         with formatter.section("Verbs"):
             formatter.write_dl(list(VERBS.items()))
 
+    def invoke(self, context: click.Context) -> object:
+        try:
+            return super().invoke(context)
+        except BrokenPipeError:  # caught here, since click would make it exit status 1, which is a violation
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 141
+
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="teetotal", prog_name="teetotal")
@@ -61,9 +69,6 @@ def main() -> None:
     except TeetotalError as error:
         click.echo(f"teetotal: {error}", err=True)
         status = 2
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 141
     except Exception:
         traceback.print_exc()
         click.echo("teetotal: this is a fault of teetotal itself; please report it with the lines above", err=True)

@@ -17,6 +17,7 @@ from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
 from teetotal.explore import strategies
 from teetotal.explore.outcomes import MAX_MEGABYTES, MAX_STATES
+from teetotal.monitors import monitor_info
 from teetotal.programs import c, files
 from teetotal.programs.c import check as c_check
 from teetotal.report import terminal
@@ -93,26 +94,34 @@ def run(job: Job) -> Answer:
     help="SC executions to watch: all (one per equivalence class), interleavings, preemptions:K, random:N, pct:N:D.",
 )
 @click.option(
-    "--monitor", "monitors", default="", metavar="NAMES", help="Monitors to watch them (default: exact ones)."
+    "--monitor",
+    "monitors",
+    default="",
+    metavar="NAMES",
+    help="Monitors to watch them, as for teetotal monitor (default: exact-tso,exact-pso).",
 )
 @semantics_options
 @c_options
 @click.option("--each", is_flag=True, help="Each C file is a program of its own.")
-@click.option("--loop-bound", type=click.IntRange(min=0),
-              help="Backward jumps that a thread may take; in C, visits of one instruction.")  # fmt: skip
 @click.option("--goal", type=click.Choice(["robust", "safe"]), default="robust", show_default=True,
               help="Of a C program: SC executions and robustness, or the executions of each model itself.")  # fmt: skip
-@click.option("--executions", type=click.IntRange(min=1), help="Executions to explore at most (C).")
-@click.option("--nondet", type=(int, int), default=(0, 1), show_default=True, help="Range of __VERIFIER_nondet_int.")
-@click.option("--time", "seconds", type=click.FloatRange(min=0), help="Seconds to spend on each program.")
+@click.option("--executions", type=click.IntRange(min=1), metavar="N", help="Executions to explore at most (C).")
+@click.option("--nondet", type=(int, int), default=(0, 1), show_default=True, metavar="LOW HIGH",
+              help="Range of __VERIFIER_nondet_int (C).")  # fmt: skip
+@click.option("--loop-bound", type=click.IntRange(min=0), metavar="N",
+              help="Backward jumps that a thread may take (default: none for outcomes and for loops that only wait, "
+              f"{checking.LOOP_BOUND} otherwise); in C, visits of an instruction (default: {c_check.LOOP_BOUND}).")  # fmt: skip
+@click.option("--time", "seconds", type=click.FloatRange(min=0), metavar="SECONDS",
+              help="Time to spend on each program (default: no limit).")  # fmt: skip
 @click.option("--states", type=click.IntRange(min=1, max=2**32 - 2), default=MAX_STATES, show_default=True,
-              help="States to visit under each model at most.")  # fmt: skip
-@click.option("--memory", type=click.IntRange(min=1), default=MAX_MEGABYTES, show_default=True, metavar="MB",
-              help="Memory for the states of a model at most.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="For random and pct.")
-@click.option("--workers", type=click.IntRange(min=0), default=0, help="Processes; 0: one per processor.")
-@click.option("--outcomes", is_flag=True, help="List every outcome, however many.")
-@click.option("--violations", is_flag=True, help="Tell every violation, not only the first per model.")
+              metavar="N", help="States to visit under each model at most.")  # fmt: skip
+@click.option("--memory", type=click.IntRange(min=1), default=MAX_MEGABYTES, show_default=True,
+              metavar="MB", help="Memory for the states of a model at most.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="For random and pct.")
+@click.option("--workers", type=click.IntRange(min=0), default=0, show_default="one per processor", metavar="N",
+              help="Processes, each with one file at a time.")  # fmt: skip
+@click.option("--outcomes", is_flag=True, help="List every outcome with all its values, however many.")
+@click.option("--violations", is_flag=True, help="Tell every violation, not only the first of its kind per model.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per program, each on a line.")
 def check(
     paths: tuple[str, ...],
@@ -141,11 +150,14 @@ def check(
     """Check programs: litmus tests and Python programs with every outcome under SC, TSO and PSO; whether each execution
     stays sequentially consistent, and whether assertions hold. C and C++ files given together are one program, and what
     follows -- goes to the compiler. Directories are searched for litmus tests."""
+    watching = tuple(name.strip() for name in monitors.split(",") if name.strip())
+    for name in watching:
+        monitor_info(name)
     options = Options(
         models=models,
         semantics=semantics(rmw, mutex),
         explore=strategies.parse(explore),
-        monitors=tuple(filter(None, monitors.split(","))),
+        monitors=watching,
         seconds=float("inf") if seconds is None else seconds,
         max_states=states,
         max_megabytes=memory,
@@ -178,26 +190,27 @@ def check(
         )
         for names in programs_in_c
     ]
-    verdict, programs, bad = Verdict.SAFE, 0, len(problems)
+    verdicts: list[Verdict] = []
+    bad = len(problems)
     for answer in _answers(jobs, workers or available_workers()):
         for result in answer.results:
             if as_json:
                 click.echo(to_json(result))
             else:
-                click.echo(("\n" if programs else "") + terminal.render(
+                click.echo(("\n" if verdicts else "") + terminal.render(
                     result, every_outcome=outcomes, every_violation=violations
                 ))  # fmt: skip
-            programs += 1
-            verdict += result.verdict
+            verdicts.append(result.verdict)
         for problem_text in answer.problems:
             bad += 1
             click.echo(f"teetotal: {problem_text}", err=True)
         sys.stdout.flush()
         if answer.interrupted:
             raise click.Abort
-    if programs > 1 and not as_json:
-        click.echo(f"\n{programs} programs: {verdict}")
-    return 2 if bad else verdict.exit_status
+    if len(verdicts) > 1 and not as_json:
+        counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict if verdict in verdicts]
+        click.echo(f"\n{len(verdicts)} programs: {', '.join(counts)}")
+    return 2 if bad else sum(verdicts, Verdict.SAFE).exit_status
 
 
 def _answers(jobs: Sequence[Job], workers: int) -> Iterator[Answer]:

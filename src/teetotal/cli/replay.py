@@ -36,8 +36,8 @@ def replay(
     as_json: bool,
     flags: tuple[str, ...],
 ) -> int:
-    """Show the execution that TOKEN describes (``teetotal check`` prints tokens), with the buffers after each step, and
-    whether it is sequentially consistent."""
+    """Show the execution that TOKEN describes (teetotal check prints tokens), with the buffers after each step, and
+    whether it is sequentially consistent and breaks an assertion."""
     if all(Path(path).suffix in c.SUFFIXES for path in paths):
         found = replaying.replay(token, c.Source(paths, flags, compiler, arguments), gdb=gdb, show_output=output)
         return 0 if found is None else _show(found, " ".join(paths), " ".join(paths), as_json)
@@ -61,9 +61,9 @@ def _show(told: Violation, path: str, name: str, as_json: bool) -> int:
             f"{path}: {name}, under {told.model.upper()}" if path != name else f"{path}, under {told.model.upper()}"
         )
         click.echo("\n".join(terminal.steps(told, path)))
-        click.echo("\n".join(terminal.proof(told)))
         if told.message:
-            click.echo(told.message)
+            click.echo(f"  Not safe: {told.message}.")
+        click.echo("\n".join(terminal.proof(told)) or "  A sequentially consistent execution can do that too.")
     return (Verdict.VIOLATION if told.cycle or told.message else Verdict.SAFE).exit_status
 
 

@@ -89,7 +89,8 @@ class translated_errors:  # noqa: N801 - reads as a statement
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, _core.EndlessLoop | _core.MixedMutex):
-            raise ProgramError(f"{self.program.name}: {error}") from None
+            source = f"{self.program.source}: " if self.program.source else ""
+            raise ProgramError(f"{source}{self.program.name}: {error}") from None
 
 
 def _step(thread: int, address: int, names: list[str]) -> Step:

@@ -71,14 +71,19 @@ def robustness(
     notes = []
     if result.cut:
         notes.append(f"a loop was cut after {program.loop_bound} backward jumps; see --loop-bound")
+    elif not result.complete and strategy.is_exhaustive:
+        notes.append(f"robustness: stopped after {result.executions:,} SC executions; see --time")
     elif not result.complete:
-        notes.append(f"robustness: {strategy} leaves executions out")
+        notes.append(f"robustness: --explore {strategy} leaves executions out")
     proved: set[ModelName] = set()
     for monitor in watching:
         if not _complete(monitor, strategy):
-            notes.append(f"{monitor.name} can miss violations among the executions of {strategy}")
+            notes.append(f"{monitor.name} can miss violations among the executions of --explore {strategy}")
         elif result.complete:
             proved.add(monitor.model)
+    for model in relaxed:
+        if all(monitor.model != model for monitor in watching):
+            notes.append(f"no monitor for {model.upper()} was chosen with --monitor")
     return Robustness(
         violations, result.executions, result.blocked, result.complete, frozenset(proved), notes, interrupted
     )

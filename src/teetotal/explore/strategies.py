@@ -23,6 +23,11 @@ class Strategy(msgspec.Struct, frozen=True):
         """Whether it leaves out interleavings that are equivalent to one it explores."""
         return self.name == "all"
 
+    @property
+    def is_exhaustive(self) -> bool:
+        """Whether it leaves nothing out that matters, given enough time."""
+        return self.name in ("all", "interleavings")
+
     def __str__(self) -> str:
         parts = {"all": 0, "interleavings": 0, "preemptions": 1, "random": 1, "pct": 2}[self.name]
         return ":".join([self.name, *map(str, (self.count, self.depth)[:parts])])

@@ -138,10 +138,15 @@ class CText:
         strengthened = self._strengthened(added) if strengthen else {}
         edits += {edit.start: edit for edit in strengthened.values()}.values()
         plain = sorted(added - strengthened.keys())
+        gone = {self.gaps.fences[site - self.first_existing].statement.start: site for site in removed}
         for site in plain:
-            gap = self.gaps.gaps[site // 2]
-            edits += self.gaps.pretty(gap, WORDS[style][self.sites[site].kind], site)
-        edits += [self.gaps.removal(self.gaps.fences[site - self.first_existing].statement) for site in removed]
+            gap, words = self.gaps.gaps[site // 2], WORDS[style][self.sites[site].kind]
+            if gap.statement.start in gone:  # one fence in the place of another
+                del gone[gap.statement.start]
+                edits.append(Edit(gap.statement.start, gap.statement.end, words, site))
+            else:
+                edits += self.gaps.pretty(gap, words, site)
+        edits += [self.gaps.removal(self.gaps.fences[site - self.first_existing].statement) for site in gone.values()]
         if plain and style in _HEADERS and not self._includes(_HEADERS[style]):
             edits.append(self._include(_HEADERS[style]))
         text, lines, was = apply(self.text, _joined(edits))

@@ -38,6 +38,8 @@ ENGINES: tuple[Engine, ...] = get_args(Engine)
 
 SEARCH_CONFLICTS = 2000
 """Conflicts after which ``auto`` asks the SAT solver, and one more for every 50 operations. Random histories have a few."""
+VALUE_STATES = 500_000
+"""States after which the search by values (``core/histories/values.hpp``) gives up."""
 SAT_PAIRS = 2_000_000
 """More open pairs of writes than these ``auto`` does not put to the SAT solver."""
 
@@ -167,11 +169,23 @@ class Check:
         if not problem.narrow():
             return self._outcome("inconsistent", "sources")
         if problem.ambiguous:
-            return self._sat(problem)
+            return self._by_values(problem)
         checker = problem.checker()
         if checker.saturate(self._left()) == "inconsistent":
             return self._outcome("inconsistent", "saturation")
         return self._search(checker, "decide")
+
+    def _by_values(self, problem: Problem) -> Outcome:
+        """Under SC values alone can be searched, which is quick where it succeeds; otherwise the sources are variables."""
+        if self.base == "sc" and self.engine == "auto":
+            columns = self.history.columns
+            left = self._left()
+            share = None if left is None else left / 2
+            status, order, choices, conflicts = _core.search_values(columns, share, VALUE_STATES)
+            if status != "unknown":
+                self.effort |= {"choices": choices, "conflicts": conflicts}
+                return self._outcome(status, "search", None if order is None else self._schedule(order))
+        return self._sat(problem)
 
     def _schedule(self, order: Any) -> Any:
         return _core.schedule_of_order(self.history.columns, order, MODEL_NUMBERS[self.base])

@@ -18,6 +18,8 @@ from teetotal.verdicts import Edge, Reason
 PROGRAM, READS_FROM, STORE, OVERWRITES, INITIAL, LOCATION, FINAL, ASSUMED = range(8)
 _SHORT: dict[int, Reason] = {PROGRAM: "po", READS_FROM: "src", OVERWRITES: "fr", INITIAL: "fr"}
 """What verdicts call a reason; all others say which write is older: co."""
+SHRINK_SECONDS = 20.0
+"""How long shrinking may take if no time is given."""
 MOST_LINES = 60
 """Lines of proof that the terminal shows; JSON has them all."""
 
@@ -36,20 +38,19 @@ class Explanation(NamedTuple):
 def explain(
     history: History, model: ModelName, semantics: Semantics | None = None, seconds: float | None = None
 ) -> Explanation:
-    """A proof that the model forbids this history, which it must. ``seconds`` bounds each step of the shrinking."""
+    """A proof that the model forbids this history, which it must. ``seconds`` bounds the shrinking; if they run out, the
+    part is not minimal, and there may be no more of a proof than that a search found no order."""
     semantics = semantics or Semantics()
     try:
-        items = shrink(history, model, semantics, seconds)
+        items, minimal = shrink(history, model, semantics, SHRINK_SECONDS if seconds is None else seconds)
     except Unwritten as error:
         op = error.operations[:1]
         said = f"(1) reads {history[op[0]].read}, which nobody wrote." if op else error.message
         return Explanation(op, [], [said], [], True)
-    minimal = items is not None
-    items = items if items is not None else [*range(len(history)), *history.final]
     operations = [item for item in items if isinstance(item, int)]
     finals = [item for item in items if isinstance(item, str)]
     prover = Prover(part(history, items), model, semantics)
-    proof = prover.prove()
+    proof = prover.prove(with_cases=minimal)
     return Explanation(operations, finals, proof, prover.cycle, minimal)
 
 
@@ -62,9 +63,13 @@ class Prover:
         self.facts: dict[tuple[int, int], int] = {}
         self.numbered = 0
 
-    def prove(self) -> list[str]:
-        lines = self._sources()
-        return lines if lines else ["(no proof was found)"]
+    def prove(self, with_cases: bool = True) -> list[str]:
+        if with_cases:
+            return self._sources()
+        checker = self.problem.checker()
+        if not self.problem.ambiguous and checker.saturate(None) == "inconsistent":
+            return self._contradiction(checker)
+        return ["A search found no order. There was no time to make this part minimal, so there is no shorter proof."]
 
     # ---- cases
 

@@ -23,6 +23,8 @@ from teetotal import _core
 from teetotal.histories.history import INITIAL_SOURCE
 from teetotal.histories.problem import Problem
 
+CYCLES = 1000
+"""Short cycles that a round learns from, at most, in each strongly connected part of a solution."""
 Prior = Literal["nothing", "ccm", "saturation"]
 
 
@@ -236,7 +238,7 @@ class Encoding:
         active = np.flatnonzero(holds)
         start = np.concatenate([self._known[0], self._conditional[0][active]]).astype(np.uint32)
         end = np.concatenate([self._known[1], self._conditional[1][active]]).astype(np.uint32)
-        cycles, order = _core.short_cycles(len(self.history), start, end, 64)
+        cycles, order = _core.short_cycles(len(self.history), start, end, CYCLES)
         known = len(self._known[0])
         clauses = set()
         for cycle in cycles:

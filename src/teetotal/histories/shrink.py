@@ -6,6 +6,7 @@ The result is minimal: whichever operation is removed, with what has to go with 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 
 from teetotal.events import ModelName, Semantics
@@ -40,21 +41,28 @@ def core_of(history: History, model: ModelName, semantics: Semantics) -> set[Ite
     return {*used, *(address for address in history.final if address in addresses)}
 
 
-def shrink(history: History, model: ModelName, semantics: Semantics, seconds: float | None = None) -> list[Item] | None:
-    """A minimal part of the history that the model forbids, or None if some part could not be decided in that time."""
+def shrink(history: History, model: ModelName, semantics: Semantics, seconds: float) -> tuple[list[Item], bool]:
+    """A part of the history that the model forbids, and whether it is minimal: it is unless the time runs out."""
+    items = core_of(history, model, semantics)
+    end = time.monotonic() + seconds
 
-    def forbidden(items: set[Item]) -> bool:
-        verdict = check(part(history, items), model, semantics=semantics, seconds=seconds).verdict
+    def forbidden(rest: set[Item]) -> bool:
+        nonlocal items
+        left = end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        verdict = check(part(history, rest), model, semantics=semantics, seconds=left).verdict
         if verdict is Verdict.INCONCLUSIVE:
             raise TimeoutError
+        if verdict is Verdict.VIOLATION:
+            items = rest
         return verdict is Verdict.VIOLATION
 
     try:
-        items = core_of(history, model, semantics)
-        assert forbidden(items), "a proof that does not hold"
-        return sorted(minimise(items, lambda rest: closed(history, rest), forbidden), key=str_last)
+        minimise(items, lambda rest: closed(history, rest), forbidden)
     except TimeoutError:
-        return None
+        return sorted(items, key=str_last), False
+    return sorted(items, key=str_last), True
 
 
 def minimise(

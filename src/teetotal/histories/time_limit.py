@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -13,30 +15,19 @@ def within(seconds: float | None, function: Callable[..., Result], *arguments: A
     """The function's result, or None if the time is over. Without a limit it is simply called."""
     if seconds is None:
         return function(*arguments)
-    context = multiprocessing.get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_send_result, args=(sender, function, arguments))
-    process.start()
-    sender.close()
+    command = [sys.executable, "-c", "from teetotal.histories.time_limit import serve; serve()"]
+    work = pickle.dumps((function, arguments))
     try:
-        if not receiver.poll(seconds):
-            return None
-        outcome = receiver.recv()
-    except EOFError as error:
-        raise RuntimeError(f"the process of {function.__name__} died") from error
-    finally:
-        process.kill()
-        process.join()
-        receiver.close()
-    if isinstance(outcome, Exception):
-        raise outcome
-    result: Result = outcome
+        done = subprocess.run(command, input=work, capture_output=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        return None
+    if done.returncode != 0:
+        raise RuntimeError(f"the process of {function.__name__} died:\n{done.stderr.decode(errors='replace')}")
+    result: Result = pickle.loads(done.stdout)
     return result
 
 
-def _send_result(sender: Any, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-    try:
-        result = function(*arguments)
-    except Exception as error:
-        result = error
-    sender.send(result)
+def serve() -> None:
+    """What the other process does: work from standard input, the result to standard output."""
+    function, arguments = pickle.load(sys.stdin.buffer)
+    sys.stdout.buffer.write(pickle.dumps(function(*arguments)))

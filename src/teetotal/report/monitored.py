@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from teetotal.report.terminal import proof
+from teetotal.report.terminal import counted, proof
 from teetotal.verdicts import MonitorResult, MonitorViolation, Verdict, Violation
 
 FEW = 5
@@ -82,7 +82,3 @@ def _verdict(result: MonitorResult) -> str:
         Verdict.INCONCLUSIVE: "inconclusive",
     }[result.verdict]
     return f"{word}{'' if result.complete else ', not everything read'}; {result.seconds:.3f} s"
-
-
-def counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

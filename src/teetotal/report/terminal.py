@@ -5,6 +5,7 @@ Only verdicts go in. Colour and progress are the command line's business.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from teetotal.events import Location, ModelName
@@ -20,20 +21,28 @@ def render(result: CheckResult, *, every_outcome: bool = False, every_violation:
 
 def _lines(result: CheckResult, every_outcome: bool, every_violation: bool) -> Iterator[str]:
     yield f"{result.input}: {result.name}" if result.input != result.name else result.input
+    constant = {} if every_outcome else _constant(result)
+    if constant:
+        yield f"In every outcome: {_values(constant)}"
     for name, model in result.models.items():
         yield ""
         yield f"{name.upper()}: {_summary(name, model)}"
-        yield from _outcomes(name, model, result.models["sc"], every_outcome)
-        if model.observation is not None:
-            yield f"Observation {result.name} {model.observation} {model.positive} {model.negative}"
+        yield from _outcomes(name, result.models, constant, every_outcome)
+        if model.positive is not None:
+            word = model.observation or "unknown"
+            yield f"Observation {result.name} {word} {model.positive} {model.negative}"
     told: list[Violation] = []
     for name, model in result.models.items():
         untold = []
         for violation in model.violations:
             same = next((other for other in told if _same(violation, other)), None)
-            if same is not None:
+            if same is not None and same.model != name:
                 yield ""
-                yield f"{_headline(violation, result.input)}: the same as under {same.model.upper()}"
+                yield _headline(violation, result.input, f", as under {same.model.upper()}")
+                told.append(violation)
+            elif same is not None and not every_violation:
+                yield ""
+                yield f"{_headline(violation, result.input)}: the one above"
                 told.append(violation)
             elif every_violation or not any(other.model == name and other.kind == violation.kind for other in told):
                 yield ""
@@ -44,7 +53,8 @@ def _lines(result: CheckResult, every_outcome: bool, every_violation: bool) -> I
         if untold:
             yield ""
             yield f"{len(untold)} more under {name.upper()} (--violations tells them all):"
-            yield from (f"  {_headline(violation, result.input)}" for violation in untold)
+            for headline, count in Counter(_headline(violation, result.input) for violation in untold).items():
+                yield f"  {headline}{'' if count == 1 else f' ({count} of them)'}"
     yield ""
     for note in result.notes:
         yield f"Note: {note}"
@@ -67,7 +77,8 @@ def proof(violation: Violation) -> Iterator[str]:
         width = max(len(str(violation.events[edge.source])) for edge in violation.cycle)
         for edge in violation.cycle:
             first, second = violation.events[edge.source], violation.events[edge.target]
-            yield f"    {first!s:<{width}}  comes before  {second!s:<{width}}  {edge.because}"
+            why = "in program order" if edge.reason == "po" else edge.because
+            yield f"    {first!s:<{width}}  comes before  {second!s:<{width}}  {why}"
         yield f"  so {violation.events[violation.cycle[0].source]} would come before itself: a contradiction."
 
 
@@ -92,21 +103,38 @@ def _summary(name: ModelName, model: ModelResult) -> str:
     if name != "sc":
         words.append({True: "robust", False: "NOT ROBUST", None: "robust or not: unknown"}[model.robust])
     words.append({True: "safe", False: "NOT SAFE", None: "safe or not: unknown"}[model.safe])
-    if model.outcomes is not None:
-        count = len(model.outcomes)
-        words.append("1 outcome" if count == 1 else f"{count} outcomes")
+    if model.outcomes is not None:  # not every engine lists them
+        words.append(counted(len(model.outcomes), "outcome") + ("" if model.complete else " so far"))
     return ", ".join(words)
 
 
-def _outcomes(name: ModelName, model: ModelResult, sc: ModelResult, every: bool) -> Iterator[str]:
-    outcomes = [outcome for outcome in model.outcomes or [] if outcome]
-    if name != "sc" and outcomes and outcomes == sc.outcomes and not every:
-        yield "  those of SC"
+def _constant(result: CheckResult) -> dict[str, int]:
+    """What has the same value in every outcome of every model, where there are several outcomes to tell apart."""
+    outcomes = [outcome for model in result.models.values() for outcome in model.outcomes or []]
+    if not outcomes or all(outcome == outcomes[0] for outcome in outcomes):
+        return {}
+    first = outcomes[0]
+    return {what: first[what] for what in first if all(outcome[what] == first[what] for outcome in outcomes)}
+
+
+def _values(outcome: dict[str, int]) -> str:
+    return " ".join(f"{what}={value};" for what, value in outcome.items())
+
+
+def _outcomes(
+    name: ModelName, models: dict[ModelName, ModelResult], constant: dict[str, int], every: bool
+) -> Iterator[str]:
+    outcomes = [outcome for outcome in models[name].outcomes or [] if outcome]
+    if not outcomes:
         return
-    allowed = {tuple(outcome.items()) for outcome in sc.outcomes or []}
+    same = next(other for other in models if models[other].outcomes == models[name].outcomes)
+    if same != name and not every:
+        yield f"  those of {same.upper()}"
+        return
+    allowed = {tuple(outcome.items()) for outcome in models["sc"].outcomes or []}
     new = [outcome for outcome in outcomes if tuple(outcome.items()) not in allowed]
     shown = outcomes if every or len(outcomes) <= FEW else new[:FEW]
-    texts = [" ".join(f"{what}={value};" for what, value in outcome.items()) for outcome in shown]
+    texts = [_values({what: value for what, value in outcome.items() if what not in constant}) for outcome in shown]
     width = max(map(len, texts), default=0)
     for outcome, text in zip(shown, texts, strict=True):
         yield f"  {text:<{width}}  not under SC" if outcome in new else f"  {text}"
@@ -116,19 +144,31 @@ def _outcomes(name: ModelName, model: ModelResult, sc: ModelResult, every: bool)
 
 
 def _same(a: Violation, b: Violation) -> bool:
-    """The same cycle, or the same assertion, under two models."""
-    if a.model == b.model or a.kind != b.kind:
-        return False
-    return a.shape == b.shape if a.kind == "robustness" else a.message == b.message
+    """The same cycle, or the same assertion under two models."""
+    if a.kind == "robustness":
+        return a.shape == b.shape
+    return a.model != b.model and a.kind == b.kind and a.message == b.message
 
 
-def _headline(violation: Violation, source: str) -> str:
-    model = violation.model.upper()
+def _headline(violation: Violation, source: str, as_before: str = "") -> str:
+    model = f"{violation.model.upper()}{as_before}"
     if violation.kind != "robustness":
         return f"Not safe under {model}: {violation.message}"
-    events = {violation.events[edge.source].location for edge in violation.cycle}
-    places = ", ".join(_place(place, source) for place in sorted(place for place in events if place is not None))
-    return f"Not robust under {model}{f': a cycle through {places}' if places else ''}"
+    return f"Not robust under {model}: a cycle through {_ways(violation, source)}"
+
+
+def _ways(violation: Violation, source: str) -> str:
+    """Where a cycle goes: ``T0 (lines 3, 4) and T1 (lines 8, 9)``."""
+    places: dict[int, set[Location]] = {}
+    for event in (violation.events[edge.source] for edge in violation.cycle):
+        places.setdefault(event.thread, set()).update([event.location] if event.location is not None else [])
+    ways = []
+    for thread, found in sorted(places.items()):
+        lines = [str(place.line) for place in sorted(found) if place.file == source]
+        others = [str(place) for place in sorted(found) if place.file != source]
+        here = [f"{'line' if len(lines) == 1 else 'lines'} {', '.join(lines)}"] if lines else []
+        ways.append(f"T{thread} ({', '.join(here + others)})" if found else f"T{thread}")
+    return " and ".join([", ".join(ways[:-1]), ways[-1]] if len(ways) > 1 else ways)
 
 
 def _place(place: Location, source: str) -> str:
@@ -137,14 +177,18 @@ def _place(place: Location, source: str) -> str:
 
 def _verdict(result: CheckResult) -> str:
     word = {
-        Verdict.SAFE: "safe (robust, and no assertion fails)",
+        Verdict.SAFE: f"safe ({'' if list(result.models) == ['sc'] else 'robust, and '}no assertion fails)",
         Verdict.VIOLATION: "violation",
         Verdict.INCONCLUSIVE: "inconclusive",
     }[result.verdict]
-    counts = [] if result.states is None else [f"{result.states:,} states"]
+    counts = [] if result.states is None else [counted(result.states, "state")]
     if result.executions is not None:
         blocked = f" ({result.blocked:,} blocked)" if result.blocked else ""
         rate = f", {result.executions / result.cpu:,.0f} a second" if result.cpu and result.executions > 1000 else ""
-        counts.append(f"{result.executions:,} SC executions{blocked}{rate}")
+        counts.append(f"{counted(result.executions, 'SC execution')}{blocked}{rate}")
     counts.append(f"{result.seconds:.3f} s")
     return f"{word}{'' if result.complete else ', not everything explored'}; {', '.join(counts)}"
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
