@@ -19,7 +19,7 @@ import msgspec
 
 from teetotal.events import Event, EventId, Kind, Location, ModelName, Semantics
 from teetotal.fences.c_gaps import Gap, Gaps, Statement
-from teetotal.fences.costs import Costs
+from teetotal.fences.costs import PREFERRED, Costs
 from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.killers import killers
 from teetotal.fences.sources import Patched
@@ -85,7 +85,7 @@ class CText:
                 )
         self.first_existing = len(self.sites)
         for number, (statement, kind, in_loop) in enumerate(self.gaps.fences):
-            cost = costs.of(kind, in_loop)
+            cost = costs.of(kind, in_loop) * PREFERRED
             place = self._location(statement)
             self.sites.append(Site(kind=kind, place=-1 - number, cost=cost, in_loop=in_loop, location=place))
 
@@ -138,18 +138,11 @@ class CText:
         strengthened = self._strengthened(added) if strengthen else {}
         edits += {edit.start: edit for edit in strengthened.values()}.values()
         plain = sorted(added - strengthened.keys())
-        gone = {self.gaps.fences[site - self.first_existing].statement.start: site for site in removed}
-        for site in plain:
-            gap, words = self.gaps.gaps[site // 2], WORDS[style][self.sites[site].kind]
-            if gap.statement.start in gone:  # one fence in the place of another
-                del gone[gap.statement.start]
-                edits.append(Edit(gap.statement.start, gap.statement.end, words, site))
-            else:
-                edits += self.gaps.pretty(gap, words, site)
-        edits += [self.gaps.removal(self.gaps.fences[site - self.first_existing].statement) for site in gone.values()]
+        put = [(self.gaps.gaps[site // 2], WORDS[style][self.sites[site].kind], site) for site in plain]
+        edits += self.gaps.patch(put, [self.gaps.fences[site - self.first_existing].statement for site in removed])
         if plain and style in _HEADERS and not self._includes(_HEADERS[style]):
             edits.append(self._include(_HEADERS[style]))
-        text, lines, was = apply(self.text, _joined(edits))
+        text, lines, was = apply(self.text, edits)
         return Patched(text, lines, was)
 
     def _includes(self, header: str) -> bool:
@@ -195,18 +188,6 @@ class CText:
             if other.statement.start >= gap.statement.end and not between.strip():
                 return other.statement
         return None
-
-
-def _joined(edits: list[Edit]) -> list[Edit]:
-    """Two patches may both put braces around one statement: once is enough."""
-    seen: set[tuple[int, int, str]] = set()
-    kept = []
-    for edit in edits:
-        if edit.key is None and edit[:3] in seen and edit.new.strip() in ("{", "}"):
-            continue
-        seen.add(edit[:3])
-        kept.append(edit)
-    return kept
 
 
 def _own_texts(path: Path, text: str, seen: set[Path]) -> Iterator[str]:

@@ -156,6 +156,19 @@ class Gaps:
                 edits.append(Edit(at, at, "".join(words for _, words in pieces)))
         return edits
 
+    def patch(self, added: Sequence[tuple[Gap, str, object]], removed: Sequence[Statement]) -> list[Edit]:
+        """Fences put in, with their words and keys, and fences taken out."""
+        gone = {statement.start: statement for statement in removed}
+        edits: list[Edit] = []
+        for gap, words, key in added:
+            if gap.statement.start in gone:  # one fence in the place of another
+                del gone[gap.statement.start]
+                edits.append(Edit(gap.statement.start, gap.statement.end, words, key))
+            else:
+                edits += self.pretty(gap, words, key)
+        edits += map(self.removal, gone.values())
+        return list(dict.fromkeys(edits))  # two fences may ask for the same braces
+
     def pretty(self, gap: Gap, words: str, key: object) -> list[Edit]:
         """As a person would write it: a line of its own where the statement has one."""
         statement = gap.statement

@@ -9,6 +9,8 @@ import msgspec
 from teetotal.errors import TeetotalError
 from teetotal.events import Kind
 
+PREFERRED = Fraction(999, 1000)
+"""Of two fences of the same cost the one that is there already: nothing is changed for nothing."""
 _NAMES = ("mfence", "sfence", "loop")
 
 

@@ -16,7 +16,7 @@ from teetotal import checking
 from teetotal.errors import ParseError
 from teetotal.events import Kind, ModelName, Semantics
 from teetotal.fences import text as texts
-from teetotal.fences.costs import Costs
+from teetotal.fences.costs import PREFERRED, Costs
 from teetotal.fences.insertion import Hopeless, Problem, Search, Site, Undecided
 from teetotal.fences.of_program import Goal, ProgramProblem
 from teetotal.fences.result import FenceResult, PlacedFence
@@ -115,8 +115,12 @@ def job(source: TextSource, options: Options) -> Job:
     )
     slots = [Slots(relocated(each.program, everywhere.was, source.path), each.site_of, each.sites) for each in slots]
     slots = without_equals(slots, _existing(source, slots[0].sites))
-    sites = slots[0].sites
-    existing = _existing(source, sites)
+    existing = _existing(source, slots[0].sites)
+    sites = tuple(
+        msgspec.structs.replace(site, cost=site.cost * PREFERRED) if number in existing else site
+        for number, site in enumerate(slots[0].sites)
+    )
+    slots = [Slots(each.program, each.site_of, sites) for each in slots]
     problem = ProgramProblem(
         slots,
         options.models,

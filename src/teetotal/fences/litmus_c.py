@@ -45,14 +45,9 @@ class CLitmus:
     def patched(self, fences: Sequence[tuple[object, Kind]], removed: Collection[object] = ()) -> Patched:
         if len(fences) == 2 * len(self.gaps.gaps) and not removed:
             return self._everywhere()
-        edits: list[Edit] = []
-        for key, kind in fences:
-            assert isinstance(key, int)
-            edits += self.gaps.pretty(self.gaps.gaps[key], self.words[kind], (key, kind))
-        for key in removed:
-            assert isinstance(key, int)
-            edits.append(self.gaps.removal(self.gaps.fences[-1 - key].statement))
-        return Patched(*apply(self.text, map(self._moved, dict.fromkeys(edits))))
+        put = [(self.gaps.gaps[_number(key)], self.words[kind], (key, kind)) for key, kind in fences]
+        edits = self.gaps.patch(put, [self.gaps.fences[-1 - _number(key)].statement for key in removed])
+        return Patched(*apply(self.text, map(self._moved, edits)))
 
     def _everywhere(self) -> Patched:
         """Every fence on a line of its own, with a comment that names it."""
@@ -88,3 +83,8 @@ class CLitmus:
             if place.existing is fence.kind and place.location.line == everywhere.was[line]
         ]
         return same[0] if len(same) == 1 else None
+
+
+def _number(key: object) -> int:
+    assert isinstance(key, int)
+    return key
