@@ -38,7 +38,7 @@ def teetotal(*arguments: str, expect: int) -> str:
 def test_dekker_is_told_with_its_lines() -> None:
     told = teetotal("check", str(EXAMPLE), expect=1)
     assert "TSO: NOT ROBUST" in told
-    assert "a cycle through line 14, line 15" in told
+    assert "a cycle through T1 (lines 14, 15) and T2 (lines 14, 15)" in told
     assert "T1: st flag[0] = 1" in told
     assert "70 SC executions (22 blocked)" in told
 

@@ -13,4 +13,5 @@ NB_MODULE(_core, m) {
   teetotal::bind_history_checker(m);
   teetotal::bind_monitors(m);
   teetotal::bind_tracecheck(m);
+  teetotal::bind_symbolic(m);
 }

@@ -1,6 +1,7 @@
 """What core/bindings/ exports, file by file."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -239,3 +240,37 @@ class TraceCheck:
         addresses: int,
         locations: int,
     ) -> tuple[int, int, int, int]: ...
+
+# -- symbolic.cpp -----------------------------------------------------------------------------------------------------
+
+_Step = tuple[bool, int, int, int, list[tuple[int, int]]]
+_Report = Callable[[int, int, int], None]
+
+class ControlGraph:
+    def __init__(
+        self,
+        source: object,
+        start: list[int],
+        memory: list[int],
+        buffered: int,
+        loads: list[list[int]],
+        touches: list[list[int]],
+        bad: list[tuple[list[int], list[int], bool]],
+        address_needs: bool,
+    ) -> None: ...
+
+def verify_saturate(
+    graph: ControlGraph,
+    model: int,
+    fences: list[bool],
+    joining: bool,
+    blur: int,
+    max_work: int,
+    certificate: bool,
+    progress: _Report,
+) -> dict[str, Any]: ...
+def verify_bounded(
+    graph: ControlGraph, model: int, fences: list[bool], capacity: int, progress: _Report
+) -> dict[str, Any]: ...
+def verify_accelerate(graph: ControlGraph, model: int, fences: list[bool], progress: _Report) -> dict[str, Any]: ...
+def verify_robust(graph: ControlGraph, model: int, fences: list[bool], progress: _Report) -> dict[str, Any]: ...

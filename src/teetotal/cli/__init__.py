@@ -16,13 +16,14 @@ import click
 from teetotal.errors import TeetotalError
 
 VERBS = {
-    "check": "robust and safe on TSO and PSO? (C, C++, litmus, Python)",
+    "check": "robust and safe on TSO and PSO? (C, C++, litmus, Python, Promela)",
     "fence": "the fewest fences, written back into the source",
     "history": "is a recorded history SC, TSO or PSO?",
     "monitor": "the monitors over a recorded SC trace",
     "replay": "one execution again, step by step",
-    "reproduce": "the papers' tables, ours beside theirs",
     "generate": "litmus tests from critical cycles, random programs, random and hard histories",
+    "verify": "Promela programs with unbounded store buffers; fence insertion",
+    "reproduce": "the papers' tables, ours beside theirs",
 }
 """Verb → what it is for. The verb ``v`` is the command ``v`` of the module ``teetotal.cli.v``."""
 

@@ -43,6 +43,8 @@ class FileJob(msgspec.Struct, frozen=True):
     def run(self) -> Answer:
         results: list[CheckResult] = []
         problems: list[str] = []
+        if self.path.endswith(".pml"):
+            return self.verify()
         try:
             programs = files.read(self.path)
         except TeetotalError as error:
@@ -55,6 +57,18 @@ class FileJob(msgspec.Struct, frozen=True):
             except TeetotalError as error:
                 problems.append(str(error))
         return Answer(results, problems)
+
+    def verify(self) -> Answer:
+        """Promela is for buffers without bound, and has its own engines."""
+        from teetotal.symbolic.checking import check_file
+
+        options = self.options
+        try:
+            return Answer(
+                [check_file(self.path, options.models, options.semantics, options.seconds, options.max_megabytes)]
+            )
+        except TeetotalError as error:
+            return Answer([], [str(error)])
 
 
 class CJob(msgspec.Struct, frozen=True):
@@ -110,7 +124,8 @@ def run(job: Job) -> Answer:
               help="Range of __VERIFIER_nondet_int (C).")  # fmt: skip
 @click.option("--loop-bound", type=click.IntRange(min=0), metavar="N",
               help="Backward jumps that a thread may take (default: none for outcomes and for loops that only wait, "
-              f"{checking.LOOP_BOUND} otherwise); in C, visits of an instruction (default: {c_check.LOOP_BOUND}).")  # fmt: skip
+              f"{checking.LOOP_BOUND} otherwise); in C, visits of one instruction (default: "
+              f"{c_check.LOOP_BOUND}).")  # fmt: skip
 @click.option("--time", "seconds", type=click.FloatRange(min=0), metavar="SECONDS",
               help="Time to spend on each program (default: no limit).")  # fmt: skip
 @click.option("--states", type=click.IntRange(min=1, max=2**32 - 2), default=MAX_STATES, show_default=True,

@@ -33,9 +33,11 @@ def reproduce(tables: tuple[str, ...], as_json: bool) -> int:
                 click.echo(json.dumps({"table": name, "columns": table.COLUMNS, "row": row}))
             else:
                 click.echo("  ".join(_cell(value, column) for value, column in zip(row, table.COLUMNS, strict=True)))
+        for note in () if as_json else getattr(table, "NOTES", ()):
+            click.echo(f"- {note}")
     return 0
 
 
 def _cell(value: object, column: str) -> str:
     text = f"{value:,}" if isinstance(value, int | float) else str(value)
-    return f"{text:>{max(len(column), 9)}}"
+    return f"{text:<26}" if column == "program" else f"{text:>{max(len(column), 9)}}"

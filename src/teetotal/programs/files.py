@@ -8,7 +8,7 @@ from pathlib import Path
 from teetotal.errors import ParseError
 from teetotal.programs.program import Program
 
-SUFFIXES = (".litmus", ".py")
+SUFFIXES = (".litmus", ".py", ".pml")
 
 
 def read(path: str) -> list[Program]:
@@ -47,4 +47,4 @@ def find(paths: Iterable[str]) -> tuple[list[str], list[ParseError]]:
 
 
 def _known() -> str:
-    return f"teetotal reads {' and '.join(SUFFIXES)}"
+    return f"teetotal reads {', '.join(SUFFIXES)}"

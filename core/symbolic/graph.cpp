@@ -1,0 +1,58 @@
+#include "symbolic/graph.hpp"
+
+namespace teetotal::symbolic {
+
+const ControlState& Graph::state(Process p, Control q) {
+  auto& known = states_[p];
+  if (q >= known.size()) known.resize(q + 1);
+  if (!known[q]) {
+    auto expanded = std::make_unique<ControlState>(source_->expand(p, q));
+    states_[p][q] = std::move(expanded);  // known may have moved meanwhile
+  }
+  return *states_[p][q];
+}
+
+Action::Kind Graph::kind(const Action& action) const {
+  using K = Action::Kind;
+  if (action.fence >= 0 && !fences_[static_cast<std::size_t>(action.fence)]) return K::tau;
+  if (action.kind == K::sfence && model_ != Model::pso) return K::tau;
+  if (action.kind == K::mfence && model_ == Model::sc) return K::tau;
+  if (action.kind == K::store && model_ == Model::sc) return K::atomic;
+  return action.kind;
+}
+
+Control Graph::after_load(Process p, Control q, Value value) {
+  auto found = loads_[p].find({q, value});
+  if (found == loads_[p].end()) found = loads_[p].emplace(std::pair{q, value}, source_->after_load(p, q, value)).first;
+  return skip(p, found->second);
+}
+
+const std::vector<Outcome>& Graph::outcomes(Process p, Control q, const Action& action, const Memory& m) {
+  if (action.kind == Action::Kind::store) {  // under SC a store is a step on memory
+    auto found = stores_[p].find(q);
+    if (found == stores_[p].end()) {
+      std::vector<Outcome> stored{{{{action.location, action.value}}, action.target}};
+      found = stores_[p].emplace(q, std::move(stored)).first;
+    }
+    return found->second;
+  }
+  std::vector<Value> values;
+  for (Location x : action.footprint) values.push_back(m[static_cast<std::size_t>(x)]);
+  auto found = outcomes_[p].find({q, values});
+  if (found == outcomes_[p].end()) {
+    auto computed = source_->outcomes(p, q, values);
+    found = outcomes_[p].emplace(std::pair{q, std::move(values)}, std::move(computed)).first;
+  }
+  return found->second;
+}
+
+Control Graph::skip(Process p, Control q) {
+  while (true) {
+    const ControlState& s = state(p, q);
+    if (s.actions.size() != 1 || s.labels != 0 || s.actions[0].fence < 0) return q;
+    if (fences_[static_cast<std::size_t>(s.actions[0].fence)]) return q;
+    q = s.actions[0].target;
+  }
+}
+
+}  // namespace teetotal::symbolic

@@ -1,0 +1,320 @@
+#include "symbolic/saturate.hpp"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace teetotal::symbolic {
+
+using K = Action::Kind;
+
+Saturation::Saturation(Graph& graph, SaturateOptions options, Progress* progress)
+    : graph_(graph), options_(options), progress_(progress), automata_(progress, options.max_work) {
+  const System& system = graph_.system();
+  saturated_.resize(graph_.processes());
+  seen_.resize(graph_.processes());
+  for (Process p = 0; p < graph_.processes(); ++p) {
+    std::set<Location> reads(system.loads[p].begin(), system.loads[p].end());
+    std::set<Location> tracked = reads;
+    reads.insert(system.touches[p].begin(), system.touches[p].end());
+    if (graph_.model() == Model::sc)  // whether a store changes memory depends on memory
+      for (std::size_t x = 0; x < system.memory.size(); ++x) reads.insert(static_cast<Location>(x));
+    reads_.emplace_back(reads.begin(), reads.end());
+    tracked_.emplace_back(tracked.begin(), tracked.end());
+  }
+}
+
+Saturation::Answer Saturation::run() {
+  try {
+    explore();
+  } catch (const Automata::GaveUp&) {
+    return Answer::gave_up;
+  }
+  return bad_state_ ? Answer::bad : Answer::safe;
+}
+
+void Saturation::explore() {
+  std::vector<Language> parts;
+  for (Process p = 0; p < graph_.processes(); ++p) parts.push_back(automata_.word(graph_.start(p)));
+  add(0, {}, graph_.system().memory, std::move(parts));
+  while (!queue_.empty() && !bad_state_) {
+    std::uint32_t number = queue_.begin()->second;
+    queue_.erase(queue_.begin());
+    if (states_[number].superseded) continue;
+    if (progress_ != nullptr) progress_->report(states_.size(), queue_.size(), states_[number].depth);
+    expand(number);
+  }
+}
+
+// Every event from a state.
+void Saturation::expand(std::uint32_t number) {
+  const State state = states_[number];
+  const Memory m = memories_[state.memory];
+  for (Process p = 0; p < graph_.processes() && !bad_state_; ++p) {
+    const Language k = state.parts[p];
+    auto successor = [&](Happening by, const Memory& after, Language part) {
+      if (part == nothing || bad_state_) return;
+      std::vector<Language> parts = state.parts;
+      parts[p] = part;
+      add(number, std::move(by), after, std::move(parts));
+    };
+    auto commit = [&](Letter letter, Language part) {
+      Writes writes{{automata_.alphabet.location(letter), automata_.alphabet.value(letter)}};
+      Memory after = written(m, writes);
+      successor(Happening{p, true, letter, needs_nothing, std::move(writes)}, after, part);
+    };
+    if (graph_.model() == Model::pso) {
+      for (Letter letter : std::vector<Letter>(automata_.removable(k))) commit(letter, automata_.removed(k, letter));
+    } else {
+      for (const auto& edge : std::vector(automata_[k].nodes[0].edges))
+        commit(edge.first, automata_.quotient(k, edge.first));
+    }
+    // Atomic steps that change memory: those that need and write the same are one event.
+    std::map<std::pair<Location, Writes>, std::map<Control, std::vector<Control>>> steps;
+    for (Control q : std::vector<Control>(automata_.controls(k)))
+      for (const Action& action : graph_.state(p, q).actions) {
+        if (graph_.kind(action) != K::atomic) continue;
+        Location needs = action.kind == K::store ? needs_nothing : action.location;
+        if (graph_.model() == Model::sc) needs = needs_nothing;
+        if (graph_.model() == Model::tso && needs >= 0) needs = needs_empty;
+        for (const Outcome& outcome : graph_.outcomes(p, q, action, m))
+          if (changes(outcome.writes, m)) steps[{needs, outcome.writes}][q].push_back(graph_.target(p, outcome));
+      }
+    for (const auto& [key, to] : steps)
+      successor(Happening{p, false, 0, key.first, key.second}, written(m, key.second),
+                automata_.mapped(k, key.first, to));
+  }
+}
+
+void Saturation::add(std::uint32_t parent, Happening by, const Memory& m, std::vector<Language> parts) {
+  for (Process p = 0; p < parts.size(); ++p) parts[p] = saturated(p, parts[p], m);
+  std::uint32_t memory = memory_number(m);
+  auto inside = [&](const std::vector<Language>& a, const std::vector<Language>& b) {
+    for (Process p = 0; p < a.size(); ++p)
+      if (!automata_.included(a[p], b[p])) return false;
+    return true;
+  };
+  bool grown = true;
+  while (grown) {
+    grown = false;
+    for (std::uint32_t other : by_memory_[memory]) {
+      State& known = states_[other];
+      if (known.superseded) continue;
+      if (inside(parts, known.parts)) return;
+      if (!options_.joining) continue;
+      std::size_t differing = 0;
+      Process where = 0;
+      for (Process p = 0; p < parts.size(); ++p)
+        if (!automata_.included(known.parts[p], parts[p])) {
+          ++differing;
+          where = p;
+        }
+      if (differing == 0) {
+        known.superseded = true;
+        continue;
+      }
+      bool others_equal = true;
+      for (Process p = 0; p < parts.size(); ++p) others_equal &= p == where || parts[p] == known.parts[p];
+      if (differing != 1 || !others_equal) continue;
+      Language joined = automata_.join(parts[where], known.parts[where]);
+      if (options_.blur != 0) joined = automata_.blurred(joined, options_.blur);
+      parts[where] = saturated(where, joined, m);
+      known.superseded = true;
+      grown = true;
+    }
+  }
+  State state{memory, std::move(parts), parent, std::move(by), 0, false, 0};
+  for (Language k : state.parts)
+    for (const auto& node : automata_[k].nodes) state.weight += node.finals.size();
+  state.depth = states_.empty() ? 0 : states_[parent].depth + 1;
+  auto number = static_cast<std::uint32_t>(states_.size());
+  if (bad(state)) bad_state_ = number;
+  states_.push_back(std::move(state));
+  by_memory_[memory].push_back(number);
+  std::erase_if(by_memory_[memory], [&](std::uint32_t i) { return states_[i].superseded; });
+  // Breadth-first for shortest paths; when joining, the largest first: it takes in what smaller ones would lead to.
+  queue_.emplace(options_.joining ? ~states_[number].weight : 0, number);
+}
+
+bool Saturation::bad(const State& state) {
+  for (Process p = 0; p < state.parts.size(); ++p)
+    if (seen(p, state.parts[p]).failed) {
+      failed_ = p;
+      return true;
+    }
+  const auto& cases = graph_.system().bad;
+  for (std::uint32_t i = 0; i < cases.size(); ++i) {
+    bool all = true;
+    for (Process p = 0; p < state.parts.size() && all; ++p) {
+      const auto& labels = seen(p, state.parts[p]).labels;
+      all = std::any_of(labels.begin(), labels.end(), [&](std::uint64_t at) {
+        return (at & cases[i].must[p]) == cases[i].must[p] && (at & cases[i].must_not[p]) == 0;
+      });
+    }
+    if (all && graph_.is_bad(i, memories_[state.memory])) {
+      bad_case_ = i;
+      return true;
+    }
+  }
+  return false;
+}
+
+const Saturation::Seen& Saturation::seen(Process p, Language k) {
+  auto [found, fresh] = seen_[p].try_emplace(k);
+  if (fresh) {
+    std::set<std::uint64_t> labels;
+    bool failed = false;
+    for (Control q : automata_.controls(k)) {
+      const ControlState& state = graph_.state(p, q);
+      labels.insert(state.labels);
+      failed |= state.failed;
+    }
+    found->second = Seen{failed, {labels.begin(), labels.end()}};
+  }
+  return found->second;
+}
+
+Language Saturation::saturated(Process p, Language k, const Memory& m) {
+  std::vector<Value> visible;
+  for (Location x : reads_[p]) visible.push_back(m[static_cast<std::size_t>(x)]);
+  auto found = saturated_[p].find({k, visible});
+  if (found != saturated_[p].end()) return found->second;
+  Language result = k;
+  const bool pso = graph_.model() == Model::pso;
+  while (true) {
+    result = automata_.lossy(saturate_now(p, result, m), pso);
+    if (options_.blur == 0) break;
+    Language wider = automata_.blurred(result, options_.blur);
+    if (wider == result) break;
+    result = wider;
+  }
+  saturated_[p].emplace(std::pair{result, visible}, result);
+  return saturated_[p].emplace(std::pair{k, std::move(visible)}, result).first->second;
+}
+
+// One determinisation: a node of the result stands for the words that lead to the same node of K (or to none), with the
+// same own last stores and the same control states so far. Which control states a word has does not depend on how K was
+// built, so the subset construction is direct.
+Language Saturation::saturate_now(Process p, Language k, const Memory& m) {
+  constexpr Node none = ~Node{0};
+  const std::vector<Location>& tracked = tracked_[p];
+  struct Place {
+    Node node;                 // of K, or none
+    std::vector<Letter> view;  // own last store to each tracked location; 0 for none
+    bool empty;                // the empty word
+    bool marked;               // it has a marker, if atomic steps care
+    bool fenced;               // the word ends in a marker
+    std::vector<Control> controls;
+    bool operator<(const Place& o) const {
+      return std::tie(node, empty, marked, fenced, view, controls) <
+             std::tie(o.node, o.empty, o.marked, o.fenced, o.view, o.controls);
+    }
+  };
+  auto position = [&](Location x) {
+    auto found = std::lower_bound(tracked.begin(), tracked.end(), x);
+    return found != tracked.end() && *found == x ? static_cast<std::size_t>(found - tracked.begin()) : tracked.size();
+  };
+  const bool pso = graph_.model() == Model::pso;
+  const Dfa& dfa = automata_[k];
+
+  auto close = [&](Place& place) {
+    std::vector<Control> pending = place.controls;
+    std::set<Control> reached(pending.begin(), pending.end());
+    auto reach = [&](Control q) {
+      if (reached.insert(q).second) pending.push_back(q);
+    };
+    while (!pending.empty()) {
+      Control q = pending.back();
+      pending.pop_back();
+      for (const Action& action : graph_.state(p, q).actions) switch (graph_.kind(action)) {
+          case K::tau:
+            reach(graph_.target(p, action));
+            break;
+          case K::load: {
+            Letter own = place.view[position(action.location)];
+            Value value = own != 0 ? automata_.alphabet.value(own) : m[static_cast<std::size_t>(action.location)];
+            reach(graph_.after_load(p, q, value));
+            break;
+          }
+          case K::mfence:
+            if (place.empty) reach(graph_.target(p, action));
+            break;
+          case K::sfence:
+            if (place.empty || place.fenced) reach(graph_.target(p, action));
+            break;
+          case K::atomic: {
+            Location needs = action.kind == K::store ? needs_nothing : action.location;
+            bool ready = needs == needs_nothing || place.empty ||
+                         (pso && needs >= 0 && !place.marked && place.view[position(needs)] == 0);
+            if (!ready) break;
+            for (const Outcome& outcome : graph_.outcomes(p, q, action, m))
+              if (!changes(outcome.writes, m)) reach(graph_.target(p, outcome));
+            break;
+          }
+          case K::store:
+            break;
+        }
+    }
+    place.controls.assign(reached.begin(), reached.end());
+  };
+
+  std::map<Place, Node> numbers;
+  std::vector<const Place*> places;
+  auto number = [&](Place place) {
+    close(place);
+    auto [found, fresh] = numbers.try_emplace(std::move(place), static_cast<Node>(places.size()));
+    if (fresh) places.push_back(&found->first);
+    return found->second;
+  };
+  Dfa result;
+  if (dfa.nodes.empty()) return nothing;
+  number(Place{0, std::vector<Letter>(tracked.size(), 0), true, false, false, dfa.nodes[0].finals});
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    automata_.poll();
+    const Place& place = *places[i];
+    std::map<Letter, std::vector<Control>> next;
+    if (place.node != none)
+      for (const auto& edge : dfa.nodes[place.node].edges) next[edge.first];
+    for (Control q : place.controls)
+      for (const Action& action : graph_.state(p, q).actions) {
+        K kind = graph_.kind(action);
+        if (kind == K::store)
+          next[automata_.alphabet.of(action.location, action.value)].push_back(graph_.target(p, action));
+        else if (kind == K::sfence && !place.empty && !place.fenced)
+          next[marker].push_back(graph_.target(p, action));
+      }
+    Dfa::State node;
+    node.finals = place.controls;
+    for (auto& [letter, controls] : next) {
+      const bool marked = place.marked || (letter == marker && graph_.system().address_needs);
+      Place to{none, place.view, false, marked, letter == marker, std::move(controls)};
+      if (place.node != none) {
+        const Node* onward = dfa.after(place.node, letter);
+        if (onward != nullptr) {
+          to.node = *onward;
+          const auto& finals = dfa.nodes[*onward].finals;
+          to.controls.insert(to.controls.end(), finals.begin(), finals.end());
+        }
+      }
+      if (letter != marker) {
+        std::size_t at = position(automata_.alphabet.location(letter));
+        if (at < tracked.size()) to.view[at] = letter;
+      }
+      std::sort(to.controls.begin(), to.controls.end());
+      node.edges.emplace_back(letter, number(std::move(to)));
+    }
+    result.nodes.push_back(std::move(node));
+  }
+  return automata_.intern(std::move(result));
+}
+
+std::uint32_t Saturation::memory_number(const Memory& m) {
+  auto [found, fresh] = memory_numbers_.try_emplace(m, static_cast<std::uint32_t>(memories_.size()));
+  if (fresh) {
+    memories_.push_back(m);
+    by_memory_.emplace_back();
+  }
+  return found->second;
+}
+
+}  // namespace teetotal::symbolic

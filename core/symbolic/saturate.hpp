@@ -1,0 +1,96 @@
+// Reachability with unbounded store buffers, by saturating each process.
+//
+// A state is (m, K_1 … K_n): what memory holds, and for each process the language of its local configurations, words
+// `buffer · control state`. Between two changes of memory the processes do not see each other, so the product of the
+// K_p is exact, and no interleaving of local steps is left to reduce.
+//   saturated(K, m)   everything that the process alone reaches while memory stays m and nothing is committed. All its
+//                     cycles close at once: this replaces the cycle detection and acceleration of Linden and Wolper.
+//   an event          a commit, or an atomic step that changes memory: one K_p changes, m changes, all saturate again.
+//   a store is lost   if another to the same location follows it (Automata::lossy): adds only what is there already,
+//   and
+//                     lets exploration under PSO end.
+// New states that lie inside one that is known are dropped. `joining` unites states that differ in one component, and
+// `blur` merges nodes of the automata: the first is exact, the second may reach too much, so that only "safe" counts.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "symbolic/automata.hpp"
+
+namespace teetotal::symbolic {
+
+// What changed memory: a commit of a store, or an atomic step.
+struct Happening {
+  Process process = 0;
+  bool commit = false;
+  Letter letter = 0;               // of a commit
+  Location needs = needs_nothing;  // of an atomic step
+  Writes writes;
+};
+
+struct SaturateOptions {
+  bool joining = false;
+  unsigned blur = 0;           // k, or 0 for none
+  std::uint64_t max_work = 0;  // nodes of automata built before giving up; 0: no limit
+};
+
+class Saturation {
+ public:
+  struct State {
+    std::uint32_t memory = 0;
+    std::vector<Language> parts;
+    std::uint32_t parent = 0;
+    Happening by;
+    std::uint32_t depth = 0;
+    bool superseded = false;
+    std::uint64_t weight = 0;  // how large its languages look
+  };
+  enum class Answer : std::uint8_t { safe, bad, gave_up };
+
+  Saturation(Graph& graph, SaturateOptions options, Progress* progress);
+
+  Answer run();
+
+  Automata& automata() { return automata_; }
+  const std::vector<State>& states() const { return states_; }
+  const Memory& memory(std::uint32_t number) const { return memories_[number]; }
+  // Of the last state, if it is bad: for each process what it must satisfy there (see Bad), or which failed.
+  std::uint32_t bad_case() const { return bad_case_; }
+  std::optional<Process> failed_process() const { return failed_; }
+
+ private:
+  void explore();
+  Language saturated(Process p, Language k, const Memory& m);
+  Language saturate_now(Process p, Language k, const Memory& m);
+  void add(std::uint32_t parent, Happening by, const Memory& m, std::vector<Language> parts);
+  void expand(std::uint32_t number);
+  bool bad(const State& state);
+  std::uint32_t memory_number(const Memory& m);
+  struct Seen {
+    bool failed = false;
+    std::vector<std::uint64_t> labels;
+  };
+  const Seen& seen(Process p, Language k);
+
+  Graph& graph_;
+  SaturateOptions options_;
+  Progress* progress_;
+  Automata automata_;
+  std::vector<std::vector<Location>> tracked_;  // by process: locations whose own last store it may read
+  std::vector<std::vector<Location>> reads_;    // by process: what of memory its local steps depend on
+  std::vector<Memory> memories_;
+  std::map<Memory, std::uint32_t> memory_numbers_;
+  std::vector<State> states_;
+  std::vector<std::vector<std::uint32_t>> by_memory_;
+  std::set<std::pair<std::uint64_t, std::uint32_t>> queue_;  // states to expand, by rank and number
+  std::vector<std::map<std::pair<Language, std::vector<Value>>, Language>> saturated_;
+  std::vector<std::unordered_map<Language, Seen>> seen_;
+  std::uint32_t bad_case_ = 0;
+  std::optional<Process> failed_;
+  std::optional<std::uint32_t> bad_state_;
+};
+
+}  // namespace teetotal::symbolic

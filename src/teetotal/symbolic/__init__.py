@@ -1,0 +1,1 @@
+"""Verification with unbounded store buffers: the engines of ``core/symbolic``, certificates, and fence insertion."""

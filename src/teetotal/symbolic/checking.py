@@ -1,0 +1,64 @@
+"""``teetotal check FILE.pml``, the short way in: both questions, safe and robust, for each model."""
+
+from __future__ import annotations
+
+from teetotal.errors import ProgramError
+from teetotal.events import ModelName, Semantics
+from teetotal.programs.promela import load
+from teetotal.symbolic.graph import ControlGraph
+from teetotal.symbolic.results import violation
+from teetotal.symbolic.verify import Limits, Outcome, robust, verify
+from teetotal.verdicts import CheckResult, ModelResult, Verdict
+
+HOLDS = {Verdict.SAFE: True, Verdict.VIOLATION: False, Verdict.INCONCLUSIVE: None}
+
+
+def check_file(
+    path: str, models: tuple[ModelName, ...], semantics: Semantics, seconds: float, megabytes: float
+) -> CheckResult:
+    """Whether the program is safe under SC and the models, and robust under the models, with unbounded buffers."""
+    program = load(path)
+    graph = ControlGraph(program, semantics)
+    limits = Limits(seconds=None if seconds == float("inf") else seconds, megabytes=megabytes)
+    results: dict[ModelName, ModelResult] = {}
+    notes: list[str] = []
+    spent = 0.0
+    for model in dict.fromkeys(("sc", *models)):
+        answers: dict[str, Outcome] = {"safe": verify(graph, model, limits=limits)}
+        if model != "sc":
+            try:
+                answers["robust"] = robust(graph, model, limits=limits)
+            except ProgramError as error:
+                notes.append(str(error))
+        verdict = Verdict.SAFE
+        for goal, answer in answers.items():
+            verdict = verdict + answer.verdict
+            spent += answer.seconds
+            if answer.verdict is Verdict.INCONCLUSIVE:
+                notes.append(f"{model}, {goal}: {answer.why}")
+        results[model] = ModelResult(
+            verdict=verdict,
+            robust=HOLDS[answers["robust"].verdict] if "robust" in answers else None,
+            safe=HOLDS[answers["safe"].verdict],
+            violations=[
+                violation(program, goal, answer, "")
+                for goal, answer in answers.items()
+                if answer.verdict is Verdict.VIOLATION
+            ],
+            states=sum(answer.states for answer in answers.values()),
+        )
+    overall = Verdict.SAFE
+    for result in results.values():
+        overall = overall + result.verdict
+    return CheckResult(
+        input=path,
+        command="check",
+        name=program.name,
+        models=results,
+        verdict=overall,
+        complete=overall is not Verdict.INCONCLUSIVE and not notes,
+        seconds=spent,
+        states=sum(result.states or 0 for result in results.values()),
+        violations=[v for result in results.values() for v in result.violations],
+        notes=notes,
+    )

@@ -1,0 +1,129 @@
+"""What the engines of the core ask about a program: its control graphs, state by state, in numbers.
+
+A ``Control`` of a process gets the next free number when it is first met. The core remembers every answer, so one
+``ControlGraph`` serves all verifications of a program, whatever the model and the fences.
+"""
+
+from __future__ import annotations
+
+import weakref
+
+from teetotal import _core
+from teetotal.errors import ProgramError
+from teetotal.events import Kind, ModelName, Semantics
+from teetotal.programs.program import Lock, Rmw, Unlock
+from teetotal.programs.promela.program import (
+    AccessAction,
+    Atomically,
+    Begin,
+    Control,
+    Fenced,
+    PromelaProgram,
+    Tau,
+    ghosts_hold,
+)
+
+MODEL_NUMBERS: dict[ModelName, int] = {"sc": 0, "tso": 1, "pso": 2}
+TAU, LOAD, STORE, MFENCE, SFENCE, ATOMIC = range(6)
+NOTHING, EMPTY = -1, -2
+_KINDS = {Kind.LD: LOAD, Kind.ST: STORE, Kind.MFENCE: MFENCE, Kind.SFENCE: SFENCE}
+
+Row = tuple[int, int, int, int, int, tuple[int, ...]]
+"""Kind, location (what an atomic step needs), value, target, fence (-1 for none), footprint."""
+
+
+class ControlGraph:
+    """A program's control graphs, for the core (``core``) and by number (``controls``)."""
+
+    def __init__(self, program: PromelaProgram, semantics: Semantics = Semantics()) -> None:
+        self.program = program
+        self.semantics = semantics
+        processes = range(len(program.processes))
+        self.controls: list[list[Control]] = [[] for _ in processes]
+        self._numbers: list[dict[Control, int]] = [{} for _ in processes]
+        names = sorted({label for p in program.properties for case in p.cases for _, label, _ in case.labels})
+        if len(names) > 64:
+            raise ProgramError("forbidden speaks of more than 64 labels")
+        self._bits = {name: 1 << position for position, name in enumerate(names)}
+        self.cases = [case for p in program.properties for case in p.cases]
+        bad = []
+        for case in self.cases:
+            must, must_not = [0] * len(processes), [0] * len(processes)
+            for process, label, stands in case.labels:
+                (must if stands else must_not)[process] |= self._bits[label]
+            bad.append((must, must_not, bool(case.ghosts)))
+        loads = [sorted(program.loaded(p) | self._watched(p)) for p in processes]
+        touches = [sorted(self._touched(p)) for p in processes]
+        start = [self.number(p, program.begin(p)) for p in processes]
+        memory = list(program.memory.values())
+        self.core = _core.ControlGraph(
+            weakref.proxy(self), start, memory, program.buffered, loads, touches, bad, semantics.rmw == "address"
+        )
+
+    def number(self, process: int, state: Control) -> int:
+        numbers = self._numbers[process]
+        if state not in numbers:
+            numbers[state] = len(self.controls[process])
+            self.controls[process].append(state)
+        return numbers[state]
+
+    def needs(self, process: int, state: Control, action: Atomically) -> int:
+        """What the buffer must be for an atomic step."""
+        if action.needs is None:
+            return NOTHING
+        fences = isinstance(self.program.instruction(process, state), Unlock) and self.semantics.mutex == "fence"
+        if action.needs == "all" or self.semantics.rmw == "all" or fences:
+            return EMPTY
+        return action.needs
+
+    # -- called by the core -----------------------------------------------------------------------------------------
+
+    def expand(self, process: int, q: int) -> tuple[list[Row], int, bool]:
+        state = self.controls[process][q]
+        program = self.program
+        rows: list[Row] = []
+        for action in program.actions(process, state):
+            match action:
+                case Tau(target):
+                    rows.append((TAU, 0, 0, self.number(process, target), -1, ()))
+                case Fenced(fence, target):
+                    kind = _KINDS[program.sites[fence].kind]
+                    rows.append((kind, 0, 0, self.number(process, target), fence, ()))
+                case AccessAction(Kind.LD, address, _):
+                    rows.append((LOAD, address, 0, 0, -1, ()))
+                case AccessAction(kind, address, value):
+                    after = self.number(process, program.after(process, state))
+                    rows.append((_KINDS[kind], address, value, after, -1, ()))
+                case Atomically(footprint, _):
+                    rows.append((ATOMIC, self.needs(process, state, action), 0, 0, -1, footprint))
+        labels = sum(self._bits[label] for label in program.labels(process, state))
+        return rows, labels, state.status == "failed"
+
+    def after_load(self, process: int, q: int, value: int) -> int:
+        return self.number(process, self.program.after_load(process, self.controls[process][q], value))
+
+    def outcomes(self, process: int, q: int, values: list[int]) -> list[tuple[tuple[tuple[int, int], ...], int]]:
+        state = self.controls[process][q]
+        (action,) = self.program.actions(process, state)
+        assert isinstance(action, Atomically)
+        found = self.program.outcomes(process, state, dict(zip(action.footprint, values, strict=True)))
+        return [(writes, self.number(process, target)) for writes, target in found]
+
+    def ghosts_hold(self, case: int, memory: list[int]) -> bool:
+        named = dict(zip(self.program.memory, memory, strict=True))
+        return all(ghosts_hold(condition, named) for condition in self.cases[case].ghosts)
+
+    # -- what a process's steps depend on -----------------------------------------------------------------------------
+
+    def _touched(self, process: int) -> set[int]:
+        found: set[int] = set()
+        for pc, instruction in enumerate(self.program.processes[process].code):
+            if isinstance(instruction, Begin | Lock | Unlock | Rmw):
+                found.update(self.program.footprint(process, pc))
+        return found
+
+    def _watched(self, process: int) -> set[int]:
+        """Locations that no store in the buffer may have for some atomic step."""
+        if self.semantics.rmw == "all":
+            return set()
+        return {x for x in self._touched(process) if x < self.program.buffered}

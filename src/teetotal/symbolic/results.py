@@ -1,0 +1,146 @@
+"""What ``teetotal verify`` answers, as plain values with the contract's JSON keys."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Literal
+
+import msgspec
+
+from teetotal.events import Kind, ModelName
+from teetotal.programs.promela.program import FenceSite, InBounds, PromelaProgram
+from teetotal.symbolic.fences import Insertion
+from teetotal.symbolic.schedules import schedule_text
+from teetotal.symbolic.verify import Outcome
+from teetotal.trace import Trace
+from teetotal.verdicts import Edge, ModelResult, StoryStep, Verdict, Violation, ViolationKind
+
+
+class FenceRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A fence of the text: directly ``after`` the store on that line, or before it; ``processes`` have it."""
+
+    kind: str
+    file: str
+    line: int
+    after: bool
+    processes: int
+
+
+class VerifyResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The answer about one file. ``complete`` is true only if nothing was cut off."""
+
+    input: str
+    command: str
+    goal: str
+    engine: str
+    models: dict[ModelName, ModelResult]
+    verdict: Verdict
+    complete: bool
+    seconds: float
+    states: int
+    violations: list[Violation] = []
+    fences: list[FenceRow] | None = None
+    sets: list[list[FenceRow]] | None = None
+    iterations: int | None = None
+    verifications: int | None = None
+    witness: dict[ModelName, str] = {}
+    notes: list[str] = []
+
+
+def result(
+    program: PromelaProgram,
+    goal: str,
+    engine: str,
+    outcomes: list[Outcome],
+    witness: dict[ModelName, str],
+    options: str,
+) -> VerifyResult:
+    models: dict[ModelName, ModelResult] = {}
+    verdict = Verdict.SAFE
+    violations: list[Violation] = []
+    notes: list[str] = []
+    for outcome in outcomes:
+        holds = {Verdict.SAFE: True, Verdict.VIOLATION: False, Verdict.INCONCLUSIVE: None}[outcome.verdict]
+        found = [violation(program, goal, outcome, options)] if outcome.verdict is Verdict.VIOLATION else []
+        models[outcome.model] = ModelResult(
+            verdict=outcome.verdict,
+            robust=holds if goal == "robust" else None,
+            safe=holds if goal == "safe" else None,
+            violations=found,
+            states=outcome.states,
+        )
+        violations += found
+        verdict = verdict + outcome.verdict
+        if outcome.verdict is Verdict.INCONCLUSIVE:
+            notes.append(f"{outcome.model}: {outcome.why}")
+    return VerifyResult(
+        input=program.source,
+        command="verify",
+        goal=goal,
+        engine=engine,
+        models=models,
+        verdict=verdict,
+        complete=all(outcome.verdict is not Verdict.INCONCLUSIVE for outcome in outcomes),
+        seconds=sum(outcome.seconds for outcome in outcomes),
+        states=sum(outcome.states for outcome in outcomes),
+        violations=violations,
+        witness=witness,
+        notes=notes,
+    )
+
+
+def violation(program: PromelaProgram, goal: str, outcome: Outcome, options: str) -> Violation:
+    replay = outcome.replay
+    assert replay is not None
+    kind: ViolationKind = "robustness" if goal == "robust" else "assertion"
+    for p in range(len(program.processes)):
+        state = replay.control(p)
+        if state.status == "failed" and isinstance(program.instruction(p, state), InBounds):
+            kind = "wild access"
+    events = [line.event for line in replay.lines if line.event is not None]
+    numbers = {event.id: number for number, event in enumerate(events)}
+    steps = []
+    for line in replay.lines:
+        event = line.event or line.committed
+        if event is not None:
+            action: Literal["event", "commit"] = "event" if line.event is not None else "commit"
+            steps.append(StoryStep(event.thread, action, numbers[event.id], [list(b) for b in line.buffers]))
+    cycle: list[Edge] = []
+    if goal == "robust":
+        trace = Trace.from_run(replay.run)
+        for edge in trace.cycle():
+            source, target = numbers[trace.event(edge.source).id], numbers[trace.event(edge.target).id]
+            cycle.append(Edge(source, target, edge.reason, edge.because))
+    places = [events[edge.source].location for edge in cycle] if cycle else [line.location for line in replay.lines]
+    schedule = schedule_text(outcome.schedule)
+    return Violation(
+        model=outcome.model,
+        kind=kind,
+        events=events,
+        cycle=cycle,
+        steps=steps,
+        locations=list(dict.fromkeys(str(place) for place in places if place is not None)),
+        message=outcome.why,
+        replay=f"teetotal verify {shlex.quote(program.source)} --model {outcome.model}{options} --replay '{schedule}'",
+    )
+
+
+def site_rows(program: PromelaProgram, sites: tuple[FenceSite, ...]) -> list[FenceRow]:
+    """Without the number of processes, which only the chosen set says."""
+    return [
+        FenceRow(kind=str(s.kind), file=s.location.file, line=s.location.line, after=s.kind is Kind.MFENCE, processes=0)
+        for s in sites
+    ]
+
+
+def fence_rows(program: PromelaProgram, insertion: Insertion) -> list[FenceRow]:
+    return [
+        FenceRow(
+            kind=str(site.kind),
+            file=site.location.file,
+            line=site.location.line,
+            after=site.kind is Kind.MFENCE,
+            processes=count,
+        )
+        for site, count in zip(insertion.fences, insertion.processes, strict=True)
+    ]

@@ -1,0 +1,301 @@
+"""Schedules of Promela programs, replayed by the machines of ``models/``.
+
+An engine's violation is a list of steps. Here the machine of the model runs it: loads, stores, fences and atomic accesses
+are the machine's, with its buffers and commits; choices, labels and ghost variables, which no machine knows, are done
+here. A step that is not possible, or a run that ends in no bad state, is an error: the engine's fault, never the user's.
+
+As text, a schedule is one word per step: ``2`` process 2 goes on; ``2.1`` it takes its second alternative; ``c2`` its
+oldest store becomes visible (TSO); ``c2:x`` its oldest store to ``x`` (PSO).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from teetotal.errors import TeetotalError
+from teetotal.events import Event, EventId, Kind, Location, ModelName, Semantics
+from teetotal.models import Commit, Issue, Run
+from teetotal.programs.promela.program import (
+    Begin,
+    Choose,
+    Control,
+    Mark,
+    Outcome,
+    PromelaProgram,
+    Slot,
+    ghosts_hold,
+)
+from teetotal.symbolic.graph import ControlGraph
+
+CoreStep = tuple[bool, int, int, int, list[tuple[int, int]]]
+
+
+class Move(NamedTuple):
+    """A process goes on; ``alternative`` says how, where there are several ways."""
+
+    process: int
+    alternative: int = 0
+
+
+ScheduleStep = Move | Commit
+
+
+class Line(NamedTuple):
+    """What one step did, for a person and for fence insertion.
+
+    ``pending`` are the stores (location of the statement, address) that were in the process's buffer before the step,
+    oldest first; for a commit, ``overtaken`` are those older than the one that became visible. ``buffers`` is what all
+    buffers hold after the step.
+    """
+
+    step: ScheduleStep
+    text: str
+    location: Location | None
+    event: Event | None = None
+    pending: tuple[Event, ...] = ()
+    committed: Event | None = None
+    overtaken: tuple[Event, ...] = ()
+    ghost: bool = False
+    buffers: tuple[tuple[str, ...], ...] = ()
+
+
+class Replay:
+    """One run of a program with its fences on a machine, step by step."""
+
+    def __init__(self, program: PromelaProgram, model: ModelName, semantics: Semantics) -> None:
+        self.program = program
+        self.model = model
+        self.run = Run(program, model, semantics)
+        self.ghosts = {name: value for name, value in program.memory.items() if name in program.ghosts}
+        self.lines: list[Line] = []
+        self.killers: set[int] = set()
+        """Fences that are not there and would have made this run impossible: one of them is needed."""
+        self.stores: dict[EventId, int] = {}
+        """Where in its process's code each store was done."""
+        self._pending: list[list[Event]] = [[] for _ in program.processes]
+        self._passed: list[tuple[int, list[EventId], int]] = []  # sfences: which, stores then pending, next event
+        for p in range(len(program.processes)):
+            self._skip(p)
+
+    def control(self, p: int) -> Control:
+        state = self.run.locals[p]
+        assert isinstance(state, Control)
+        return state
+
+    def settled(self, p: int, state: Control) -> Control:
+        """Past fences that are not there."""
+        while state.status == "running":
+            instruction = self.program.instruction(p, state)
+            if not isinstance(instruction, Slot) or instruction.fence in self.program.fences:
+                break
+            state = self.program.after(p, state)
+        return state
+
+    def alternatives(self, p: int) -> list[Outcome] | None:
+        """The ways on from a choice, a label or an atomic block, or None before an access of the machine's."""
+        state = self.control(p)
+        if state.status != "running":
+            return []
+        instruction = self.program.instruction(p, state)
+        if isinstance(instruction, Choose | Mark):
+            targets = [action[0] for action in self.program.actions(p, state)]
+            return [((), target) for target in targets if isinstance(target, Control)]
+        if isinstance(instruction, Begin):
+            memory = {**self._memory(p, instruction.ghost), **self.ghosts}
+            names = self.program.addresses
+            footprint = self.program.footprint(p, state.pc)
+            return self.program.outcomes(p, state, {x: memory[names[x]] for x in footprint})
+        return None
+
+    def take(self, step: ScheduleStep) -> None:
+        if isinstance(step, Commit):
+            self._commit(step)
+            return
+        p = step.process
+        alternatives = self.alternatives(p)
+        if alternatives is None:
+            self._access(p, step)
+        elif step.alternative >= len(alternatives):
+            raise TeetotalError(f"process {p} has no alternative {step.alternative} there")
+        else:
+            self._internal(p, step, alternatives[step.alternative])
+        self._skip(p)
+
+    def bad(self) -> str | None:
+        """Why the state reached is bad, if it is."""
+        program = self.program
+        for p, process in enumerate(program.processes):
+            state = self.control(p)
+            if state.status == "failed":
+                return f"{process.name}: assertion failed at {program.where(p, state)}"
+        for condition in program.properties:
+            for case in condition.cases:
+                stands = all((label in program.labels(p, self.control(p))) == at for p, label, at in case.labels)
+                if stands and all(ghosts_hold(ghost, self.ghosts) for ghost in case.ghosts):
+                    return f"forbidden state: {condition.name}"
+        return None
+
+    def drain(self) -> Iterator[ScheduleStep]:
+        """Commit everything that is still in buffers."""
+        while commits := self.run.memory.commits():
+            self.take(commits[0])
+            yield commits[0]
+
+    # -- one step ---------------------------------------------------------------------------------------------------
+
+    def _skip(self, p: int) -> None:
+        """Go past fences that are not there, and note which of them would have mattered."""
+        end = self.settled(p, self.control(p))
+        while (state := self.control(p)) != end:
+            slot = self.program.instruction(p, state)
+            assert isinstance(slot, Slot)
+            if self._pending[p]:
+                if self.program.sites[slot.fence].kind is Kind.MFENCE:
+                    self.killers.add(slot.fence)
+                else:
+                    self._passed.append((slot.fence, [e.id for e in self._pending[p]], len(self.run.events[p])))
+            self.run.locals[p] = self.program.after(p, state)
+
+    def _buffers(self) -> tuple[tuple[str, ...], ...]:
+        memory = self.run.memory
+        return tuple(
+            tuple("sfence" if w is None else f"{w.address}={w.value}" for w in memory.buffered(p))
+            for p in range(len(self.program.processes))
+        )
+
+    def _memory(self, p: int, ghost: bool) -> dict[str, int]:
+        """What an atomic block of p sees: memory as it is after p's own stores."""
+        if ghost:
+            return {}
+        after = self.run.memory.copy()
+        after.mfence(p)
+        return {name: write.value for name, write in after.m.items()}
+
+    def _access(self, p: int, step: Move) -> None:
+        if Issue(p) not in self.run.steps():
+            raise TeetotalError(f"process {p} cannot go on there under {self.model.upper()}")
+        pending = tuple(self._pending[p])
+        pc = self.control(p).pc
+        self.run.take(Issue(p))
+        event = self.run.events[p][-1]
+        if event.kind is Kind.ST and self.model != "sc":
+            self._pending[p].append(event)
+            self.stores[event.id] = pc
+        buffered = {write.event for write in self.run.memory.buffered(p) if write is not None}
+        self._pending[p] = [e for e in self._pending[p] if e.id in buffered]
+        text = f"{self.program.processes[p].name}: {event.text}"
+        self.lines.append(Line(step, text, event.location, event, pending, buffers=self._buffers()))
+
+    def _internal(self, p: int, step: Move, outcome: Outcome) -> None:
+        writes, target = outcome
+        state = self.control(p)
+        instruction = self.program.instruction(p, state)
+        name = self.program.processes[p].name
+        pending = tuple(self._pending[p])
+        done: list[str] = []
+        ghost = isinstance(instruction, Begin) and instruction.ghost
+        if isinstance(instruction, Begin) and not ghost:
+            self.run.memory.mfence(p)
+            self._pending[p] = []
+        for location, value in writes:
+            address = self.program.addresses[location]
+            done.append(f"{address} = {value}")
+            if address in self.ghosts:
+                self.ghosts[address] = value
+            else:
+                index = len(self.run.events[p])
+                identity = Event(p, index, Kind.RMW, address, value, self.run.memory.m[address].value).id
+                old, _ = self.run.memory.atomic(p, address, lambda _, v=value: v, identity)  # type: ignore[misc]
+                event = Event(p, index, Kind.RMW, address, value, old.value, instruction.location)
+                self.run.events[p] += (event,)
+                self.run.src[event.id] = old.event
+        self.run.locals[p] = target
+        if isinstance(instruction, Begin):
+            what = "ghost" if ghost else "atomic"
+            text = f"{name}: {what} {', '.join(done) or 'step'}"
+            self.lines.append(Line(step, text, instruction.location, None, pending, ghost=ghost))
+        else:
+            labels = " ".join(self.program.labels(p, state))
+            text = f"{name}: leaves {labels}" if labels else f"{name}: chooses"
+            self.lines.append(Line(step, text, instruction.location))
+
+    def _commit(self, step: Commit) -> None:
+        if step not in self.run.memory.commits():
+            raise TeetotalError(f"{step_text(step)}: nothing to commit there under {self.model.upper()}")
+        p = step.thread
+        pending = self._pending[p]
+        position = next(i for i, e in enumerate(pending) if step.address in (None, e.address))
+        event = pending.pop(position)
+        self.run.take(step)
+        still = {e.id for e in pending}
+        for fence, before, index in self._passed:
+            if event.id.thread == before[0].thread and event.id.index >= index and still.intersection(before):
+                self.killers.add(fence)
+        name = self.program.processes[p].name
+        text = f"{name}: {event.address} = {event.value} becomes visible"
+        overtaken = tuple(pending[:position])
+        self.lines.append(Line(step, text, event.location, None, (), event, overtaken, buffers=self._buffers()))
+
+
+def replay_core(
+    graph: ControlGraph, fences: frozenset[int], model: ModelName, steps: Iterable[CoreStep]
+) -> tuple[Replay, list[ScheduleStep]]:
+    """Replay what an engine of the core found, and the schedule in the form above."""
+    replay = Replay(graph.program.with_fences(fences), model, graph.semantics)
+    schedule: list[ScheduleStep] = []
+    names = graph.program.addresses
+    for commits, p, number, location, writes in steps:
+        step: ScheduleStep
+        if commits:
+            step = Commit(p, names[location] if model == "pso" else None)
+        else:
+            target = replay.settled(p, graph.controls[p][number])
+            alternatives = replay.alternatives(p)
+            ways = [(to_writes, replay.settled(p, to)) for to_writes, to in alternatives or []]
+            wanted = (tuple((x, v) for x, v in writes), target)
+            step = Move(p, 0 if alternatives is None else ways.index(wanted))
+        replay.take(step)
+        schedule.append(step)
+        if not commits:
+            assert replay.control(p) == target, "the machine and the engine went different ways"
+    return replay, schedule
+
+
+def step_text(step: ScheduleStep) -> str:
+    match step:
+        case Commit(thread, address):
+            return f"c{thread}" if address is None else f"c{thread}:{address}"
+        case Move(process, alternative):
+            return f"{process}.{alternative}" if alternative else f"{process}"
+
+
+def schedule_text(schedule: Iterable[ScheduleStep]) -> str:
+    return " ".join(map(step_text, schedule))
+
+
+def parse_schedule(text: str) -> list[ScheduleStep]:
+    schedule: list[ScheduleStep] = []
+    for word in text.split():
+        try:
+            if word.startswith("c"):
+                number, _, address = word[1:].partition(":")
+                schedule.append(Commit(int(number), address or None))
+            else:
+                number, _, alternative = word.partition(".")
+                schedule.append(Move(int(number), int(alternative or 0)))
+        except ValueError:
+            raise TeetotalError(f"{word!r} is no step of a schedule") from None
+    return schedule
+
+
+def replay_schedule(
+    program: PromelaProgram, model: ModelName, schedule: Iterable[ScheduleStep], semantics: Semantics = Semantics()
+) -> Replay:
+    replay = Replay(program, model, semantics)
+    for step in schedule:
+        process = step.thread if isinstance(step, Commit) else step.process
+        if not 0 <= process < len(program.processes):
+            raise TeetotalError(f"there is no process {process}")
+        replay.take(step)
+    return replay

@@ -1,0 +1,226 @@
+"""The engines behind one function: ``verify(program, model)`` says safe, violation or inconclusive, with evidence.
+
+``saturate`` (the default) goes through stages, each of them exact but the last:
+
+1. joining states that differ in one component: few, large states, which prove most programs safe;
+2. if that finds a bad state: breadth-first, with subsumption only, for a path to it;
+3. if stage 1 does not end soon: blurring the automata as well (merging nodes that ``k`` rounds of refinement do not tell
+   apart). Its "safe" is a proof like the others', with a certificate. A bad state that it reaches may not be real: stage 2
+   looks for it too, as long again. If nothing is decided, all begins again with eight times the work and ``k + 1``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import count
+from typing import Any, Literal
+
+import msgspec
+
+from teetotal import _core
+from teetotal.errors import ProgramError, TeetotalError
+from teetotal.events import ModelName, Semantics
+from teetotal.models import is_sc
+from teetotal.programs.promela.program import Begin, PromelaProgram
+from teetotal.symbolic.certificates import Certificate, write
+from teetotal.symbolic.graph import MODEL_NUMBERS, ControlGraph
+from teetotal.symbolic.schedules import Replay, ScheduleStep, replay_core
+from teetotal.verdicts import Verdict
+
+FIRST_WORK = 20_000
+"""How many nodes of automata stage 1 may build in its first round."""
+
+Report = Callable[[int, int, int], None]
+"""Called now and then with the numbers of states and of those still to expand, and the depth."""
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """When to give up: CPU seconds of this run, and megabytes of this process."""
+
+    seconds: float | None = None
+    megabytes: float | None = None
+
+
+NO_LIMITS = Limits()
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What one engine says about one program under one model. ``certificate`` proves a safe verdict of ``saturate``;
+    ``replay`` is the violation as the model's machine ran it."""
+
+    verdict: Verdict
+    engine: str
+    model: ModelName
+    states: int
+    seconds: float
+    why: str = ""
+    schedule: tuple[ScheduleStep, ...] = ()
+    replay: Replay | None = None
+    certificate: Certificate | None = None
+
+
+class _OutOfBudget(Exception):
+    pass
+
+
+class _Watch:
+    """Passes reports on, and ends the run when a limit is hit."""
+
+    def __init__(self, limits: Limits, report: Report | None) -> None:
+        self.limits, self.report = limits, report
+        self.started = time.process_time()
+        self.states = 0
+
+    def __call__(self, states: int, frontier: int, depth: int) -> None:
+        self.states = states or self.states
+        if self.limits.seconds is not None and time.process_time() - self.started > self.limits.seconds:
+            raise _OutOfBudget(f"time: more than {self.limits.seconds:g} s")
+        if self.limits.megabytes is not None and _megabytes() > self.limits.megabytes:
+            raise _OutOfBudget(f"memory: more than {self.limits.megabytes:g} MB")
+        if self.report is not None:
+            self.report(self.states, frontier, depth)
+
+
+def _megabytes() -> float:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096 / 1e6
+
+
+def verify(
+    program: PromelaProgram | ControlGraph,
+    model: ModelName,
+    *,
+    engine: str = "saturate",
+    fences: frozenset[int] = frozenset(),
+    semantics: Semantics = Semantics(),
+    limits: Limits = NO_LIMITS,
+    certify: bool = False,
+    report: Report | None = None,
+) -> Outcome:
+    """Whether no assertion fails and no forbidden state is reached, with these of the program's ``sites`` fenced."""
+    graph = program if isinstance(program, ControlGraph) else ControlGraph(program, semantics)
+    watch = _Watch(limits, report)
+    present = [site in fences for site in range(len(graph.program.sites))]
+    number = MODEL_NUMBERS[model]
+    answer: Literal["safe", "bad", "cut"]
+    name, _, argument = engine.partition(":")
+    try:
+        if name == "saturate" and not argument:
+            answer, found = _saturate(graph, number, present, certify, watch)
+        elif name == "bounded" and argument.isdigit():
+            found = _core.verify_bounded(graph.core, number, present, int(argument), watch)
+            answer = found["answer"]
+        elif name == "accelerate" and not argument:
+            found = _core.verify_accelerate(graph.core, number, present, watch)
+            answer = found["answer"]
+        else:
+            raise TeetotalError(f"no engine {engine!r}: saturate, accelerate, or bounded:N")
+    except _OutOfBudget as reason:
+        seconds = time.process_time() - watch.started
+        return Outcome(
+            verdict=Verdict.INCONCLUSIVE,
+            engine=engine,
+            model=model,
+            states=watch.states,
+            seconds=seconds,
+            why=str(reason),
+        )
+    schedule: list[ScheduleStep] = []
+    replay = None
+    why = ""
+    if answer == "bad":
+        replay, schedule = replay_core(graph, fences, model, found["schedule"])
+        bad = replay.bad()
+        assert bad is not None, "the engine's violation is none"
+        why = bad
+    elif answer == "cut":
+        why = f"a buffer was full with {argument} stores"
+    verdicts = {"safe": Verdict.SAFE, "bad": Verdict.VIOLATION, "cut": Verdict.INCONCLUSIVE}
+    certificate = None
+    if certify and answer == "safe" and name == "saturate":
+        certificate = write(graph, model, fences, found)
+    return Outcome(
+        verdict=verdicts[answer],
+        engine=engine,
+        model=model,
+        states=found["states"],
+        seconds=time.process_time() - watch.started,
+        why=why,
+        schedule=tuple(schedule),
+        replay=replay,
+        certificate=certificate,
+    )
+
+
+def robust(
+    program: PromelaProgram | ControlGraph,
+    model: ModelName,
+    *,
+    fences: frozenset[int] = frozenset(),
+    semantics: Semantics = Semantics(),
+    limits: Limits = NO_LIMITS,
+    report: Report | None = None,
+) -> Outcome:
+    """Whether every trace is sequentially consistent; ghost variables and properties do not matter."""
+    graph = program if isinstance(program, ControlGraph) else ControlGraph(program, semantics)
+    for process in graph.program.processes:
+        for instruction in process.code:
+            if isinstance(instruction, Begin) and not instruction.ghost:
+                raise ProgramError("robustness of programs with atomic blocks is not supported", instruction.location)
+    watch = _Watch(limits, report)
+    present = [site in fences for site in range(len(graph.program.sites))]
+    try:
+        found = _core.verify_robust(graph.core, MODEL_NUMBERS[model], present, watch)
+    except _OutOfBudget as reason:
+        return Outcome(
+            verdict=Verdict.INCONCLUSIVE,
+            engine="robust",
+            model=model,
+            states=watch.states,
+            seconds=time.process_time() - watch.started,
+            why=str(reason),
+        )
+    if found["answer"] == "safe":
+        return Outcome(
+            verdict=Verdict.SAFE,
+            engine="robust",
+            model=model,
+            states=found["states"],
+            seconds=time.process_time() - watch.started,
+        )
+    replay, schedule = replay_core(graph, fences, model, found["schedule"])
+    for step in replay.drain():
+        schedule.append(step)
+    assert not is_sc(replay.run.trace()), "the engine's violation is none"
+    return Outcome(
+        verdict=Verdict.VIOLATION,
+        engine="robust",
+        model=model,
+        states=found["states"],
+        seconds=time.process_time() - watch.started,
+        why="not robust: the trace has a happens-before cycle",
+        schedule=tuple(schedule),
+        replay=replay,
+    )
+
+
+def _saturate(
+    graph: ControlGraph, model: int, present: list[bool], certify: bool, watch: _Watch
+) -> tuple[Literal["safe", "bad"], dict[str, Any]]:
+    def run(joining: bool, blur: int, work: int) -> dict[str, Any]:
+        found: dict[str, Any] = _core.verify_saturate(graph.core, model, present, joining, blur, work, certify, watch)
+        return found
+
+    for round_ in count():
+        work = FIRST_WORK * 8**round_
+        found = run(True, 0, work)
+        if found["answer"] == "bad":
+            found = run(False, 0, 0)
+        if found["answer"] == "gave up":
+            found = run(True, 2 + round_, 4 * work)
+            if found["answer"] == "bad":  # perhaps not really
+                found = run(False, 0, 4 * work)
+        if found["answer"] != "gave up":
+            return found["answer"], found
+    raise AssertionError("count() does not end")

@@ -1,0 +1,90 @@
+"""Random small Promela programs: every statement has at most one shared access, so that SPIN takes the same steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+PROGRAMS = Path(__file__).parents[1] / "benchmarks" / "promela"
+NAMES = sorted(path.stem for path in PROGRAMS.glob("*.pml"))
+
+
+def random_program(seed: int, *, loops: bool = True, atomics: bool = True) -> str:
+    """Two or three processes over a few shared variables, with a property about labels and locals."""
+    return _Generator(Random(seed), loops, atomics).program()
+
+
+class _Generator:
+    def __init__(self, random: Random, loops: bool, atomics: bool) -> None:
+        self.random, self.loops, self.atomics = random, loops, atomics
+        self.shared = ["x", "y", "z"][: random.choice([2, 2, 3])]
+        self.locals = ["a", "b"]
+
+    def program(self) -> str:
+        r = self.random
+        processes = r.choice([2, 2, 2, 3])
+        lines = ['#include "teetotal.h"', f"byte {', '.join(self.shared)};", "bit m;"]
+        if self.atomics:
+            lines.append("ghost byte g;")
+        for p in range(processes):
+            lines += [f"active proctype P{p}() {{", "  byte a, b;", *self.body(p), "}"]
+        stands = " && ".join(f"P{p}@here" for p in r.sample(range(processes), r.choice([1, 2])))
+        lines.append(f"forbidden(meeting, {stands})")
+        return "\n".join(lines) + "\n"
+
+    def body(self, p: int) -> list[str]:
+        length = self.random.randint(2, 5 if self.loops else 4)
+        inner = [statement for _ in range(length) for statement in self.statement(1)]
+        goal = self.random.choice([f"a == {self.random.randint(0, 2)}", f"b != {self.random.randint(0, 2)}", "a != b"])
+        if self.random.random() < 0.5:  # the heart of most mutual exclusion: announce oneself, then look at the others
+            mine, other = self.shared[p % 2], self.shared[1 - p % 2]
+            fence = self.random.choice(["", "", "mfence;", "sfence;"])
+            inner += [f"{mine} = 1; {fence}", f"a = {other};"]
+            goal = "a == 0"
+        # Where the goal does not hold, the process never reaches the label.
+        ending = [f"({goal});", "here: skip;", f"{self.shared[0]} = {self.random.randint(0, 2)}"]
+        if self.loops and self.random.random() < 0.6:
+            leave = self.random.choice([":: break", f":: {self.random.choice(self.shared)} == 1 -> break"])
+            inner = ["do", ":: " + "\n".join(inner), leave, "od;"]
+        return [f"  {line}" for line in "\n".join(inner + ending).splitlines()]
+
+    def statement(self, depth: int) -> list[str]:
+        r = self.random
+        x, a, v = r.choice(self.shared), r.choice(self.locals), r.randint(0, 2)
+        kinds = ["store", "store", "store", "load", "load", "load", "copy", "wait", "mfence", "sfence"]
+        if depth:
+            kinds += ["if", "choice"]
+        if self.atomics:
+            kinds += ["cas", "xchg", "fetch_add", "lock", "atomic", "ghost"]
+        match r.choice(kinds):
+            case "store":
+                return [f"{x} = {v};"]
+            case "load":
+                return [f"{a} = {x};"]
+            case "copy":
+                return [f"{x} = {a};"]
+            case "wait":
+                return [f"{x} {r.choice(['==', '!='])} {v};"]
+            case "mfence":
+                return ["mfence;"]
+            case "sfence":
+                return ["sfence;"]
+            case "if":
+                yes, no = self.statement(0), self.statement(0)
+                return [f"if :: {x} == {v} -> {' '.join(yes)} :: else -> {' '.join(no)} fi;"]
+            case "choice":
+                one, two = self.statement(0), self.statement(0)
+                return [f"if :: {' '.join(one)} :: {' '.join(two)} fi;"]
+            case "cas":
+                return [f"cas({a}, {x}, {v}, {r.randint(0, 2)});"]
+            case "xchg":
+                return [f"xchg({a}, {x}, {v});"]
+            case "fetch_add":
+                return [f"fetch_add({a}, {x}, 1);", f"if :: {a} > 1 -> xchg(a, {x}, 0) :: else -> skip fi;"]
+            case "lock":
+                return ["lock(m);", f"{x} = {v};", "unlock(m);"]
+            case "atomic":
+                other = r.choice(self.shared)
+                return [f"atomic {{ {a} = {x}; {other} = {v} }};"]
+            case _:
+                return ["g = 1 - g;", f"{a} = g;"]

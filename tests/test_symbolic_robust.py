@@ -1,0 +1,60 @@
+"""Robustness against its definition: every trace of every execution, by the machines of models/."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from teetotal.errors import ProgramError
+from teetotal.events import ModelName, Semantics
+from teetotal.models import robust as robust_by_definition
+from teetotal.programs.promela import compile_text
+from teetotal.symbolic.graph import ControlGraph
+from teetotal.symbolic.verify import robust
+from teetotal.verdicts import Verdict
+
+
+def straight_line(seed: int) -> str:
+    """Two or three processes of a few accesses without choices, so that it is a ``Program`` too."""
+    random = Random(seed)
+    processes = random.choice([2, 2, 3])
+    lines = ["byte x, y, z;"]
+    for p in range(processes):
+        body = []
+        for _ in range(random.randint(2, 4 if processes == 2 else 3)):
+            v = random.choice("xyz"[: random.choice([2, 3])])
+            stores = [f"{v} = 1", f"{v} = 2", f"{v} = a"]
+            loads = [f"a = {v}", f"a = {v}", f"b = {v}"]
+            others = ["mfence", "sfence", f"xchg(a, {v}, 2)", f"cas(b, {v}, 0, 1)"]
+            body.append(random.choice([*stores, *loads, *others]))
+            if random.random() < 0.15:
+                body.append(f"if :: a == 0 -> {random.choice('xyz')} = 1 :: else -> skip fi")
+        lines.append(f"active proctype P{p}() {{ byte a, b; {'; '.join(body)} }}")
+    return "\n".join(lines)
+
+
+@settings(max_examples=250)
+@given(st.integers(0, 10**9))
+def test_as_defined(seed: int) -> None:
+    program = compile_text(straight_line(seed))
+    semantics = Semantics(rmw=Random(seed).choice(["all", "address"]))
+    graph = ControlGraph(program, semantics)
+    models: tuple[ModelName, ...] = ("tso", "pso")
+    for model in models:
+        defined = robust_by_definition(program.as_program(), model, semantics)
+        assert (robust(graph, model).verdict is Verdict.SAFE) == defined, straight_line(seed)
+
+
+def test_store_buffering_and_message_passing() -> None:
+    sb = "byte x, y; active proctype P() { byte a; x = 1; a = y } active proctype Q() { byte b; y = 1; b = x }"
+    mp = "byte x, y; active proctype P() { x = 1; y = 1 } active proctype Q() { byte a, b; a = y; b = x }"
+    assert [robust(compile_text(sb), m).verdict for m in ("tso", "pso")] == [Verdict.VIOLATION, Verdict.VIOLATION]
+    assert [robust(compile_text(mp), m).verdict for m in ("tso", "pso")] == [Verdict.SAFE, Verdict.VIOLATION]
+
+
+def test_atomic_blocks_are_refused() -> None:
+    with pytest.raises(ProgramError, match="atomic blocks"):
+        robust(compile_text("byte x, y; active proctype P() { atomic { x = 1; y = 1 } }"), "tso")
