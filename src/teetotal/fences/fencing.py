@@ -70,6 +70,10 @@ class Answer(NamedTuple):
 
 def fence(path: str, options: Options = Options(), *, command: str = "fence") -> Answer:
     text = texts.read(path)
+    if Path(path).suffix == ".pml":
+        from teetotal.fences import promela
+
+        return Answer(*promela.fence(path, text, options, command))
     work = c_job(path, text, options) if Path(path).suffix in C_SUFFIXES else job(source(path, text, options), options)
     return run(path, text, work, options, command)
 

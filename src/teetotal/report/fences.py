@@ -75,14 +75,16 @@ def _where(fence: PlacedFence, source: str) -> str:
 
 
 def _verdict(result: CheckResult) -> str:
+    """What each model's executions are; a question that nobody asked of any model is not told."""
+    asks_robust = any(model.robust is not None for name, model in result.models.items() if name != "sc")
+    asks_safe = any(model.safe is not None for model in result.models.values())
     parts = []
     for name, model in result.models.items():
-        words = (
-            []
-            if name == "sc"
-            else [{True: "robust", False: "NOT ROBUST", None: "robust or not: unknown"}[model.robust]]
-        )
-        words.append({True: "safe", False: "NOT SAFE", None: "safe or not: unknown"}[model.safe])
+        words = []
+        if name != "sc" and (asks_robust or not asks_safe):
+            words.append({True: "robust", False: "NOT ROBUST", None: "robust or not: unknown"}[model.robust])
+        if asks_safe:
+            words.append({True: "safe", False: "NOT SAFE", None: "safe or not: unknown"}[model.safe])
         parts.append(f"{name.upper()} {', '.join(words)}")
     whole = "everything explored" if result.complete else "not everything explored"
     return f"{result.name}: {'; '.join(parts)} ({whole})"
