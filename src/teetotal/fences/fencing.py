@@ -252,6 +252,7 @@ def run(path: str, text: str, job: Job, options: Options, command: str) -> Answe
         fences=told.all(added),
         cost=float(search.cost(added)),
         least_cost=least,
+        minimality="of least cost" if least else "minimal: none can go, none can be of a cheaper kind",
         sets=[told.all(one) for one in sets],
         unnecessary=[] if added or options.remove else told.all(_unnecessary(job, search)),
         removed=told.all(removed),

@@ -63,6 +63,7 @@ def fence(path: str, text: str, options: Options, command: str) -> tuple[FenceRe
         fences=fences,
         cost=sum(fence.cost for fence in fences),
         least_cost=least,
+        minimality="of least cost" if least else "minimal: none can go",
         sets=[[placed(site) for site in one] for one in found.sets],
         diff=texts.unified_diff(text, found.text, path),
         patched=[] if failure is not None else [_proof(path, program.name, found, options.goal)],

@@ -26,9 +26,9 @@ class PlacedFence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class FenceResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """``verdict`` is that of the patched program for the goal, explored again whole. ``sets`` are all minimal sets, where
-    asked for; ``fences`` is the first of them. ``unnecessary`` are fences of the program that could go, each by itself;
-    ``removed`` those that the patch takes out."""
+    """``verdict`` is that of the patched program for the goal, explored again whole. ``minimality`` says what is proved
+    of ``fences``. ``sets`` are all minimal sets, where asked for; ``fences`` is the first of them. ``unnecessary`` are
+    fences of the program that could go, each by itself; ``removed`` those that the patch takes out."""
 
     input: str
     command: str
@@ -40,6 +40,7 @@ class FenceResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     fences: list[PlacedFence] = []
     cost: float = 0.0
     least_cost: bool = False
+    minimality: str = ""
     sets: list[list[PlacedFence]] = []
     unnecessary: list[PlacedFence] = []
     removed: list[PlacedFence] = []

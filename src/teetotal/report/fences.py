@@ -47,15 +47,15 @@ def _lines(result: FenceResult) -> Iterator[str]:
     yield from (f"Note: {note}" for note in result.notes)
     for patched in result.patched:
         yield f"Patched: {_verdict(patched)}"
-    least = "of least cost" if result.least_cost else "minimal: none can go, none can be of a cheaper kind"
     count = f"{len(result.fences)} fence{'s' * (len(result.fences) != 1)}"
-    told = f"{count}, cost {result.cost:g}, {least}" if result.fences else "no fence to add"
+    told = f"{count}, cost {result.cost:g}, {result.minimality}" if result.fences else "no fence to add"
     done = "proved" if result.verdict is Verdict.SAFE else f"NOT proved ({result.verdict})"
     yield f"{result.input}: {told}; {goal}: {done}; {result.checks} explorations, {result.seconds:.3f} s"
 
 
 def _table(fences: Sequence[PlacedFence], source: str) -> Iterator[str]:
-    rows = [("line", "kind", "where", "cost", "breaks the cycles through lines")]
+    known = any(fence.breaks for fence in fences)
+    rows = [("line", "kind", "where", "cost", "breaks the cycles through lines" if known else "")]
     for fence in fences:
         rows.append((
             str(fence.patched_line or fence.line),
