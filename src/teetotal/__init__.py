@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from teetotal.checking import Options, check
     from teetotal.explore.outcomes import outcomes
+    from teetotal.fences.fencing import fence
     from teetotal.histories.check import check_history
     from teetotal.histories.readers import read_histories
     from teetotal.programs.files import read
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "teetotal.checking": ("check", "Options"),
     "teetotal.explore.outcomes": ("outcomes",),
+    "teetotal.fences.fencing": ("fence",),
     "teetotal.programs.files": ("read",),
     "teetotal.histories.check": ("check_history",),
     "teetotal.histories.readers": ("read_histories",),
@@ -54,6 +56,7 @@ __all__ = [
     "cas",
     "check",
     "check_history",
+    "fence",
     "fetch_add",
     "ld",
     "load",

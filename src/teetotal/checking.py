@@ -97,7 +97,7 @@ def _robustness(program: Program, models: Sequence[ModelName], options: Options,
 def _model_result(
     program: Program, model: ModelName, reached: Outcomes, watched: Robustness | None, options: Options
 ) -> ModelResult:
-    violations = _safety_violations(program, model, reached, options.semantics)
+    violations = safety_violations(program, model, reached, options.semantics)
     safe = False if violations else True if reached.complete else None
     robust: bool | None = True
     if model != "sc":
@@ -120,7 +120,7 @@ def _model_result(
     )
 
 
-def _safety_violations(program: Program, model: ModelName, reached: Outcomes, semantics: Semantics) -> list[Violation]:
+def safety_violations(program: Program, model: ModelName, reached: Outcomes, semantics: Semantics) -> list[Violation]:
     found: list[Violation] = []
 
     def add(schedule: Sequence[Step], kind: ViolationKind, message: str) -> None:

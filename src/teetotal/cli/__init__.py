@@ -17,6 +17,7 @@ from teetotal.errors import TeetotalError
 
 VERBS = {
     "check": "robust and safe on TSO and PSO? (C, C++, litmus, Python, Promela)",
+    "fence": "the fewest fences, written back into the source",
     "history": "is a recorded history SC, TSO or PSO?",
     "monitor": "the monitors over a recorded SC trace",
     "replay": "one execution again, step by step",

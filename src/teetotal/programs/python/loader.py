@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import itertools
+import linecache
 import sys
 import tokenize
 import traceback
@@ -25,7 +27,21 @@ _serial = itertools.count()
 def load(path: str | Path) -> list[Program]:
     """The file's programs in the order of their definition. One without a name is called as its variable is."""
     path = Path(path)
-    module = _execute(path, _source(path))
+    return _programs(path, _execute(path, _source(path)))
+
+
+def load_text(path: str | Path, text: str) -> list[Program]:
+    """The same, as if the file held this text."""
+    path = Path(path)
+    name = str(path)
+    linecache.cache[name] = (len(text), None, io.StringIO(text, newline=None).readlines(), name)
+    try:
+        return _programs(path, _execute(path, text))
+    finally:
+        del linecache.cache[name]
+
+
+def _programs(path: Path, module: ModuleType) -> list[Program]:
     programs: dict[int, Program] = {}
     for variable, bound in vars(module).items():
         for title, candidate in _candidates(variable, bound):

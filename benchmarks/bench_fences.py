@@ -1,0 +1,108 @@
+"""Fences of the benchmark programs, beside the published numbers; and what they do on this machine's own processor.
+
+python benchmarks/bench_fences.py [--quick]
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from teetotal.events import Kind
+from teetotal.fences.fencing import Options, fence
+from teetotal.programs.promela import load
+from teetotal.symbolic.fences import Goal, insert_fences
+
+HERE = Path(__file__).parent
+PUBLISHED = {
+    "dekker": (4, 0),
+    "peterson": (2, 2),
+    "peterson_n": (3, 3),
+    "bakery": (4, 2),
+    "burns": (2, 0),
+    "szymanski": (6, 0),
+    "dijkstra": (2, 0),
+    "lamport_fast": (4, 4),
+    "alternating_bit": (0, 0),
+    "clh": (0, 0),
+    "increasing_sequence": (0, 0),
+}
+"""mfences and sfences, each counted once for every process: Linden, Wolper (TACAS 2013), Table 1."""
+
+
+def c_programs(quick: bool) -> None:
+    print("C programs, robust under TSO and PSO, one set for both; a fence counts once, where it is written")
+    print(f"{'program':16}{'mfence':>8}{'sfence':>8}{'cost':>7}{'least cost':>12}{'explored':>10}{'CPU s':>8}  verdict")
+    for path in sorted((HERE / "programs").glob("*.c"))[: 4 if quick else None]:
+        began = time.process_time()
+        result = fence(str(path)).result
+        spent = time.process_time() - began
+        least = fence(str(path), Options(minimum=True)).result.cost
+        kinds = Counter(placed.kind for placed in result.fences)
+        print(
+            f"{path.stem:16}{kinds['mfence']:>8}{kinds['sfence']:>8}{result.cost:>7g}{least:>12g}{result.checks:>10}"
+            f"{spent:>8.2f}  {result.verdict}",
+            flush=True,
+        )
+
+
+def promela_programs() -> None:
+    print("\nPromela programs, unbounded buffers, mfences + sfences, counted once for every process as the paper does")
+    print(f"{'program':22}{'paper':>8}{'safe':>8}{'robust':>8}")
+    for path in sorted((HERE / "promela").glob("*.pml")):
+        published = "{}+{}".format(*PUBLISHED[path.stem]) if path.stem in PUBLISHED else "-"
+        print(f"{path.stem:22}{published:>8}{_counts(path, 'safe'):>8}{_counts(path, 'robust'):>8}", flush=True)
+
+
+def _counts(path: Path, goal: Goal) -> str:
+    found = insert_fences(load(str(path)), goal=goal)
+    return f"{found.count(Kind.MFENCE)}+{found.count(Kind.SFENCE)}"
+
+
+def stress(rounds: int) -> dict[str, tuple[int, int]]:
+    """By compiler, how often both threads miss the other's store on this processor: before the patch, and after it."""
+    source = HERE / "stress" / "store_buffering.c"
+    patched = fence(str(source)).text
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for compiler in filter(shutil.which, ("gcc", "clang")):
+            counts = []
+            for name, text in (("before", source.read_text()), ("after", patched)):
+                file = Path(folder) / f"{name}.c"
+                file.write_text(text)
+                command = [
+                    compiler,
+                    "-O2",
+                    "-pthread",
+                    f"-DROUNDS={rounds}",
+                    str(file),
+                    "-o",
+                    str(file.with_suffix("")),
+                ]
+                subprocess.run(command, check=True)
+                done = subprocess.run([file.with_suffix("")], check=True, capture_output=True, text=True)
+                counts.append(int(done.stdout))
+            found[compiler] = (counts[0], counts[1])
+    return found
+
+
+def main() -> None:
+    quick = "--quick" in sys.argv
+    c_programs(quick)
+    promela_programs()
+    rounds = 20_000 if quick else 200_000
+    print(
+        f"\nStore buffering on this processor, {rounds} rounds: rounds in which both threads missed the other's store"
+    )
+    print(f"{'compiler':10}{'before':>10}{'after':>10}")
+    for compiler, (before, after) in stress(rounds).items():
+        print(f"{compiler:10}{before:>10}{after:>10}")
+
+
+if __name__ == "__main__":
+    main()

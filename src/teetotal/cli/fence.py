@@ -1,0 +1,87 @@
+"""``teetotal fence``: the fewest fences, as a patch of the source."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from teetotal.cli.options import Models, WithCompilerFlags, c_options, semantics, semantics_options
+from teetotal.events import ModelName
+from teetotal.fences import costs, fencing, text
+from teetotal.report import fences as report
+from teetotal.verdicts import Verdict, to_json
+
+
+@click.command(cls=WithCompilerFlags, short_help="The fewest fences, written back into the source.")
+@click.argument("path", metavar="FILE")
+@click.option("--model", "models", type=Models(), default="tso,pso", show_default=True,
+              help="Relaxed models that one set of fences has to serve.")  # fmt: skip
+@click.option("--goal", type=click.Choice(["robust", "safe"]), default="robust", show_default=True,
+              help="Every execution sequentially consistent, or no assertion fails.")  # fmt: skip
+@click.option("--minimum", is_flag=True, help="A set of least total cost.")
+@click.option("--all", "every", is_flag=True, help="Every minimal set, the cheapest first.")
+@click.option("--most", type=click.IntRange(min=1), default=1000, show_default=True, help="Sets that --all looks for.")
+@click.option("--cost", default="", metavar="KIND=COST,…",
+              help="mfence=10,sfence=3 and loop=4, by which a fence inside a loop is dearer.")  # fmt: skip
+@click.option("--remove", is_flag=True, help="Take out fences of the program that are not needed.")
+@click.option("--write", is_flag=True, help="Patch the file in place; the old one stays beside it as FILE.orig.")
+@click.option("--program", help="Only this program of a Python module (default: one set for all of them).")
+@click.option("--style", type=click.Choice(["c11", "cpp11", "linux", "x86"]),
+              help="How fences are written in C and C++ (default: c11, in C++ cpp11).")  # fmt: skip
+@click.option("--strengthen", is_flag=True, help="Make relaxed atomic stores stronger where that serves (C, C++).")
+@semantics_options
+@c_options
+@click.option("--loop-bound", type=click.IntRange(min=0), help="Backward jumps that a thread may take.")
+@click.option("--time", "seconds", type=click.FloatRange(min=0), help="Seconds to spend on the search.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def fence(
+    path: str,
+    models: tuple[ModelName, ...],
+    goal: str,
+    minimum: bool,
+    every: bool,
+    most: int,
+    cost: str,
+    remove: bool,
+    write: bool,
+    program: str | None,
+    style: str | None,
+    strengthen: bool,
+    rmw: str,
+    mutex: str,
+    compiler: str | None,
+    arguments: tuple[str, ...],
+    loop_bound: int | None,
+    seconds: float | None,
+    as_json: bool,
+    flags: tuple[str, ...],
+) -> int:
+    """Find fences that make a program robust (or safe), prove that each of them is needed, and print the patch. The
+    patched program is explored again, whole. What follows -- goes to the C compiler."""
+    options = fencing.Options(
+        models=tuple(model for model in models if model != "sc"),
+        goal=goal,  # type: ignore[arg-type]
+        semantics=semantics(rmw, mutex),
+        costs=costs.parse(cost),
+        minimum=minimum,
+        every=every,
+        most=most,
+        remove=remove,
+        program=program,
+        seconds=float("inf") if seconds is None else seconds,
+        loop_bound=loop_bound,
+        style=style,  # type: ignore[arg-type]
+        strengthen=strengthen,
+        compiler=compiler,
+        arguments=arguments,
+        flags=flags,
+    )
+    if not options.models:
+        raise click.BadParameter("sc needs no fences; give tso, pso or both", param_hint="--model")
+    result, patched = fencing.fence(path, options)
+    if write and result.verdict is Verdict.SAFE and result.diff:
+        result = msgspec.structs.replace(result, backup=text.write(path, patched))
+    click.echo(to_json(result) if as_json else report.render(result))
+    if result.backup and not as_json:
+        click.echo(f"{path} is patched; as it was: {result.backup}")
+    return result.verdict.exit_status

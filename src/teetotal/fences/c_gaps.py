@@ -1,0 +1,269 @@
+"""The gaps between the statements of C and C++: where a fence can stand, and how it is written there.
+
+tree-sitter parses the text as it is, without headers and macros, and keeps the place of every token. A macro's call is a
+statement like any other; what a macro does inside is one piece, in which no gap is found.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from teetotal.events import Kind
+from teetotal.fences.text import Edit, newline_of
+
+_LEAVES = {"return_statement", "break_statement", "continue_statement", "goto_statement", "throw_statement"}
+_LOOPS = {"for_statement", "while_statement", "do_statement", "for_range_loop"}
+_GROUPS = {"preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"}
+_NO_CODE = {"comment", "preproc_include", "preproc_def", "preproc_function_def", "preproc_call", "preproc_directive"}
+_FENCE = re.compile(
+    r"""(?:std::)?atomic_thread_fence\s*\(\s*(?:std::)?memory_order(?:_|::)(?P<order>\w+)\s*\)\s*; |
+        __atomic_thread_fence\s*\(\s*__ATOMIC_(?P<builtin>\w+)\s*\)\s*; |
+        (?P<full>smp_mb|mb|__sync_synchronize|_mm_mfence)\s*\(\s*\)\s*; | (?P<write>smp_wmb|wmb|_mm_sfence)\s*\(\s*\)\s*; |
+        (?:__asm__|asm|__asm)\s*(?:volatile|__volatile__)?\s*\(\s*"(?P<asm>mfence|sfence)\s*;?\s*"[^)]*\)\s*;""",
+    re.VERBOSE,
+)
+
+
+class Statement(NamedTuple):
+    """Of the text, from ``start`` to ``end``. Without braces (``bare``), the body of the ``if`` or loop whose head ends at
+    ``head`` and which begins at ``owner``."""
+
+    start: int
+    end: int
+    bare: bool
+    head: int
+    owner: int
+
+
+class Gap(NamedTuple):
+    """After a statement, or before the first one of its block."""
+
+    statement: Statement
+    before: bool
+    in_loop: bool
+
+
+class ExistingFence(NamedTuple):
+    statement: Statement
+    kind: Kind
+    in_loop: bool
+
+
+class Gaps:
+    def __init__(self, text: str, cpp: bool) -> None:
+        self.text = text
+        self.newline = newline_of(text)
+        data = text.encode()
+        self._plain = len(data) == len(text)
+        self._data = data
+        self.gaps: list[Gap] = []
+        self.fences: list[ExistingFence] = []
+        self.unread: list[int] = []  # the lines that the parser did not understand
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self._walk(_parse(data, cpp), False)
+
+    def line(self, offset: int) -> int:
+        return bisect_right(self._starts, offset)
+
+    def words(self, statement: Statement) -> str:
+        return self.text[statement.start : statement.end].partition("\n")[0].strip()
+
+    # -- finding -------------------------------------------------------------------------------------------------------
+
+    def _walk(self, node: Any, looping: bool) -> None:
+        if node.type == "ERROR" or node.is_missing:
+            self.unread.append(node.start_point.row + 1)
+        if node.type == "function_definition":
+            looping = False
+            heads = {
+                child.text for child in node.children if child.type in ("type_qualifier", "storage_class_specifier")
+            }
+            if heads & {b"constexpr", b"consteval"}:
+                return
+        inside = looping or node.type in _LOOPS
+        if node.type in ("compound_statement", *_GROUPS) or node.type in ("case_statement", "labeled_statement"):
+            self._block([child for child in node.named_children if _is_statement(child)], inside)
+        for child in node.children:
+            if _is_body(node, child):
+                self._bare(node, child, inside)
+            self._walk(child, inside)
+
+    def _block(self, statements: list[Any], looping: bool) -> None:
+        for position, node in enumerate(statements):
+            if node.type in _GROUPS or (node.has_error and node.type == "ERROR"):
+                continue
+            statement = Statement(self._at(node.start_byte), self._at(node.end_byte), False, 0, 0)
+            self._remember(statement, looping)
+            previous = statements[position - 1] if position else None
+            if previous is None or previous.type in _GROUPS:
+                self.gaps.append(Gap(statement, True, looping))
+            if node.type not in _LEAVES and not _ends_in_leave(node):
+                self.gaps.append(Gap(statement, False, looping))
+
+    def _bare(self, owner: Any, body: Any, looping: bool) -> None:
+        before = body.prev_sibling
+        while before is not None and before.type == "comment":
+            before = before.prev_sibling
+        head = self._at(before.end_byte if before is not None else body.start_byte)
+        top = owner.parent if owner.type == "else_clause" else owner
+        statement = Statement(self._at(body.start_byte), self._at(body.end_byte), True, head, self._at(top.start_byte))
+        self._remember(statement, looping)
+        self.gaps.append(Gap(statement, True, looping))
+        if body.type not in _LEAVES:
+            self.gaps.append(Gap(statement, False, looping))
+
+    def _remember(self, statement: Statement, looping: bool) -> None:
+        match = _FENCE.fullmatch(self.text[statement.start : statement.end])
+        if match is None:
+            return
+        strong = (
+            match["full"] or match["asm"] == "mfence" or "seq_cst" in (match["order"], (match["builtin"] or "").lower())
+        )
+        weak = match["write"] or match["asm"] == "sfence"
+        weak = weak or {match["order"], (match["builtin"] or "").lower()} & {"release", "acq_rel"}
+        if strong or weak:
+            self.fences.append(ExistingFence(statement, Kind.MFENCE if strong else Kind.SFENCE, looping))
+
+    def _at(self, byte: int) -> int:
+        return byte if self._plain else len(self._data[:byte].decode())
+
+    # -- writing -------------------------------------------------------------------------------------------------------
+
+    def wrapped(self, gaps: Sequence[tuple[Gap, str]]) -> list[Edit]:
+        """Everything on the line where it was, so that no line moves, with braces around bodies that had none."""
+        opening: dict[int, list[tuple[int, str]]] = {}
+        closing: dict[int, list[tuple[int, str]]] = {}
+        braced: set[Statement] = set()
+        for gap, words in gaps:
+            statement = gap.statement
+            size = statement.end - statement.start
+            if statement.bare and statement not in braced:
+                braced.add(statement)
+                opening.setdefault(statement.start, []).append((-size, "{ "))
+                closing.setdefault(statement.end, []).append((2 * size + 1, " }"))
+            if gap.before:
+                opening.setdefault(statement.start, []).append((-size, f"{words} "))
+            else:
+                closing.setdefault(statement.end, []).append((2 * size, f" {words}"))
+        edits = []
+        for parts in (closing, opening):
+            for at, pieces in parts.items():
+                pieces.sort(key=lambda piece: piece[0])
+                edits.append(Edit(at, at, "".join(words for _, words in pieces)))
+        return edits
+
+    def patch(self, added: Sequence[tuple[Gap, str, object]], removed: Sequence[Statement]) -> list[Edit]:
+        """Fences put in, with their words and keys, and fences taken out."""
+        gone = {statement.start: statement for statement in removed}
+        edits: list[Edit] = []
+        for gap, words, key in added:
+            if gap.statement.start in gone:  # one fence in the place of another
+                del gone[gap.statement.start]
+                edits.append(Edit(gap.statement.start, gap.statement.end, words, key))
+            else:
+                edits += self.pretty(gap, words, key)
+        edits += map(self.removal, gone.values())
+        return list(dict.fromkeys(edits))  # two fences may ask for the same braces
+
+    def pretty(self, gap: Gap, words: str, key: object) -> list[Edit]:
+        """As a person would write it: a line of its own where the statement has one."""
+        statement = gap.statement
+        line_start = self._starts[self.line(statement.start) - 1]
+        indent = self.text[line_start : statement.start]
+        alone = not indent.strip()
+        if statement.bare:
+            return self._braced(gap, words, key, indent if alone else None)
+        if not alone:
+            at = statement.start if gap.before else statement.end
+            return [Edit(at, at, f"{words} " if gap.before else f" {words}", key)]
+        if gap.before:
+            return [Edit(line_start, line_start, f"{indent}{words}{self.newline}", key)]
+        end = self._end_of_line(statement.end)
+        if end is None:
+            return [Edit(statement.end, statement.end, f" {words}", key)]
+        return [Edit(end, end, f"{self.newline}{indent}{words}", key)]
+
+    def _braced(self, gap: Gap, words: str, key: object, indent: str | None) -> list[Edit]:
+        statement = gap.statement
+        owner_start = self._starts[self.line(statement.owner) - 1]
+        head = self.text[owner_start : statement.owner]
+        outer = head[: len(head) - len(head.lstrip())]
+        end = self._end_of_line(statement.end)
+        if indent is None or end is None:
+            if gap.before:
+                return [
+                    Edit(statement.start, statement.start, f"{{ {words} ", key),
+                    Edit(statement.end, statement.end, " }"),
+                ]
+            return [
+                Edit(statement.start, statement.start, "{ "),
+                Edit(statement.end, statement.end, f" {words} }}", key),
+            ]
+        close = f"{self.newline}{outer}}}"
+        start = statement.start - len(indent)
+        if gap.before:
+            return [
+                Edit(statement.head, statement.head, " {"),
+                Edit(start, start, f"{indent}{words}{self.newline}", key),
+                Edit(end, end, close),
+            ]
+        return [
+            Edit(statement.head, statement.head, " {"),
+            Edit(end, end, f"{self.newline}{indent}{words}{close}", key),
+        ]
+
+    def removal(self, statement: Statement) -> Edit:
+        """The whole line, where nothing else is on it."""
+        line_start = self._starts[self.line(statement.start) - 1]
+        line_end = self.text.find("\n", statement.end)
+        line_end = len(self.text) if line_end < 0 else line_end + 1
+        if statement.bare:
+            return Edit(statement.start, statement.end, ";")
+        if self.text[line_start : statement.start].strip() or self.text[statement.end : line_end].strip():
+            return Edit(statement.start, statement.end, "")
+        return Edit(line_start, line_end, "")
+
+    def _end_of_line(self, offset: int) -> int | None:
+        """Where the line ends, if nothing but a comment stands behind the offset."""
+        end = self.text.find("\n", offset)
+        end = len(self.text) if end < 0 else end
+        rest = self.text[offset:end].strip()
+        if rest and not rest.startswith("//") and not (rest.startswith("/*") and rest.find("*/") == len(rest) - 2):
+            return None
+        return end - 1 if self.text[offset:end].endswith("\r") else end
+
+
+def _parse(data: bytes, cpp: bool) -> Any:
+    import tree_sitter
+
+    grammar = importlib.import_module("tree_sitter_cpp" if cpp else "tree_sitter_c")
+    return tree_sitter.Parser(tree_sitter.Language(grammar.language())).parse(data).root_node
+
+
+def _is_statement(node: Any) -> bool:
+    return node.type in _GROUPS or (
+        (node.type.endswith("statement") or node.type in ("declaration", "for_range_loop"))
+        and node.type not in _NO_CODE
+    )
+
+
+def _is_body(owner: Any, child: Any) -> bool:
+    """A body without braces: of a loop, an if, an else."""
+    if owner.type not in (*_LOOPS, "if_statement", "else_clause") or child.type == "compound_statement":
+        return False
+    if owner.type == "else_clause" and child.type == "if_statement":  # else if
+        return False
+    field = next((owner.field_name_for_child(n) for n, c in enumerate(owner.children) if c == child), None)
+    return child.is_named and child.type.endswith("statement") and field in ("body", "consequence", "alternative", None)
+
+
+def _ends_in_leave(node: Any) -> bool:
+    """A labelled ``return`` and its like: nothing comes after it."""
+    if node.type not in ("labeled_statement", "case_statement") or not node.named_children:
+        return False
+    last = node.named_children[-1]
+    return last.type in _LEAVES or _ends_in_leave(last)

@@ -1,0 +1,333 @@
+"""``fence``: from a file to its patch, and to the proof that the patched file is what was asked for."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from teetotal import checking
+from teetotal.errors import ParseError
+from teetotal.events import Kind, ModelName, Semantics
+from teetotal.fences import text as texts
+from teetotal.fences.costs import PREFERRED, Costs
+from teetotal.fences.insertion import Hopeless, Problem, Search, Site, Undecided
+from teetotal.fences.of_program import Goal, ProgramProblem
+from teetotal.fences.result import FenceResult, PlacedFence
+from teetotal.fences.slots import KINDS, Slots, from_fences, without_equals
+from teetotal.fences.sources import Patched, TextSource, relocated
+from teetotal.verdicts import CheckResult, Verdict, Violation
+
+Style = Literal["c11", "cpp11", "linux", "x86"]
+C_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".C")
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """``minimum``: of least total cost. ``every``: all minimal sets, ``most`` of them at most. ``remove``: existing fences
+    may go. ``program``: only this one of a Python module."""
+
+    models: tuple[ModelName, ...] = ("tso", "pso")
+    goal: Goal = "robust"
+    semantics: Semantics = Semantics()
+    costs: Costs = Costs()
+    minimum: bool = False
+    every: bool = False
+    most: int = 1000
+    remove: bool = False
+    program: str | None = None
+    seconds: float = math.inf
+    loop_bound: int | None = None
+    style: Style | None = None
+    strengthen: bool = False
+    compiler: str | None = None
+    flags: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A problem with its text: how a set of sites is written, and how what was written is checked."""
+
+    problem: Problem
+    existing: frozenset[int]
+    write: Callable[[frozenset[int], frozenset[int]], Patched]
+    check: Callable[[str], list[CheckResult]]
+    key: Callable[[int], object]
+    notes: Sequence[str] = ()
+
+
+class Answer(NamedTuple):
+    """The result, and the patched text that it speaks of: see ``text.write``."""
+
+    result: FenceResult
+    text: str
+
+
+def fence(path: str, options: Options = Options(), *, command: str = "fence") -> Answer:
+    text = texts.read(path)
+    if Path(path).suffix == ".pml":
+        from teetotal.fences import promela
+
+        return Answer(*promela.fence(path, text, options, command))
+    work = c_job(path, text, options) if Path(path).suffix in C_SUFFIXES else job(source(path, text, options), options)
+    return run(path, text, work, options, command)
+
+
+def source(path: str, text: str, options: Options) -> TextSource:
+    match Path(path).suffix:
+        case ".litmus":
+            from teetotal.fences.litmus_x86 import X86Litmus
+            from teetotal.programs.litmus import layout
+
+            if layout.split(text, path).architecture == "C":
+                from teetotal.fences.litmus_c import CLitmus
+
+                return CLitmus(path, text)
+            return X86Litmus(path, text)
+        case ".py":
+            from teetotal.fences.python import PythonSource
+
+            return PythonSource(path, text, options.program)
+        case suffix:
+            raise ParseError(f"{path}: fences cannot be put into {suffix or 'files without a suffix'}")
+
+
+def job(source: TextSource, options: Options) -> Job:
+    """A job for programs that teetotal interprets: slots come from the text with a fence in every place."""
+    original = source.programs(source.text)
+    if not original:
+        raise ParseError(f"{source.path}: no program is called {options.program}")
+    gaps = [(key, kind) for key, place in source.places.items() if place.existing is None for kind in KINDS]
+    everywhere = source.patched(gaps)
+
+    def describe(key: object, kind: Kind) -> Site:
+        place = source.places[key]
+        return Site(
+            kind=kind, place=key, cost=Fraction(1), location=place.location, after=place.after, before=place.before
+        )
+
+    slots = from_fences(
+        source.programs(everywhere.text),
+        lambda thread, found: source.place_of(thread, found, everywhere),
+        options.costs,
+        describe,
+    )
+    slots = [Slots(relocated(each.program, everywhere.was, source.path), each.site_of, each.sites) for each in slots]
+    slots = without_equals(slots, _existing(source, slots[0].sites))
+    existing = _existing(source, slots[0].sites)
+    sites = tuple(
+        msgspec.structs.replace(site, cost=site.cost * PREFERRED) if number in existing else site
+        for number, site in enumerate(slots[0].sites)
+    )
+    slots = [Slots(each.program, each.site_of, sites) for each in slots]
+    problem = ProgramProblem(
+        slots,
+        options.models,
+        options.goal,
+        options.semantics,
+        always=frozenset() if options.remove else existing,
+        loop_bound=options.loop_bound,
+        seconds=options.seconds,
+    )
+
+    def write(added: frozenset[int], removed: frozenset[int]) -> Patched:
+        fences = [(sites[site].place, sites[site].kind) for site in sorted(added)]
+        return source.patched(fences, [sites[site].place for site in removed])
+
+    def check(text: str) -> list[CheckResult]:
+        asked = checking.Options(
+            models=options.models,
+            semantics=options.semantics,
+            loop_bound=options.loop_bound,
+            seconds=options.seconds,
+        )
+        return [checking.check(program, asked) for program in source.programs(text)]
+
+    return Job(
+        problem=problem,
+        existing=existing,
+        write=write,
+        check=check,
+        key=lambda site: (sites[site].place, sites[site].kind),
+        notes=source.notes,
+    )
+
+
+def c_job(path: str, text: str, options: Options) -> Job:
+    """A job for a program that is compiled and run."""
+    from teetotal.fences.c import KERNEL_FENCES, CProblem, CText
+    from teetotal.programs.c import Source
+    from teetotal.programs.c.build import CXX_SUFFIXES
+
+    ctext = CText(path, text, options.costs)
+    style: Style = options.style or ("cpp11" if Path(path).suffix in CXX_SUFFIXES else "c11")
+    problem = CProblem(
+        ctext,
+        Source((path,), options.flags, options.compiler, options.arguments),
+        options.models,
+        options.goal,
+        options.semantics,
+        always=frozenset() if options.remove else ctext.existing,
+        loop_bound=options.loop_bound,
+        seconds=options.seconds,
+    )
+
+    outside = style == "linux" and not ctext.mentions("smp_mb") and not ctext.mentions("smp_wmb")
+
+    def check(patched: str) -> list[CheckResult]:
+        return [problem.check(patched, KERNEL_FENCES if outside else ())]
+
+    def write(added: frozenset[int], removed: frozenset[int]) -> Patched:
+        return ctext.patched(added, removed, style, options.strengthen)
+
+    notes = ["checked with smp_mb and smp_wmb as the compiler's own fences"] if outside else []
+    if ctext.gaps.unread:
+        lines = ", ".join(map(str, ctext.gaps.unread[:8]))
+        notes.append(f"not understood without the preprocessor, so no fences there: line {lines}")
+    return Job(problem=problem, existing=ctext.existing, write=write, check=check, key=lambda site: site, notes=notes)
+
+
+def _existing(source: TextSource, sites: Sequence[Site]) -> frozenset[int]:
+    return frozenset(number for number, site in enumerate(sites) if source.places[site.place].existing is not None)
+
+
+def run(path: str, text: str, job: Job, options: Options, command: str) -> Answer:
+    started = time.perf_counter()
+    search = Search(job.problem)
+    notes = list(job.notes)
+    sets: list[frozenset[int]] = []
+    violations: list[Violation] = []
+    verdict, chosen, least = Verdict.SAFE, frozenset[int](), options.minimum or options.every
+    try:
+        if options.every:
+            sets = [found for found in islice(search.cheapest_first(), options.most) if search.is_minimal(found)]
+            chosen = sets[0]
+            if len(sets) == options.most:
+                notes.append(f"there may be more than these {options.most} sets")
+        elif options.minimum:
+            chosen = next(search.cheapest_first())
+        elif options.remove:
+            chosen = search.reduce(job.existing | (frozenset() if search.works(job.existing) else search.grow()))
+        else:
+            chosen = search.minimal()
+    except Hopeless as hopeless:
+        verdict, violations = Verdict.VIOLATION, [hopeless.violation]
+        notes += _why_hopeless(hopeless.violation, search.sites)
+    except Undecided as undecided:
+        verdict = Verdict.INCONCLUSIVE
+        notes.append(undecided.message)
+    if verdict is not Verdict.SAFE:
+        failure = FenceResult(
+            input=path,
+            command=command,
+            models=list(options.models),
+            goal=options.goal,
+            verdict=verdict,
+            complete=verdict is Verdict.VIOLATION,
+            seconds=time.perf_counter() - started,
+            violations=violations,
+            checks=search.checks,
+            notes=notes,
+        )
+        return Answer(failure, text)
+    added = chosen - job.existing
+    removed = job.existing - chosen if options.remove else frozenset[int]()
+    patched = job.write(added, removed)
+    results = job.check(patched.text)
+    verdict = _met(results, options)
+    told = _Telling(path, search, job, patched)
+    result = FenceResult(
+        input=path,
+        command=command,
+        models=list(options.models),
+        goal=options.goal,
+        verdict=verdict,
+        complete=all(result.complete for result in results),
+        seconds=time.perf_counter() - started,
+        fences=told.all(added),
+        cost=float(search.cost(added)),
+        least_cost=least,
+        minimality="of least cost" if least else "minimal: none can go, none can be of a cheaper kind",
+        sets=[told.all(one) for one in sets],
+        unnecessary=[] if added or options.remove else told.all(_unnecessary(job, search)),
+        removed=told.all(removed),
+        diff=texts.unified_diff(text, patched.text, path),
+        patched=results,
+        violations=[finding.violation for finding in search.seen],
+        checks=search.checks,
+        notes=notes,
+    )
+    return Answer(result, patched.text)
+
+
+def _why_hopeless(violation: Violation, sites: Sequence[Site]) -> Iterator[str]:
+    """Where a person would have to put hands on."""
+    if violation.model == "sc":
+        yield "this happens under SC too: it is a fault of the program that no fence repairs"
+        return
+    yield "no fence between two statements prevents this violation"
+    for edge in violation.cycle:
+        first, second = violation.events[edge.source], violation.events[edge.target]
+        statements = {site.after for site in sites if site.after and site.location == first.location}
+        if edge.reason == "po" and first.kind is Kind.ST and first.location == second.location and len(statements) < 2:
+            yield (
+                f"{first.location}: {first.text} and {second.text} come from one statement, perhaps from a macro or a "
+                "helper without a gap: write them as two statements, so that a fence can stand between them"
+            )
+
+
+def _unnecessary(job: Job, search: Search) -> frozenset[int]:
+    """Existing fences without which, each by itself, the goal is met all the same."""
+    problem = job.problem
+    found = set()
+    for site in job.existing:
+        problem.always = job.existing - {site}
+        if not problem.findings(frozenset()):
+            found.add(site)
+    problem.always = job.existing
+    return frozenset(found)
+
+
+def _met(results: list[CheckResult], options: Options) -> Verdict:
+    """What the goal asks, and no more: a robust program may well fail its own assertions under SC."""
+    verdict = Verdict.SAFE
+    for result in results:
+        for model in options.models:
+            holds = result.models[model].robust if options.goal == "robust" else result.models[model].safe
+            verdict += {True: Verdict.SAFE, False: Verdict.VIOLATION, None: Verdict.INCONCLUSIVE}[holds]
+    return verdict
+
+
+class _Telling:
+    """Sites as a person and a program read them."""
+
+    def __init__(self, path: str, search: Search, job: Job, patched: Patched) -> None:
+        self.path, self.search, self.job, self.patched = path, search, job, patched
+
+    def all(self, sites: frozenset[int]) -> list[PlacedFence]:
+        return sorted((self.one(site) for site in sites), key=lambda fence: (fence.file, fence.line, fence.kind))
+
+    def one(self, number: int) -> PlacedFence:
+        site = self.search.sites[number]
+        assert site.location is not None
+        cycles = (", ".join(_short(place, self.path) for place in v.locations) for v in self.search.broken_by(number))
+        return PlacedFence(
+            kind="mfence" if site.kind is Kind.MFENCE else "sfence",
+            file=site.location.file,
+            line=site.location.line,
+            after=site.after,
+            before=site.before,
+            patched_line=self.patched.lines.get(self.job.key(number)),
+            cost=float(site.cost),
+            in_loop=site.in_loop,
+            breaks=list(dict.fromkeys(cycles)),
+        )
+
+
+def _short(place: str, path: str) -> str:
+    return place.removeprefix(f"{path}:")

@@ -1,0 +1,166 @@
+"""The fewest fences, guided by counterexamples: Linden, Wolper (TACAS 2013), sections 4 and 5.
+
+==============================================  =================================================================
+paper                                           here
+==============================================  =================================================================
+search for a violation, insert a fence on its   ``Search.grow``: all violations at once, a hitting set of what would
+path, start again                               break each, start again
+Remark 2: remove fences that are not needed     ``Search.reduce``, which also tries the cheaper kind in its place
+==============================================  =================================================================
+
+Beyond the paper: a set of least total cost and all minimal sets, by hitting sets of growing cost. Clauses come from
+``killers``, which tells why they are exact: a set that does not hit one cannot work. So the first hitting set that works
+is a cheapest one. Where supersets of those found are forbidden, each further one that works is minimal too: a smaller one
+inside it would have been cheaper and have come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Protocol
+
+import msgspec
+
+from teetotal.errors import TeetotalError
+from teetotal.events import Kind, Location
+from teetotal.fences.hitting import CheapestFirst, greedy
+from teetotal.verdicts import Violation
+
+
+class Site(msgspec.Struct, frozen=True, kw_only=True):
+    """One fence that could be put into the program. Sites with the same ``place`` differ in kind only. ``location`` and
+    ``after`` (or ``before``) tell a person where: the line, and the text of the statement there."""
+
+    kind: Kind
+    place: object
+    cost: Fraction
+    in_loop: bool = False
+    location: Location | None = None
+    after: str = ""
+    before: str = ""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """A violation, and the sites of which one is needed against it."""
+
+    violation: Violation
+    clause: frozenset[int]
+
+
+class Problem(Protocol):
+    """``always``: fences that are on whatever is asked."""
+
+    always: frozenset[int]
+
+    @property
+    def sites(self) -> Sequence[Site]: ...
+
+    def findings(self, fences: frozenset[int]) -> list[Finding]:
+        """What is violated with these fences: nothing, if they work. ``Undecided`` if that is not known."""
+        ...
+
+
+class Undecided(TeetotalError):
+    """The program with some fences could not be explored whole."""
+
+
+class Hopeless(TeetotalError):
+    """A violation that no fence prevents: it happens under SC, or where no fence can be put."""
+
+    def __init__(self, violation: Violation) -> None:
+        super().__init__(violation.message or "no fence can be put where it would help")
+        self.violation = violation
+
+    def __reduce__(self) -> tuple[type[Hopeless], tuple[Violation]]:  # type: ignore[override]
+        return type(self), (self.violation,)
+
+
+class Search:
+    """One problem, with everything that is known about it so far."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.sites = problem.sites
+        self.seen: list[Finding] = []
+        self.checks = 0
+        self._known: dict[frozenset[int], bool] = {}
+
+    def works(self, fences: frozenset[int]) -> bool:
+        """Whether the goal is met with these fences. What is violated is added to what is known."""
+        if any(not finding.clause & fences for finding in self.seen):
+            return False
+        if fences not in self._known:
+            self.checks += 1
+            found = self.problem.findings(fences)
+            for finding in found:
+                finding = Finding(finding.violation, finding.clause - fences)
+                if not finding.clause:
+                    raise Hopeless(finding.violation)
+                self.seen.append(finding)
+            self._known[fences] = not found
+        return self._known[fences]
+
+    def cost(self, fences: frozenset[int]) -> Fraction:
+        return sum((self.sites[site].cost for site in fences), Fraction(0))
+
+    # -- a minimal set ------------------------------------------------------------------------------------------------
+
+    def minimal(self) -> frozenset[int]:
+        """None of its fences can go, and none can be of a cheaper kind."""
+        return self.reduce(self.grow())
+
+    def grow(self) -> frozenset[int]:
+        while True:
+            fences = greedy([finding.clause for finding in self.seen], lambda site: self.sites[site].cost)
+            if self.works(fences):
+                return fences
+
+    def reduce(self, fences: frozenset[int]) -> frozenset[int]:
+        for site in sorted(fences, key=lambda s: (-self.sites[s].cost, s)):
+            if self.works(fences - {site}):
+                fences -= {site}
+        for site in sorted(fences):
+            for other in self._cheaper(site):
+                exchanged = fences - {site} | {other}
+                if self.works(exchanged):
+                    return self.reduce(exchanged)
+        return fences
+
+    def _cheaper(self, site: int) -> list[int]:
+        mine = self.sites[site]
+        return [
+            number
+            for number, other in enumerate(self.sites)
+            if other.place == mine.place and other.kind is not mine.kind and other.cost < mine.cost
+        ]
+
+    def is_minimal(self, fences: frozenset[int]) -> bool:
+        """Of a set that works and from which no fence can go: whether none can be of a cheaper kind either."""
+        return not any(self.works(fences - {site} | {other}) for site in fences for other in self._cheaper(site))
+
+    # -- the cheapest, and all ----------------------------------------------------------------------------------------
+
+    def cheapest_first(self) -> Iterator[frozenset[int]]:
+        """Every set from which no fence can go, the cheapest first."""
+        solver = CheapestFirst([site.cost for site in self.sites])
+        told = 0
+        try:
+            while True:
+                for finding in self.seen[told:]:
+                    solver.hit(finding.clause)
+                told = len(self.seen)
+                fences = solver.cheapest()
+                if fences is None:
+                    return
+                if self.works(fences):
+                    yield fences
+                    if not fences:
+                        return
+                    solver.forbid(fences)
+        finally:
+            solver.close()
+
+    def broken_by(self, site: int) -> list[Violation]:
+        """The violations that a fence there prevents."""
+        return [finding.violation for finding in self.seen if site in finding.clause]

@@ -1,0 +1,105 @@
+"""The problem of fences for a ``Program``: explore it with the fences that are on, and tell what is still violated."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from teetotal.checking import LOOP_BOUND, safety_violations
+from teetotal.events import ModelName, Semantics
+from teetotal.explore.outcomes import MAX_MEGABYTES, MAX_STATES, outcomes
+from teetotal.explore.robustness import robustness
+from teetotal.fences.insertion import Finding, Site, Undecided
+from teetotal.fences.killers import killers
+from teetotal.fences.slots import Slots
+from teetotal.programs.program import Program
+from teetotal.verdicts import Violation
+
+Goal = Literal["robust", "safe"]
+
+
+class ProgramProblem:
+    """Of one program, or of several that share their sites: one set of fences for all. ``always`` are fences that are on
+    whatever is asked: existing ones that nobody wants to lose."""
+
+    def __init__(
+        self,
+        slots: Slots | Sequence[Slots],
+        models: Sequence[ModelName] = ("tso", "pso"),
+        goal: Goal = "robust",
+        semantics: Semantics = Semantics(),
+        *,
+        always: frozenset[int] = frozenset(),
+        loop_bound: int | None = None,
+        seconds: float = math.inf,
+        max_states: int = MAX_STATES,
+        max_megabytes: int = MAX_MEGABYTES,
+    ) -> None:
+        self.slots = [slots] if isinstance(slots, Slots) else list(slots)
+        self.models, self.goal, self.semantics = tuple(models), goal, semantics
+        self.always, self.loop_bound = always, loop_bound
+        self.max_states, self.max_megabytes = max_states, max_megabytes
+        self.deadline = time.perf_counter() + seconds
+
+    @property
+    def sites(self) -> Sequence[Site]:
+        return self.slots[0].sites
+
+    def findings(self, fences: frozenset[int]) -> list[Finding]:
+        on = fences | self.always
+        found = []
+        for slots in self.slots:
+            program = slots.with_fences(on)
+            if self.loop_bound is not None:
+                program = msgspec.structs.replace(program, loop_bound=self.loop_bound)
+            violations = self._not_robust(program) if self.goal == "robust" else self._not_safe(program)
+            for violation in violations:
+                clause = self._killers(violation, slots, on)
+                if fences:  # a schedule of another program than the one that the user has
+                    violation = msgspec.structs.replace(violation, replay="")
+                found.append(Finding(violation, clause))
+        return found
+
+    def _killers(self, violation: Violation, slots: Slots, on: frozenset[int]) -> frozenset[int]:
+        passed = slots.passed(violation.events, on)
+        return killers(violation.model, violation.events, violation.steps, passed, lambda site: self.sites[site].kind)
+
+    def _not_robust(self, program: Program) -> list[Violation]:
+        if program.loop_bound is None:
+            program = msgspec.structs.replace(program, loop_bound=LOOP_BOUND)
+        found = robustness(program, self.models, self.semantics, seconds=self._left())
+        if found.interrupted:
+            raise KeyboardInterrupt
+        violations = [violation for model in self.models for violation in found.violations[model]]
+        if not violations and not all(found.proves(model) for model in self.models):
+            raise Undecided(f"robust or not is not known: {'; '.join(found.notes)}")
+        return violations
+
+    def _not_safe(self, program: Program) -> list[Violation]:
+        """SC first: what is unsafe there stays so with any fences."""
+        violations: list[Violation] = []
+        for model in ("sc", *self.models):
+            found = outcomes(
+                program,
+                model,
+                self.semantics,
+                max_states=self.max_states,
+                max_megabytes=self.max_megabytes,
+                seconds=self._left(),
+            )
+            if found.interrupted:
+                raise KeyboardInterrupt
+            violations += safety_violations(program, model, found, self.semantics)
+            if not violations and not found.complete:
+                why = "a loop was cut; see --loop-bound" if found.cut else "the budget ran out; see --time"
+                raise Undecided(f"safe or not under {model.upper()} is not known: {why}")
+            if model == "sc" and violations:
+                break
+        return violations
+
+    def _left(self) -> float:
+        return max(0.0, self.deadline - time.perf_counter())

@@ -1,0 +1,205 @@
+"""Fences in Python programs: a line ``yield mfence()`` of its own, indented as its block, and the import that it needs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+
+from teetotal.events import Kind, Location
+from teetotal.fences.sources import Patched, Place
+from teetotal.fences.text import Edit, apply, newline_of
+from teetotal.programs.program import Fence, Program
+from teetotal.programs.python import loader
+
+_NAMES = {Kind.MFENCE: "mfence", Kind.SFENCE: "sfence"}
+
+
+class PythonSource:
+    """A place is a position between lines: ``(line of the statement before which, indentation)``."""
+
+    def __init__(self, path: str, text: str, only: str | None = None) -> None:
+        self.path, self.text, self.only = path, text, only
+        self.notes: list[str] = []
+        self.newline = newline_of(text)
+        self.tree = ast.parse(text.removeprefix("\ufeff"))
+        self.lines = text.split("\n")
+        self.starts = [0]
+        for line in self.lines:
+            self.starts.append(self.starts[-1] + len(line) + 1)
+        self.places: dict[object, Place] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.FunctionDef) and any(map(_yields, node.body)):
+                self._block(node.body)
+
+    # -- places --------------------------------------------------------------------------------------------------------
+
+    def _block(self, body: list[ast.stmt]) -> None:
+        own_lines = self._stand_alone(body)
+        for position, statement in enumerate(body):
+            if own_lines:
+                kind = _fence(statement)
+                if kind is not None:
+                    self.places[("existing", statement.lineno)] = Place(self._at(statement), existing=kind)
+                if position:
+                    previous = body[position - 1]
+                    self._gap(statement.lineno, statement.col_offset, after=previous)
+                elif not _is_docstring(statement):
+                    self._gap(statement.lineno, statement.col_offset, before=statement)
+            for inner in _blocks(statement):
+                self._block(inner)
+        if own_lines:
+            last = body[-1]
+            assert last.end_lineno is not None
+            if not isinstance(last, ast.Return | ast.Break | ast.Continue | ast.Raise):
+                self._gap(last.end_lineno + 1, last.col_offset, after=last)
+
+    def _gap(self, line: int, column: int, after: ast.stmt | None = None, before: ast.stmt | None = None) -> None:
+        statement = after or before
+        assert statement is not None
+        words = self._words(statement)
+        self.places[(line, column)] = Place(
+            self._at(statement), after=words if after else "", before=words if before else ""
+        )
+
+    def _at(self, statement: ast.stmt) -> Location:
+        return Location(self.path, statement.lineno)
+
+    def _words(self, statement: ast.stmt) -> str:
+        return self.lines[statement.lineno - 1].strip()
+
+    def _stand_alone(self, body: list[ast.stmt]) -> bool:
+        """Whether each statement begins on a line of its own; otherwise nothing is put between them, and that is said."""
+        for statement in body:
+            line = self.lines[statement.lineno - 1].encode()
+            if line[: statement.col_offset].strip() or self._shares_its_end(statement, body):
+                if any(map(_yields, body)):
+                    self.notes.append(
+                        f"{self._at(statement)}: several statements on one line; "
+                        "a fence between them needs a line break there"
+                    )
+                return False
+        return True
+
+    def _shares_its_end(self, statement: ast.stmt, body: list[ast.stmt]) -> bool:
+        return any(other is not statement and other.lineno == statement.end_lineno for other in body)
+
+    # -- patches -------------------------------------------------------------------------------------------------------
+
+    def patched(self, fences: Sequence[tuple[object, Kind]], removed: Collection[object] = ()) -> Patched:
+        names, edits = self._names({kind for _, kind in fences})
+        for place, kind in fences:
+            assert isinstance(place, tuple)
+            line, column = place
+            start = min(self.starts[line - 1], len(self.text))
+            indent = self._indentation(column)
+            new = f"{indent}yield {names[kind]}(){self.newline}"
+            if start and self.text[start - 1] != "\n":  # the last line has no end
+                new = self.newline + new.removesuffix(self.newline)
+            edits.append(Edit(start, start, new, (place, kind)))
+        edits += self._removals(removed)
+        return Patched(*apply(self.text, edits))
+
+    def _indentation(self, column: int) -> str:
+        """The characters that some statement of the block stands behind: tabs stay tabs."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.stmt) and node.col_offset == column:
+                return self.lines[node.lineno - 1][:column]
+        raise AssertionError("a place in no block")
+
+    def _removals(self, removed: Collection[object]) -> Iterator[Edit]:
+        """The line goes; ``pass`` comes where its block would be empty."""
+        lines = {place[1] for place in removed}  # type: ignore[index]
+        for node in ast.walk(self.tree):
+            for body in _blocks(node):
+                gone = [s for s in body if s.lineno in lines and _fence(s) is not None]
+                for statement in gone:
+                    start, end = self.starts[statement.lineno - 1], self.starts[statement.lineno]
+                    if len(gone) == len(body) and statement is gone[0]:
+                        at = start + len(self.lines[statement.lineno - 1][: statement.col_offset])
+                        assert statement.end_col_offset is not None
+                        yield Edit(at, start + statement.end_col_offset, "pass")
+                    else:
+                        yield Edit(start, min(end, len(self.text)), "")
+
+    def _names(self, kinds: set[Kind]) -> tuple[dict[Kind, str], list[Edit]]:
+        """What the fences are called in this module, and the import where one is missing."""
+        found: dict[Kind, str] = {}
+        direct: list[ast.ImportFrom] = []
+        for node in self.tree.body:
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    if alias.name == "teetotal":
+                        for kind, name in _NAMES.items():
+                            found.setdefault(kind, f"{alias.asname or alias.name}.{name}")
+            elif isinstance(node, ast.ImportFrom) and node.module in ("teetotal", "teetotal.programs.python"):
+                direct.append(node)
+                for alias in node.names:
+                    for kind, name in _NAMES.items():
+                        if alias.name in (name, "*"):
+                            found[kind] = alias.asname or name
+        missing = sorted(_NAMES[kind] for kind in kinds if kind not in found)
+        if not missing:
+            return found, []
+        found |= {kind: name for kind, name in _NAMES.items() if kind not in found}
+        return found, [self._import(missing, direct)]
+
+    def _import(self, missing: list[str], direct: list[ast.ImportFrom]) -> Edit:
+        for node in direct:
+            line = self.lines[node.lineno - 1]
+            if node.lineno == node.end_lineno and "(" not in line and not any(alias.asname for alias in node.names):
+                start, base = self.starts[node.lineno - 1], len(line[: node.names[0].col_offset])
+                end = node.names[-1].end_col_offset
+                assert end is not None
+                names = sorted([*(alias.name for alias in node.names), *missing])
+                return Edit(start + base, start + end, ", ".join(names))
+        after = [node for node in self.tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        line_number = max((node.end_lineno or 0 for node in after), default=0)
+        if not after and self.tree.body and _is_docstring(self.tree.body[0]):
+            line_number = self.tree.body[0].end_lineno or 0
+        start = min(self.starts[line_number], len(self.text))
+        return Edit(start, start, f"from teetotal import {', '.join(missing)}{self.newline}")
+
+    # -- programs ------------------------------------------------------------------------------------------------------
+
+    def programs(self, text: str) -> list[Program]:
+        found = loader.load_text(self.path, text.removeprefix("\ufeff"))
+        return [program for program in found if self.only in (None, program.name)]
+
+    def place_of(self, thread: int, fence: Fence, everywhere: Patched) -> object | None:
+        if fence.location is None or fence.location.file != self.path:
+            return None
+        line = fence.location.line
+        for key, at in everywhere.lines.items():
+            assert isinstance(key, tuple)
+            if at == line and key[1] is fence.kind:
+                return key[0]  # type: ignore[no-any-return]
+        existing = ("existing", everywhere.was[line])
+        return existing if existing in self.places else None
+
+
+def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(node, field, None)
+        if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
+            yield block
+
+
+def _yields(node: ast.AST) -> bool:
+    if isinstance(node, ast.Yield | ast.YieldFrom):
+        return True
+    return not isinstance(node, ast.FunctionDef | ast.Lambda) and any(map(_yields, ast.iter_child_nodes(node)))
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _fence(statement: ast.stmt) -> Kind | None:
+    """``yield mfence``, ``yield sfence()`` and the like, alone."""
+    if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Yield):
+        return None
+    what = statement.value.value
+    if isinstance(what, ast.Call) and not what.args and not what.keywords:
+        what = what.func
+    name = what.id if isinstance(what, ast.Name) else what.attr if isinstance(what, ast.Attribute) else ""
+    return {"mfence": Kind.MFENCE, "sfence": Kind.SFENCE}.get(name)

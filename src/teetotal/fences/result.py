@@ -1,0 +1,52 @@
+"""The answer of ``teetotal fence``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from teetotal.events import ModelName
+from teetotal.verdicts import CheckResult, Verdict, Violation
+
+
+class PlacedFence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """``line`` is that of the statement ``after`` which (or ``before`` which) the fence goes, in the file as it is;
+    ``patched_line`` that of the fence in the patched file. ``breaks``: the places of the violations that it prevents."""
+
+    kind: Literal["mfence", "sfence"]
+    file: str
+    line: int
+    after: str = ""
+    before: str = ""
+    patched_line: int | None = None
+    cost: float = 0.0
+    in_loop: bool = False
+    breaks: list[str] = []
+
+
+class FenceResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """``verdict`` is that of the patched program for the goal, explored again whole. ``minimality`` says what is proved
+    of ``fences``. ``sets`` are all minimal sets, where asked for; ``fences`` is the first of them. ``unnecessary`` are
+    fences of the program that could go, each by itself; ``removed`` those that the patch takes out."""
+
+    input: str
+    command: str
+    models: list[ModelName]
+    goal: Literal["robust", "safe"]
+    verdict: Verdict
+    complete: bool
+    seconds: float
+    fences: list[PlacedFence] = []
+    cost: float = 0.0
+    least_cost: bool = False
+    minimality: str = ""
+    sets: list[list[PlacedFence]] = []
+    unnecessary: list[PlacedFence] = []
+    removed: list[PlacedFence] = []
+    diff: str = ""
+    patched: list[CheckResult] = []
+    violations: list[Violation] = []
+    checks: int = 0
+    backup: str | None = None
+    notes: list[str] = []

@@ -1,0 +1,233 @@
+"""A program with a fence in every place, of which any subset can be switched on.
+
+Fences that are off are cut out of the code, so that engines see an ordinary program. An execution of that program is
+walked again through the code with all its slots, which tells what slots each thread passed between two of its events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from teetotal.events import Event, EventId, Kind
+from teetotal.fences.costs import Costs
+from teetotal.fences.insertion import Site
+from teetotal.programs.program import Assert, Assign, Assume, Branch, Fence, Instruction, Program, Thread
+
+KINDS: tuple[Literal[Kind.MFENCE], Literal[Kind.SFENCE]] = (Kind.MFENCE, Kind.SFENCE)
+
+
+class Slot(NamedTuple):
+    thread: int
+    pc: int
+
+
+class Slots:
+    """``program`` has a fence in every slot; a site may have several slots, where threads share their text."""
+
+    def __init__(self, program: Program, site_of: Mapping[Slot, int], sites: Sequence[Site]) -> None:
+        self.program = program
+        self.site_of = site_of
+        self.sites = tuple(sites)
+
+    def with_fences(self, fences: frozenset[int]) -> Program:
+        off = {slot for slot, site in self.site_of.items() if site not in fences}
+        threads = tuple(
+            Thread(
+                thread.name, _without(thread.code, {slot.pc for slot in off if slot.thread == number}), thread.registers
+            )
+            for number, thread in enumerate(self.program.threads)
+        )
+        return msgspec.structs.replace(self.program, threads=threads)
+
+    def passed(self, events: Sequence[Event], fences: frozenset[int]) -> Callable[[Event], Sequence[int]]:
+        """For each event of an execution with these fences, the sites that its thread passed just before it."""
+        own: dict[int, list[Event]] = {}
+        for event in sorted(events, key=lambda event: event.index):
+            own.setdefault(event.thread, []).append(event)
+        found: dict[EventId, list[int]] = {}
+        program = msgspec.structs.replace(self.program, loop_bound=None)
+        for thread, sequence in own.items():
+            state = program.start(thread)
+            for event in sequence:
+                passed = found[event.id] = []
+                while (site := self.site_of.get(Slot(thread, state.pc))) is not None and site not in fences:
+                    passed.append(site)
+                    state = program.update(thread, state, None)
+                state = program.update(thread, state, event.value if event.kind is Kind.LD else event.read)
+        return lambda event: found[event.id]
+
+
+def everywhere(program: Program, costs: Costs = Costs()) -> Slots:
+    """A slot of either kind in every gap between two instructions that differs from the others.
+
+    A gap before an instruction that is jumped to is two: jumps go past the fence, or run it. Gaps with nothing between
+    them but computation that nobody else can see are one.
+    """
+    site_of: dict[Slot, int] = {}
+    sites: list[Site] = []
+    threads = []
+    for number, thread in enumerate(program.threads):
+        code: list[Instruction] = []
+        moved: list[int] = []
+        fresh: list[tuple[int, int]] = []  # pc, site
+        gaps = set(_gaps(thread.code))
+        for position, instruction in enumerate([*thread.code, None]):
+            for jumped in (False, True):
+                if jumped:
+                    moved.append(len(code))
+                if (position, jumped) not in gaps:
+                    continue
+                for kind in KINDS:
+                    fresh.append((len(code), len(sites)))
+                    sites.append(Site(kind=kind, place=(number, position, jumped), cost=Fraction(0)))
+                    code.append(Fence(kind=kind))
+            if instruction is not None:
+                code.append(instruction)
+        code = [_moved(i, moved) for i in code]
+        looping = _in_loops(code)
+        for pc, site in fresh:
+            site_of[Slot(number, pc)] = site
+            sites[site] = msgspec.structs.replace(
+                sites[site], in_loop=pc in looping, cost=costs.of(sites[site].kind, pc in looping)
+            )
+        threads.append(Thread(thread.name, tuple(code), thread.registers))
+    return Slots(msgspec.structs.replace(program, threads=tuple(threads)), site_of, sites)
+
+
+def from_fences(
+    programs: Sequence[Program],
+    place_of: Callable[[int, Fence], object | None],
+    costs: Costs,
+    describe: Callable[[object, Kind], Site],
+) -> list[Slots]:
+    """Slots where front ends found fences that were put into the text of these programs, which share their sites:
+    ``place_of`` tells of which place a fence is, or None for one that is no candidate."""
+    numbers: dict[tuple[object, Kind], int] = {}
+    sites: list[Site] = []
+    found: list[dict[Slot, int]] = []
+    for program in programs:
+        site_of: dict[Slot, int] = {}
+        for number, thread in enumerate(program.threads):
+            looping = _in_loops(thread.code)
+            for pc, instruction in enumerate(thread.code):
+                place = place_of(number, instruction) if isinstance(instruction, Fence) else None
+                if place is None:
+                    continue
+                assert isinstance(instruction, Fence)
+                key = (place, instruction.kind)
+                if key not in numbers:
+                    numbers[key] = len(sites)
+                    sites.append(describe(place, instruction.kind))
+                site = site_of[Slot(number, pc)] = numbers[key]
+                loops = sites[site].in_loop or pc in looping
+                sites[site] = msgspec.structs.replace(
+                    sites[site], in_loop=loops, cost=costs.of(instruction.kind, loops)
+                )
+        found.append(site_of)
+    return [Slots(program, site_of, sites) for program, site_of in zip(programs, found, strict=True)]
+
+
+def without_equals(slots: Sequence[Slots], keep: frozenset[int]) -> list[Slots]:
+    """With one site of those that are equal: no access, jump or other way in lies between them in any thread. The first
+    in the text stays; sites to ``keep`` stay in any case."""
+    runs: dict[int, list[tuple[int, int, int]]] = {}
+    for number, each in enumerate(slots):
+        for thread in range(each.program.thread_count):
+            code = each.program.threads[thread].code
+            targets = {instruction.target for instruction in code if isinstance(instruction, Branch)}
+            start = 0
+            for pc, instruction in enumerate(code):
+                site = each.site_of.get(Slot(thread, pc))
+                if site in keep or (site is None and not isinstance(instruction, Assign | Assert | Assume)):
+                    start = pc + 1
+                    continue
+                if pc in targets:
+                    start = pc
+                if site is not None:
+                    runs.setdefault(site, []).append((number, thread, start))
+    sites = slots[0].sites
+    seen: set[tuple[Kind, tuple[tuple[int, int, int], ...]]] = set()
+    left: dict[int, int] = {}
+    for site in sorted(range(len(sites)), key=lambda site: (site not in keep, sites[site].location or ("", 0), site)):
+        signature = (sites[site].kind, tuple(runs.get(site, ())))
+        if site in keep or signature not in seen:
+            left[site] = len(left)
+            seen.add(signature)
+    chosen = [sites[site] for site in left]
+    result = []
+    for each in slots:
+        cut = {slot for slot, site in each.site_of.items() if site not in left}
+        site_of: dict[Slot, int] = {}
+        threads = []
+        for number, old in enumerate(each.program.threads):
+            gone = {slot.pc for slot in cut if slot.thread == number}
+            threads.append(Thread(old.name, _without(old.code, gone), old.registers))
+            for slot, site in each.site_of.items():
+                if slot.thread == number and slot not in cut:
+                    site_of[Slot(number, slot.pc - sum(pc < slot.pc for pc in gone))] = left[site]
+        program = msgspec.structs.replace(each.program, threads=tuple(threads))
+        result.append(Slots(program, site_of, chosen))
+    return result
+
+
+def _gaps(code: Sequence[Instruction]) -> Iterator[tuple[int, bool]]:
+    """(position, whether jumps there run the fence), one for each class of equal gaps."""
+    targets = {instruction.target for instruction in code if isinstance(instruction, Branch)}
+    for position in range(1, len(code)):
+        previous = code[position - 1]
+        always = isinstance(previous, Branch) and previous.when == _ALWAYS
+        local = isinstance(previous, Assign | Assert | Assume)
+        if position in targets:
+            yield position, True
+            if not always and not local:
+                yield position, False
+        elif not local and not always:
+            yield position, True
+    if 0 in targets and code:
+        yield 0, True
+
+
+_ALWAYS = Branch(target=0).when
+
+
+def _moved(instruction: Instruction, moved: Sequence[int]) -> Instruction:
+    if isinstance(instruction, Branch):
+        return msgspec.structs.replace(instruction, target=moved[instruction.target])
+    return instruction
+
+
+def _without(code: Sequence[Instruction], cut: set[int]) -> tuple[Instruction, ...]:
+    moved, kept = [], 0
+    for pc in range(len(code) + 1):
+        moved.append(kept)
+        kept += pc not in cut
+    return tuple(_moved(instruction, moved) for pc, instruction in enumerate(code) if pc not in cut)
+
+
+def _in_loops(code: Sequence[Instruction]) -> set[int]:
+    """The instructions that can come again: those that reach themselves."""
+
+    def following(pc: int) -> list[int]:
+        instruction = code[pc]
+        if not isinstance(instruction, Branch):
+            return [pc + 1]
+        return [instruction.target] if instruction.when == _ALWAYS else [pc + 1, instruction.target]
+
+    if not any(isinstance(i, Branch) and i.target <= pc for pc, i in enumerate(code)):
+        return set()
+    looping = set()
+    for start in range(len(code)):
+        todo, seen = following(start), set()
+        while todo:
+            pc = todo.pop()
+            if pc in seen or pc >= len(code):
+                continue
+            seen.add(pc)
+            todo += following(pc)
+        if start in seen:
+            looping.add(start)
+    return looping

@@ -1,0 +1,118 @@
+"""Edits of a file's text that leave everything else as it is, byte for byte."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from teetotal.errors import ParseError, TeetotalError
+from teetotal.events import Location
+
+
+class Edit(NamedTuple):
+    """Replace ``text[start:end]``. ``key`` names it; its line is that of the first character that is no blank."""
+
+    start: int
+    end: int
+    new: str
+    key: object = None
+
+
+class Applied(NamedTuple):
+    """The new text, the line in it of each edit that has a key, and for each line (from 1) the old one that it was or
+    came after."""
+
+    text: str
+    lines: dict[object, int]
+    was: list[int]
+
+
+def apply(text: str, edits: Iterable[Edit]) -> Applied:
+    """Edits at one place keep their order."""
+    pieces: list[str] = []
+    lines: dict[object, int] = {}
+    was = [0, 1]
+    position = 0
+
+    def keep(end: int) -> None:
+        kept = text[position:end]
+        pieces.append(kept)
+        was.extend(range(was[-1] + 1, was[-1] + 1 + kept.count("\n")))
+
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        if edit.start < position:
+            raise AssertionError("two edits of the same text")
+        keep(edit.start)
+        if edit.key is not None:
+            blank = edit.new[: len(edit.new) - len(edit.new.lstrip())]
+            lines[edit.key] = len(was) - 1 + blank.count("\n")
+        here = 1 + text.count("\n", 0, edit.start)
+        gone = text.count("\n", edit.start, edit.end)
+        was.extend([here] * edit.new.count("\n"))
+        was[-1] = here + gone
+        pieces.append(edit.new)
+        position = edit.end
+    keep(len(text))
+    return Applied("".join(pieces), lines, was)
+
+
+def newline_of(text: str) -> str:
+    return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
+
+
+def read(path: str) -> str:
+    """With line ends as they are."""
+    try:
+        return Path(path).read_bytes().decode()
+    except UnicodeDecodeError:
+        raise ParseError("not a text file in UTF-8", Location(path, 1)) from None
+    except OSError as problem:
+        raise ParseError(f"cannot read {path}: {problem.strerror}") from problem
+
+
+def unified_diff(old: str, new: str, path: str) -> str:
+    lines = list(difflib.unified_diff(_lines(old), _lines(new), f"a/{path.lstrip('/')}", f"b/{path.lstrip('/')}"))
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _lines(text: str) -> list[str]:
+    """As diff and patch count them: only a line feed ends a line."""
+    parts = text.split("\n")
+    return [f"{part}\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+
+
+def write(path: str, text: str) -> str:
+    """The new text in the file's place, in one step; the old one beside it. Returns the backup's name."""
+    target = Path(path).resolve()  # a link stays a link
+    backup = _backup_name(target)
+    try:
+        shutil.copy2(target, backup)
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(text.encode())
+                file.flush()
+                os.fsync(file.fileno())
+            shutil.copymode(target, temporary)
+            os.replace(temporary, target)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as problem:
+        raise TeetotalError(f"{path} cannot be written: {problem.strerror}") from problem
+    return str(backup)
+
+
+def _backup_name(target: Path) -> Path:
+    """Never an older backup's name."""
+    number = 0
+    while True:
+        backup = target.with_name(f"{target.name}.orig{number or ''}")
+        if not backup.exists():
+            return backup
+        number += 1

@@ -1,0 +1,90 @@
+"""The answer of ``teetotal fence`` as text: the patch, a table of its fences, and the verdict of the patched program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from teetotal.fences.result import FenceResult, PlacedFence
+from teetotal.report import terminal
+from teetotal.verdicts import CheckResult, Verdict
+
+
+def render(result: FenceResult) -> str:
+    return "\n".join(_lines(result))
+
+
+def _lines(result: FenceResult) -> Iterator[str]:
+    goal = f"{result.goal} under {' and '.join(model.upper() for model in result.models)}"
+    if result.diff:
+        yield result.diff
+    if result.verdict is not Verdict.SAFE and not result.fences:
+        for violation in result.violations[:1]:
+            yield from terminal.tell(violation, result.input)
+            yield ""
+        yield from (f"Note: {note}" for note in result.notes)
+        word = "cannot be made" if result.verdict is Verdict.VIOLATION else "not known how to make it"
+        yield f"{result.input}: {word} {goal}; {result.checks} explorations, {result.seconds:.3f} s"
+        return
+    if result.fences:
+        yield from _table(result.fences, result.input)
+        yield ""
+    if result.removed:
+        yield "Taken out:"
+        yield from (f"  {fence.kind} at line {fence.line}" for fence in result.removed)
+        yield ""
+    if not result.fences and not result.removed:
+        yield f"{result.input}: already {goal}"
+        if result.unnecessary:
+            each = ", each by itself" if len(result.unnecessary) > 1 else ""
+            yield f"Not needed for that{each} (--remove takes out as many as can go together):"
+            yield from (f"  {fence.kind} at line {fence.line}" for fence in result.unnecessary)
+    if len(result.sets) > 1:
+        yield f"{len(result.sets)} minimal sets, the cheapest first:"
+        for number, one in enumerate(result.sets, start=1):
+            cost = sum(fence.cost for fence in one)
+            yield f"  {number}. cost {cost:g}: {'; '.join(_where(fence, result.input) for fence in one)}"
+        yield ""
+    yield from (f"Note: {note}" for note in result.notes)
+    for patched in result.patched:
+        yield f"Patched: {_verdict(patched)}"
+    count = f"{len(result.fences)} fence{'s' * (len(result.fences) != 1)}"
+    told = f"{count}, cost {result.cost:g}, {result.minimality}" if result.fences else "no fence to add"
+    done = "proved" if result.verdict is Verdict.SAFE else f"NOT proved ({result.verdict})"
+    yield f"{result.input}: {told}; {goal}: {done}; {result.checks} explorations, {result.seconds:.3f} s"
+
+
+def _table(fences: Sequence[PlacedFence], source: str) -> Iterator[str]:
+    known = any(fence.breaks for fence in fences)
+    rows = [("line", "kind", "where", "cost", "breaks the cycles through lines" if known else "")]
+    for fence in fences:
+        rows.append((
+            str(fence.patched_line or fence.line),
+            fence.kind,
+            f"{'after' if fence.after else 'before'} {fence.after or fence.before}",
+            f"{fence.cost:g}{' (loop)' if fence.in_loop else ''}",
+            " and ".join(f"({cycle})" for cycle in fence.breaks[:4]) + (" …" if len(fence.breaks) > 4 else ""),
+        ))  # fmt: skip
+    widths = [max(len(row[column]) for row in rows) for column in range(5)]
+    for row in rows:
+        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _where(fence: PlacedFence, source: str) -> str:
+    place = f"line {fence.line}" if fence.file == source else f"{fence.file}:{fence.line}"
+    return f"{fence.kind} {'after' if fence.after else 'before'} {place}"
+
+
+def _verdict(result: CheckResult) -> str:
+    """What each model's executions are; a question that nobody asked of any model is not told."""
+    asks_robust = any(model.robust is not None for name, model in result.models.items() if name != "sc")
+    asks_safe = any(model.safe is not None for model in result.models.values())
+    parts = []
+    for name, model in result.models.items():
+        words = []
+        if name != "sc" and (asks_robust or not asks_safe):
+            words.append({True: "robust", False: "NOT ROBUST", None: "robust or not: unknown"}[model.robust])
+        if asks_safe:
+            words.append({True: "safe", False: "NOT SAFE", None: "safe or not: unknown"}[model.safe])
+        parts.append(f"{name.upper()} {', '.join(words)}")
+    whole = "everything explored" if result.complete else "not everything explored"
+    return f"{result.name}: {'; '.join(parts)} ({whole})"

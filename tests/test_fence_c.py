@@ -1,0 +1,266 @@
+"""``teetotal fence`` on C and C++: patches that compile everywhere, are proved, and of which nothing can be dropped."""
+
+from __future__ import annotations
+
+import runpy
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from teetotal.fences.fencing import Answer, Options, fence
+from teetotal.programs.c import Source
+from teetotal.programs.c.check import check
+from teetotal.verdicts import Verdict
+
+PROGRAMS = Path(__file__).parent.parent / "benchmarks" / "programs"
+ROBUST = {"harris", "ms2", "msn", "treiber"}
+COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
+NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+pytestmark = NEEDS_COMPILER
+
+
+def warnings(path: Path, compiler: str, *flags: str) -> list[str]:
+    """What the compiler says, without line numbers; it must compile."""
+    command = [compiler, "-Wall", "-Wextra", "-Wpedantic", "-O2", "-fsyntax-only", f"-I{PROGRAMS}", *flags, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stderr.splitlines() if "warning:" in line]
+    return sorted(line.partition("warning:")[2] for line in lines)
+
+
+def fenced(tmp_path: Path, name: str, text: str, **options: object) -> Answer:
+    path = tmp_path / name
+    path.write_bytes(text.encode())
+    return fence(str(path), Options(**options))  # type: ignore[arg-type]
+
+
+def added(answer: Answer) -> list[str]:
+    return [line[1:] for line in answer.result.diff.splitlines() if line.startswith("+") and not line.startswith("+++")]
+
+
+def robust(path: Path) -> bool | None:
+    result = check(Source((str(path),), ("-iquote", str(PROGRAMS))))
+    known = [result.models[model].robust for model in ("tso", "pso")]
+    return None if None in known else all(known)
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in PROGRAMS.glob("*.c")))
+def test_every_benchmark_is_repaired_and_no_fence_can_be_dropped(tmp_path: Path, name: str) -> None:
+    original = PROGRAMS / f"{name}.c"
+    answer = fence(str(original))
+    assert answer.result.verdict is Verdict.SAFE
+    assert bool(answer.result.fences) == (name not in ROBUST)
+    patched = tmp_path / f"{name}.c"
+    patched.write_text(answer.text)
+    for compiler in COMPILERS:
+        assert warnings(patched, compiler) == warnings(original, compiler)
+    lines = answer.text.split("\n")
+    for placed in answer.result.fences:
+        assert placed.patched_line is not None
+        assert "atomic_thread_fence(memory_order_" in lines[placed.patched_line - 1]
+        without = [line for number, line in enumerate(lines, start=1) if number != placed.patched_line]
+        patched.write_text("\n".join(without))
+        assert robust(patched) is False, f"{placed} can go"
+
+
+ODD = """#include <pthread.h>
+
+static volatile int x, y, r[2];
+/* Größe */
+static void *left(void *argument) {
+    if (argument == 0)
+        x = 1; // über
+    else
+        x = 2;
+    for (int i = 0; i < 1; i++) r[0] = y;
+    return 0;
+}
+static void *right(void *a) { y = 1; r[1] = x; return a; }
+int main(void) {
+    pthread_t threads[2];
+    pthread_create(&threads[0], 0, left, 0);
+    pthread_create(&threads[1], 0, right, 0);
+    pthread_join(threads[0], 0);
+    pthread_join(threads[1], 0);
+    return 0;
+}
+"""
+
+
+def test_one_line_functions_includes_and_umlauts(tmp_path: Path) -> None:
+    answer = fenced(tmp_path, "odd.c", ODD)
+    assert answer.result.verdict is Verdict.SAFE
+    assert added(answer) == [
+        "#include <stdatomic.h>",
+        "    atomic_thread_fence(memory_order_seq_cst);",
+        "static void *right(void *a) { y = 1; atomic_thread_fence(memory_order_seq_cst); r[1] = x; return a; }",
+    ]
+    assert "/* Größe */" in answer.text
+
+
+def test_braces_where_there_were_none(tmp_path: Path) -> None:
+    text = ODD.replace("    for (int i = 0; i < 1; i++) r[0] = y;", "    if (x == 1) {\n        r[0] = y;\n    }")
+    text = text.replace(
+        "        x = 1; // über\n    else\n        x = 2;", "        x = 1; // über\n    else\n        return 0;"
+    )
+    answer = fenced(tmp_path, "odd.c", text, every=True)
+    assert answer.result.verdict is Verdict.SAFE
+    sets = [[(f.line, f.after, f.before) for f in one] for one in answer.result.sets]
+    assert any((7, "x = 1;", "") in one for one in sets)
+
+
+def test_a_body_without_braces_gets_them(tmp_path: Path) -> None:
+    body = "    while (x == 0)\n        x = 1; // über\n    r[0] = y;\n    return argument;"
+    start, end = ODD.index("    if (argument"), ODD.index("    return 0;\n}\nstatic")
+    text = ODD[:start] + body + ODD[end + len("    return 0;") :]
+    path = tmp_path / "odd.c"
+    path.write_text(text)
+    from teetotal.events import Kind
+    from teetotal.fences.c import CText
+    from teetotal.fences.costs import Costs
+
+    source = CText(str(path), text, Costs())
+    wanted = [
+        number
+        for number, site in enumerate(source.sites)
+        if site.after == "x = 1;" and site.kind is Kind.MFENCE and source.gaps.gaps[number // 2].statement.bare
+    ]
+    patched = source.patched(frozenset(wanted), frozenset(), "c11", False)
+    assert (
+        "    while (x == 0) {\n        x = 1; // über\n        atomic_thread_fence(memory_order_seq_cst);\n    }\n"
+        in patched.text
+    )
+
+
+def test_crlf_stays_crlf(tmp_path: Path) -> None:
+    answer = fenced(tmp_path, "odd.c", ODD.replace("\n", "\r\n"))
+    assert answer.result.verdict is Verdict.SAFE
+    assert answer.text.count("\n") == answer.text.count("\r\n") == ODD.count("\n") + 2
+
+
+@pytest.mark.parametrize(
+    ("style", "words"),
+    [("linux", "smp_mb();"), ("x86", '__asm__ volatile("mfence" ::: "memory");')],
+)
+def test_styles(tmp_path: Path, style: str, words: str) -> None:
+    answer = fenced(tmp_path, "odd.c", ODD, style=style)
+    assert answer.result.verdict is Verdict.SAFE
+    assert answer.text.count(words) == 2
+    assert "stdatomic" not in answer.text
+
+
+def test_a_macro_that_does_both_is_refused_with_the_place(tmp_path: Path) -> None:
+    text = ODD.replace("static volatile", "#define BOTH() do { x = 1; r[0] = y; } while (0)\nstatic volatile")
+    text = text.replace("    if (argument == 0)", "    BOTH();\n    if (argument == 0)")
+    answer = fenced(tmp_path, "odd.c", text)
+    assert answer.result.verdict is Verdict.VIOLATION
+    assert answer.result.diff == ""
+    assert any("odd.c:7: st x = 1 and ld y → 0 come from one statement" in note for note in answer.result.notes)
+
+
+ATOMIC = """#include <pthread.h>
+#include <stdatomic.h>
+
+static atomic_int x, y;
+static int r[2];
+
+static void *left(void *argument) {
+    atomic_store_explicit(&x, 1, memory_order_relaxed);
+    r[0] = atomic_load_explicit(&y, memory_order_relaxed);
+    return argument;
+}
+
+static void *right(void *argument) {
+    atomic_store_explicit(&y, 1, memory_order_relaxed);
+    r[1] = atomic_load_explicit(&x, memory_order_relaxed);
+    return argument;
+}
+
+int main(void) {
+    pthread_t threads[2];
+    pthread_create(&threads[0], 0, left, 0);
+    pthread_create(&threads[1], 0, right, 0);
+    pthread_join(threads[0], 0);
+    pthread_join(threads[1], 0);
+    return 0;
+}
+"""
+
+
+def test_stronger_stores_instead_of_fences(tmp_path: Path) -> None:
+    answer = fenced(tmp_path, "sb.c", ATOMIC, strengthen=True)
+    assert answer.result.verdict is Verdict.SAFE
+    assert added(answer) == [
+        "    atomic_store_explicit(&x, 1, memory_order_seq_cst);",
+        "    atomic_store_explicit(&y, 1, memory_order_seq_cst);",
+    ]
+
+
+CPP = """#include <thread>
+#include <atomic>
+
+std::atomic<int> x{0}, y{0};
+int r[2];
+
+int main() {
+    std::thread left([] {
+        x.store(1, std::memory_order_relaxed);
+        r[0] = y.load(std::memory_order_relaxed);
+    });
+    std::thread right([] {
+        y.store(1, std::memory_order_relaxed);
+        r[1] = x.load(std::memory_order_relaxed);
+    });
+    left.join();
+    right.join();
+}
+"""
+
+
+def test_cpp_with_lambdas(tmp_path: Path) -> None:
+    answer = fenced(tmp_path, "sb.cpp", CPP, minimum=True)
+    assert answer.result.verdict is Verdict.SAFE
+    assert added(answer) == ["        std::atomic_thread_fence(std::memory_order_seq_cst);"] * 2
+    stronger = fenced(tmp_path, "sb.cpp", CPP, strengthen=True)
+    assert added(stronger) == [
+        "        x.store(1, std::memory_order_seq_cst);",
+        "        y.store(1, std::memory_order_seq_cst);",
+    ]
+
+
+def test_an_over_fenced_program_is_reduced(tmp_path: Path) -> None:
+    text = (PROGRAMS / "peterson.c").read_text().replace("FENCE();", "atomic_thread_fence(memory_order_seq_cst);")
+    (tmp_path / "bench.h").write_text((PROGRAMS / "bench.h").read_text())
+    over = fenced(tmp_path, "over.c", text)
+    assert over.result.diff == ""
+    assert [f.line for f in over.result.unnecessary] == [22]
+    reduced = fenced(tmp_path, "over.c", text, remove=True)
+    assert reduced.result.verdict is Verdict.SAFE
+    assert [f.line for f in reduced.result.removed] == [22]
+    cheapest = fenced(tmp_path, "over.c", text, remove=True, minimum=True)
+    assert cheapest.result.verdict is Verdict.SAFE
+    assert cheapest.text.count("memory_order_release") == 2
+    assert cheapest.text.count("memory_order_seq_cst") == 1
+
+
+def test_goal_safe(tmp_path: Path) -> None:
+    """Store buffering is harmless where nobody asks: safe as it is, but not robust."""
+    assert fenced(tmp_path, "sb.c", ATOMIC, goal="safe").result.fences == []
+    asked = ATOMIC.replace("    return 0;\n}", "    assert(r[0] || r[1]);\n    return 0;\n}").replace(
+        "#include <pthread.h>", "#include <assert.h>\n#include <pthread.h>"
+    )
+    answer = fenced(tmp_path, "sb.c", asked, goal="safe", minimum=True)
+    assert answer.result.verdict is Verdict.SAFE
+    assert [f.kind for f in answer.result.fences] == ["mfence", "mfence"]
+
+
+def test_on_this_processor_the_patch_ends_what_the_program_did() -> None:
+    """Store buffering shows on most processors with store buffers; where it does not, there is nothing to compare."""
+    script = Path(__file__).parent.parent / "benchmarks" / "bench_fences.py"
+    stress = runpy.run_path(str(script))["stress"]
+    for before, after in stress(30_000).values():
+        assert after == 0
+        if before == 0:
+            pytest.skip("this processor did not show it")
