@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from interrupts import hear_interrupts
 from teetotal.cli import main
 
 SB = """X86_64 SB
@@ -335,7 +336,12 @@ def test_an_interrupt_keeps_what_was_found(tmp_path: Path, workers: str) -> None
     )
     command = [sys.executable, "-m", "teetotal", "check", "--json", "--workers", workers, "--states", "4000000000"]
     with subprocess.Popen(
-        [*command, "0.litmus", "endless.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True, start_new_session=True
+        [*command, "0.litmus", "endless.py"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=hear_interrupts,
     ) as process:
         assert process.stdout is not None
         first = process.stdout.readline()

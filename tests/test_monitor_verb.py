@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from interrupts import hear_interrupts
 from recorded import recorded_events
 from teetotal import models, monitoring, monitors, traces
 from teetotal.cli import teetotal
@@ -359,7 +360,13 @@ def test_many_violations_are_counted_and_listed(tmp_path: Path) -> None:
 def test_an_interrupt_keeps_what_was_found(events: list[Event], status: int, verdict: str) -> None:
     """A recorder that never ends, stopped with Ctrl-C."""
     command = [sys.executable, "-m", "teetotal", "monitor", "--json", "-"]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=hear_interrupts,
+    )
     assert process.stdin is not None
     file = io.BytesIO()
     traces.write(Trace.from_events(events), file, "jsonl")
