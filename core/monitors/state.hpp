@@ -46,8 +46,8 @@ class State {
  public:
   static constexpr bool can_undo = Undo;
 
-  // With `threads` given, no others may appear, and what all of them have passed can be dropped; a thread that may still
-  // appear has passed nothing.
+  // With `threads` given, no others may appear, and what all of them have passed can be dropped; a thread that may
+  // still appear has passed nothing.
   explicit State(std::size_t threads = 0)
       : declared_(threads), stride_(stride_for(threads)), thread_width_(thread_width(stride_)) {
     grow_threads(threads);

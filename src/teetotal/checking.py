@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 
 import msgspec
@@ -41,7 +42,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
 
 
-def check(program: Program, options: Options = Options(), *, command: str = "check") -> CheckResult:
+Watcher = Callable[[str, int, float], None]
+"""Told now and then what is being counted, how many there are so far, and an estimate of the fraction done (0: unknown)."""
+
+
+def check(
+    program: Program, options: Options = Options(), *, command: str = "check", watcher: Watcher | None = None
+) -> CheckResult:
     started = time.perf_counter()
     deadline = started + options.seconds
 
@@ -60,11 +67,12 @@ def check(program: Program, options: Options = Options(), *, command: str = "che
             max_states=options.max_states,
             max_megabytes=options.max_megabytes,
             seconds=left(),
+            watcher=None if watcher is None else partial(watcher, f"{model.upper()} states"),
         )
         if reached[model].interrupted:
             deadline = 0.0  # nothing more is explored, and what is known is told
     relaxed = [model for model in asked if model != "sc"]
-    watched = _robustness(program, relaxed, options, left()) if relaxed else None
+    watched = _robustness(program, relaxed, options, left(), watcher) if relaxed else None
     results = {model: _model_result(program, model, reached[model], watched, options) for model in asked}
     interrupted = any(found.interrupted for found in reached.values()) or (watched is not None and watched.interrupted)
     if interrupted:
@@ -80,7 +88,9 @@ class Interrupted(KeyboardInterrupt):
         self.result = result
 
 
-def _robustness(program: Program, models: Sequence[ModelName], options: Options, seconds: float) -> Robustness:
+def _robustness(
+    program: Program, models: Sequence[ModelName], options: Options, seconds: float, watcher: Watcher | None
+) -> Robustness:
     if program.loop_bound is None:
         program = msgspec.structs.replace(program, loop_bound=LOOP_BOUND)
     return robustness(
@@ -91,6 +101,7 @@ def _robustness(program: Program, models: Sequence[ModelName], options: Options,
         monitors=options.monitors,
         seed=options.seed,
         seconds=seconds,
+        watcher=None if watcher is None else partial(watcher, "SC executions"),
     )
 
 

@@ -12,7 +12,7 @@ import msgspec
 from teetotal import checking
 from teetotal.checking import Interrupted, Options
 from teetotal.cli.options import Models, WithCompilerFlags, c_options, semantics, semantics_options
-from teetotal.cli.progress import executions_progress, progress
+from teetotal.cli.progress import counting, executions_progress, progress
 from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
 from teetotal.explore import strategies
@@ -39,6 +39,7 @@ class FileJob(msgspec.Struct, frozen=True):
 
     path: str
     options: Options
+    show_progress: bool = False
 
     def run(self) -> Answer:
         results: list[CheckResult] = []
@@ -51,7 +52,8 @@ class FileJob(msgspec.Struct, frozen=True):
             return Answer(results, [str(error)])
         for program in programs:
             try:
-                results.append(checking.check(program, self.options))
+                with counting(program.name, self.show_progress) as watcher:
+                    results.append(checking.check(program, self.options, watcher=watcher))
             except Interrupted as interrupt:
                 return Answer([*results, interrupt.result], problems, interrupted=True)
             except TeetotalError as error:
@@ -196,7 +198,7 @@ def check(
         nondet=nondet,
         goal=goal,  # type: ignore[arg-type]
     )
-    jobs: list[Job] = [FileJob(path, options) for path in found if path not in c_files]
+    jobs: list[Job] = [FileJob(path, options, len(found) == 1) for path in found if path not in c_files]
     jobs += [
         CJob(
             c.Source(names, flags, compiler, arguments),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -35,11 +36,41 @@ def executions_progress(what: str, wanted: bool, strategy: Strategy) -> Iterator
         rate = executions / seconds if seconds else 0.0
         known = strategy.count if strategy.name in ("random", "pct") else 0
         left = f", {max(known - executions, 0) / rate:.0f} s to go" if known and rate else ""
-        sys.stderr.write(f"\r\x1b[K{what}: {executions:,} executions, {rate:,.0f} a second{left}")
-        sys.stderr.flush()
+        _line(f"{what}: {executions:,} executions, {rate:,.0f} a second{left}")
 
     try:
         yield show
     finally:
-        sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()
+        _line("")
+
+
+@contextmanager
+def counting(what: str, wanted: bool) -> Iterator[Callable[[str, int, float], None] | None]:
+    """Yields a function to call with what is counted, how many there are, and the fraction done as far as it is known;
+    None where nobody watches."""
+    if not wanted or not sys.stderr.isatty():
+        yield None
+        return
+    started: dict[str, float] = {}
+    shown = 0.0
+
+    def show(counted: str, count: int, fraction: float) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if now < shown + 0.1:
+            return
+        shown = now
+        seconds = now - started.setdefault(counted, now)
+        left = f", about {seconds * (1 - fraction) / fraction:.0f} s to go" if fraction > 0.01 and seconds > 1 else ""
+        _line(f"{what}: {count:,} {counted}{left}")
+
+    try:
+        yield show
+    finally:
+        _line("")
+
+
+def _line(text: str) -> None:
+    """Over the line that is there."""
+    sys.stderr.write(f"\r\x1b[K{text}")
+    sys.stderr.flush()
