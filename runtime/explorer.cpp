@@ -193,6 +193,10 @@ void Explorer::tell_end(const char* reason) {
   for (std::uint32_t number = 0; number < process.cells.size(); ++number)
     if (process.cells[number].mixed)
       mixed += (mixed.empty() ? "" : ",") + std::to_string(process.cells[number].address);
+  std::string races;
+  for (const auto& [first, second, address] : system_.data_races())
+    races += (races.empty() ? "[" : ",[") + std::to_string(first) + ',' + std::to_string(second) + ',' +
+             std::to_string(address) + ']';
   std::string reporting;
   for (const std::uint64_t count : reporting_executions_)
     reporting += (reporting.empty() ? "" : ",") + std::to_string(count);
@@ -204,7 +208,8 @@ void Explorer::tell_end(const char* reason) {
                ",\"steps\":" + std::to_string(totals_.steps) + ",\"longest\":" + std::to_string(totals_.longest) +
                ",\"classes\":" + std::to_string(classes_.size()) + ",\"restarts\":" + std::to_string(restarts_) +
                ",\"seconds\":" + std::to_string(elapsed()) + ",\"cpu\":" + std::to_string(processor_seconds()) +
-               ",\"reporting\":[" + reporting + "],\"oddities\":[" + oddities + "],\"mixed\":[" + mixed + "]}");
+               ",\"reporting\":[" + reporting + "],\"oddities\":[" + oddities + "],\"races\":[" + races +
+               "],\"mixed\":[" + mixed + "]}");
 }
 
 }  // namespace teetotal::runtime

@@ -43,12 +43,13 @@ inline void check_heap(Thread& self, std::uintptr_t address, std::uintptr_t plac
 }
 
 inline void operate(Thread& self, Kind kind, Writes writes, std::uintptr_t address, Tag tag, std::uintptr_t place,
-                    Wide expected = 0) {
+                    Wide expected = 0, bool plain = false) {
   if (!process.alone) {
     self.operation.kind = kind;
     self.operation.writes = writes;
     self.operation.tag = tag;
     self.operation.waiting = Waiting::none;
+    self.operation.plain = plain;
     self.operation.cell = process.cells.number(address, tag);
     self.operation.enabler = -1;
     self.operation.address = address;
@@ -62,13 +63,13 @@ inline void operate(Thread& self, Kind kind, Writes writes, std::uintptr_t addre
   check_heap(self, address, place);
 }
 
-inline void access(Kind kind, const void* pointer, Tag tag, std::uintptr_t place) {
+inline void access(Kind kind, const void* pointer, Tag tag, std::uintptr_t place, bool plain = true) {
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   self->range_size = 0;
   if (hidden(*self, address)) return;
-  operate(*self, kind, kind == Kind::st ? Writes::always : Writes::never, address, tag, place);
+  operate(*self, kind, kind == Kind::st ? Writes::always : Writes::never, address, tag, place, 0, plain);
 }
 
 void access_range(Kind kind, const void* pointer, std::size_t size, std::uintptr_t place) {
@@ -83,7 +84,7 @@ void access_range(Kind kind, const void* pointer, std::size_t size, std::uintptr
   if (process.buffered && kind == Kind::st)
     fail(*self, Failure::unsupported, "assignment of a struct as a whole, under --goal safe,", place);
   for (const Cells::Piece& piece : process.cells.pieces(address, size))
-    operate(*self, kind, kind == Kind::st ? Writes::always : Writes::never, piece.address, piece.tag, place);
+    operate(*self, kind, kind == Kind::st ? Writes::always : Writes::never, piece.address, piece.tag, place, 0, true);
 }
 
 // A copy cell by cell, each a load and a store.
@@ -222,23 +223,23 @@ void __tsan_ignore_thread_end() {}
 void __tsan_acquire(void*) {}
 void __tsan_release(void*) {}
 
-#define ACCESS(name, kind, bytes, tag) \
-  void __tsan_##name##bytes(void* address) { access(kind, address, tag, TEETOTAL_PLACE); }
-#define ACCESSES(prefix, suffix_unused)           \
-  ACCESS(prefix##read, Kind::ld, 1, Tag::byte)    \
-  ACCESS(prefix##read, Kind::ld, 2, Tag::half)    \
-  ACCESS(prefix##read, Kind::ld, 4, Tag::word)    \
-  ACCESS(prefix##read, Kind::ld, 8, Tag::oct)     \
-  ACCESS(prefix##read, Kind::ld, 16, Tag::vector) \
-  ACCESS(prefix##write, Kind::st, 1, Tag::byte)   \
-  ACCESS(prefix##write, Kind::st, 2, Tag::half)   \
-  ACCESS(prefix##write, Kind::st, 4, Tag::word)   \
-  ACCESS(prefix##write, Kind::st, 8, Tag::oct)    \
-  ACCESS(prefix##write, Kind::st, 16, Tag::vector)
-ACCESSES(, )
-ACCESSES(unaligned_, )
-ACCESSES(volatile_, )
-ACCESSES(unaligned_volatile_, )
+#define ACCESS(name, kind, bytes, tag, plain) \
+  void __tsan_##name##bytes(void* address) { access(kind, address, tag, TEETOTAL_PLACE, plain); }
+#define ACCESSES(prefix, plain)                          \
+  ACCESS(prefix##read, Kind::ld, 1, Tag::byte, plain)    \
+  ACCESS(prefix##read, Kind::ld, 2, Tag::half, plain)    \
+  ACCESS(prefix##read, Kind::ld, 4, Tag::word, plain)    \
+  ACCESS(prefix##read, Kind::ld, 8, Tag::oct, plain)     \
+  ACCESS(prefix##read, Kind::ld, 16, Tag::vector, plain) \
+  ACCESS(prefix##write, Kind::st, 1, Tag::byte, plain)   \
+  ACCESS(prefix##write, Kind::st, 2, Tag::half, plain)   \
+  ACCESS(prefix##write, Kind::st, 4, Tag::word, plain)   \
+  ACCESS(prefix##write, Kind::st, 8, Tag::oct, plain)    \
+  ACCESS(prefix##write, Kind::st, 16, Tag::vector, plain)
+ACCESSES(, true)
+ACCESSES(unaligned_, true)
+ACCESSES(volatile_, false)
+ACCESSES(unaligned_volatile_, false)
 
 void __tsan_vptr_update(void** address, void* value) {
   if (*address != value) access(Kind::st, address, Tag::oct, TEETOTAL_PLACE);

@@ -39,6 +39,7 @@ struct Operation {
   Writes writes = Writes::never;
   Tag tag = Tag::byte;
   Waiting waiting = Waiting::none;
+  bool plain = false;  // neither atomic nor volatile: a race on it is a data race
   std::uint32_t cell = 0;
   std::int32_t enabler = -1;  // the step that made it possible
   std::uintptr_t address = 0;

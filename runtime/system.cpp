@@ -212,6 +212,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
     const Step& last = steps_[static_cast<std::size_t>(step.source)];
     if (last.before == 0 && last.operation.writes == Writes::always) step.operation.enabler = step.source;
   }
+  if (operation.tag <= Tag::vector && !fence) note_data_races(number);
   process.step = static_cast<std::int32_t>(index);
   run_thread(number, index);
   if (process.restart || process.cells.changed) throw Restart{};
@@ -446,6 +447,17 @@ void Controlled::detect_spinning(std::uint32_t thread) {
   }
 }
 
+void Controlled::note_data_races(std::uint32_t thread) {
+  const Operation& mine = process.threads[thread].operation;
+  for (std::uint32_t number = 0; number < process.count; ++number) {
+    const Thread& other = process.threads[number];
+    const Operation& theirs = other.operation;
+    if (theirs.cell != mine.cell || number == thread || other.state != State::parked || is_fence(theirs.kind)) continue;
+    if (!(mine.plain || theirs.plain) || (mine.kind == Kind::ld && theirs.kind == Kind::ld)) continue;
+    data_races_.insert({std::min(mine.place, theirs.place), std::max(mine.place, theirs.place), mine.address});
+  }
+}
+
 // A cell found in a block that was freed: freeing it should have been a write to that cell.
 void Controlled::check_freed_cells() {
   for (; known_cells_ < process.cells.size(); ++known_cells_) {
@@ -467,6 +479,7 @@ void Controlled::forget() {
   agent_numbers_.clear();
   agent_steps_.clear();
   enablers_.clear();
+  data_races_.clear();
   process.restart = false;
   process.cells.renumber();
   known_cells_ = process.cells.size();

@@ -19,8 +19,10 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -87,6 +89,10 @@ class Controlled final : public System {
   // The agent whose next step is that of a thread, or the commit of its oldest store (to a cell, under PSO).
   std::uint32_t agent_for(std::uint32_t thread, bool commit, std::int64_t cell);
 
+  // Conflicting accesses that were both about to happen, one of them neither atomic nor volatile: the places and the
+  // cell's address. What is seen on the way, not all there are.
+  const std::set<std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t>>& data_races() const { return data_races_; }
+
   // Threads that failed in the execution at hand.
   const std::vector<std::uint32_t>& failed() const { return failed_; }
 
@@ -127,6 +133,7 @@ class Controlled final : public System {
   void detect_spinning(std::uint32_t thread);
   bool same_events(std::uint32_t thread, std::size_t length) const;
   void check_freed_cells();
+  void note_data_races(std::uint32_t thread);
 
   Bounds bounds_;
   std::vector<Step> steps_;
@@ -141,6 +148,7 @@ class Controlled final : public System {
   std::array<std::pair<std::uintptr_t, std::uint32_t>, 256> recent_{};  // a cache of locations_
   std::vector<std::uint32_t> failed_;
   std::size_t known_cells_ = 0;
+  std::set<std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t>> data_races_;
   std::vector<Agent> agents_;  // TSO, PSO
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> agent_numbers_;
   std::vector<std::vector<std::uint32_t>> agent_steps_;

@@ -46,8 +46,8 @@ class State {
  public:
   static constexpr bool can_undo = Undo;
 
-  // With `threads` given, no others may appear: a thread that is known to start later keeps alive less than one that
-  // may start at any time.
+  // With `threads` given, no others may appear, and what all of them have passed can be dropped; a thread that may still
+  // appear has passed nothing.
   explicit State(std::size_t threads = 0)
       : declared_(threads), stride_(stride_for(threads)), thread_width_(thread_width(stride_)) {
     grow_threads(threads);
@@ -56,7 +56,7 @@ class State {
   std::size_t stride() const { return stride_; }
   std::uint64_t events() const { return events_; }
 
-  // Makes room for the event. To be called before each step: rows do not move during a step.
+  // Whether there is room for the event; if not, make_room comes before its step. Rows do not move during a step.
   TEETOTAL_INLINE bool fits(const Event& e) const {
     return e.thread < threads_ && (is_fence(e.kind) || e.address < lists_.size()) && (Undo || fresh_writes_ < budget_);
   }

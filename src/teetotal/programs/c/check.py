@@ -247,6 +247,7 @@ class _Findings:
             notes.append(
                 f"accessed in different sizes, which the monitors take for one location: {', '.join(named[:8])}"
             )
+        notes += self._data_races(end.get("races", []))
         complete = bool(end["complete"]) and not self.undecided and not self.died
         models = {self.model: self._model(self.model, complete, True)}
         for model in self.relaxed:
@@ -272,6 +273,18 @@ class _Findings:
             notes=notes,
             cpu=end.get("cpu"),
         )
+
+    def _data_races(self, told: list[list[int]]) -> list[str]:
+        """As information: where threads touch the same location without atomic operations. At most a few."""
+        if self.names is None:
+            return []
+        races: dict[str, None] = {}
+        for first, second, address in told:
+            name = self.symbols.variable(address - self.names.base) or "memory"
+            places = sorted({str(self.names.place(first)), str(self.names.place(second))})
+            races[f"data race on {name}: {' and '.join(places)}"] = None
+        shown = list(races)[:8]
+        return shown + ([f"{len(races) - len(shown)} more data races"] if len(races) > len(shown) else [])
 
     def _model(self, model: ModelName, complete: bool, proved: bool) -> ModelResult:
         found = self.violations[model]
