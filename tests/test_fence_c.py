@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from teetotal.errors import TeetotalError
 from teetotal.fences.fencing import Answer, Options, fence
 from teetotal.programs.c import Source
 from teetotal.programs.c.check import check
@@ -264,3 +265,53 @@ def test_on_this_processor_the_patch_ends_what_the_program_did() -> None:
         assert after == 0
         if before == 0:
             pytest.skip("this processor did not show it")
+
+
+def test_declarations_under_the_preprocessor_and_odd_bodies(tmp_path: Path) -> None:
+    """No gap outside of functions, and the right braces where bodies nest without any."""
+    text = ATOMIC.replace(
+        "static int r[2];", "#ifdef NOWHERE\nint nothing;\n#else\nint something;\n#endif\nstatic int r[2];"
+    )
+    text = text.replace(
+        "    r[0] = atomic_load_explicit(&y, memory_order_relaxed);\n",
+        """    if (argument)
+        if (something) r[0] = 2; else r[0] = 3;
+    else if (something)
+        r[0] = 1;
+    else do r[0] = atomic_load_explicit(&y, memory_order_relaxed); while (something);
+#ifdef NOWHERE
+    r[0] = 4;
+#endif
+    switch (something) { case 1: r[0] = 7; break; default: break; }
+""",
+    )
+    answer = fenced(tmp_path, "sb.c", text)
+    assert answer.result.verdict is Verdict.SAFE
+    assert len(answer.result.fences) == 2
+    for compiler in COMPILERS:
+        (tmp_path / "after.c").write_text(answer.text)
+        (tmp_path / "before.c").write_text(text)
+        assert warnings(tmp_path / "after.c", compiler) == warnings(tmp_path / "before.c", compiler)
+
+
+def test_what_does_not_compile_is_said_as_such(tmp_path: Path) -> None:
+    with pytest.raises(TeetotalError, match="does not compile"):
+        fenced(tmp_path, "bad.c", ATOMIC.replace("int main(void)", "int main(void"))
+
+
+@pytest.mark.skipif(shutil.which("clang") is None, reason="no clang")
+def test_with_another_compiler(tmp_path: Path) -> None:
+    answer = fenced(tmp_path, "sb.c", ATOMIC, compiler="clang")
+    assert answer.result.verdict is Verdict.SAFE
+    assert len(answer.result.fences) == 2
+
+
+def test_a_macro_that_takes_a_statement_keeps_it(tmp_path: Path) -> None:
+    """A mark between ``UNLESS(…)`` and its statement would change the program."""
+    from teetotal.fences.c import CText
+    from teetotal.fences.costs import Costs
+
+    body = "void f(int x) {\n    UNLESS(x) { x = 3; }\n    UNLESS(x) x = 4;\n    x = 5;\n}\n"
+    copy = CText(str(tmp_path / "f.c"), body, Costs()).explored(frozenset())
+    assert "UNLESS(x) { (void)" in copy
+    assert "UNLESS(x) x = 4;" in copy

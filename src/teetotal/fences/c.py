@@ -17,6 +17,7 @@ from typing import Literal
 
 import msgspec
 
+from teetotal.errors import TeetotalError
 from teetotal.events import Event, EventId, Kind, Location, ModelName, Semantics
 from teetotal.fences.c_gaps import Gap, Gaps, Statement
 from teetotal.fences.costs import PREFERRED, Costs
@@ -26,7 +27,7 @@ from teetotal.fences.sources import Patched
 from teetotal.fences.text import Edit, apply
 from teetotal.programs.c import Source
 from teetotal.programs.c import check as c_check
-from teetotal.programs.c.build import CXX_SUFFIXES
+from teetotal.programs.c.build import CXX_SUFFIXES, CompileError
 from teetotal.verdicts import CheckResult, Violation
 
 Style = Literal["c11", "cpp11", "linux", "x86"]
@@ -222,7 +223,15 @@ class CProblem:
         return self.text.sites
 
     def findings(self, fences: frozenset[int]) -> list[Finding]:
-        result = self.check(self.text.explored(fences | self.always))
+        try:
+            result = self.check(self.text.explored(fences | self.always))
+        except CompileError as error:
+            self.check(self.text.text)  # what is wrong with the program itself is told as such
+            where = ", ".join(map(str, self.text.gaps.unread[:8])) or "none that the parser knows of"
+            raise TeetotalError(
+                f"{self.text.path}: the gaps between its statements are not what they seem, perhaps because of macros "
+                f"(lines not understood: {where}); the compiler says:\n{error.message}"
+            ) from error
         wanted = [v for v in result.violations if (v.kind == "robustness") == (self.goal == "robust")]
         if self.goal == "safe" and any(v.model == "sc" for v in wanted):
             wanted = [v for v in wanted if v.model == "sc"]

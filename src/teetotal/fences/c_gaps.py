@@ -64,7 +64,7 @@ class Gaps:
         self.fences: list[ExistingFence] = []
         self.unread: list[int] = []  # the lines that the parser did not understand
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
-        self._walk(_parse(data, cpp), False)
+        self._walk(_parse(data, cpp), False, False)
 
     def line(self, offset: int) -> int:
         return bisect_right(self._starts, offset)
@@ -74,7 +74,7 @@ class Gaps:
 
     # -- finding -------------------------------------------------------------------------------------------------------
 
-    def _walk(self, node: Any, looping: bool) -> None:
+    def _walk(self, node: Any, looping: bool, in_code: bool) -> None:
         if node.type == "ERROR" or node.is_missing:
             self.unread.append(node.start_point.row + 1)
         if node.type == "function_definition":
@@ -85,23 +85,27 @@ class Gaps:
             if heads & {b"constexpr", b"consteval"}:
                 return
         inside = looping or node.type in _LOOPS
-        if node.type in ("compound_statement", *_GROUPS) or node.type in ("case_statement", "labeled_statement"):
+        in_code = in_code or node.type == "compound_statement"
+        if in_code and node.type in ("compound_statement", "case_statement", "labeled_statement", *_GROUPS):
             self._block([child for child in node.named_children if _is_statement(child)], inside)
         for child in node.children:
             if _is_body(node, child):
                 self._bare(node, child, inside)
-            self._walk(child, inside)
+            self._walk(child, inside, in_code)
 
     def _block(self, statements: list[Any], looping: bool) -> None:
         for position, node in enumerate(statements):
-            if node.type in _GROUPS or (node.has_error and node.type == "ERROR"):
+            if node.type in _GROUPS or node.type == "case_statement":  # those have gaps of their own inside
                 continue
             statement = Statement(self._at(node.start_byte), self._at(node.end_byte), False, 0, 0)
             self._remember(statement, looping)
             previous = statements[position - 1] if position else None
-            if previous is None or previous.type in _GROUPS:
+            if previous is None or previous.type in (*_GROUPS, "case_statement"):
                 self.gaps.append(Gap(statement, True, looping))
-            if node.type not in _LEAVES and not _ends_in_leave(node):
+            whole = self.text[statement.start : statement.end].endswith(
+                (";", "}")
+            )  # not a macro that takes a statement
+            if whole and node.type not in _LEAVES and not _ends_in_leave(node):
                 self.gaps.append(Gap(statement, False, looping))
 
     def _bare(self, owner: Any, body: Any, looping: bool) -> None:
