@@ -358,6 +358,14 @@ int main() {{
     assert result.executions > 1
 
 
+def test_data_races_are_information(tmp_path: Path) -> None:
+    text = HEAD + "STORAGE int x; void *f(void *p) { x = 1; return 0; } RUN(f, f)"
+    for storage, races in (("", 1), ("volatile", 0), ("_Atomic", 0)):
+        result = run(tmp_path, text, flags=(f"-DSTORAGE={storage}",))
+        assert sum("data race on x" in note for note in result.notes) == races
+        assert result.verdict is Verdict.SAFE
+
+
 def test_no_compiler(tmp_path: Path) -> None:
     assert shutil.which("no-such-cc") is None
     with pytest.raises(Exception, match="needs a C compiler"):
