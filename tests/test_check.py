@@ -328,6 +328,18 @@ def test_output_that_nobody_reads_is_no_violation(tmp_path: Path) -> None:
         assert process.wait(timeout=30) == 141
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_full_disk_is_said_plainly(tmp_path: Path, options: list[str]) -> None:
+    (tmp_path / "0.litmus").write_text(FENCED)
+    command = [sys.executable, "-m", "teetotal", "check", *options, "0.litmus"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("teetotal: cannot write: No space left on device")
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_an_interrupt_keeps_what_was_found(tmp_path: Path, workers: str) -> None:
     (tmp_path / "0.litmus").write_text(FENCED)

@@ -6,6 +6,7 @@ reads the output.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -47,8 +48,20 @@ class Verbs(click.Group):
         try:
             return super().invoke(context)
         except BrokenPipeError:  # caught here, since click would make it exit status 1, which is a violation
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop_output()
             return 141
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS):
+                raise
+            _drop_output()
+            where = f" {error.filename}" if error.filename else ""
+            click.echo(f"teetotal: cannot write{where}: {error.strerror}; the answer above is cut off", err=True)
+            return 2
+
+
+def _drop_output() -> None:
+    """What is left in the buffer goes nowhere, so that the interpreter does not stumble over it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
