@@ -35,15 +35,16 @@ def block(threads: int, addresses: int = ADDRESSES) -> Columns:
     )
 
 
-def regular_block() -> Columns:
-    """The same mixture in a fixed pattern: what the same work costs when it can be foreseen."""
-    turn = np.arange(BLOCK)
-    pattern = np.array([0, 1, 0, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 2, 0, 1, 0, 0, 1, 0], np.uint8)
-    return block(4)._replace(
-        thread=(turn % 4).astype(np.uint32),
-        kind=pattern[turn % len(pattern)],
-        address=(turn * 7 % ADDRESSES).astype(np.uint32),
-    )
+def periodic_block() -> Columns:
+    """The random block with kinds and threads that repeat every 97 events; addresses stay random, and shared."""
+    random, turn = block(4), np.arange(BLOCK) % 97
+    return random._replace(thread=random.thread[turn].copy(), kind=random.kind[turn].copy())
+
+
+def private_block() -> Columns:
+    """The random block with every address used by one thread only: the same work on clocks, and nothing to find."""
+    random = block(4)
+    return random._replace(address=random.address // 4 * 4 + random.thread)
 
 
 def measure(name: str, events: Columns, count: int) -> tuple[float, int]:
@@ -84,8 +85,11 @@ def by_length(largest: int) -> None:
 
 
 def by_addresses(count: int) -> None:
-    blocks = {f"{addresses:,}": block(4, addresses) for addresses in (16, 256, 4096)} | {"regular": regular_block()}
-    print(f"\nmillions of events a second, P = 4, N = {count:,}, by the number of addresses; 256 in a regular pattern")
+    blocks = {f"{addresses:,}": block(4, addresses) for addresses in (16, 256, 4096)}
+    blocks |= {"periodic": periodic_block(), "private": private_block()}
+    print(
+        f"\nmillions of events a second, P = 4, N = {count:,}, by the number of addresses; 256 in two other executions"
+    )
     print(f"{'':16}" + "".join(f"{title:>9}" for title in blocks))
     for name in MONITORS:
         rates = (count / measure(name, events, count)[0] / 1e6 for events in blocks.values())
