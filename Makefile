@@ -64,7 +64,8 @@ sanitize:
 	  DEFINES="$(DEFINES) --config-settings=cmake.define.TEETOTAL_SANITIZE=ON"
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 \
 	  TEETOTAL_PERCENT=5 .venv-sanitize/bin/python -m pytest -n 2 --ignore-glob='*/test_c_*' --ignore-glob='*/test_fence_*' \
-	  --ignore=tests/test_docs.py --ignore-glob='*/test_promela_spin*'
+	  --ignore=tests/test_docs.py --ignore-glob='*/test_promela_spin*' \
+	  --deselect tests/test_monitor_verb.py::test_memory_does_not_grow_with_the_trace  # ASan keeps freed memory
 
 # A wheel built from the sdist alone must work in an environment of its own, and nothing stray may be in either.
 dist: build
