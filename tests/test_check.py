@@ -364,3 +364,12 @@ def test_an_interrupt_keeps_what_was_found(tmp_path: Path, workers: str) -> None
     assert json.loads(first)["input"] == "0.litmus"
     for line in rest.splitlines():
         assert json.loads(line)["verdict"] == "inconclusive"
+
+
+def test_c_that_is_not_even_text_is_a_compile_error(run: Run) -> None:
+    """The compiler quotes the bytes back, and they are no UTF-8."""
+    Path("junk.c").write_bytes(b"\x83\xff int main(void) { return \xfe; }\n")
+    status, out, err = run("check", "junk.c")
+    assert (status, out) == (2, "")
+    assert "junk.c" in err
+    assert "Traceback" not in err

@@ -111,7 +111,7 @@ def _plus_plus(command: str) -> str:
 
 
 def is_clang(compiler: list[str]) -> bool:
-    version = subprocess.run([*compiler, "--version"], capture_output=True, text=True, check=False)
+    version = subprocess.run([*compiler, "--version"], capture_output=True, text=True, errors="replace", check=False)
     return "clang" in version.stdout
 
 
@@ -143,7 +143,7 @@ def _rename(object_file: Path) -> None:
 
 
 def _run(command: list[str], what: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode != 0:
         said = "\n".join((done.stderr or done.stdout).strip().splitlines()[:20])
         raise CompileError(f"{what} does not compile:\n{said}")

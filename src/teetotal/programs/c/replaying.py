@@ -40,7 +40,7 @@ def command(source: Source, token: str, stacks: int) -> str:
 
 
 def replay(token: str, source: Source, *, gdb: bool = False, show_output: bool = False) -> Violation | None:
-    """That execution of the real program again, told; None after a session in the debugger, which stops before the last
+    """That execution of the real program again, told; None after a look in the debugger, which stops before the last
     step."""
     stacks = 0
     if match := _STACKS.match(token):
