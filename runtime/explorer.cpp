@@ -99,6 +99,7 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
     if (elapsed() > request_.seconds) stopped_ = true;
   }
   totals_.steps += execution.size();
+  totals_.fresh += execution.size() - shared;
   totals_.longest = std::max<std::uint64_t>(totals_.longest, execution.size());
   return !stopped_;
 }
@@ -205,8 +206,9 @@ void Explorer::tell_end(const char* reason) {
                std::to_string(result.executions) + ",\"blocked\":" + std::to_string(result.blocked) +
                ",\"cut\":" + std::to_string(result.cut) + ",\"redundant\":" + std::to_string(result.redundant) +
                ",\"complete\":" + (result.complete && !stopped_ && !process.incomplete ? "true" : "false") +
-               ",\"steps\":" + std::to_string(totals_.steps) + ",\"longest\":" + std::to_string(totals_.longest) +
-               ",\"classes\":" + std::to_string(classes_.size()) + ",\"restarts\":" + std::to_string(restarts_) +
+               ",\"steps\":" + std::to_string(totals_.steps) + ",\"fresh\":" + std::to_string(totals_.fresh) +
+               ",\"longest\":" + std::to_string(totals_.longest) + ",\"classes\":" + std::to_string(classes_.size()) +
+               ",\"restarts\":" + std::to_string(restarts_) + ",\"restored\":" + std::to_string(system_.restored()) +
                ",\"seconds\":" + std::to_string(elapsed()) + ",\"cpu\":" + std::to_string(processor_seconds()) +
                ",\"reporting\":[" + reporting + "],\"oddities\":[" + oddities + "],\"races\":[" + races +
                "],\"mixed\":[" + mixed + "]}");

@@ -46,6 +46,7 @@ class Explorer final : public Visitor {
   struct Totals {
     SearchResult result{.complete = true};
     std::uint64_t steps = 0;
+    std::uint64_t fresh = 0;  // of these: beyond what an execution shares with the one before
     std::uint64_t longest = 0;
   };
   using Clock = std::chrono::steady_clock;

@@ -62,9 +62,18 @@ Range foreign[3];  // the C library, the dynamic linker, this executable
 bool for_program(std::uintptr_t place) {
   if (process.current == nullptr) return false;
   if (foreign[0].end == 0) find_foreign();
-  for (const Range& range : foreign)
-    if (place - range.begin < range.end - range.begin) return false;
+  for (const Range& range : foreign) {
+    if (place - range.begin >= range.end - range.begin) continue;
+    ++process.outside;
+    return false;
+  }
   return true;
+}
+
+// Frees memory that is not the program's.
+void release_outside(void* pointer) {
+  if (process.current != nullptr) ++process.outside;
+  __libc_free(pointer);
 }
 
 void* allocate(std::size_t size, std::size_t alignment, std::uintptr_t place) {
@@ -170,7 +179,7 @@ void* operator new[](std::size_t size, std::align_val_t alignment) {
     if (in_heap(reinterpret_cast<std::uintptr_t>(pointer))) { \
       release(pointer, TEETOTAL_PLACE);                       \
     } else {                                                  \
-      __libc_free(pointer);                                   \
+      release_outside(pointer);                               \
     }                                                         \
   }
 void operator delete(void* pointer) noexcept DELETE() void operator delete[](void* pointer) noexcept
@@ -198,8 +207,10 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
   }
   void* realloc(void* pointer, std::size_t size) {
     const std::uintptr_t place = TEETOTAL_PLACE;
-    if (!in_heap(reinterpret_cast<std::uintptr_t>(pointer)) && (pointer != nullptr || !for_program(place)))
+    if (!in_heap(reinterpret_cast<std::uintptr_t>(pointer)) && (pointer != nullptr || !for_program(place))) {
+      if (process.current != nullptr) ++process.outside;
       return __libc_realloc(pointer, size);
+    }
     void* block = allocate(size, 0, place);
     if (pointer == nullptr || block == nullptr) return block;
     const Block old = process.memory.block(reinterpret_cast<std::uintptr_t>(pointer));
@@ -212,7 +223,7 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
     if (in_heap(reinterpret_cast<std::uintptr_t>(pointer))) {
       release(pointer, TEETOTAL_PLACE);
     } else if (process.current == nullptr || !of_program(pointer)) {
-      __libc_free(pointer);
+      release_outside(pointer);
     } else {
       fail(*process.current, Failure::misuse, "frees what was not allocated", TEETOTAL_PLACE);
     }
@@ -388,23 +399,19 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
 }
 
 // An atomic section excludes other atomic sections: a mutex that they share.
-namespace {
-alignas(16) int atomic_sections = 0;
-}
 extern "C" {
 void __VERIFIER_atomic_begin() {
   Thread* self = process.current;
   if (self == nullptr || self->atomic_section++ != 0) return;
   process.note("an atomic section excludes other atomic sections only, not accesses outside of any");
-  synchronise(*self, Kind::lock, Tag::mutex, &atomic_sections, TEETOTAL_PLACE,
-              {.enabled = [](const Thread&) { return atomic_sections == 0; }, .waiting = Waiting::lock});
-  atomic_sections = 1;
+  synchronise(*self, Kind::lock, Tag::mutex, &process.atomic_section, TEETOTAL_PLACE,
+              {.enabled = [](const Thread&) { return process.atomic_section == 0; }, .waiting = Waiting::lock});
+  process.atomic_section = 1;
 }
 void __VERIFIER_atomic_end() {
   Thread* self = process.current;
   if (self == nullptr || self->atomic_section == 0 || --self->atomic_section != 0) return;
-  synchronise(*self, Kind::unlock, Tag::mutex, &atomic_sections, TEETOTAL_PLACE);
-  atomic_sections = 0;
+  synchronise(*self, Kind::unlock, Tag::mutex, &process.atomic_section, TEETOTAL_PLACE);
+  process.atomic_section = 0;
 }
 }
-void teetotal::runtime::reset_atomic_sections() { atomic_sections = 0; }

@@ -135,6 +135,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     process.nondet_low = std::stoll(value);
   else if (name == "nondet-high")
     process.nondet_high = std::stoll(value);
+  else if (name == "snapshots")
+    process.snapshots = value == "1";
   else if (name == "output")
     process.show_output = value == "1";
   else

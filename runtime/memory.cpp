@@ -144,6 +144,30 @@ void Memory::reset() {
   }
 }
 
+bool Memory::copyable() const {
+  return std::ranges::none_of(segments_, [](const Segment& segment) { return segment.saved.empty(); });
+}
+
+void Memory::written(std::vector<Region>& into) const {
+  for (const Segment& segment : segments_) into.push_back({segment.begin, segment.size});
+  for (std::uint32_t thread = 0; thread < kMaxThreads; ++thread) {
+    if (used_[thread] == 0) continue;
+    const std::size_t offset = thread * kHeapStride;
+    into.push_back({kHeap + offset, used_[thread]});
+    into.push_back({kShadow + offset / kGrain, used_[thread] / kGrain + 1});
+  }
+}
+
+void Memory::shrink(const Used& used) {
+  for (std::uint32_t thread = 0; thread < kMaxThreads; ++thread) {
+    if (used_[thread] == used[thread]) continue;
+    const std::size_t offset = thread * kHeapStride + used[thread], more = used_[thread] - used[thread];
+    clear(kHeap + offset, more);
+    clear(kShadow + offset / kGrain, more / kGrain + 1);
+    used_[thread] = used[thread];
+  }
+}
+
 void* Memory::allocate(std::uint32_t thread, std::size_t size, std::size_t alignment, std::uintptr_t place) {
   std::size_t& used = used_[thread];
   alignment = std::max(alignment, kGrain);

@@ -35,11 +35,25 @@ struct Block {
 
 inline bool in_heap(std::uintptr_t address) { return address - kHeap < kMaxThreads * kHeapStride; }
 
+struct Region {
+  std::uintptr_t begin;
+  std::size_t size;
+};
+
+using Used = std::array<std::size_t, kMaxThreads>;  // of each thread's heap
+
 class Memory {
  public:
   void prepare();
   void adopt_object(const void* inside);  // the segments of the loaded object around an address
+  void keep_heap();                       // what was allocated so far is there from the beginning
   void reset();
+
+  // For snapshots: where the program may have written so far, if that can be copied (what the kernel puts back cannot).
+  bool copyable() const;
+  void written(std::vector<Region>& into) const;
+  const Used& used() const { return used_; }
+  void shrink(const Used& used);  // what was allocated since is given out anew
 
   void* allocate(std::uint32_t thread, std::size_t size, std::size_t alignment, std::uintptr_t place);
   Block block(std::uintptr_t address) const;  // around an address; size 0 and address 0 where there is none
@@ -63,12 +77,9 @@ class Memory {
 
   std::vector<Segment> segments_;
   std::uintptr_t object_begin_ = 0, object_end_ = 0;
-  std::array<std::size_t, kMaxThreads> used_{};
+  Used used_{};
   std::size_t kept_ = 0;  // of thread 0: allocated while loading
   std::vector<std::byte> kept_heap_, kept_shadow_;
-
- public:
-  void keep_heap();  // what was allocated so far is there from the beginning
 };
 
 }  // namespace teetotal::runtime

@@ -1,10 +1,13 @@
 #include "process.hpp"
 
+#include <cxxabi.h>
 #include <dlfcn.h>
 
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+
+#include "libraries.hpp"
 
 namespace teetotal::runtime {
 
@@ -22,6 +25,7 @@ std::string load_error;
 
 void adopt_thread_locals(Thread& self) {
   const Memory& memory = process.memory;
+  self.exceptions = abi::__cxa_get_globals();
   if (memory.tls_size == 0 || self.tls != 0) return;
   TlsIndex index{memory.tls_module, 0};
   self.tls = reinterpret_cast<std::uintptr_t>(__tls_get_addr(&index));
@@ -44,11 +48,8 @@ void load_entry() {
 void main_entry() {
   Thread& self = *process.current;
   adopt_thread_locals(self);
-  std::vector<char*> arguments;
-  for (std::string& argument : process.arguments) arguments.push_back(argument.data());
-  arguments.push_back(nullptr);
   char* environment[] = {nullptr};
-  process.main(static_cast<int>(process.arguments.size()), arguments.data(), environment);
+  process.main(static_cast<int>(process.arguments.size()), process.argument_pointers.data(), environment);
   while (!self.at_exit.empty()) {
     const auto [function, argument] = self.at_exit.back();
     self.at_exit.pop_back();
@@ -70,7 +71,10 @@ void Process::load(const std::string& object) {
   wanted_object = object;
   memory.prepare();
   Thread& first = threads[0];
-  first.number = 0;
+  for (std::uint32_t number = 0; number < kMaxThreads; ++number) {
+    threads[number].number = number;
+    threads[number].stack_low = stack_top(number);
+  }
   prepare(first.fiber, 0, load_entry);
   scheduler.thread_pointer = current_thread_pointer();
   current = &first;
@@ -79,53 +83,39 @@ void Process::load(const std::string& object) {
   if (!load_error.empty()) throw std::runtime_error(load_error);
   memory.adopt_object(reinterpret_cast<const void*>(main));
   memory.keep_heap();
-  count = 1;
+  snapshots = snapshots && imports_keep_nothing(reinterpret_cast<const void*>(main));
+  for (std::string& argument : arguments) argument_pointers.push_back(argument.data());
+  argument_pointers.push_back(nullptr);
 }
 
 void Process::reset() {
   memory.reset();
-  reset_atomic_sections();
-  for (std::uint32_t number = 0; number < count || number == 0; ++number) {
-    Thread& thread = threads[number];
-    if (thread.tls != 0) {
-      std::memcpy(reinterpret_cast<void*>(thread.tls), memory.tls_image, memory.tls_image_size);
-      std::memset(reinterpret_cast<void*>(thread.tls + memory.tls_image_size), 0,
-                  memory.tls_size - memory.tls_image_size);
-    }
-    // What an execution leaves on a stack must not be seen by the next: see the hash of local states in system.cpp.
-    constexpr std::uintptr_t kBelow = 1024;
-    if (thread.stack_low != 0) {
-      const std::uintptr_t low = std::max(thread.stack_low - kBelow, stack_top(number) - kStackSize + 4096);
-      std::memset(reinterpret_cast<void*>(low), 0, stack_top(number) - low);
-    }
-    thread.stack_low = stack_top(number);
-    thread.state = State::unborn;
-    thread.operation = {};
-    thread.creations = 0;
-    thread.stack_private = (shared_stacks >> std::min(number, 31U) & 1U) == 0;
-    thread.result = nullptr;
-    thread.end_step = thread.woken_by = -1;
-    thread.detached = thread.joined = thread.exiting = false;
-    thread.atomic_section = 0;
-    thread.waits_on = nullptr;
-    thread.clock = thread.random = thread.nondet = 0;
-    thread.range_size = 0;
-    if (thread.failure != Failure::none) {
-      thread.failure = Failure::none;
-      thread.message.clear();
-    }
-    if (!thread.at_exit.empty()) thread.at_exit.clear();
-    if (!thread.specific.empty()) thread.specific.clear();
+  for (std::uint32_t number = 0; number < count; ++number) clear(threads[number]);
+  static_cast<ProcessRecord&>(*this) = {};
+  threads[0].state = State::parked;
+  prepare(threads[0].fiber, 0, main_entry);
+}
+
+void Process::clear(Thread& thread) {
+  const std::uint32_t number = thread.number;
+  if (thread.tls != 0) {
+    std::memcpy(reinterpret_cast<void*>(thread.tls), memory.tls_image, memory.tls_image_size);
+    std::memset(reinterpret_cast<void*>(thread.tls + memory.tls_image_size), 0,
+                memory.tls_size - memory.tls_image_size);
   }
-  count = 1;
-  unjoined = keys = 0;
-  alone = true;
-  exited = false;
-  step = -1;
-  Thread& first = threads[0];
-  first.born = 0;
-  first.state = State::parked;
-  prepare(first.fiber, 0, main_entry);
+  if (thread.exceptions != nullptr) std::memset(thread.exceptions, 0, kExceptionWords);
+  // What an execution leaves on a stack must not be seen by the next: see the hash of local states in system.cpp.
+  const std::uintptr_t low = used_stack(thread);
+  std::memset(reinterpret_cast<void*>(low), 0, stack_top(number) - low);
+  ThreadRecord fresh;
+  fresh.number = number;
+  fresh.stack_low = stack_top(number);
+  fresh.stack_private = (shared_stacks >> std::min(number, 31U) & 1U) == 0;
+  fresh.tls = thread.tls;
+  fresh.tls_size = thread.tls_size;
+  fresh.exceptions = thread.exceptions;
+  static_cast<ThreadRecord&>(thread) = fresh;
+  thread.forget_words();
 }
 
 void Process::resume(Thread& thread) {
@@ -263,7 +253,6 @@ std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argumen
   synchronise(self, Kind::unlock, Tag::thread, &child, place);
   ++self.creations;
   ++process.unjoined;
-  child.number = number;
   child.stack_private = (process.shared_stacks >> std::min(number, 31U) & 1U) == 0;
   child.routine = routine;
   child.argument = argument;

@@ -62,7 +62,8 @@ enum class Failure : std::uint8_t {
   unsupported,  // something that cannot be explored
 };
 
-struct Thread {
+// What a thread is at a moment of an execution, in plain words: snapshots keep copies.
+struct ThreadRecord {
   Fiber fiber;
   State state = State::unborn;
   Operation operation;
@@ -72,6 +73,7 @@ struct Thread {
   bool stack_private = true;
   std::uintptr_t stack_low = 0;          // the lowest address of its stack seen in use
   std::uintptr_t tls = 0, tls_size = 0;  // the program's thread-local variables
+  void* exceptions = nullptr;            // those that it has caught or thrown: two words of the C++ library
   void* (*routine)(void*) = nullptr;
   void* argument = nullptr;
   void* result = nullptr;
@@ -85,11 +87,28 @@ struct Thread {
   std::uintptr_t range_to = 0, range_from = 0;
   std::size_t range_size = 0;  // of the copy that the compiler has just announced
   Failure failure = Failure::none;
-  std::string message;
   std::uintptr_t failed_at = 0;
+};
+
+struct Thread : ThreadRecord {
+  std::string message;                                     // of its failure
   std::vector<std::pair<void (*)(void*), void*>> at_exit;  // of the thread
   std::map<std::uint32_t, void*> specific;                 // by key
+
+  void forget_words() {  // all that is not in the record
+    message.clear();
+    at_exit.clear();
+    specific.clear();
+  }
 };
+
+inline constexpr std::size_t kExceptionWords = 16;  // bytes at `exceptions`
+
+// The part of a thread's stack that it may have written: somewhat below the lowest address that was seen.
+inline std::uintptr_t used_stack(const ThreadRecord& thread) {
+  constexpr std::uintptr_t kBelow = 1024;
+  return std::max(thread.stack_low - kBelow, stack_top(thread.number) - kStackSize + 4096);
+}
 
 // A step that is to be done again: by whom, and what it was.
 struct Again {
@@ -101,22 +120,29 @@ struct Again {
   bool operator==(const Again&) const = default;
 };
 
-struct Process {
+// What the process is at a moment of an execution, beside its threads and its memory.
+struct ProcessRecord {
+  bool alone = true;        // nobody else is there: nothing is visible
+  bool exited = false;      // main returned, or exit was called
+  std::uint32_t count = 1;  // threads so far in this execution
+  std::uint32_t unjoined = 0;
+  std::uint32_t keys = 0;              // of thread-specific data
+  std::int32_t step = -1;              // the step that is running
+  alignas(16) int atomic_section = 0;  // whether a thread is between __VERIFIER_atomic_begin and _end
+};
+
+struct Process : ProcessRecord {
   Fiber scheduler;
   std::vector<Again> tape;  // steps to do again without asking the scheduler
   std::size_t tape_next = 0;
   Thread* current = nullptr;  // null: the scheduler runs
-  bool alone = true;          // nobody else is there: nothing is visible
-  std::uint32_t count = 0;    // threads so far in this execution
-  std::uint32_t unjoined = 0;
-  std::uint32_t keys = 0;  // of thread-specific data
-  std::int32_t step = -1;  // the step that is running
-  bool exited = false;     // main returned, or exit was called
+  std::uint64_t outside = 0;  // how often memory that is not the program's was allocated or freed on its behalf
   bool loaded = false;
   bool unlock_needs_fence = false;  // papers' PSO: creating and ending a thread flush by a fence of their own
   bool post_needs_fence = false;    // an unlock is a fence, but an rmw is not
   bool rmw_needs_marker = false;    // rmw=address: a releasing rmw is an sfence and the rmw
   bool show_output = false;
+  bool snapshots = true;           // whether the libraries that the program uses allow them
   bool buffered = false;           // TSO or PSO itself is explored
   bool trap = false;               // stop in the debugger when the thread goes on
   std::set<std::uintptr_t> freed;  // blocks that were freed while others could look at them, in any execution
@@ -138,6 +164,7 @@ struct Process {
   bool restart = false;             // what was learnt makes the search begin again
   std::array<Thread, kMaxThreads> threads;
   std::vector<std::string> arguments;
+  std::vector<char*> argument_pointers;  // null at the end, as main expects
   Cells cells;
   Memory memory;
   int (*main)(int, char**, char**) = nullptr;
@@ -149,6 +176,9 @@ struct Process {
 
   // To the beginning of main.
   void reset();
+
+  // A thread as if it had never been: its stack and its thread-local variables are as at the beginning.
+  void clear(Thread& thread);
 
   // Runs the operation that the thread stands before, and on to the next.
   void resume(Thread& thread);
@@ -174,7 +204,6 @@ struct Process {
 };
 
 extern Process process;
-void reset_atomic_sections();
 
 // -- for hooks: all of these run on the stack of the current thread ---------------------------------------------------
 

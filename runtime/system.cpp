@@ -61,7 +61,7 @@ std::uint32_t Controlled::agent_for(std::uint32_t thread, bool commit, std::int6
 
 // The store that the buffer can commit now, if any.
 const Controlled::Entry* Controlled::committable(const Agent& agent) const {
-  const auto& buffer = buffers_[agent.thread];
+  const auto& buffer = buffers_.stores[agent.thread];
   if (buffer.empty()) return nullptr;
   if (agent.buffer == kWhole) return &buffer.front();
   std::uint32_t oldest = buffer.front().markers;
@@ -74,14 +74,14 @@ const Controlled::Entry* Controlled::committable(const Agent& agent) const {
 
 // Whether the thread's buffers hold nothing that must reach memory before the operation.
 bool Controlled::flushed(std::uint32_t thread, const Operation& operation) const {
-  const auto& buffer = buffers_[thread];
+  const auto& buffer = buffers_.stores[thread];
   if (buffer.empty() || operation.kind == Kind::ld || operation.kind == Kind::st || operation.kind == Kind::sfence)
     return true;
   if (operation.kind == Kind::mfence || bounds_.model == Model::tso || operation.tag == Tag::thread) return false;
   if (bounds_.semantics.rmw_flushes_all || (operation.kind == Kind::unlock && bounds_.semantics.unlock_is_fence))
     return false;
   return std::ranges::none_of(buffer, [&](const Entry& entry) {
-    return entry.markers < markers_[thread] || entry.operation.cell == operation.cell;
+    return entry.markers < buffers_.markers[thread] || entry.operation.cell == operation.cell;
   });
 }
 
@@ -168,6 +168,10 @@ bool Controlled::sees_changes(std::uint32_t thread) const {
 
 Event Controlled::execute(std::uint32_t number) {
   catch_up();
+  if (snapshots_.consider(steps_.size()) && relaxed()) {
+    kept_buffers_.resize(std::max(kept_buffers_.size(), snapshots_.depth()));
+    kept_buffers_[snapshots_.depth() - 1] = buffers_;
+  }
   if (!relaxed() || agents_[number].buffer == kThread)
     return execute_thread(relaxed() ? agents_[number].thread : number, number);
   return execute_commit(agents_[number], number);
@@ -200,7 +204,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
     }
     step.source = writer_[operation.cell];
     if (relaxed()) {
-      for (const Entry& entry : buffers_[number]) {
+      for (const Entry& entry : buffers_.stores[number]) {
         if (entry.operation.cell != operation.cell) continue;
         step.source = entry.issued;  // forwarded
         step.before = entry.value;
@@ -217,7 +221,9 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   run_thread(number, index);
   if (process.restart || process.cells.changed) throw Restart{};
   check_freed_cells();
-  step.after = !look ? 0 : relaxed() && operation.kind == Kind::st ? buffers_[number].back().value : seen_by(operation);
+  step.after = !look                                     ? 0
+               : relaxed() && operation.kind == Kind::st ? buffers_.stores[number].back().value
+                                                         : seen_by(operation);
   const auto& own = own_[number];
   const bool wrote = step.event.writes || operation.kind == Kind::st;
   step.quiet = wrote ? 0 : own.empty() ? 1 : steps_[own.back()].quiet + 1;
@@ -282,7 +288,7 @@ void Controlled::run_thread(std::uint32_t number, std::size_t index) {
     return;
   }
   const Operation operation = thread.operation;
-  auto& buffer = buffers_[number];
+  auto& buffer = buffers_.stores[number];
   std::vector<Wide> covered;
   for (const Entry& entry : buffer) {
     covered.push_back(seen_by(entry.operation));
@@ -297,15 +303,15 @@ void Controlled::run_thread(std::uint32_t number, std::size_t index) {
     put(operation, before);
   }
   for (std::size_t i = buffer.size(); i-- > 0;) put(buffer[i].operation, covered[i]);
-  if (operation.kind == Kind::sfence) ++markers_[number];
+  if (operation.kind == Kind::sfence) ++buffers_.markers[number];
   if (operation.kind == Kind::st)
     buffer.push_back(
-        {operation, location(operation.place), stored, static_cast<std::int32_t>(index), markers_[number]});
+        {operation, location(operation.place), stored, static_cast<std::int32_t>(index), buffers_.markers[number]});
   if (operation.kind == Kind::st) buffer_agent(buffer.back(), number);
 }
 
 void Controlled::run_commit(std::uint32_t number, std::int64_t which) {
-  auto& buffer = buffers_[number];
+  auto& buffer = buffers_.stores[number];
   const auto entry = which == kWhole ? buffer.begin() : std::ranges::find_if(buffer, [&](const Entry& e) {
     return static_cast<std::int64_t>(e.operation.cell) == which;
   });
@@ -340,25 +346,29 @@ void Controlled::catch_up() {
   if (!stale_) return;
   stale_ = false;
   failed_.clear();
-  if (relaxed()) {
-    for (auto& buffer : buffers_) buffer.clear();
-    markers_.fill(0);
+  const bool restored = snapshots_.restore(steps_.size());
+  const std::size_t begin = restored ? snapshots_.steps() : 0;
+  restored_ += restored;
+  if (relaxed()) buffers_ = restored ? kept_buffers_[snapshots_.depth() - 1] : Buffers{};
+  if (!relaxed()) {
+    process.tape.resize(std::min(process.tape.size(), steps_.size()));
+    while (process.tape.size() < steps_.size()) {
+      const Step& step = steps_[process.tape.size()];
+      process.tape.push_back({step.thread, step.operation.kind, step.operation.place, step.operation.address});
+    }
+    process.tape_next = begin;
   }
-  process.reset();
-  process.tape_next = 0;
-  process.tape.resize(relaxed() ? 0 : std::min(process.tape.size(), steps_.size()));
-  while (!relaxed() && process.tape.size() < steps_.size()) {
-    const Step& step = steps_[process.tape.size()];
-    process.tape.push_back({step.thread, step.operation.kind, step.operation.place, step.operation.address});
+  if (!restored) {
+    process.reset();
+    process.resume(process.threads[0]);
   }
-  process.resume(process.threads[0]);
   while (process.tape_next < process.tape.size()) {
     Thread& thread = process.threads[process.tape[process.tape_next].thread];
     if (thread.state != State::parked || !process.as_before(thread)) throw Nondeterministic(kDiverged);
     process.step = static_cast<std::int32_t>(process.tape_next++);
     process.resume(thread);
   }
-  for (std::size_t index = 0; relaxed() && index < steps_.size(); ++index) {
+  for (std::size_t index = begin; relaxed() && index < steps_.size(); ++index) {
     const Step& step = steps_[index];
     if (step.commit) {
       run_commit(step.thread, agents_[step.event.thread].buffer);
@@ -383,7 +393,7 @@ void Controlled::catch_up() {
 // The write that a read step would see now.
 std::int32_t Controlled::latest(const Step& step) const {
   std::int32_t seen = writer_[step.operation.cell];
-  for (const Entry& entry : buffers_[step.thread])
+  for (const Entry& entry : buffers_.stores[step.thread])
     if (entry.operation.cell == step.operation.cell) seen = entry.issued;
   return seen;
 }
@@ -468,6 +478,7 @@ void Controlled::check_freed_cells() {
 
 void Controlled::forget() {
   steps_.clear();
+  snapshots_.forget();
   process.tape.clear();
   stale_ = true;
   next_.clear();

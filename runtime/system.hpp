@@ -1,4 +1,5 @@
-// A C program as a System that searches can drive: steps are its visible operations, and going back is running again.
+// A C program as a System that searches can drive: steps are its visible operations, and going back is running
+// again from the latest snapshot, or from the beginning.
 //
 // Spinning. As in core/execution.hpp: a thread whose last iteration came back to the same local state, wrote nothing
 // and saw in every read the same write as the iteration before stops for the rest of this execution. Here the local
@@ -17,7 +18,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -28,6 +28,7 @@
 
 #include "process.hpp"
 #include "search/system.hpp"
+#include "snapshots.hpp"
 
 namespace teetotal::runtime {
 
@@ -83,8 +84,11 @@ class Controlled final : public System {
   Stuck stuck() const;
   std::uintptr_t place(std::uint32_t location) const { return places_[location]; }
 
+  // How often a snapshot took the place of the beginning.
+  std::uint64_t restored() const { return restored_; }
+
   // What a thread's buffers hold, oldest first.
-  std::size_t buffered(std::uint32_t thread) const { return buffers_[thread].size(); }
+  std::size_t buffered(std::uint32_t thread) const { return buffers_.stores[thread].size(); }
 
   // The agent whose next step is that of a thread, or the commit of its oldest store (to a cell, under PSO).
   std::uint32_t agent_for(std::uint32_t thread, bool commit, std::int64_t cell);
@@ -137,7 +141,9 @@ class Controlled final : public System {
 
   Bounds bounds_;
   std::vector<Step> steps_;
-  bool stale_ = true;                               // the program stands elsewhere
+  bool stale_ = true;  // the program stands elsewhere
+  Snapshots snapshots_;
+  std::uint64_t restored_ = 0;
   std::vector<Event> next_;                         // of each thread, without `writes` where that depends on memory
   std::vector<std::vector<std::uint32_t>> own_;     // steps of each thread
   std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location
@@ -153,8 +159,11 @@ class Controlled final : public System {
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> agent_numbers_;
   std::vector<std::vector<std::uint32_t>> agent_steps_;
   std::vector<std::vector<std::int32_t>> enablers_;  // of each step, beyond the operation's own
-  std::array<std::deque<Entry>, kMaxThreads> buffers_;
-  std::array<std::uint32_t, kMaxThreads> markers_{};
+  struct Buffers {
+    std::array<std::vector<Entry>, kMaxThreads> stores;  // oldest first
+    std::array<std::uint32_t, kMaxThreads> markers{};    // sfences of the thread so far
+  } buffers_;
+  std::vector<Buffers> kept_buffers_;  // with each snapshot
 };
 
 }  // namespace teetotal::runtime

@@ -1,0 +1,56 @@
+// Copies of the program at moments of an execution, so that going back need not begin at main.
+//
+// A snapshot holds all that the program itself can have changed: its variables, the heap in use, the used part of every
+// stack (the unused part too, as far down as anything was ever written: local states are hashed, see system.cpp),
+// thread-local variables, and the records of the process and its threads. It is taken only where that is everything:
+//
+// - No function of a library that the program calls keeps something of its own from one call to the next
+//   (libraries.cpp).
+// - No memory of a library was allocated or freed since (`Process::outside`), that of our own hooks included.
+// - No variables are so many that the kernel puts them back, no thread has thread-specific data or destructors to run.
+//
+// Otherwise the whole execution is run again. Snapshots form a stack, as the search's own frames do. One is taken every
+// few steps, fewer of them the larger they are.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "process.hpp"
+
+namespace teetotal::runtime {
+
+class Snapshots {
+ public:
+  // Keeps the program as it stands after `steps` steps, where that is safe and worth its while: whether it did.
+  bool consider(std::size_t steps);
+
+  // Puts the program back to the latest moment that was kept and is not after `steps`; false where there is none.
+  bool restore(std::size_t steps);
+
+  // After how many steps the latest snapshot was taken.
+  std::size_t steps() const { return depth_ == 0 ? 0 : kept_[depth_ - 1].steps; }
+  std::size_t depth() const { return depth_; }
+
+  void forget() { depth_ = 0; }
+
+ private:
+  struct Snapshot {
+    std::size_t steps = 0;
+    std::uint64_t outside = 0;
+    ProcessRecord process;
+    std::vector<ThreadRecord> threads;
+    Used used{};
+    std::vector<Region> regions;
+    std::vector<std::byte> bytes;  // of the regions, one after the other
+  };
+
+  static bool safe();
+
+  std::vector<Snapshot> kept_;  // those above depth_ are there to be used again
+  std::size_t depth_ = 0;
+  std::size_t pause_ = kEvery;
+  static constexpr std::size_t kEvery = 8;
+};
+
+}  // namespace teetotal::runtime
