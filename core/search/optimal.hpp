@@ -2,10 +2,10 @@
 //
 //   Abdulla, Aronsson, Jonsson, Sagonas: Optimal dynamic partial order reduction (POPL 2014)   here
 //   E, the execution so far                           execution_, one Frame per event
-//   →_E, happens-before                               clocks_
+//   →_E, happens-before                               clocks_; before_, what holds whatever an event conflicts with
 //   sleep(E)                                          Frame::sleep, with what each sleeper did
 //   wut(E), a wakeup tree                             Frame::tree, the branches still to come, in order
-//   e ≾_E e′, a reversible race                       races_of
+//   e ≾_E e′, a reversible race                       races_with, races_of_lock
 //   v = notdep(e, E).e′                               witness
 //   WI_[E](v), weak initials                          weak_initial
 //   insert_[E](v, wut(E))                             insert
@@ -23,9 +23,10 @@
 // - A thread that stops (failed, cut, spinning) lets the others finish: cutting the whole run would hide their races.
 #pragma once
 
-#include <memory>
+#include <deque>
 #include <vector>
 
+#include "search/clocks.hpp"
 #include "search/system.hpp"
 
 namespace teetotal {
@@ -36,22 +37,15 @@ class OptimalSearch {
   SearchResult run();
 
  private:
-  using Clock = std::vector<std::uint32_t>;  // how many events of each thread happen before (own included)
-
   struct Node {
-    std::uint32_t thread;
     Event event;
-    std::vector<std::unique_ptr<Node>> children;
+    Node* child;  // the first
+    Node* next;   // its sibling
   };
-  using Tree = std::vector<std::unique_ptr<Node>>;
-
-  struct Sleeper {
-    std::uint32_t thread;
-    Event event;
-  };
+  using Sleeper = Event;  // what the thread that sleeps did
   struct Frame {
     std::vector<Sleeper> sleep;
-    Tree tree;
+    Node* tree = nullptr;
     std::uint32_t done = 0;  // branches explored from here
   };
   struct Race {
@@ -61,34 +55,45 @@ class OptimalSearch {
   };
 
   bool extend();
-  void push(std::uint32_t thread, Tree subtree);
+  void push(std::uint32_t thread, Node* subtree);
+  Frame& open_frame();
   void reverse_races(std::size_t shared);
-  std::vector<std::size_t> races_of(const Event& event, const Clock& before, std::size_t end) const;
-  std::vector<std::size_t> races_of_lock(const Event& event, const Clock& before, std::size_t end) const;
-  std::vector<std::size_t> unordered(std::vector<std::size_t> candidates, const Clock& before) const;
-  bool could_be_free(const Event& event, std::size_t first, std::size_t end) const;
+  void races_with(const Event& event, std::size_t index);
+  void races_of_lock(const Event& event, const std::uint32_t* before, std::size_t end);
+  void drop_ordered(const std::uint32_t* before);
+  bool could_be_free(const Event& event, std::size_t first, std::size_t end);
   bool reverse(const Race& race);  // false: ask again in the next execution
-  std::vector<Event> witness(const Race& race, std::size_t& place) const;
+  std::size_t witness(const Race& race);
   bool backtrack();
   double fraction() const;
 
-  void clock_before(std::uint32_t thread, std::size_t index, bool executed, Clock& clock) const;
-  bool happens_before(std::size_t index, const Clock& clock) const;
-  static std::ptrdiff_t weak_initial(std::uint32_t thread, const Event& event, std::span<const Event> sequence);
-  static void insert(Tree& tree, std::vector<Event> sequence);
+  void clock_before(std::uint32_t thread, std::uint32_t* clock) const;
+  bool happens_before(std::size_t index, const std::uint32_t* clock) const {
+    return numbers_[index] <= clock[execution_[index].thread];
+  }
+  static std::ptrdiff_t weak_initial(const Event& event, std::span<const Event> sequence);
+  void insert(Node*& tree, std::vector<Event>& sequence);
+  Node* take_node(const Event& event);
+  void return_node(Node* node);
 
   System& system_;
   Visitor& visitor_;
   SearchResult result_;
   std::vector<Event> execution_;
-  std::vector<Clock> clocks_;           // of each event
+  Clocks clocks_, before_;              // of each event: how many events of each thread happen before, its own included
   std::vector<std::uint32_t> numbers_;  // of each event within its thread, from 1
   std::vector<std::vector<std::size_t>> by_thread_;
   std::vector<std::vector<std::size_t>> by_address_;
-  std::vector<Frame> frames_;
-  std::vector<Race> kept_;
-  std::vector<Clock> spare_;  // to be used again
-  Clock before_;
+  std::vector<Frame> frames_;  // the first depth_ of them; the others are there to be used again
+  std::size_t depth_ = 0;
+  std::vector<Race> found_;  // among the events that are new
+  std::vector<Race> kept_, open_;
+  std::deque<Node> nodes_;
+  Node* spare_ = nullptr;                // nodes to be used again
+  std::vector<std::size_t> candidates_;  // scratch
+  std::vector<std::size_t> races_;
+  std::vector<Event> sequence_;
+  std::vector<std::uint32_t> holders_;
 };
 
 }  // namespace teetotal
