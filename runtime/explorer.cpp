@@ -126,7 +126,7 @@ std::uint64_t Explorer::class_of(std::span<const Event> execution) const {
 void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
   for (std::uint32_t number = 0; number < monitors_.size(); ++number) {
     monitors::Monitor& monitor = *monitors_[number];
-    while (monitor.events() > shared) monitor.undo();
+    if (monitor.events() > shared) monitor.undo(shared);
     auto& reporting = reporting_[number];
     while (!reporting.empty() && reporting.back() >= shared) reporting.pop_back();
     reports_.clear();

@@ -104,10 +104,13 @@ struct Thread : ThreadRecord {
 
 inline constexpr std::size_t kExceptionWords = 16;  // bytes at `exceptions`
 
-// The part of a thread's stack that it may have written: somewhat below the lowest address that was seen.
+// The part of a thread's stack that it may have written: all that is live, and somewhat below the lowest address that
+// was seen, for what calls between two operations left there.
 inline std::uintptr_t used_stack(const ThreadRecord& thread) {
-  constexpr std::uintptr_t kBelow = 1024;
-  return std::max(thread.stack_low - kBelow, stack_top(thread.number) - kStackSize + 4096);
+  constexpr std::uintptr_t kBelow = 512;
+  const auto live = reinterpret_cast<std::uintptr_t>(thread.fiber.stack_pointer);
+  const std::uintptr_t low = thread.state == State::parked ? std::min(thread.stack_low, live) : thread.stack_low;
+  return std::max(low - kBelow, stack_top(thread.number) - kStackSize + 4096);
 }
 
 // A step that is to be done again: by whom, and what it was.

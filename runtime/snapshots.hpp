@@ -50,7 +50,7 @@ class Snapshots {
   std::vector<Snapshot> kept_;  // those above depth_ are there to be used again
   std::size_t depth_ = 0;
   std::size_t pause_ = kEvery;
-  static constexpr std::size_t kEvery = 8;
+  static constexpr std::size_t kEvery = 12;
 };
 
 }  // namespace teetotal::runtime

@@ -94,7 +94,7 @@ class PyMonitor {
   }
 
   void undo(std::uint64_t count) {
-    for (; count > 0; --count) monitor_->undo();
+    monitor_->undo(monitor_->events() - count);  // more than there are wraps around to more than there are
   }
 
   std::uint64_t events() const { return monitor_->events(); }

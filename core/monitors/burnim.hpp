@@ -39,13 +39,14 @@ class Burnim : public State<burnim_layout, Undo> {
   static constexpr bool pso = Machine == Model::pso;
 
  public:
-  Burnim(const Semantics& semantics, std::size_t threads) : Base(threads), semantics_(semantics) {}
+  Burnim(const Semantics& semantics, std::size_t threads, std::size_t stride = 0)
+      : Base(threads, stride), semantics_(semantics) {}
 
   template <std::size_t Stride>
   TEETOTAL_INLINE bool step(const Event& e, Report& found) {
     const std::size_t n = width<Stride>(this->stride());
     this->begin_event();
-    this->remember_thread(e.thread);
+    this->change_thread(e.thread, n);
     Word* thread = this->thread_row(e.thread);
     ++thread[Base::count];
     if (is_fence(e.kind)) {
@@ -54,14 +55,14 @@ class Burnim : public State<burnim_layout, Undo> {
       this->end_event(thread, e);
       return false;
     }
-    this->remember_address(e.address);
+    this->change_address(e.address, n);
     Word* address = this->address_row(e.address);
     bool violation = false;
     if (address[Base::writes_begin] != address[Base::writes_end]) {
       const Write& last = this->list(e.address).writes[address[Base::writes_end] - 1];
       if (last.thread != e.thread) {
         violation = e.kind != Kind::lock && overtakes(thread, address, e, n, found);
-        this->remember_thread(last.thread);
+        this->change_thread(last.thread, n);
         commit(this->thread_row(last.thread), last);
         this->forget_writes(address);
       } else if (is_atomic(e.kind) || (pso && LastOnly && e.writes)) {

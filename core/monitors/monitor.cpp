@@ -14,7 +14,7 @@ namespace {
 template <class Kernel>
 class Streaming final : public Monitor {
  public:
-  explicit Streaming(const Options& options) : kernel_(options.semantics, options.threads) {}
+  explicit Streaming(const Options& options) : options_(options), kernel_(options.semantics, options.threads) {}
 
   std::optional<Report> observe(const Event& event) override {
     one_.clear();
@@ -24,14 +24,17 @@ class Streaming final : public Monitor {
 
   void observe(std::span<const Event> events, std::vector<Report>& reports) override {
     while (!events.empty()) {
-      if (!kernel_.fits(events.front())) kernel_.make_room(events.front());
-      events = events.subspan(run(events, reports));
+      if (!kernel_.fits(events.front())) make_room(events.front());
+      const std::size_t done = run(events, reports);
+      if constexpr (Kernel::can_undo) history_.insert(history_.end(), events.begin(), events.begin() + done);
+      events = events.subspan(done);
     }
   }
 
-  void undo() override {
+  void undo(std::uint64_t events) override {
     if constexpr (Kernel::can_undo) {
-      kernel_.undo();
+      kernel_.undo(events);
+      history_.resize(static_cast<std::size_t>(events));
     } else {
       throw std::logic_error("this monitor was made without undo");
     }
@@ -41,6 +44,20 @@ class Streaming final : public Monitor {
   std::size_t bytes() const override { return kernel_.words() * sizeof(Word); }
 
  private:
+  // Where rows are copied they cannot be laid out anew for wider clocks: a wider kernel sees everything again.
+  void make_room(const Event& event) {
+    if constexpr (Kernel::can_undo) {
+      if (const std::size_t stride = kernel_.wider_for(event); stride != 0) {
+        kernel_ = Kernel(options_.semantics, options_.threads, stride);
+        std::vector<Event> again;
+        again.swap(history_);
+        std::vector<Report> known;
+        observe(again, known);
+      }
+    }
+    kernel_.make_room(event);
+  }
+
   // How many events it got through before rows had to grow.
   std::size_t run(std::span<const Event> events, std::vector<Report>& reports) {
     switch (kernel_.stride()) {
@@ -65,7 +82,9 @@ class Streaming final : public Monitor {
     return events.size();
   }
 
+  Options options_;
   Kernel kernel_;
+  std::vector<Event> history_;  // where events can be taken back
   std::vector<Report> one_;
 };
 

@@ -24,8 +24,8 @@ class Monitor {
   // Many events, with one virtual call; what they give is appended to `reports`.
   virtual void observe(std::span<const Event> events, std::vector<Report>& reports) = 0;
 
-  // Takes the latest event back. Only where asked for when made; std::logic_error otherwise.
-  virtual void undo() = 0;
+  // Takes events back until so many are left. Only where asked for when made; std::logic_error otherwise.
+  virtual void undo(std::uint64_t events) = 0;
 
   // How many events have been observed (and not taken back).
   virtual std::uint64_t events() const = 0;

@@ -39,13 +39,14 @@ class ExactPso : public State<pso_layout, Undo> {
   enum AddressWord : std::size_t { last_writer = common_address_words };  // 1 + the thread whose plain store is last
 
  public:
-  ExactPso(const Semantics& semantics, std::size_t threads) : Base(threads), semantics_(semantics) {}
+  ExactPso(const Semantics& semantics, std::size_t threads, std::size_t stride = 0)
+      : Base(threads, stride), semantics_(semantics) {}
 
   template <std::size_t Stride>
   TEETOTAL_INLINE bool step(const Event& e, Report& found) {
     const std::size_t n = width<Stride>(this->stride());
     this->begin_event();
-    this->remember_thread(e.thread);
+    this->change_thread(e.thread, n);
     Word* thread = this->thread_row(e.thread);
     ++thread[Base::count];
     if (is_fence(e.kind)) {
@@ -60,7 +61,7 @@ class ExactPso : public State<pso_layout, Undo> {
       this->end_event(thread, e);
       return false;
     }
-    this->remember_address(e.address);
+    this->change_address(e.address, n);
     Word* address = this->address_row(e.address);
     const bool violation = e.kind != Kind::lock && overtakes(thread, address, e, n, found);
     this->advance_hb(thread, address, e, n);

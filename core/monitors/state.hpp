@@ -2,7 +2,7 @@
 //
 // A row is a few plain words followed by clocks of `stride` components. An event changes the rows of its thread and of
 // its address (Burnim's monitors: also of the thread whose stores it commits) and appends to its address's writes.
-// Hence taking an event back is putting those rows back: `Undo` compiles that record in or out.
+// Hence taking an event back is going back to the rows before it: with `Undo` rows are copied (rows.hpp).
 //
 // Happens-before is tracked here, by the ordinary vector clock: `hb` of a thread is the clock of its latest event,
 // `hb_writes` of an address that of its last write, `hb_all` joins those of all its accesses. O(P) an event.
@@ -19,24 +19,17 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "../event.hpp"
 #include "clocks.hpp"
 #include "report.hpp"
+#include "rows.hpp"
 #include "writes.hpp"
 
 namespace teetotal::monitors {
-
-struct Layout {
-  std::size_t thread_words;    // plain words of a thread's row, at least common_thread_words
-  std::size_t thread_clocks;   // clocks after them, the first of which is hb
-  std::size_t address_words;   // plain words of an address's row, at least common_address_words
-  std::size_t address_clocks;  // clocks after them, the first two of which are hb_writes and hb_all
-  bool note_is_position;       // a Write's note is 1 + the position of another write in the list, 0 for none
-  bool readers;                // lists carry readers
-};
 
 inline constexpr std::size_t common_thread_words = 3;   // count, previous event, its location
 inline constexpr std::size_t common_address_words = 3;  // begin and end of the writes of interest, end of their readers
@@ -48,18 +41,19 @@ class State {
 
   // With `threads` given, no others may appear, and what all of them have passed can be dropped; a thread that may
   // still appear has passed nothing.
-  explicit State(std::size_t threads = 0)
-      : declared_(threads), stride_(stride_for(threads)), thread_width_(thread_width(stride_)) {
+  explicit State(std::size_t threads = 0, std::size_t stride = 0)
+      : declared_(threads), rows_(std::max(stride, stride_for(threads))) {
     grow_threads(threads);
   }
 
-  std::size_t stride() const { return stride_; }
+  std::size_t stride() const { return rows_.stride(); }
   std::uint64_t events() const { return events_; }
 
   // Whether there is room for the event; if not, make_room comes before its step. Rows do not move during a step.
   TEETOTAL_INLINE bool fits(const Event& e) const {
     return e.thread < threads_ && (is_fence(e.kind) || e.address < lists_.size()) && (Undo || fresh_writes_ < budget_);
   }
+  // Not where clocks must be wider and rows are copied: then everything is done again, see wider_for.
   void make_room(const Event& e) {
     if (e.thread >= threads_) {
       if (declared_ != 0) {
@@ -74,17 +68,24 @@ class State {
     }
   }
 
-  void undo() {
+  // The stride that the event asks for, where it is more than there is.
+  TEETOTAL_INLINE std::size_t wider_for(const Event& e) const {
+    const std::size_t wanted = stride_for(e.thread + std::size_t{1});
+    return wanted > stride() && declared_ == 0 ? wanted : 0;
+  }
+
+  // Takes events back until so many are left.
+  void undo(std::uint64_t events) {
     static_assert(Undo, "this monitor keeps no record of what it did");
-    if (marks_.empty()) throw std::logic_error("no event is left to take back");
-    for (const std::size_t mark = marks_.back(); log_.size() > mark;) restore();
-    marks_.pop_back();
-    --events_;
+    if (events > events_) throw std::logic_error("no event is left to take back");
+    if (events == events_) return;
+    rows_.undo(static_cast<std::size_t>(events));
+    events_ = events;
   }
 
   // Words in use, for those who ask whether memory stays flat.
   std::size_t words() const {
-    std::size_t total = threads_words_.capacity() + addresses_words_.capacity() + log_.capacity();
+    std::size_t total = rows_.words();
     for (const WriteList& list : lists_) {
       total += (list.writes.capacity() * sizeof(Write) + list.readers.capacity() * sizeof(Reader)) / sizeof(Word);
     }
@@ -97,8 +98,8 @@ class State {
   enum ThreadClock : std::size_t { hb };
   enum AddressClock : std::size_t { hb_writes, hb_all };
 
-  TEETOTAL_INLINE Word* thread_row(std::size_t p) { return threads_words_.data() + p * thread_width_; }
-  TEETOTAL_INLINE Word* address_row(std::size_t a) { return addresses_words_.data() + a * address_width_; }
+  TEETOTAL_INLINE Word* thread_row(std::size_t p) { return rows_.thread(p); }
+  TEETOTAL_INLINE Word* address_row(std::size_t a) { return rows_.address(a); }
   TEETOTAL_INLINE static Word* thread_clock(Word* row, std::size_t k, std::size_t n) {
     return row + L.thread_words + k * n;
   }
@@ -107,16 +108,10 @@ class State {
   }
   WriteList& list(std::size_t a) { return lists_[a]; }
 
-  // Opens the record of one event; `remember_*` must come before the row is changed.
-  TEETOTAL_INLINE void begin_event() {
-    if constexpr (Undo) marks_.push_back(log_.size());
-  }
-  TEETOTAL_INLINE void remember_thread(std::size_t p) {
-    if constexpr (Undo) remember(2 * p, thread_row(p), thread_width_);
-  }
-  TEETOTAL_INLINE void remember_address(std::size_t a) {
-    if constexpr (Undo) remember(2 * a + 1, address_row(a), address_width_);
-  }
+  // Opens one event. `change_*` comes before the row is asked for and changed; `n` is the stride.
+  TEETOTAL_INLINE void begin_event() { rows_.begin_event(); }
+  TEETOTAL_INLINE void change_thread(std::size_t p, std::size_t n) { rows_.copy_thread(p, n); }
+  TEETOTAL_INLINE void change_address(std::size_t a, std::size_t n) { rows_.copy_address(a, n); }
   TEETOTAL_INLINE void end_event(Word* thread, const Event& e) {
     thread[previous_event] = events_++;
     thread[previous_location] = e.location;
@@ -168,68 +163,17 @@ class State {
   }
 
  private:
-  static constexpr std::size_t thread_width(std::size_t n) { return L.thread_words + L.thread_clocks * n; }
-  static constexpr std::size_t address_width(std::size_t n) { return L.address_words + L.address_clocks * n; }
-
-  // A row laid out for clocks of `from` components, copied to one for `to` of them.
-  static void relay(Word* into, std::size_t to, const Word* row, std::size_t from, std::size_t words,
-                    std::size_t clocks) {
-    copy(into, row, words);
-    for (std::size_t k = 0; k < clocks; ++k) {
-      copy(into + words + k * to, row + words + k * from, from);
-      clear(into + words + k * to + from, to - from);
-    }
-  }
-
   void grow_threads(std::size_t threads) {
-    const std::size_t wider = stride_for(threads);
-    if (wider != stride_) {
-      std::vector<Word> rows(threads_ * thread_width(wider));
-      for (std::size_t p = 0; p < threads_; ++p) {
-        relay(&rows[p * thread_width(wider)], wider, thread_row(p), stride_, L.thread_words, L.thread_clocks);
-      }
-      std::vector<Word> more(lists_.size() * address_width(wider));
-      for (std::size_t a = 0; a < lists_.size(); ++a) {
-        relay(&more[a * address_width(wider)], wider, address_row(a), stride_, L.address_words, L.address_clocks);
-      }
-      threads_words_.swap(rows);
-      addresses_words_.swap(more);
-      stride_ = wider;
-      thread_width_ = thread_width(wider);
-      address_width_ = address_width(wider);
+    if constexpr (!Undo) {
+      if (const std::size_t wider = stride_for(threads); wider > stride()) rows_.widen(wider);
     }
     threads_ = std::max(threads_, threads);
-    threads_words_.resize(threads_ * thread_width_);
+    rows_.grow(threads_, lists_.size());
   }
 
   void grow_addresses(std::size_t addresses) {
     lists_.resize(addresses);
-    addresses_words_.resize(addresses * address_width_);
-  }
-
-  // -- taking events back: each record is a row, then what it is a row of, then the stride that it was laid out for
-  // ----
-
-  void remember(std::size_t what, const Word* row, std::size_t size) {
-    const std::size_t at = log_.size();
-    log_.resize(at + size + 2);
-    copy(&log_[at], row, size);
-    log_[at + size] = what;
-    log_[at + size + 1] = stride_;
-  }
-
-  void restore() {
-    const std::size_t stride = log_.back();
-    const std::size_t what = log_[log_.size() - 2];
-    if (what % 2 == 0) {
-      const std::size_t at = log_.size() - 2 - thread_width(stride);
-      relay(thread_row(what / 2), stride_, &log_[at], stride, L.thread_words, L.thread_clocks);
-      log_.resize(at);
-    } else {
-      const std::size_t at = log_.size() - 2 - address_width(stride);
-      relay(address_row(what / 2), stride_, &log_[at], stride, L.address_words, L.address_clocks);
-      log_.resize(at);
-    }
+    rows_.grow(threads_, addresses);
   }
 
   // -- dropping the writes that nobody can ask for
@@ -250,13 +194,13 @@ class State {
     for (std::size_t q = 0; q < threads_; ++q) {
       Word passed = declared_ == 0 ? 0 : std::numeric_limits<Word>::max();
       for (std::size_t p = 0; p < threads_; ++p) {
-        const Word value = thread_clock(thread_row(p), hb, stride_)[q];
+        const Word value = thread_clock(thread_row(p), hb, stride())[q];
         passed = std::min(passed, value);
         live[q].push_back(value);
       }
       for (std::size_t a = 0; a < lists_.size(); ++a) {
-        const Word written = address_clock(address_row(a), hb_writes, stride_)[q];
-        const Word accessed = address_clock(address_row(a), hb_all, stride_)[q];
+        const Word written = address_clock(address_row(a), hb_writes, stride())[q];
+        const Word accessed = address_clock(address_row(a), hb_all, stride())[q];
         if (written > passed) live[q].push_back(written);
         if (accessed > passed && accessed != written) live[q].push_back(accessed);
       }
@@ -328,17 +272,11 @@ class State {
 
   std::size_t declared_;
   std::size_t threads_ = 0;
-  std::size_t stride_;
-  std::size_t thread_width_;
-  std::size_t address_width_ = address_width(stride_);
-  std::vector<Word> threads_words_;
-  std::vector<Word> addresses_words_;
+  std::conditional_t<Undo, RowsCopied<L>, RowsInPlace<L>> rows_;
   std::vector<WriteList> lists_;
   std::uint64_t events_ = 0;
   std::size_t fresh_writes_ = 0;
   std::size_t budget_ = minimal_budget;
-  std::vector<Word> log_;
-  std::vector<std::size_t> marks_;
   std::vector<bool> keep_;  // scratch of trim
   std::vector<Word> next_;
   std::vector<std::size_t> moved_;

@@ -49,13 +49,13 @@ class Tso : public State<tso_layout(Rules), Undo> {
   enum AddressWord : std::size_t { last_writer = common_address_words };     // 1 + the thread whose plain store is last
 
  public:
-  Tso(const Semantics&, std::size_t threads) : Base(threads) {}
+  Tso(const Semantics&, std::size_t threads, std::size_t stride = 0) : Base(threads, stride) {}
 
   template <std::size_t Stride>
   TEETOTAL_INLINE bool step(const Event& e, Report& found) {
     const std::size_t n = width<Stride>(this->stride());
     this->begin_event();
-    this->remember_thread(e.thread);
+    this->change_thread(e.thread, n);
     Word* thread = this->thread_row(e.thread);
     ++thread[Base::count];
     if (is_fence(e.kind)) {
@@ -64,7 +64,7 @@ class Tso : public State<tso_layout(Rules), Undo> {
       this->end_event(thread, e);
       return false;
     }
-    this->remember_address(e.address);
+    this->change_address(e.address, n);
     Word* address = this->address_row(e.address);
     const bool violation = decides(e) && overtakes(thread, address, e, n, found);
     this->advance_hb(thread, address, e, n);

@@ -34,7 +34,7 @@ class Monitoring final : public Visitor {
   bool visit(std::span<const Event> execution, std::size_t shared) override {
     for (std::uint32_t number = 0; number < monitors_.size(); ++number) {
       monitors::Monitor& monitor = *monitors_[number];
-      while (monitor.events() > shared) monitor.undo();
+      if (monitor.events() > shared) monitor.undo(shared);
       reports_.clear();
       monitor.observe(execution.subspan(static_cast<std::size_t>(monitor.events())), reports_);
       for (const monitors::Report& report : reports_) keep(number, report, execution);
