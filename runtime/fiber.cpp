@@ -22,7 +22,11 @@ namespace {
 bool fast_fs = false;  // FSGSBASE: the processor lets us set FS without a system call
 std::array<std::uintptr_t, kMaxThreads> pointers{};
 
+std::uintptr_t now_set = 0;  // the thread pointer, as far as it was set here
+
 void set_thread_pointer(std::uintptr_t pointer) {
+  if (pointer == kAny || pointer == now_set) return;
+  now_set = pointer;
   if (fast_fs) {
     asm volatile("wrfsbase %0" ::"r"(pointer) : "memory");
   } else {

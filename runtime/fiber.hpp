@@ -32,9 +32,14 @@ void prepare_fibers();
 // The thread pointer of a sleeping thread of our own; one for each model thread, made on demand.
 std::uintptr_t thread_pointer(std::uint32_t thread);
 
+// The scheduler's thread pointer: it runs with that of the model thread that ran last. Setting FS costs as much as the
+// rest of a switch, and the scheduler needs no thread-local variables of its own: those that the C library and the C++
+// library use on its behalf are in order again whenever it switches.
+inline constexpr std::uintptr_t kAny = 0;
+
 struct Fiber {
   void* stack_pointer = nullptr;
-  std::uintptr_t thread_pointer = 0;
+  std::uintptr_t thread_pointer = kAny;
 };
 
 // Makes `fiber` start `entry` on the stack of model thread `number` at the next switch to it. `entry` never returns.

@@ -148,9 +148,9 @@ bool Memory::copyable() const {
   return std::ranges::none_of(segments_, [](const Segment& segment) { return segment.saved.empty(); });
 }
 
-void Memory::written(std::vector<Region>& into) const {
+void Memory::written(std::vector<Region>& into, std::uint32_t threads) const {
   for (const Segment& segment : segments_) into.push_back({segment.begin, segment.size});
-  for (std::uint32_t thread = 0; thread < kMaxThreads; ++thread) {
+  for (std::uint32_t thread = 0; thread < threads; ++thread) {
     if (used_[thread] == 0) continue;
     const std::size_t offset = thread * kHeapStride;
     into.push_back({kHeap + offset, used_[thread]});
@@ -158,8 +158,8 @@ void Memory::written(std::vector<Region>& into) const {
   }
 }
 
-void Memory::shrink(const Used& used) {
-  for (std::uint32_t thread = 0; thread < kMaxThreads; ++thread) {
+void Memory::shrink(const Used& used, std::uint32_t threads) {
+  for (std::uint32_t thread = 0; thread < threads; ++thread) {
     if (used_[thread] == used[thread]) continue;
     const std::size_t offset = thread * kHeapStride + used[thread], more = used_[thread] - used[thread];
     clear(kHeap + offset, more);

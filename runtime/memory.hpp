@@ -51,9 +51,9 @@ class Memory {
 
   // For snapshots: where the program may have written so far, if that can be copied (what the kernel puts back cannot).
   bool copyable() const;
-  void written(std::vector<Region>& into) const;
+  void written(std::vector<Region>& into, std::uint32_t threads) const;
   const Used& used() const { return used_; }
-  void shrink(const Used& used);  // what was allocated since is given out anew
+  void shrink(const Used& used, std::uint32_t threads);  // what was allocated since is given out anew
 
   void* allocate(std::uint32_t thread, std::size_t size, std::size_t alignment, std::uintptr_t place);
   Block block(std::uintptr_t address) const;  // around an address; size 0 and address 0 where there is none

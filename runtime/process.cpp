@@ -76,7 +76,6 @@ void Process::load(const std::string& object) {
     threads[number].stack_low = stack_top(number);
   }
   prepare(first.fiber, 0, load_entry);
-  scheduler.thread_pointer = current_thread_pointer();
   current = &first;
   switch_fiber(scheduler, first.fiber);
   current = nullptr;

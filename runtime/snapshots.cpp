@@ -20,12 +20,15 @@ bool Snapshots::safe() {
   });
 }
 
-bool Snapshots::consider(std::size_t steps) {
-  if (steps < this->steps() + pause_ || !safe()) return false;
+bool Snapshots::take(std::size_t steps) {
+  if (!safe()) {
+    due_ = steps + pause_;
+    return false;
+  }
   if (kept_.size() == depth_) kept_.emplace_back();
   Snapshot& snapshot = kept_[depth_];
   snapshot.regions.clear();
-  process.memory.written(snapshot.regions);
+  process.memory.written(snapshot.regions, process.count);
   for (std::uint32_t number = 0; number < process.count; ++number) {
     const Thread& thread = process.threads[number];
     if (thread.state == State::unborn) continue;
@@ -38,6 +41,7 @@ bool Snapshots::consider(std::size_t steps) {
   std::size_t size = 0;
   for (const Region& region : snapshot.regions) size += region.size;
   pause_ = std::max(kEvery, size / kBytesPerStep);
+  due_ = steps + pause_;
   if (size > kLargest) return false;
   snapshot.bytes.resize(size);
   std::byte* to = snapshot.bytes.data();
@@ -56,9 +60,10 @@ bool Snapshots::consider(std::size_t steps) {
 
 bool Snapshots::restore(std::size_t steps) {
   while (depth_ > 0 && (kept_[depth_ - 1].steps > steps || kept_[depth_ - 1].outside != process.outside)) --depth_;
+  due_ = this->steps() + pause_;
   if (depth_ == 0) return false;
   const Snapshot& snapshot = kept_[depth_ - 1];
-  process.memory.shrink(snapshot.used);
+  process.memory.shrink(snapshot.used, process.count);
   for (std::uint32_t number = 0; number < process.count; ++number) {
     Thread& thread = process.threads[number];
     if (number >= snapshot.process.count || snapshot.threads[number].state == State::unborn) {

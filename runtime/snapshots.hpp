@@ -23,7 +23,7 @@ namespace teetotal::runtime {
 class Snapshots {
  public:
   // Keeps the program as it stands after `steps` steps, where that is safe and worth its while: whether it did.
-  bool consider(std::size_t steps);
+  bool consider(std::size_t steps) { return steps >= due_ && take(steps); }
 
   // Puts the program back to the latest moment that was kept and is not after `steps`; false where there is none.
   bool restore(std::size_t steps);
@@ -32,9 +32,13 @@ class Snapshots {
   std::size_t steps() const { return depth_ == 0 ? 0 : kept_[depth_ - 1].steps; }
   std::size_t depth() const { return depth_; }
 
-  void forget() { depth_ = 0; }
+  void forget() {
+    depth_ = 0;
+    due_ = kEvery;
+  }
 
  private:
+  static constexpr std::size_t kEvery = 12;
   struct Snapshot {
     std::size_t steps = 0;
     std::uint64_t outside = 0;
@@ -46,11 +50,12 @@ class Snapshots {
   };
 
   static bool safe();
+  bool take(std::size_t steps);
 
   std::vector<Snapshot> kept_;  // those above depth_ are there to be used again
   std::size_t depth_ = 0;
-  std::size_t pause_ = kEvery;
-  static constexpr std::size_t kEvery = 12;
+  std::size_t due_ = kEvery;    // after how many steps the next one is worth its while
+  std::size_t pause_ = kEvery;  // between two of them
 };
 
 }  // namespace teetotal::runtime

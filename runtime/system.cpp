@@ -35,8 +35,7 @@ std::uint64_t local_state(const Thread& thread) {
 }  // namespace
 
 std::uint32_t Controlled::threads() const {
-  auto& self = const_cast<Controlled&>(*this);
-  self.catch_up();
+  catch_up();
   return relaxed() ? static_cast<std::uint32_t>(agents_.size()) : process.count;
 }
 
@@ -114,7 +113,7 @@ void Controlled::described_new_threads() {
 }
 
 Pending Controlled::pending(std::uint32_t number) const {
-  const_cast<Controlled*>(this)->catch_up();
+  catch_up();
   if (!relaxed()) return pending_thread(number, number);
   const Agent& agent = agents_[number];
   if (agent.buffer == kThread) {
@@ -182,10 +181,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   const std::size_t index = steps_.size();
   const Event next = pending(as).event;
   std::vector<std::int32_t> enablers;
-  Step& step = steps_.emplace_back();
-  step.event = next;
-  step.thread = number;
-  step.operation = thread.operation;
+  Step& step = steps_.emplace_back(next, number, thread.operation);
   const Operation& operation = step.operation;
   const bool fence = is_fence(operation.kind);
   const bool look = !fence && readable(operation.address);
@@ -245,11 +241,9 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
 Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
   const Entry entry = *committable(agent);
   std::vector<std::int32_t> enablers;
-  Step& step = steps_.emplace_back();
-  step.event = {as, Kind::st, true, entry.operation.cell, entry.location};
-  step.thread = agent.thread;
+  const Event event{as, Kind::st, true, entry.operation.cell, entry.location};
+  Step& step = steps_.emplace_back(event, agent.thread, entry.operation);
   step.commit = true;
-  step.operation = entry.operation;
   step.operation.enabler = entry.issued;
   step.before = seen_by(entry.operation);
   step.after = entry.value;
@@ -342,8 +336,7 @@ void Controlled::rewind(std::size_t length) {
 }
 
 // Runs the program again up to the step at hand.
-void Controlled::catch_up() {
-  if (!stale_) return;
+void Controlled::run_again() {
   stale_ = false;
   failed_.clear();
   const bool restored = snapshots_.restore(steps_.size());

@@ -47,8 +47,10 @@ struct Bounds {
 };
 
 struct Step {
+  Step(const Event& e, std::uint32_t who, const Operation& what) : event(e), thread(who), operation(what) {}
+
   Event event;  // as searches see it: its thread is an agent
-  std::uint32_t thread = 0;
+  std::uint32_t thread;
   bool commit = false;
   std::uint32_t markers = 0;  // of a commit: sfences of its thread before the store
   Operation operation;
@@ -127,7 +129,10 @@ class Controlled final : public System {
   void run_commit(std::uint32_t thread, std::int64_t buffer);
   void keep(const Step& step, std::vector<std::int32_t> enablers);
   std::int32_t latest(const Step& step) const;
-  void catch_up();
+  void catch_up() const {
+    if (stale_) const_cast<Controlled*>(this)->run_again();
+  }
+  void run_again();
   void describe(std::uint32_t thread);
   void described_new_threads();
   std::uint32_t location(std::uintptr_t place);

@@ -87,29 +87,32 @@ class RowsCopied {
     addresses_.resize(addresses, zeros_.data());
   }
 
-  TEETOTAL_INLINE void begin_event() { events_.push_back({changes_.size(), chunk_, used_}); }
+  TEETOTAL_INLINE void begin_event() {
+    if (count_ == events_.size()) [[unlikely]]
+      grow_log();
+    events_[count_++] = {changed_, chunk_, used_};
+  }
 
   // The row is about to change. `n` is the stride, which the caller may know at compile time.
   TEETOTAL_INLINE void copy_thread(std::size_t p, std::size_t n) {
-    changes_.push_back({2 * p, threads_[p]});
+    changes_[changed_++] = {2 * p, threads_[p]};
     threads_[p] = copied(threads_[p], L.thread_width(n));
   }
   TEETOTAL_INLINE void copy_address(std::size_t a, std::size_t n) {
-    changes_.push_back({2 * a + 1, addresses_[a]});
+    changes_[changed_++] = {2 * a + 1, addresses_[a]};
     addresses_[a] = copied(addresses_[a], L.address_width(n));
   }
 
   // Takes events back until so many are left.
   void undo(std::size_t events) {
     const Mark mark = events_[events];
-    for (std::size_t k = changes_.size(); k-- > mark.changes;) {
-      const Change& change = changes_[k];
+    while (changed_ > mark.changes) {
+      const Change& change = changes_[--changed_];
       (change.what % 2 == 0 ? threads_ : addresses_)[change.what / 2] = change.row;
     }
-    changes_.resize(mark.changes);
     chunk_ = mark.chunk;
     used_ = mark.used;
-    events_.resize(events);
+    count_ = events;
   }
 
   std::size_t words() const {
@@ -136,6 +139,13 @@ class RowsCopied {
     return fresh;
   }
 
+  static constexpr std::size_t kMostChanges = 3;  // of one event: two threads' rows and an address's
+
+  [[gnu::noinline]] void grow_log() {
+    events_.resize(2 * events_.size() + 64);
+    changes_.resize(kMostChanges * events_.size());
+  }
+
   [[gnu::noinline]] void next_chunk() {
     if (!chunks_.empty()) ++chunk_;
     if (chunk_ == chunks_.size()) chunks_.push_back(std::make_unique_for_overwrite<Word[]>(kChunk));
@@ -145,8 +155,9 @@ class RowsCopied {
   std::size_t stride_;
   std::vector<Word> zeros_;
   std::vector<Word*> threads_, addresses_;
-  std::vector<Change> changes_;
-  std::vector<Mark> events_;
+  std::vector<Change> changes_;  // the first changed_ of them
+  std::vector<Mark> events_;     // the first count_ of them
+  std::size_t changed_ = 0, count_ = 0;
   std::vector<std::unique_ptr<Word[]>> chunks_;
   std::size_t chunk_ = 0, used_ = 0;
 };
