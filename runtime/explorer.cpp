@@ -20,14 +20,11 @@ double processor_seconds() {
 
 }  // namespace
 
+// Everything that depends on the numbers of threads, addresses and places.
 void Explorer::begin_monitors() {
-  monitors_.clear();
-  for (const std::string& name : request_.monitors)
-    monitors_.push_back(monitors::make_monitor(
-        name,
-        {.semantics = request_.semantics, .undo = true, .variant = request_.variant && name.starts_with("burnim")}));
-  reporting_.assign(monitors_.size(), {});
-  reporting_executions_.resize(monitors_.size(), 0);
+  watch_ = monitors::Watch(request_.monitors, {.semantics = request_.semantics, .variant = request_.variant});
+  reporting_.assign(request_.monitors.size(), {});
+  reporting_executions_.assign(request_.monitors.size(), 0);
 }
 
 SearchResult Explorer::search() {
@@ -41,8 +38,8 @@ SearchResult Explorer::search() {
 }
 
 void Explorer::run() {
+  begin_monitors();
   for (bool more = true; more;) {
-    begin_monitors();
     executions_ = blocked_ = 0;
     try {
       const SearchResult result = search();
@@ -57,11 +54,10 @@ void Explorer::run() {
       ++restarts_;
       system_.forget();
       // What was told is told again, with the new numbers.
-      seen_.clear();
       seen_failures_.clear();
       classes_.clear();
       totals_.result = {.complete = true};
-      reporting_executions_.assign(reporting_executions_.size(), 0);
+      begin_monitors();
       for (auto& [which, value] : process.choices) value = process.nondet_low;
       output_.line(R"({"type":"restart"})");
     }
@@ -124,26 +120,22 @@ std::uint64_t Explorer::class_of(std::span<const Event> execution) const {
 }
 
 void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
-  for (std::uint32_t number = 0; number < monitors_.size(); ++number) {
-    monitors::Monitor& monitor = *monitors_[number];
-    if (monitor.events() > shared) monitor.undo(shared);
-    auto& reporting = reporting_[number];
+  for (auto& reporting : reporting_)
     while (!reporting.empty() && reporting.back() >= shared) reporting.pop_back();
-    reports_.clear();
-    monitor.observe(execution.subspan(static_cast<std::size_t>(monitor.events())), reports_);
-    for (const monitors::Report& report : reports_) {
-      reporting.push_back(report.deciding);
-      const auto place =
-          std::tuple(number, report.delayed_location, report.previous_location, report.deciding_location);
-      if (!seen_.insert(place).second) continue;
-      const auto end = static_cast<std::size_t>(report.deciding) + 1;
-      output_.line(R"({"type":"violation","monitor":)" + Output::quoted(request_.monitors[number]) + ",\"report\":[" +
-                   std::to_string(report.delayed) + ',' + std::to_string(report.previous) + ',' +
-                   std::to_string(report.deciding) + "],\"stacks\":" + std::to_string(process.shared_stacks) +
-                   ",\"steps\":" + Output::steps(system_, end) + ",\"cells\":" + Output::cells(system_, end) + '}');
-    }
-    reporting_executions_[number] += !reporting.empty();
-  }
+  watch_.see(execution, shared, [&](std::uint32_t number, const monitors::Report& report, bool fresh) {
+    reporting_[number].push_back(report.deciding);
+    if (fresh) tell_violation(number, report);
+  });
+  for (std::uint32_t number = 0; number < reporting_.size(); ++number)
+    reporting_executions_[number] += !reporting_[number].empty();
+}
+
+void Explorer::tell_violation(std::uint32_t monitor, const monitors::Report& report) {
+  const auto end = static_cast<std::size_t>(report.deciding) + 1;
+  output_.line(R"({"type":"violation","monitor":)" + Output::quoted(request_.monitors[monitor]) + ",\"report\":[" +
+               std::to_string(report.delayed) + ',' + std::to_string(report.previous) + ',' +
+               std::to_string(report.deciding) + "],\"stacks\":" + std::to_string(process.shared_stacks) +
+               ",\"steps\":" + Output::steps(system_, end) + ",\"cells\":" + Output::cells(system_, end) + '}');
 }
 
 void Explorer::tell_failures(std::span<const Event> execution) {

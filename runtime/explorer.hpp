@@ -2,13 +2,12 @@
 #pragma once
 
 #include <chrono>
-#include <memory>
 #include <set>
 #include <string>
 #include <tuple>
 #include <vector>
 
-#include "monitors/monitor.hpp"
+#include "monitors/watch.hpp"
 #include "output.hpp"
 #include "search/system.hpp"
 #include "system.hpp"
@@ -55,6 +54,7 @@ class Explorer final : public Visitor {
   void begin_monitors();
   std::uint64_t class_of(std::span<const Event> execution) const;
   void watch(std::span<const Event> execution, std::size_t shared);
+  void tell_violation(std::uint32_t monitor, const monitors::Report& report);
   void tell_failures(std::span<const Event> execution);
   void tell_stuck(std::size_t length);
   void tell_progress();
@@ -65,12 +65,10 @@ class Explorer final : public Visitor {
   const Request& request_;
   const Output& output_;
   Controlled system_;
-  std::vector<std::unique_ptr<monitors::Monitor>> monitors_;
+  monitors::Watch watch_;
   std::vector<std::vector<std::uint64_t>>
       reporting_;  // of each monitor: the events of this execution that it reported at
   std::vector<std::uint64_t> reporting_executions_;
-  std::vector<monitors::Report> reports_;
-  std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>> seen_;
   std::set<std::tuple<int, std::uintptr_t, std::uintptr_t>> seen_failures_;
   Totals totals_;                               // of the choices before
   std::uint64_t executions_ = 0, blocked_ = 0;  // of the search at hand

@@ -19,10 +19,12 @@ struct Counted {
 // the TACAS paper follow from it. Memory grows with the program, not with the execution.
 class Distinct {
  public:
-  void add(const Report& report) {
+  // Whether it is the first of its kind.
+  bool add(const Report& report) {
     const auto [place, fresh] = places_.try_emplace(Key{report}, groups_.size());
     if (fresh) groups_.push_back({report, 0});
     ++groups_[place->second].count;
+    return fresh;
   }
 
   // In the order in which they were first seen.

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "burnim.hpp"
-#include "pso.hpp"
-#include "tso.hpp"
+#include "exact.hpp"
+#include "sober.hpp"
 
 namespace teetotal::monitors {
 namespace {
@@ -73,7 +73,7 @@ class Streaming final : public Monitor {
   }
 
   template <std::size_t Stride>
-  std::size_t loop(std::span<const Event> events, std::vector<Report>& reports) {
+  TEETOTAL_CLONES std::size_t loop(std::span<const Event> events, std::vector<Report>& reports) {
     Report found;
     for (std::size_t i = 0; i < events.size(); ++i) {
       if (!kernel_.fits(events[i])) return i;
@@ -103,11 +103,15 @@ using BurnimPso = Burnim<Model::pso, false, Undo>;
 template <bool Undo>
 using BurnimPsoVariant = Burnim<Model::pso, true, Undo>;
 template <bool Undo>
-using Sober = Tso<TsoRules::sober, Undo>;
+using SoberAsPrinted = Sober<false, Undo>;
 template <bool Undo>
-using SoberCorrected = Tso<TsoRules::sober_corrected, Undo>;
+using SoberCorrected = Sober<true, Undo>;
 template <bool Undo>
-using ExactTso = Tso<TsoRules::exact, Undo>;
+using ExactTso = Exact<true, false, Undo>;
+template <bool Undo>
+using ExactPso = Exact<false, true, Undo>;
+template <bool Undo>
+using ExactBoth = Exact<true, true, Undo>;
 
 }  // namespace
 
@@ -115,10 +119,11 @@ std::unique_ptr<Monitor> make_monitor(std::string_view name, const Options& opti
   if (name == "burnim-tso") return options.variant ? make<BurnimTsoVariant>(options) : make<BurnimTso>(options);
   if (name == "burnim-pso") return options.variant ? make<BurnimPsoVariant>(options) : make<BurnimPso>(options);
   if (options.variant) throw std::invalid_argument("only burnim-tso and burnim-pso have a variant");
-  if (name == "sober") return make<Sober>(options);
+  if (name == "sober") return make<SoberAsPrinted>(options);
   if (name == "sober-corrected") return make<SoberCorrected>(options);
   if (name == "exact-tso") return make<ExactTso>(options);
   if (name == "exact-pso") return make<ExactPso>(options);
+  if (name == kExactBoth) return make<ExactBoth>(options);
   throw std::invalid_argument("no monitor is called " + std::string(name));
 }
 

@@ -41,7 +41,11 @@ struct Options {
   bool variant = false;     // burnim-*: as in the technical report
 };
 
-// burnim-tso, burnim-pso, sober, sober-corrected, exact-tso, exact-pso; std::invalid_argument for any other name.
+// exact-tso and exact-pso in one: the models of its reports tell them apart.
+inline constexpr std::string_view kExactBoth = "exact-tso+exact-pso";
+
+// burnim-tso, burnim-pso, sober, sober-corrected, exact-tso, exact-pso, kExactBoth; std::invalid_argument for any other
+// name.
 std::unique_ptr<Monitor> make_monitor(std::string_view name, const Options& options);
 
 }  // namespace teetotal::monitors

@@ -1,4 +1,4 @@
-// The TSO monitors that compare happens-before with what TSO keeps of it: SOBER as printed, SOBER corrected, and ours.
+// SOBER as printed, and SOBER corrected: happens-before, compared with what TSO keeps of it.
 //
 // Burckhardt, Musuvathi: Effective Program Verification for Relaxed Memory Models (MSR-TR-2008-12), Figs 2 and 3:
 //
@@ -17,39 +17,33 @@
 //
 // As printed, a read is ordered behind every foreign write of its address, though its own thread's store may have
 // hidden them from it; the correction takes the edge from the read's own source alone, and not from its thread's own
-// buffer. Exact: stores and atomic operations decide too. An event e of thread p overtakes w, the last write of its
-// address (the last plain store, where e itself writes) that happens before p's previous event, unless w is p's own or
-// precedes in ghb an event that TSO keeps before e: one in lc, or, where e is no load, in sc.
-//
-// A lock decides nothing: whether it could be taken earlier depends on values that a monitor does not see.
+// buffer. Only loads decide here: see exact.hpp for the rest.
 #pragma once
 
 #include "state.hpp"
 
 namespace teetotal::monitors {
 
-enum class TsoRules { sober, sober_corrected, exact };
-
-constexpr Layout tso_layout(TsoRules rules) {
+constexpr Layout sober_layout(bool corrected) {
   return {
       .thread_words = common_thread_words,
       .thread_clocks = 3,
       .address_words = common_address_words + 1,
-      .address_clocks = std::size_t{rules == TsoRules::sober ? 5u : 4u},
+      .address_clocks = std::size_t{corrected ? 4u : 5u},
       .note_is_position = true,  // 1 + the position of the last plain store up to and including this write
       .readers = false,
   };
 }
 
-template <TsoRules Rules, bool Undo>
-class Tso : public State<tso_layout(Rules), Undo> {
-  using Base = State<tso_layout(Rules), Undo>;
+template <bool Corrected, bool Undo>
+class Sober : public State<sober_layout(Corrected), Undo> {
+  using Base = State<sober_layout(Corrected), Undo>;
   enum ThreadClock : std::size_t { hb, lc, sc };
-  enum AddressClock : std::size_t { ghb_writes = 2, ghb_all, ghb_foreign };  // the last: sober only
+  enum AddressClock : std::size_t { ghb_writes = 2, ghb_all, ghb_foreign };  // the last: as printed only
   enum AddressWord : std::size_t { last_writer = common_address_words };     // 1 + the thread whose plain store is last
 
  public:
-  Tso(const Semantics&, std::size_t threads, std::size_t stride = 0) : Base(threads, stride) {}
+  Sober(const Semantics&, std::size_t threads, std::size_t stride = 0) : Base(threads, stride) {}
 
   template <std::size_t Stride>
   TEETOTAL_INLINE bool step(const Event& e, Report& found) {
@@ -66,7 +60,7 @@ class Tso : public State<tso_layout(Rules), Undo> {
     }
     this->change_address(e.address, n);
     Word* address = this->address_row(e.address);
-    const bool violation = decides(e) && overtakes(thread, address, e, n, found);
+    const bool violation = e.kind == Kind::ld && overtakes(thread, address, e, n, found);
     this->advance_hb(thread, address, e, n);
     advance_ghb(thread, address, e, n);
     this->end_event(thread, e);
@@ -74,19 +68,13 @@ class Tso : public State<tso_layout(Rules), Undo> {
   }
 
  private:
-  TEETOTAL_INLINE static bool decides(const Event& e) {
-    return e.kind == Kind::ld || (Rules == TsoRules::exact && e.kind != Kind::lock);
-  }
-
   TEETOTAL_INLINE bool overtakes(Word* thread, Word* address, const Event& e, std::size_t n, Report& found) {
     if (address[last_writer] == e.thread + Word{1}) return false;  // w is its own
     const WriteList& list = this->list(e.address);
-    std::size_t known = end_of_known(list, 0, address[Base::writes_end], this->thread_clock(thread, hb, n));
-    if (e.kind != Kind::ld && known != 0) known = list.writes[known - 1].note;
+    const std::size_t known = end_of_known(list, 0, address[Base::writes_end], this->thread_clock(thread, hb, n));
     if (known == 0) return false;
     const Write& w = list.writes[known - 1];
     if (w.thread == e.thread || knows(this->thread_clock(thread, lc, n), w)) return false;
-    if (e.kind != Kind::ld && knows(this->thread_clock(thread, sc, n), w)) return false;
     found = this->report(w, thread, e);
     return true;
   }
@@ -100,7 +88,7 @@ class Tso : public State<tso_layout(Rules), Undo> {
     if (e.kind == Kind::ld) {
       if (!own_store_last) {
         join(loads, writes, n);
-      } else if constexpr (Rules == TsoRules::sober) {
+      } else if constexpr (!Corrected) {
         join(loads, this->address_clock(address, ghb_foreign, n), n);
       }
       join(all, loads, n);
@@ -114,7 +102,7 @@ class Tso : public State<tso_layout(Rules), Undo> {
       return;
     }
     if (e.kind == Kind::st) {
-      if constexpr (Rules == TsoRules::sober) {
+      if constexpr (!Corrected) {
         if (!own_store_last) copy(this->address_clock(address, ghb_foreign, n), writes, n);
       }
       address[last_writer] = e.thread + Word{1};

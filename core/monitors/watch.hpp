@@ -1,0 +1,64 @@
+// Monitors over the executions of a search, one after the other: each looks only at the events beyond the prefix that
+// an execution shares with the one before.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "distinct.hpp"
+#include "monitor.hpp"
+
+namespace teetotal::monitors {
+
+class Watch {
+ public:
+  Watch() = default;
+
+  // The exact monitors do their work together where both are wanted.
+  Watch(std::span<const std::string> names, Options options) : distinct_(names.size()) {
+    options.undo = true;
+    const auto tso = std::ranges::find(names, "exact-tso"), pso = std::ranges::find(names, "exact-pso");
+    const bool both = tso != names.end() && pso != names.end();
+    for (std::uint32_t number = 0; number < names.size(); ++number) {
+      const std::string& name = names[number];
+      Options own = options;
+      own.variant = options.variant && name.starts_with("burnim");
+      if (!both || !name.starts_with("exact-")) {
+        monitors_.push_back({make_monitor(name, own), number, number});
+      } else if (name == "exact-tso") {
+        const auto other = static_cast<std::uint32_t>(pso - names.begin());
+        monitors_.push_back({make_monitor(kExactBoth, own), number, other});
+      }
+    }
+  }
+
+  // Tells each report that is new since the execution before: tell(which of the names, report, whether it is the first
+  // at its place).
+  template <class Tell>
+  void see(std::span<const Event> execution, std::size_t shared, Tell tell) {
+    for (const auto& [monitor, first, second] : monitors_) {
+      if (monitor->events() > shared) monitor->undo(shared);
+      reports_.clear();
+      monitor->observe(execution.subspan(static_cast<std::size_t>(monitor->events())), reports_);
+      for (const Report& report : reports_) {
+        if (first == second || (report.models & Report::tso) != 0) tell(first, report, distinct_[first].add(report));
+        if (first != second && (report.models & Report::pso) != 0) tell(second, report, distinct_[second].add(report));
+      }
+    }
+  }
+
+ private:
+  struct Watching {
+    std::unique_ptr<Monitor> monitor;
+    std::uint32_t first, second;  // the names that it goes by: for TSO, for PSO
+  };
+  std::vector<Watching> monitors_;
+  std::vector<Distinct> distinct_;
+  std::vector<Report> reports_;
+};
+
+}  // namespace teetotal::monitors
