@@ -70,8 +70,8 @@ void Cells::insert(std::uint64_t key, std::uint32_t number) {
   table_[at] = {key, number};
 }
 
-std::vector<Cells::Piece> Cells::pieces(std::uintptr_t address, std::size_t size) {
-  std::vector<Piece> result;
+Cells::Pieces Cells::pieces(std::uintptr_t address, std::size_t size) {
+  Pieces result;
   const std::uintptr_t end = address + size;
   while (address < end) {
     auto it = extents_.upper_bound(address);
@@ -100,8 +100,8 @@ std::vector<Cells::Piece> Cells::pieces(std::uintptr_t address, std::size_t size
   return result;
 }
 
-std::vector<Cells::Piece> Cells::inside(std::uintptr_t address, std::size_t size) const {
-  std::vector<Piece> result;
+Cells::Pieces Cells::inside(std::uintptr_t address, std::size_t size) const {
+  Pieces result;
   for (auto it = extents_.lower_bound(address); it != extents_.end() && it->first < address + size; ++it)
     if (it->second.number != kUnnumbered) result.push_back({it->first, tag_of(it->second.size)});
   return result;

@@ -7,6 +7,7 @@
 // accesses make: what they cut out by themselves is soft, and gives way.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -57,11 +58,30 @@ class Cells {
     std::uintptr_t address;
     Tag tag;
   };
+  // A few lie in the list itself: threads are parked while they go through one, and snapshots hold their stacks.
+  class Pieces {
+   public:
+    void push_back(const Piece& piece) {
+      if (count_ < few_.size()) {
+        few_[count_++] = piece;
+        return;
+      }
+      if (many_.empty()) many_.assign(few_.begin(), few_.end());
+      many_.push_back(piece);
+    }
+    const Piece* begin() const { return many_.empty() ? few_.data() : many_.data(); }
+    const Piece* end() const { return many_.empty() ? few_.data() + count_ : many_.data() + many_.size(); }
+
+   private:
+    std::array<Piece, 8> few_;
+    std::size_t count_ = 0;
+    std::vector<Piece> many_;
+  };
   // The cells, old and new, of a range that is copied or filled.
-  std::vector<Piece> pieces(std::uintptr_t address, std::size_t size);
+  Pieces pieces(std::uintptr_t address, std::size_t size);
 
   // The cells that lie in a range.
-  std::vector<Piece> inside(std::uintptr_t address, std::size_t size) const;
+  Pieces inside(std::uintptr_t address, std::size_t size) const;
 
   const Cell& operator[](std::uint32_t number) const { return cells_[number]; }
   std::size_t size() const { return cells_.size(); }

@@ -121,6 +121,7 @@ bool harmless(const char* name, unsigned char type) {
   const std::string_view library = path.substr(path.rfind('/') + 1);
   if (library.starts_with("libstdc++.") || library.starts_with("libm.") || library.starts_with("libgcc_s."))
     return true;
+  if (library.starts_with("ld-linux")) return std::string_view(name) == "__tls_get_addr";
   return library.starts_with("libc.") && std::ranges::binary_search(kStateless, std::string_view(name));
 }
 

@@ -136,7 +136,7 @@ void set(Request& request, const std::string& name, const std::string& value) {
   else if (name == "nondet-high")
     process.nondet_high = std::stoll(value);
   else if (name == "snapshots")
-    process.snapshots = value == "1";
+    process.snapshots = number();
   else if (name == "output")
     process.show_output = value == "1";
   else

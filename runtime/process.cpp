@@ -82,7 +82,7 @@ void Process::load(const std::string& object) {
   if (!load_error.empty()) throw std::runtime_error(load_error);
   memory.adopt_object(reinterpret_cast<const void*>(main));
   memory.keep_heap();
-  snapshots = snapshots && imports_keep_nothing(reinterpret_cast<const void*>(main));
+  if (!imports_keep_nothing(reinterpret_cast<const void*>(main))) snapshots = 0;
   for (std::string& argument : arguments) argument_pointers.push_back(argument.data());
   argument_pointers.push_back(nullptr);
 }

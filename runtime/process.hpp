@@ -145,7 +145,7 @@ struct Process : ProcessRecord {
   bool post_needs_fence = false;    // an unlock is a fence, but an rmw is not
   bool rmw_needs_marker = false;    // rmw=address: a releasing rmw is an sfence and the rmw
   bool show_output = false;
-  bool snapshots = true;           // whether the libraries that the program uses allow them
+  std::size_t snapshots = 12;      // a snapshot every so many steps; 0: none
   bool buffered = false;           // TSO or PSO itself is explored
   bool trap = false;               // stop in the debugger when the thread goes on
   std::set<std::uintptr_t> freed;  // blocks that were freed while others could look at them, in any execution

@@ -14,7 +14,7 @@ constexpr std::size_t kBytesPerStep = 512;  // to copy as much costs about as mu
 }  // namespace
 
 bool Snapshots::safe() {
-  if (!process.snapshots || !process.memory.copyable()) return false;
+  if (process.snapshots == 0 || !process.memory.copyable()) return false;
   return std::ranges::all_of(std::span(process.threads).first(process.count), [](const Thread& thread) {
     return thread.at_exit.empty() && thread.specific.empty() && thread.failure == Failure::none;
   });
@@ -22,7 +22,7 @@ bool Snapshots::safe() {
 
 bool Snapshots::take(std::size_t steps) {
   if (!safe()) {
-    due_ = steps + pause_;
+    due_ = steps + std::max<std::size_t>(1, process.snapshots);
     return false;
   }
   if (kept_.size() == depth_) kept_.emplace_back();
@@ -40,7 +40,7 @@ bool Snapshots::take(std::size_t steps) {
   }
   std::size_t size = 0;
   for (const Region& region : snapshot.regions) size += region.size;
-  pause_ = std::max(kEvery, size / kBytesPerStep);
+  pause_ = std::max(process.snapshots, size / kBytesPerStep);
   due_ = steps + pause_;
   if (size > kLargest) return false;
   snapshot.bytes.resize(size);

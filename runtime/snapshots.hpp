@@ -10,7 +10,7 @@
 // - No variables are so many that the kernel puts them back, no thread has thread-specific data or destructors to run.
 //
 // Otherwise the whole execution is run again. Snapshots form a stack, as the search's own frames do. One is taken every
-// few steps, fewer of them the larger they are.
+// few steps (`Process::snapshots`), fewer of them the larger they are.
 #pragma once
 
 #include <cstddef>
@@ -34,11 +34,10 @@ class Snapshots {
 
   void forget() {
     depth_ = 0;
-    due_ = kEvery;
+    due_ = 0;
   }
 
  private:
-  static constexpr std::size_t kEvery = 12;
   struct Snapshot {
     std::size_t steps = 0;
     std::uint64_t outside = 0;
@@ -54,8 +53,8 @@ class Snapshots {
 
   std::vector<Snapshot> kept_;  // those above depth_ are there to be used again
   std::size_t depth_ = 0;
-  std::size_t due_ = kEvery;    // after how many steps the next one is worth its while
-  std::size_t pause_ = kEvery;  // between two of them
+  std::size_t due_ = 0;    // after how many steps the next one is worth its while
+  std::size_t pause_ = 0;  // between two of them
 };
 
 }  // namespace teetotal::runtime
