@@ -1,24 +1,12 @@
 #include "explorer.hpp"
 
-#include <sys/resource.h>
-
 #include "hash.hpp"
 #include "search/interleavings.hpp"
 #include "search/optimal.hpp"
 #include "search/random.hpp"
+#include "survival.hpp"
 
 namespace teetotal::runtime {
-
-namespace {
-
-double processor_seconds() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-         static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
-}
-
-}  // namespace
 
 // Everything that depends on the numbers of threads, addresses and places.
 void Explorer::begin_monitors() {
@@ -94,6 +82,7 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
     if (now - told_ > std::chrono::milliseconds(250)) tell_progress();
     if (elapsed() > request_.seconds) stopped_ = true;
   }
+  if (!stopped_ && (executions_ % kPoll == 0 || survival.passed())) survival.consider();
   totals_.steps += execution.size();
   totals_.fresh += execution.size() - shared;
   totals_.longest = std::max<std::uint64_t>(totals_.longest, execution.size());
@@ -201,9 +190,9 @@ void Explorer::tell_end(const char* reason) {
                ",\"steps\":" + std::to_string(totals_.steps) + ",\"fresh\":" + std::to_string(totals_.fresh) +
                ",\"longest\":" + std::to_string(totals_.longest) + ",\"classes\":" + std::to_string(classes_.size()) +
                ",\"restarts\":" + std::to_string(restarts_) + ",\"restored\":" + std::to_string(system_.restored()) +
-               ",\"seconds\":" + std::to_string(elapsed()) + ",\"cpu\":" + std::to_string(processor_seconds()) +
-               ",\"reporting\":[" + reporting + "],\"oddities\":[" + oddities + "],\"races\":[" + races +
-               "],\"mixed\":[" + mixed + "]}");
+               ",\"seconds\":" + std::to_string(elapsed()) +
+               ",\"cpu\":" + std::to_string(survival.processor_seconds()) + ",\"reporting\":[" + reporting +
+               "],\"oddities\":[" + oddities + "],\"races\":[" + races + "],\"mixed\":[" + mixed + "]}");
 }
 
 }  // namespace teetotal::runtime

@@ -3,7 +3,8 @@
 //   teetotal-runtime OBJECT FILE-DESCRIPTOR OPTION=VALUE… [-- ARGUMENT…]
 //
 // Answers go to the file descriptor as lines of JSON. Exit status: 0 the search ended as asked (also with findings), 2
-// bad options, 3 the program could not be loaded or is not deterministic; a signal: the program took the explorer down.
+// bad options, 3 the program could not be loaded or is not deterministic; 4 or a signal: the program took the explorer
+// down where nothing could be done about it. Only with an answer that is an end does a status mean what it says.
 #include <execinfo.h>
 #include <fcntl.h>
 #include <sys/time.h>
@@ -17,6 +18,7 @@
 
 #include "explorer.hpp"
 #include "replay.hpp"
+#include "survival.hpp"
 
 namespace teetotal::runtime {
 namespace {
@@ -179,6 +181,7 @@ int run(int count, char** arguments) {
   output.line(R"({"type":"loaded","base":)" + std::to_string(process.memory.object_begin()) + '}');
   try {
     if (request.replay) {
+      if (!request.stop_at_last) survival.double_up();  // a debugger would follow the parent
       // What an exploration learns first about the layout of memory, a single execution must know too.
       const Output nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
       Request lesson = request;
@@ -194,6 +197,7 @@ int run(int count, char** arguments) {
       std::fflush(stdout);
       return 0;
     }
+    survival.double_up();
     Explorer(request, output).run();
   } catch (const Nondeterministic& error) {
     output.line(R"({"type":"error","what":"nondeterministic","message":)" + Output::quoted(error.what()) + '}');
@@ -212,5 +216,5 @@ int main(int count, char** arguments) {
   } catch (const std::invalid_argument& error) {
     std::fprintf(stderr, "teetotal-runtime: %s\n", error.what());
   }
-  _exit(status);  // the program's own destructors do not run
+  teetotal::runtime::survival.finish(status);  // the program's own destructors do not run
 }

@@ -119,6 +119,7 @@ struct Again {
   Kind kind;
   std::uintptr_t place;
   std::uintptr_t address;
+  bool fatal;  // ends the process: the thread fails instead
 
   bool operator==(const Again&) const = default;
 };
@@ -216,7 +217,7 @@ inline void visible(Thread& self) {
   if (process.alone && (!self.operation.enabled || self.operation.enabled(self))) return;
   if (process.tape_next < process.tape.size()) {
     Thread& next = process.threads[process.tape[process.tape_next].thread];
-    if (next.state == State::parked && process.as_before(next)) {
+    if (next.state == State::parked && process.as_before(next) && !process.tape[process.tape_next].fatal) {
       process.step = static_cast<std::int32_t>(process.tape_next++);
       if (&next == &self) return;
       self.stack_low = std::min(self.stack_low, reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));

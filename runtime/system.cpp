@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hash.hpp"
+#include "survival.hpp"
 
 namespace teetotal::runtime {
 
@@ -214,7 +215,8 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   }
   if (operation.tag <= Tag::vector && !fence) note_data_races(number);
   process.step = static_cast<std::int32_t>(index);
-  run_thread(number, index);
+  step.fatal = survival.fatal();
+  run_thread(number, index, step.fatal);
   if (process.restart || process.cells.changed) throw Restart{};
   check_freed_cells();
   step.after = !look                                     ? 0
@@ -275,8 +277,15 @@ void Controlled::keep(const Step& step, std::vector<std::int32_t> enablers) {
 
 // Runs the program on to the thread's next operation. Under TSO and PSO it sees its own buffers, and what it stores
 // goes into them.
-void Controlled::run_thread(std::uint32_t number, std::size_t index) {
+void Controlled::run_thread(std::uint32_t number, std::size_t index, bool fatal) {
   Thread& thread = process.threads[number];
+  if (fatal) {
+    thread.failure = Failure::crash;
+    thread.message = survival.message();
+    thread.failed_at = thread.operation.place;
+    thread.state = State::stopped;
+    return;
+  }
   if (!relaxed()) {
     process.resume(thread);
     return;
@@ -347,7 +356,8 @@ void Controlled::run_again() {
     process.tape.resize(std::min(process.tape.size(), steps_.size()));
     while (process.tape.size() < steps_.size()) {
       const Step& step = steps_[process.tape.size()];
-      process.tape.push_back({step.thread, step.operation.kind, step.operation.place, step.operation.address});
+      process.tape.push_back(
+          {step.thread, step.operation.kind, step.operation.place, step.operation.address, step.fatal});
     }
     process.tape_next = begin;
   }
@@ -359,7 +369,7 @@ void Controlled::run_again() {
     Thread& thread = process.threads[process.tape[process.tape_next].thread];
     if (thread.state != State::parked || !process.as_before(thread)) throw Nondeterministic(kDiverged);
     process.step = static_cast<std::int32_t>(process.tape_next++);
-    process.resume(thread);
+    run_thread(thread.number, process.tape_next - 1, process.tape[process.tape_next - 1].fatal);
   }
   for (std::size_t index = begin; relaxed() && index < steps_.size(); ++index) {
     const Step& step = steps_[index];
@@ -373,7 +383,7 @@ void Controlled::run_again() {
         operation.address != step.operation.address || operation.kind != step.operation.kind)
       throw Nondeterministic(kDiverged);
     process.step = static_cast<std::int32_t>(index);
-    run_thread(step.thread, index);
+    run_thread(step.thread, index, step.fatal);
   }
   for (std::uint32_t thread = 0; thread < process.count; ++thread)
     if (process.threads[thread].failure != Failure::none) failed_.push_back(thread);

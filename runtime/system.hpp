@@ -52,6 +52,7 @@ struct Step {
   Event event;  // as searches see it: its thread is an agent
   std::uint32_t thread;
   bool commit = false;
+  bool fatal = false;         // it ends the process: the thread failed instead
   std::uint32_t markers = 0;  // of a commit: sfences of its thread before the store
   Operation operation;
   Wide before = 0, after = 0;  // what the cell held
@@ -125,7 +126,7 @@ class Controlled final : public System {
   Pending pending_thread(std::uint32_t thread, std::uint32_t as) const;
   Event execute_thread(std::uint32_t thread, std::uint32_t as);
   Event execute_commit(const Agent& agent, std::uint32_t as);
-  void run_thread(std::uint32_t thread, std::size_t index);
+  void run_thread(std::uint32_t thread, std::size_t index, bool fatal);
   void run_commit(std::uint32_t thread, std::int64_t buffer);
   void keep(const Step& step, std::vector<std::int32_t> enablers);
   std::int32_t latest(const Step& step) const;

@@ -44,14 +44,24 @@ def answers(
         stderr=None if show_output else subprocess.PIPE,
     )
     os.close(writer)
+    told: set[bytes] = set()  # after a death that it survives, the runtime tells again what it told before
+    ended = False
     try:
         with os.fdopen(reader, "rb") as lines:
             for line in lines:
-                yield msgspec.json.decode(line)
+                answer = msgspec.json.decode(line)
+                if answer["type"] == "restart":
+                    told.clear()
+                elif line in told:
+                    continue
+                told.add(line)
+                ended = answer["type"] in ("end", "error", "replay")
+                yield answer
         said = process.stderr.read().decode(errors="replace") if process.stderr is not None else ""
         status = process.wait()
-        if status < 0:
-            raise RuntimeDied(f"the program took the explorer down: {signal.Signals(-status).name}")
+        if not ended and status != 2:
+            how = signal.Signals(-status).name if status < 0 else "it ended the process"
+            raise RuntimeDied(f"the program took the explorer down: {how}")
         if status not in (0, 3):
             raise AssertionError(f"teetotal-runtime ended with status {status}: {said}")
     finally:

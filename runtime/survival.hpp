@@ -1,0 +1,82 @@
+// Living on when the program takes the process down in a way that nobody can catch: SIGKILL, a system call that ends
+// the process, memory of ours overwritten, no memory left.
+//
+// The search runs in a child process. Its parent, a copy of everything as it was at the fork, waits. When the child
+// dies, the parent starts another one. A search does the same again from the same state, so the new child knows at
+// which step the first one died (the journal, which they share, counts steps): there the thread fails instead of going
+// on. So a death costs the work since the fork, and is told with its schedule like any other failure.
+//
+// A search doubles up at its beginning, then each time it has run twice as long, and after each death that it survived.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace teetotal::runtime {
+
+class Survival {
+ public:
+  // From here on the caller is a child, over which its parent watches.
+  void double_up();
+
+  // Between two executions: doubles up where that is due.
+  void consider();
+
+  // A new step begins: whether it is one that ends the process.
+  bool fatal() {
+    if (journal_ == nullptr) return false;
+    journal_->steps = ++steps_;
+    return steps_ == next_death_ && survive();
+  }
+
+  // Whether a death was survived since the last fork.
+  bool passed() const { return passed_; }
+
+  // What would have happened at the latest of them.
+  std::string message() const;
+
+  // The end, as it should be.
+  [[noreturn]] void finish(int status);
+
+  // Processor time of this process and of those that it was forked from, until then.
+  double processor_seconds() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Death {
+    std::uint64_t step;
+    int status;  // as waitpid tells it
+  };
+  static constexpr std::uint32_t kMostDeaths = 100;
+  struct Journal {
+    std::uint64_t steps = 0;
+    std::uint32_t deaths = 0;
+    bool finished = false;
+    Death death[kMostDeaths] = {};
+  };
+
+  void begin();
+  void learn(int status);
+  void find_next_death();
+  bool survive() {
+    passed_ = true;
+    survived_status_ = next_status_;
+    find_next_death();
+    return true;
+  }
+
+  Journal* journal_ = nullptr;
+  std::uint64_t steps_ = 0;
+  std::uint64_t next_death_ = 0;  // the step, 0 for none
+  int next_status_ = 0;
+  int survived_status_ = 0;
+  bool passed_ = false;  // a death, since the last fork
+  Clock::time_point forked_{};
+  Clock::duration pause_ = std::chrono::seconds(1);
+  double earlier_seconds_ = 0;
+};
+
+extern Survival survival;
+
+}  // namespace teetotal::runtime

@@ -1,0 +1,85 @@
+"""Programs that take down the process they are explored in: a failure like any other, and the search goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from c_programs import compiled, explore
+from teetotal.programs.c import Source, runtime
+from teetotal.programs.c.check import Options, check
+from teetotal.programs.c.replaying import replay
+from teetotal.verdicts import Verdict
+
+HEAD = """
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+atomic_int x, y;
+"""
+RUN = """
+int main(void) { pthread_t t[2];
+  for (long i = 0; i < 2; i++) pthread_create(&t[i], 0, f, (void *)i);
+  for (int i = 0; i < 2; i++) pthread_join(t[i], 0); }
+"""
+SOMETIMES = """
+void *f(void *p) {
+  if (!p) { x = 1; int r = y; (void)r; } else { y = 1; int r = x; if (!r) END; }
+  return 0;
+}
+"""
+ENDS = {
+    "SIGKILL": "syscall(SYS_kill, getpid(), SIGKILL)",
+    "exit status 3": "syscall(SYS_exit_group, 3)",
+    "exit status 0": 'execl("/bin/true", "true", (char *)0)',
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+@pytest.mark.parametrize("goal", ["robust", "safe"])
+def test_a_death_is_told_and_the_rest_explored(how: str, goal: str, tmp_path: Path) -> None:
+    file = tmp_path / "death.c"
+    file.write_text(HEAD + SOMETIMES.replace("END", ENDS[how]) + RUN)
+    result = check(Source((str(file),)), Options(goal=goal))  # type: ignore[arg-type]
+    assert result.complete
+    assert result.executions >= 3
+    assert result.verdict is Verdict.VIOLATION
+    found = next(violation for violation in result.violations if violation.model == "sc")
+    assert found.kind == "crash"
+    assert f"takes the process down ({how})" in found.message
+    assert "death.c:10" in found.message
+    again = replay(found.replay.split()[2], Source((str(file),)))
+    assert again is not None
+    assert "takes the process down" in again.message
+    assert len(again.steps) == len(found.steps)
+
+
+def test_many_deaths() -> None:
+    """Each of 20 of the 70 orders of the steps ends in one: as many executions as without, told once for the place."""
+    text = HEAD + "void *f(void *p) { int last = 0; for (int i = 0; i < 4; i++) last = x++; END; return 0; }" + RUN
+    with compiled(text.replace("END", "if (last == 6 && y == 0) y = 1")) as program:
+        alive, _ = explore(program)
+    with compiled(text.replace("END", f"if (last == 6) {ENDS['SIGKILL']}")) as program:
+        end, told = explore(program)
+    assert alive["executions"] >= end["executions"] == 70
+    assert end["complete"]
+    assert len([answer for answer in told if answer["type"] == "failure"]) == 1
+
+
+def test_more_deaths_than_anybody_survives() -> None:
+    text = HEAD + "void *f(void *p) { int last = 0; for (int i = 0; i < 5; i++) last = x++; END; return 0; }" + RUN
+    with compiled(text.replace("END", f"if (last < 9) {ENDS['SIGKILL']}")) as program:
+        told = []
+        with pytest.raises(runtime.RuntimeDied, match="SIGKILL"):
+            for answer in runtime.answers(program, []):
+                told.append(answer["type"])
+        assert "failure" in told
+
+
+def test_death_before_anything_can_be_seen() -> None:
+    with compiled(HEAD + f"int main(void) {{ {ENDS['exit status 3']}; }}") as program:
+        with pytest.raises(runtime.RuntimeDied, match="ended the process"):
+            list(runtime.answers(program, []))
