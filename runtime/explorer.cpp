@@ -41,6 +41,7 @@ void Explorer::run() {
   begin_monitors();
   for (bool more = true; more;) {
     executions_ = blocked_ = 0;
+    explored = 0;
     try {
       const SearchResult result = search();
       totals_.result.executions += result.executions;
@@ -176,7 +177,18 @@ void Explorer::tell_stuck(std::size_t length) {
 void Explorer::tell_progress() {
   told_ = Clock::now();
   output_.line(R"({"type":"progress","executions":)" + std::to_string(totals_.result.executions + executions_) +
-               ",\"seconds\":" + std::to_string(elapsed()) + '}');
+               ",\"seconds\":" + std::to_string(elapsed()) + ",\"explored\":" + std::to_string(explored_of_all()) + '}');
+}
+
+// Over all choices of values: each has had its turn with those below it.
+double Explorer::explored_of_all() const {
+  double share = 1, before = 0;
+  const auto values = static_cast<double>(process.nondet_high - process.nondet_low) + 1;
+  for (const auto& which : process.asked) {
+    share /= values;
+    before += share * static_cast<double>(process.choices.at(which) - process.nondet_low);
+  }
+  return before + share * explored;
 }
 
 void Explorer::tell_end(const char* reason) {

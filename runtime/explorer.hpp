@@ -58,6 +58,7 @@ class Explorer final : public Visitor {
   void tell_failures(std::span<const Event> execution);
   void tell_stuck(std::size_t length);
   void tell_progress();
+  double explored_of_all() const;
   void tell_end(const char* reason);
   bool next_choices();
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }

@@ -12,7 +12,7 @@ import msgspec
 from teetotal import checking
 from teetotal.checking import Interrupted, Options
 from teetotal.cli.options import Models, WithCompilerFlags, c_options, semantics, semantics_options
-from teetotal.cli.progress import counting, executions_progress, progress
+from teetotal.cli.progress import counting, progress
 from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
 from teetotal.explore import strategies
@@ -86,8 +86,8 @@ class CJob(msgspec.Struct, frozen=True):
 
     def run(self) -> Answer:
         try:
-            with executions_progress(self.source.name, self.show_progress, self.options.explore) as advance:
-                return Answer([c_check.check(self.source, self.options, progress=advance)])
+            with counting(self.source.name, self.show_progress) as watcher:
+                return Answer([c_check.check(self.source, self.options, progress=watcher)])
         except TeetotalError as error:
             return Answer([], [str(error)])
 

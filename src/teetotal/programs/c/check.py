@@ -48,8 +48,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     goal: Literal["robust", "safe"] = "robust"
 
 
-Progress = Callable[[int, float], None]
-"""Called now and then with the number of executions so far and the seconds they took."""
+Progress = Callable[[str, int, float], None]
+"""Called now and then with what is counted, how many there are so far, and the fraction that is done, 0 if unknown."""
 
 
 def check(
@@ -129,7 +129,7 @@ class _Findings:
             case "progress":
                 self.executions = answer["executions"]
                 if progress is not None:
-                    progress(answer["executions"], answer["seconds"])
+                    progress(f"{self.model.upper()} executions", answer["executions"], answer["explored"])
             case "violation":
                 found = self._robustness(answer)
                 self.violations[found.model].append(found)
