@@ -177,7 +177,8 @@ void Explorer::tell_stuck(std::size_t length) {
 void Explorer::tell_progress() {
   told_ = Clock::now();
   output_.line(R"({"type":"progress","executions":)" + std::to_string(totals_.result.executions + executions_) +
-               ",\"seconds\":" + std::to_string(elapsed()) + ",\"explored\":" + std::to_string(explored_of_all()) + '}');
+               ",\"seconds\":" + std::to_string(elapsed()) + ",\"explored\":" + std::to_string(explored_of_all()) +
+               '}');
 }
 
 // Over all choices of values: each has had its turn with those below it.
