@@ -5,7 +5,7 @@
 //   rwlock            0, -1 (a writer), or how many read   once        0, 1 running, 2 done
 // Events: lock and unlock are lock and unlock on the object; a reader's are those that write nothing. trylock is an rmw
 // that fails where it writes nothing. wait on a condition: an rmw on the condition, unlock, an rmw that only a signal
-// enables, lock. Waiters are woken in the order in which they came; no wake-up is spurious. What waits with a time
+// enables, lock. A signal wakes any of those who wait; no wake-up is spurious. What waits with a time
 // limit gives up whenever it is scheduled before it gets what it waits for. Operations on semaphores are rmws.
 #include <linux/futex.h>
 #include <pthread.h>
@@ -13,6 +13,7 @@
 #include <semaphore.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdarg>
@@ -90,38 +91,48 @@ int mutex_unlock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place) {
 }
 
 // -- waiting for a signal ---------------------------------------------------------------------------------------------
+//
+// A signal wakes any one of those who wait then and whom no signal before has woken. Which one is decided late: by who
+// is scheduled first. So each waiting thread counts the signals since it began that have woken nobody yet. One that
+// goes on uses up the earliest of its own: those who began before it counted that one too, and of those who began after
+// it just the ones that count as many. No choice is lost by the earliest, since whoever can use it can use a later one.
+
+template <typename Visit>
+void each_waiting(const void* object, Visit visit) {
+  for (std::uint32_t number = 0; number < process.count; ++number) {
+    Thread& thread = process.threads[number];
+    if (thread.state == State::parked && thread.waits_on == object) visit(thread);
+  }
+}
 
 void begin_waiting(Thread& self, const void* object) {
   self.waits_on = object;
   self.waits_since = process.step;
-  self.woken_by = -1;
+  self.signals = 0;
 }
 
-bool woken(const Thread& thread) { return thread.woken_by >= 0; }
+bool can_be_woken(const Thread& thread) { return thread.signals > 0; }
 
 // Whether it was woken; with a limit it may not have been.
-bool wait(Thread& self, Tag tag, const void* object, Kind kind, Writes writes, bool limited, std::uintptr_t place) {
-  synchronise(self, kind, tag, object, place,
-              {.enabled = limited ? nullptr : woken,
-               .waiting = limited ? Waiting::none : Waiting::other,
-               .enabler = limited ? -1 : self.woken_by,
-               .writes = writes});
+bool wait(Thread& self, Tag tag, const void* object, bool limited, std::uintptr_t place) {
+  synchronise(self, Kind::rmw, tag, object, place,
+              {.enabled = limited ? nullptr : can_be_woken, .waiting = limited ? Waiting::none : Waiting::lock});
   self.waits_on = nullptr;
-  return self.woken_by >= 0;
+  if (self.signals == 0) return false;
+  each_waiting(object, [&](Thread& other) {
+    if (other.waits_since < self.waits_since || other.signals == self.signals) --other.signals;
+  });
+  return true;
 }
 
-void wake(const void* object, std::size_t most) {
-  while (most-- > 0) {
-    Thread* first = nullptr;
-    for (std::uint32_t number = 0; number < process.count; ++number) {
-      Thread& thread = process.threads[number];
-      if (thread.state != State::parked || thread.waits_on != object || woken(thread)) continue;
-      if (first == nullptr || thread.waits_since < first->waits_since) first = &thread;
-    }
-    if (first == nullptr) return;
-    first->woken_by = process.step;
-    if (first->operation.enabled == woken) first->operation.enabler = process.step;
-  }
+void signal(const void* object, std::size_t most) {
+  std::uint32_t waiting = 0, woken = 0;
+  each_waiting(object, [&](Thread& thread) {
+    ++waiting;
+    woken = std::max(woken, thread.signals);  // who began first counts them all
+  });
+  const auto more = static_cast<std::uint32_t>(std::min<std::size_t>(most, waiting - woken));
+  each_waiting(object, [&](Thread& thread) { thread.signals += more; });
 }
 
 int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mutex, bool limited,
@@ -132,7 +143,7 @@ int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mut
   begin_waiting(self, condition);
   const unsigned count = mutex->__data.__count;
   unlock(self, mutex, place);
-  const bool signalled = wait(self, Tag::condition, condition, Kind::rmw, Writes::always, limited, place);
+  const bool signalled = wait(self, Tag::condition, condition, limited, place);
   lock(self, mutex, place);
   mutex->__data.__count = count;
   return signalled ? 0 : ETIMEDOUT;
@@ -140,7 +151,7 @@ int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mut
 
 int condition_wake(Thread& self, pthread_cond_t* condition, std::size_t most, std::uintptr_t place) {
   synchronise(self, Kind::rmw, Tag::condition, condition, place);
-  wake(condition, most);
+  signal(condition, most);
   return 0;
 }
 
@@ -198,11 +209,17 @@ int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place) {
   synchronise(self, Kind::rmw, Tag::barrier, barrier, place);
   if (++barrier->arrived == barrier->needed) {
     barrier->arrived = 0;
-    wake(barrier, SIZE_MAX);
+    each_waiting(barrier, [](Thread& thread) {
+      thread.woken_by = thread.operation.enabler = process.step;
+      thread.waits_on = nullptr;
+    });
     return PTHREAD_BARRIER_SERIAL_THREAD;
   }
-  begin_waiting(self, barrier);
-  wait(self, Tag::barrier, barrier, Kind::rmw, Writes::never, false, place);
+  self.waits_on = barrier;
+  self.woken_by = -1;
+  synchronise(
+      self, Kind::rmw, Tag::barrier, barrier, place,
+      {.enabled = [](const Thread& t) { return t.woken_by >= 0; }, .waiting = Waiting::other, .writes = Writes::never});
   return 0;
 }
 
@@ -229,14 +246,14 @@ int futex_wait(Thread& self, int* word_at, int expected, bool limited, std::uint
     return -1;
   }
   begin_waiting(self, word_at);
-  if (wait(self, Tag::futex, word_at, Kind::rmw, Writes::always, limited, place)) return 0;
+  if (wait(self, Tag::futex, word_at, limited, place)) return 0;
   errno = ETIMEDOUT;
   return -1;
 }
 
 int futex_wake(Thread& self, int* word_at, int most, std::uintptr_t place) {
   synchronise(self, Kind::rmw, Tag::futex, word_at, place);
-  wake(word_at, static_cast<std::size_t>(most));
+  signal(word_at, static_cast<std::size_t>(most));
   return 0;
 }
 
@@ -267,6 +284,14 @@ int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place) {
 std::map<std::uint32_t, void (*)(void*)> key_destructors;
 
 }  // namespace
+
+std::uint64_t signalled(std::uintptr_t object) {
+  std::uint64_t threads = 0;
+  each_waiting(reinterpret_cast<const void*>(object), [&](const Thread& thread) {
+    threads |= static_cast<std::uint64_t>(can_be_woken(thread)) << thread.number;
+  });
+  return threads;
+}
 
 void run_key_destructors(Thread& self) {
   for (int round = 0; round < PTHREAD_DESTRUCTOR_ITERATIONS; ++round) {

@@ -45,11 +45,25 @@ void load_entry() {
   abandon_to(process.scheduler);
 }
 
+char** given_arguments = nullptr;
+
+// The arguments of main lie in the program's own heap: it may look at them, and change them, like anything else.
+void place_arguments() {
+  const auto allocate = [](std::size_t size) { return static_cast<char*>(process.memory.allocate(0, size, 0, 0)); };
+  given_arguments = reinterpret_cast<char**>(allocate((process.arguments.size() + 1) * sizeof(char*)));
+  char** next = given_arguments;
+  for (const std::string& argument : process.arguments) {
+    *next = allocate(argument.size() + 1);
+    std::memcpy(*next++, argument.c_str(), argument.size() + 1);
+  }
+  *next = nullptr;
+}
+
 void main_entry() {
   Thread& self = *process.current;
   adopt_thread_locals(self);
   char* environment[] = {nullptr};
-  process.main(static_cast<int>(process.arguments.size()), process.argument_pointers.data(), environment);
+  process.main(static_cast<int>(process.arguments.size()), given_arguments, environment);
   while (!self.at_exit.empty()) {
     const auto [function, argument] = self.at_exit.back();
     self.at_exit.pop_back();
@@ -81,10 +95,9 @@ void Process::load(const std::string& object) {
   current = nullptr;
   if (!load_error.empty()) throw std::runtime_error(load_error);
   memory.adopt_object(reinterpret_cast<const void*>(main));
+  place_arguments();
   memory.keep_heap();
   if (!imports_keep_nothing(reinterpret_cast<const void*>(main))) snapshots = 0;
-  for (std::string& argument : arguments) argument_pointers.push_back(argument.data());
-  argument_pointers.push_back(nullptr);
 }
 
 void Process::reset() {

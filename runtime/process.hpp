@@ -78,7 +78,8 @@ struct ThreadRecord {
   void* argument = nullptr;
   void* result = nullptr;
   std::int32_t end_step = -1;
-  std::int32_t woken_by = -1;  // the step that ends its waiting
+  std::int32_t woken_by = -1;  // the step that ends its waiting at a barrier
+  std::uint32_t signals = 0;   // those since it began to wait that may still wake it: see hooks_pthread.cpp
   bool detached = false, joined = false, exiting = false;
   std::uint32_t atomic_section = 0;
   const void* waits_on = nullptr;  // a condition variable, a barrier, …
@@ -167,7 +168,6 @@ struct Process : ProcessRecord {
   bool restart = false;             // what was learnt makes the search begin again
   std::array<Thread, kMaxThreads> threads;
   std::vector<std::string> arguments;
-  std::vector<char*> argument_pointers;  // null at the end, as main expects
   Cells cells;
   Memory memory;
   int (*main)(int, char**, char**) = nullptr;
@@ -240,6 +240,9 @@ inline void visible(Thread& self) {
 [[noreturn]] void finish(Thread& self, void* result);
 
 void run_key_destructors(Thread& self);
+
+// The threads that wait on an object and could be woken now, a bit each.
+std::uint64_t signalled(std::uintptr_t object);
 
 // Whether an address belongs to the program: its variables, heap, stacks. Others are the business of libraries.
 bool of_program(const void* address);

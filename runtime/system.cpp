@@ -207,11 +207,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
       }
     }
   }
-  if (operation.tag == Tag::semaphore && operation.enabled != nullptr && step.source >= 0) {
-    // Waiting for a semaphore could not come before the post that made it 1.
-    const Step& last = steps_[static_cast<std::size_t>(step.source)];
-    if (last.before == 0 && last.operation.writes == Writes::always) step.operation.enabler = step.source;
-  }
+  if (operation.tag == Tag::condition || operation.tag == Tag::futex) step.signalled = signalled(operation.address);
   if (operation.tag <= Tag::vector && !fence) note_data_races(number);
   process.step = static_cast<std::int32_t>(index);
   run_thread(number, index);
@@ -393,6 +389,13 @@ std::int32_t Controlled::latest(const Step& step) const {
 
 bool Controlled::would_write(std::size_t index, std::size_t before) const {
   return runtime::would_write(steps_[index].operation, steps_[before].before);
+}
+
+bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t before) const {
+  const std::uint32_t thread = relaxed() ? agents_[number].thread : number;
+  const Operation& operation = index < steps_.size() ? steps_[index].operation : process.threads[thread].operation;
+  const Step& then = steps_[before];
+  return operation.tag == Tag::semaphore ? then.before != 0 : (then.signalled >> thread & 1U) != 0;
 }
 
 Ending Controlled::ending() const {
