@@ -164,8 +164,9 @@ void Explorer::tell_stuck(std::size_t length) {
     if (thread.operation.tag != Tag::thread || waiting.empty())
       places[waiting.empty() ? 0 : 1] ^= thread.operation.place * (number + 1);
     waiting += (waiting.empty() ? "[" : ",[") + std::to_string(thread.born) + ',' +
-               std::to_string(thread.operation.place) + ',' + std::to_string(static_cast<int>(thread.operation.tag)) +
-               ']';
+               std::to_string(thread.operation.place) + ',' + std::to_string(static_cast<int>(thread.operation.kind)) +
+               ',' + (is_fence(thread.operation.kind) ? "-1" : std::to_string(thread.operation.cell)) + ',' +
+               std::to_string(static_cast<int>(thread.operation.verb)) + ']';
   }
   if (!seen_failures_.insert({livelock ? 101 : 100, places[0], places[1]}).second) return;
   output_.line(std::string(R"({"type":"failure","what":")") + (livelock ? "livelock" : "deadlock") +

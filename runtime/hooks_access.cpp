@@ -49,6 +49,7 @@ inline void operate(Thread& self, Kind kind, Writes writes, std::uintptr_t addre
     self.operation.writes = writes;
     self.operation.tag = tag;
     self.operation.waiting = Waiting::none;
+    self.operation.verb = Verb::none;
     self.operation.plain = plain;
     self.operation.cell = process.cells.number(address, tag);
     self.operation.enabler = -1;
@@ -208,6 +209,9 @@ T compare_exchange_value(volatile T* target, T expected, T value, int order, std
 }
 
 }  // namespace
+
+void look_at(const int* word, std::uintptr_t place) { access(Kind::ld, word, Tag::word, place, false); }
+
 }  // namespace teetotal::runtime
 
 using namespace teetotal;           // NOLINT: the hooks below are the whole rest of the file

@@ -165,7 +165,7 @@ void finish(Thread& self, void* result) {
   run_key_destructors(self);
   if (self.number == 0 && process.alone) stop(self, State::ended);
   if (process.unlock_needs_fence) mfence(self, 0);
-  synchronise(self, Kind::unlock, Tag::thread, &self, 0);
+  synchronise(self, Verb::end, Kind::unlock, Tag::thread, &self, 0);
   self.end_step = process.step;
   stop(self, State::ended);
 }
@@ -192,12 +192,15 @@ void sfence(Thread& self, std::uintptr_t place) {
   visible(self);
 }
 
-void synchronise(Thread& self, Kind kind, Tag tag, const void* object, std::uintptr_t place, const Choice& choice) {
+void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object, std::uintptr_t place,
+                 const Choice& choice) {
   const auto address = reinterpret_cast<std::uintptr_t>(object);
   self.operation = {.kind = kind,
                     .writes = choice.writes,
                     .tag = tag,
                     .waiting = choice.waiting,
+                    .verb = verb,
+                    .possible = choice.possible,
                     .cell = process.cells.number(address, tag),
                     .enabler = choice.enabler,
                     .address = address,
@@ -237,16 +240,16 @@ void put(const Operation& operation, Wide value) {
   std::memcpy(reinterpret_cast<void*>(operation.address), &value, size_of(operation.tag));  // little-endian
 }
 
-bool would_write(const Operation& operation, Wide seen) {
-  switch (operation.writes) {
+bool matches(Writes when, Wide expected, Wide seen) {
+  switch (when) {
     case Writes::never:
       return false;
     case Writes::always:
       return true;
     case Writes::if_equal:
-      return seen == operation.expected;
+      return seen == expected;
     case Writes::if_different:
-      return seen != operation.expected;
+      return seen != expected;
   }
   return true;
 }
@@ -262,7 +265,7 @@ std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argumen
   Thread& child = process.threads[number];
   process.alone = false;
   if (process.unlock_needs_fence) mfence(self, place);
-  synchronise(self, Kind::unlock, Tag::thread, &child, place);
+  synchronise(self, Verb::create, Kind::unlock, Tag::thread, &child, place);
   ++self.creations;
   ++process.unjoined;
   child.stack_private = (process.shared_stacks >> std::min(number, 31U) & 1U) == 0;
@@ -277,10 +280,11 @@ std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argumen
   child.operation = {.kind = Kind::lock,
                      .writes = Writes::always,
                      .tag = Tag::thread,
+                     .verb = Verb::begin,
                      .cell = process.cells.number(reinterpret_cast<std::uintptr_t>(&child), Tag::thread),
                      .enabler = process.step,
                      .address = reinterpret_cast<std::uintptr_t>(&child),
-                     .place = reinterpret_cast<std::uintptr_t>(routine)};
+                     .place = reinterpret_cast<std::uintptr_t>(routine) + 1};  // as if called from its first line
   prepare(child.fiber, number, thread_entry);
   return number;
 }

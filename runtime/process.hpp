@@ -30,6 +30,42 @@ enum class Writes : std::uint8_t { never, always, if_equal, if_different };  // 
 // How a thread that is not enabled waits. `lock` competes with whoever holds the object; the others can only be let go.
 enum class Waiting : std::uint8_t { none, lock, other };
 
+// What an operation is to a person, where its kind does not say. The numbers are shared with programs/c/words.py.
+enum class Verb : std::uint8_t {
+  none,
+  create,
+  begin,
+  end,
+  join,
+  lock,
+  unlock,
+  try_lock,
+  read_lock,
+  try_read_lock,
+  write_lock,
+  try_write_lock,
+  wait,
+  wake,         // it was signalled
+  wake_idly,    // for no reason
+  wake_or_not,  // there is a limit: one of wake and give_up in the end
+  give_up,
+  signal,
+  broadcast,
+  arrive,
+  leave,
+  take,
+  try_take,
+  post,
+  look,
+  enter_once,
+  leave_once,
+  enter_section,
+  leave_section,
+  enter_futex,
+  leave_futex,
+  free,
+};
+
 struct Thread;
 
 __extension__ using Wide = unsigned __int128;
@@ -39,7 +75,9 @@ struct Operation {
   Writes writes = Writes::never;
   Tag tag = Tag::byte;
   Waiting waiting = Waiting::none;
-  bool plain = false;  // neither atomic nor volatile: a race on it is a data race
+  Verb verb = Verb::none;
+  Writes possible = Writes::always;  // where an rmw waits for a value: what it must be, in terms of `expected`
+  bool plain = false;                // neither atomic nor volatile: a race on it is a data race
   std::uint32_t cell = 0;
   std::int32_t enabler = -1;  // the step that made it possible
   std::uintptr_t address = 0;
@@ -79,9 +117,10 @@ struct ThreadRecord {
   void* result = nullptr;
   std::int32_t end_step = -1;
   std::int32_t woken_by = -1;  // the step that ends its waiting at a barrier
-  std::uint32_t signals = 0;   // those since it began to wait that may still wake it: see hooks_pthread.cpp
+  std::uint32_t signals = 0;   // those since it began to wait that may still wake it: see hooks_conditions.cpp
   bool detached = false, joined = false, exiting = false;
   std::uint32_t atomic_section = 0;
+  const void* bucket = nullptr;    // the futex that it is busy with: others wait
   const void* waits_on = nullptr;  // a condition variable, a barrier, …
   std::int32_t waits_since = -1;   // the step at which it began
   std::uint64_t clock = 0, random = 0, nondet = 0;
@@ -94,6 +133,7 @@ struct ThreadRecord {
 struct Thread : ThreadRecord {
   std::string message;                                     // of its failure
   std::vector<std::pair<void (*)(void*), void*>> at_exit;  // of the thread
+  void* cleanup = nullptr;                                 // the innermost handler that C code has pushed
   std::map<std::uint32_t, void*> specific;                 // by key
 
   void forget_words() {  // all that is not in the record
@@ -149,6 +189,7 @@ struct Process : ProcessRecord {
   std::size_t snapshots = 12;      // a snapshot every so many steps; 0: none
   bool buffered = false;           // TSO or PSO itself is explored
   bool trap = false;               // stop in the debugger when the thread goes on
+  std::set<std::uintptr_t> tried;  // locks of readers and writers that some thread only tries to take, in any execution
   std::set<std::uintptr_t> freed;  // blocks that were freed while others could look at them, in any execution
   bool assumptions_failed = false;
   bool incomplete = false;
@@ -257,12 +298,17 @@ struct Choice {
   std::int32_t enabler = -1;
   Writes writes = Writes::always;
   Wide expected = 0;
+  Writes possible = Writes::always;
 };
-void synchronise(Thread& self, Kind kind, Tag tag, const void* object, std::uintptr_t place, const Choice& choice = {});
+void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object, std::uintptr_t place,
+                 const Choice& choice = {});
 
 // What an operation would see now: the bytes of its cell, or the word in which an object keeps its state.
 Wide seen_by(const Operation& operation);
-bool would_write(const Operation& operation, Wide seen);
+bool matches(Writes when, Wide expected, Wide seen);
+inline bool would_write(const Operation& operation, Wide seen) {
+  return matches(operation.writes, operation.expected, seen);
+}
 void put(const Operation& operation, Wide value);  // into the bytes of its cell
 
 std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argument, bool detached, std::uintptr_t place);

@@ -207,7 +207,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
       }
     }
   }
-  if (operation.tag == Tag::condition || operation.tag == Tag::futex) step.signalled = signalled(operation.address);
+  if (operation.tag == Tag::condition) step.signalled = signalled(operation.address);
   if (operation.tag <= Tag::vector && !fence) note_data_races(number);
   process.step = static_cast<std::int32_t>(index);
   run_thread(number, index);
@@ -395,7 +395,8 @@ bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t b
   const std::uint32_t thread = relaxed() ? agents_[number].thread : number;
   const Operation& operation = index < steps_.size() ? steps_[index].operation : process.threads[thread].operation;
   const Step& then = steps_[before];
-  return operation.tag == Tag::semaphore ? then.before != 0 : (then.signalled >> thread & 1U) != 0;
+  if (operation.tag == Tag::condition) return (then.signalled >> thread & 1U) != 0;
+  return matches(operation.possible, operation.expected, then.before);
 }
 
 Ending Controlled::ending() const {

@@ -45,6 +45,7 @@ static void run(const char *given) {
     case 'W': if (!pthread_rwlock_trywrlock(&l)) pthread_rwlock_unlock(&l); break;
     case 'f': syscall(SYS_futex, &word, FUTEX_WAIT, 0, 0); break;
     case 'F': syscall(SYS_futex, &word, FUTEX_WAKE, 1); break;
+    case 'j': __atomic_store_n(&word, 1, __ATOMIC_RELAXED); break;
     case 'b': pthread_barrier_wait(&b); break;
     case 'o': pthread_once(&o, first); break;
     case 'l': { int r = x; break; }
@@ -75,7 +76,9 @@ def programs(letters: str, count: int) -> Iterator[list[str]]:
         yield [str(chance.randint(0, 1)), *code]
 
 
-@pytest.mark.parametrize("letters", ["PPVpg", "CSsB", "CDS", "fF", "MTCS", "rwl", "bk", "oMl", "PVCSMl"])
+@pytest.mark.parametrize(
+    "letters", ["PPVpg", "CSsB", "CDS", "fFj", "MTCS", "rwl", "rwRW", "rRk", "bk", "oMl", "PVCSMl"]
+)
 def test_every_class_of_interleavings_once(letters: str) -> None:
     compared = 0
     with compiled(INTERPRETER) as program:

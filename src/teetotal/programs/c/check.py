@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -19,7 +19,7 @@ from teetotal.events import MODELS, Event, ModelName, Semantics
 from teetotal.explore.strategies import Strategy
 from teetotal.models import Issue
 from teetotal.monitors import MonitorInfo, Report, monitor_info, witness
-from teetotal.programs.c import events, replaying, runtime
+from teetotal.programs.c import events, replaying, runtime, words
 from teetotal.programs.c.build import Source, built, unseen
 from teetotal.programs.c.symbols import Symbols
 from teetotal.schedules import to_token
@@ -159,7 +159,7 @@ class _Findings:
         token = to_token(monitor.model, steps, list(program.memory), self.options.semantics)
         delayed, deciding = execution.events[report.delayed], execution.events[report.deciding]
         return msgspec.structs.replace(
-            found,
+            words.worded(found, execution.words),
             message=f"{_at(deciding)} overtakes {_at(delayed)}",
             replay=replaying.command(self.source, token, answer.get("stacks", 0)),
         )
@@ -183,18 +183,23 @@ class _Findings:
             "abort": f"{who} aborts{where}",
         }.get(what)
         if told is None:
-            waiting = ", ".join(
-                f"T{thread}{'' if (at := self.names.place(at_place)) is None else f' at {at}'}"
-                for thread, at_place, _ in answer["waiting"]
-            )
             told = {
-                "deadlock": f"every thread that has not ended waits for ever: {waiting}",
-                "livelock": f"threads spin or wait for what will never come: {waiting}",
-            }[what]
+                "deadlock": "every thread that has not ended waits for ever: ",
+                "livelock": "threads spin or wait for what will never come: ",
+            }[what] + ", ".join(self._waiting(answer))
         execution = events.execution(answer["steps"], answer["cells"], self.names, self.model)
         self.violations[self.model].append(
             self._told(execution, what, told, [] if place is None else [str(place)], answer.get("stacks", 0))
         )
+
+    def _waiting(self, answer: dict[str, Any]) -> Iterator[str]:
+        """What each thread that does not go on waits for."""
+        assert self.names is not None
+        called = self.names.cells(answer["cells"])
+        for thread, place, _, cell, verb in answer["waiting"]:
+            at = self.names.place(place)
+            where = "" if at is None else f" ({at})"
+            yield f"T{thread} {words.waiting(words.Verb(verb), called.get(cell, 'a fence'))}{where}"
 
     def _told(
         self, execution: events.Execution, kind: ViolationKind, message: str, places: list[str], stacks: int
@@ -207,7 +212,12 @@ class _Findings:
         else:
             run, steps = story.told(program, self.model, execution.schedule, self.options.semantics)
             threads = [iter(own) for own in run.events]
-            listed = [next(threads[step.thread]) for step in execution.schedule if isinstance(step, Issue)]
+            listed = [
+                msgspec.structs.replace(event, words=execution.words[event.id])
+                for step in execution.schedule
+                if isinstance(step, Issue)
+                for event in [next(threads[step.thread])]
+            ]
         token = to_token(self.model, execution.schedule, list(program.memory), self.options.semantics)
         return Violation(
             model=self.model,

@@ -15,7 +15,7 @@ from pathlib import Path
 from teetotal import story
 from teetotal.events import ModelName, Semantics
 from teetotal.models import Commit, Step
-from teetotal.programs.c import events, runtime
+from teetotal.programs.c import events, runtime, words
 from teetotal.programs.c.build import Source, built
 from teetotal.programs.c.symbols import Symbols
 from teetotal.schedules import TokenError, from_token
@@ -82,7 +82,9 @@ def _told(
                 assert names is not None
                 execution = events.execution(answer["steps"], answer["cells"], names, model)
                 straight = events.straight_line(source.name, execution, execution.schedule, source.name)
-                found = story.violation(straight, model, execution.schedule, semantics, kind="replay")
+                found = words.worded(
+                    story.violation(straight, model, execution.schedule, semantics, kind="replay"), execution.words
+                )
                 failed = [
                     f"T{thread}: {what}{f' ({message})' if message else ''}"
                     + (f" at {at}" if (at := names.place(place)) is not None else "")
