@@ -50,6 +50,11 @@ void Explorer::run() {
       totals_.result.redundant += result.redundant;
       totals_.result.complete = totals_.result.complete && result.complete;
       more = !stopped_ && next_choices();
+      if (!more && !stopped_ && process.idle_wakes < request_.idle_wakes) {
+        // A second search: what needs no reason may also never happen, which is a deadlock in the first alone.
+        process.idle_wakes = request_.idle_wakes;
+        more = true;
+      }
       if (more) system_.rewind(0);
     } catch (const Restart&) {
       ++restarts_;
@@ -60,6 +65,7 @@ void Explorer::run() {
       totals_.result = {.complete = true};
       begin_monitors();
       for (auto& [which, value] : process.choices) value = process.nondet_low;
+      process.idle_wakes = 0;
       output_.line(R"({"type":"restart"})");
     }
   }
@@ -190,7 +196,8 @@ double Explorer::explored_of_all() const {
     share /= values;
     before += share * static_cast<double>(process.choices.at(which) - process.nondet_low);
   }
-  return before + share * explored;
+  const double searches = request_.idle_wakes > 0 ? 2 : 1;
+  return ((process.idle_wakes > 0 ? 1 : 0) + before + share * explored) / searches;
 }
 
 void Explorer::tell_end(const char* reason) {

@@ -26,7 +26,8 @@ struct Request {
   Bounds bounds;
   double seconds = 1e18;
   std::uint64_t executions = ~std::uint64_t{0};
-  bool classes = false;  // count the classes of equivalent executions, for tests of the reduction
+  std::uint32_t idle_wakes = 0;  // also explore executions in which a thread wakes up so often for no reason
+  bool classes = false;          // count the classes of equivalent executions, for tests of the reduction
   bool replay = false;
   std::string schedule;
   bool stop_at_last = false;

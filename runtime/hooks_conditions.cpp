@@ -30,10 +30,11 @@ void begin_waiting(Thread& self, const void* object, std::uintptr_t place) {
 
 bool can_be_woken(const Thread& thread) { return thread.signals > 0; }
 
-// Whether it was woken; with a limit it may not have been.
-bool wait(Thread& self, const void* object, bool limited, std::uintptr_t place) {
-  synchronise(self, limited ? Verb::wake_or_not : Verb::wake, Kind::rmw, Tag::condition, object, place,
-              {.enabled = limited ? nullptr : can_be_woken, .waiting = limited ? Waiting::none : Waiting::lock});
+// Whether it was woken; one that need not be woken may not have been.
+bool wait(Thread& self, Verb verb, const void* object, bool needs_signal, std::uintptr_t place) {
+  synchronise(
+      self, verb, Kind::rmw, Tag::condition, object, place,
+      {.enabled = needs_signal ? can_be_woken : nullptr, .waiting = needs_signal ? Waiting::lock : Waiting::none});
   self.waits_on = nullptr;
   if (self.signals == 0) return false;
   each_waiting(object, [&](Thread& other) {
@@ -59,10 +60,12 @@ int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mut
   begin_waiting(self, condition, place);
   const unsigned count = mutex->__data.__count;
   unlock(self, mutex, place);
-  const bool signalled = wait(self, condition, limited, place);
+  const bool may_idle = !limited && self.idle_wakes < process.idle_wakes;
+  const bool signalled = wait(self, limited ? Verb::wake_or_not : Verb::wake, condition, !limited && !may_idle, place);
+  self.idle_wakes += may_idle && !signalled;
   lock(self, mutex, place);
   mutex->__data.__count = count;
-  return signalled ? 0 : ETIMEDOUT;
+  return signalled || may_idle ? 0 : ETIMEDOUT;
 }
 
 struct Barrier {
@@ -117,7 +120,7 @@ int futex_wait(Thread& self, int* word_at, int expected, bool limited, std::uint
   const bool changed = *word_at != expected;
   if (!changed) begin_waiting(self, word_at, place);
   done_with(self, word_at, place);
-  if (!changed && wait(self, word_at, limited, place)) return 0;
+  if (!changed && wait(self, limited ? Verb::wake_or_not : Verb::wake, word_at, !limited, place)) return 0;
   errno = changed ? EAGAIN : ETIMEDOUT;
   return -1;
 }

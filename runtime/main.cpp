@@ -137,6 +137,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     process.nondet_high = std::stoll(value);
   else if (name == "snapshots")
     process.snapshots = number();
+  else if (name == "spurious")
+    request.idle_wakes = static_cast<std::uint32_t>(number());
   else if (name == "output")
     process.show_output = value == "1";
   else
@@ -190,6 +192,7 @@ int run(int count, char** arguments) {
       std::fflush(stdout);
       if (process.show_output) dup2(saved_output, 1);
       process.buffered = request.bounds.model != Model::sc;
+      process.idle_wakes = request.idle_wakes;
       replay(request.bounds, request.schedule, request.stop_at_last, output);
       std::fflush(stdout);
       return 0;

@@ -117,7 +117,8 @@ struct ThreadRecord {
   void* result = nullptr;
   std::int32_t end_step = -1;
   std::int32_t woken_by = -1;  // the step that ends its waiting at a barrier
-  std::uint32_t signals = 0;   // those since it began to wait that may still wake it: see hooks_conditions.cpp
+  std::uint32_t idle_wakes = 0;
+  std::uint32_t signals = 0;  // those since it began to wait that may still wake it: see hooks_conditions.cpp
   bool detached = false, joined = false, exiting = false;
   std::uint32_t atomic_section = 0;
   const void* bucket = nullptr;    // the futex that it is busy with: others wait
@@ -194,6 +195,7 @@ struct Process : ProcessRecord {
   bool assumptions_failed = false;
   bool incomplete = false;
   std::int64_t nondet_low = 0, nondet_high = 1;
+  std::uint32_t idle_wakes = 0;  // how often a thread may wake up on a condition for no reason
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::int64_t> choices;  // (thread, its how-manyth) → value
   std::vector<std::pair<std::uint32_t, std::uint64_t>> asked;               // in the order of their first appearance
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from c_programs import compiled, explore
 from teetotal.programs.c.build import Source
 from teetotal.programs.c.check import Options, check
+from teetotal.programs.c.replaying import replay
 from teetotal.verdicts import CheckResult, Verdict
 
 INTERPRETER = r"""
@@ -173,3 +175,25 @@ int main(int n, char **v) { pthread_t t; pthread_create(&t, 0, f, v); v[0][0] = 
     with compiled(text) as program:
         end, _ = explore(program, arguments=["a"])
     assert (end["executions"], end["complete"]) == (2, True)
+
+
+def test_wake_ups_for_no_reason_on_demand(tmp_path: Path) -> None:
+    """Waiting without a loop is right only where nobody wakes up for no reason; a deadlock is not hidden by them."""
+    text = """int ready;
+    void *user(void *p) { LOCKED(TEST (!ready) pthread_cond_wait(&c, &m); assert(ready)); return 0; }
+    void *maker(void *p) { LOCKED(ready = 1; WAKE); return 0; }
+    RUN(user, maker)"""
+    signal, spurious = "-DWAKE=pthread_cond_signal(&c)", Options(models=("tso",), spurious=1)
+    assert run(tmp_path, text, "-DTEST=if", signal).verdict is Verdict.SAFE
+    (found,) = run(tmp_path, text, "-DTEST=if", signal, options=spurious).violations
+    assert "ready fails" in found.message
+    assert "wake up on c for no reason" in [event.text for event in found.events]
+    again = replay(
+        shlex.split(found.replay)[2], Source((str(tmp_path / "program.c"),), ("-DTEST=if", signal)), spurious=1
+    )
+    assert again is not None
+    assert "assertion" in again.message
+    assert "--spurious 1" in found.replay
+    assert run(tmp_path, text, "-DTEST=while", signal, options=spurious).verdict is Verdict.SAFE
+    lost = run(tmp_path, text, "-DTEST=if", "-DWAKE=", options=spurious)
+    assert {violation.kind for violation in lost.violations} == {"deadlock", "assertion"}

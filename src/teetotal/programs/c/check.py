@@ -46,6 +46,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     nondet: tuple[int, int] = (0, 1)
     goal: Literal["robust", "safe"] = "robust"
+    spurious: int = 0
 
 
 Progress = Callable[[str, int, float], None]
@@ -110,7 +111,7 @@ class _Findings:
             f"seed={options.seed}",
             f"rmw={options.semantics.rmw}", f"mutex={options.semantics.mutex}",
             f"loop-bound={LOOP_BOUND if options.loop_bound is None else options.loop_bound}",
-            f"nondet-low={options.nondet[0]}", f"nondet-high={options.nondet[1]}",
+            f"nondet-low={options.nondet[0]}", f"nondet-high={options.nondet[1]}", f"spurious={options.spurious}",
         ]  # fmt: skip
         request += [f"monitor={monitor.name}" for monitor in self.monitors]
         if options.seconds != math.inf:
@@ -161,7 +162,7 @@ class _Findings:
         return msgspec.structs.replace(
             words.worded(found, execution.words),
             message=f"{_at(deciding)} overtakes {_at(delayed)}",
-            replay=replaying.command(self.source, token, answer.get("stacks", 0)),
+            replay=replaying.command(self.source, token, answer.get("stacks", 0), self.options.spurious),
         )
 
     def _failure(self, answer: dict[str, Any]) -> None:
@@ -226,7 +227,7 @@ class _Findings:
             steps=steps,
             locations=places,
             message=message,
-            replay=replaying.command(self.source, token, stacks),
+            replay=replaying.command(self.source, token, stacks, self.options.spurious),
         )
 
     # -- the verdict ------------------------------------------------------------------------------------------------------
