@@ -90,13 +90,15 @@ void release(void* pointer, std::uintptr_t place) {
   if (block.address != address) fail(*self, Failure::misuse, "frees what was not allocated", place);
   // Freeing is a write to all that others may look at.
   if (!process.alone) {
-    for (const Cells::Piece& piece : process.cells.inside(block.address, block.size)) {
+    const std::uintptr_t end = block.address + block.size;
+    for (std::uintptr_t next = block.address; const auto piece = process.cells.first_inside(next, end);) {
+      next = piece->address + 1;
       self->operation = {.kind = Kind::st,
                          .writes = Writes::always,
-                         .tag = piece.tag,
+                         .tag = piece->tag,
                          .verb = Verb::free,
-                         .cell = process.cells.number(piece.address, piece.tag),
-                         .address = piece.address,
+                         .cell = process.cells.number(piece->address, piece->tag),
+                         .address = piece->address,
                          .place = place};
       visible(*self);
     }

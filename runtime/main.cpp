@@ -35,6 +35,7 @@ void on_crash(int signal, siginfo_t* info, void* context) {
   }
   const auto* machine = static_cast<ucontext_t*>(context);
   const auto place = static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RIP]);
+  if (self->range_size != 0) take_back(*self);
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   char text[96];
   if (signal == SIGSEGV && stack_owner(address) == self->number && (address - kStacks) % kStackStride < 4096) {
@@ -63,6 +64,7 @@ void on_tick(int, siginfo_t*, void* context) {
   idle_ticks = idle_ticks + 1;
   if (idle_ticks < kPatience) return;
   idle_ticks = 0;
+  if (self->range_size != 0) take_back(*self);
   const auto* machine = static_cast<ucontext_t*>(context);
   const auto place = static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RIP]);
   fail(*self, Failure::hang, "runs on without an operation that others can see",

@@ -143,11 +143,13 @@ void Process::note(const std::string& oddity) {
 }
 
 void stop(Thread& self, State state) {
+  if (self.range_size != 0) settle(self);
   self.state = state;
   abandon_to(process.scheduler);
 }
 
 void fail(Thread& self, Failure failure, std::string message, std::uintptr_t place) {
+  if (self.range_size != 0) settle(self);
   self.failure = failure;
   self.message = std::move(message);
   self.failed_at = place;
@@ -207,7 +209,6 @@ void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object
                     .place = place,
                     .expected = choice.expected,
                     .enabled = choice.enabled};
-  self.range_size = 0;
   visible(self);
 }
 

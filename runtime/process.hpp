@@ -77,6 +77,7 @@ struct Operation {
   Waiting waiting = Waiting::none;
   Verb verb = Verb::none;
   Writes possible = Writes::always;  // where an rmw waits for a value: what it must be, in terms of `expected`
+  bool part = false;                 // a further part of the copy that its thread was busy with before
   bool plain = false;                // neither atomic nor volatile: a race on it is a data race
   std::uint32_t cell = 0;
   std::int32_t enabler = -1;  // the step that made it possible
@@ -125,8 +126,10 @@ struct ThreadRecord {
   const void* waits_on = nullptr;  // a condition variable, a barrier, …
   std::int32_t waits_since = -1;   // the step at which it began
   std::uint64_t clock = 0, random = 0, nondet = 0;
-  std::uintptr_t range_to = 0, range_from = 0;
-  std::size_t range_size = 0;  // of the copy that the compiler has just announced
+  // What the compiler has announced and then does by itself, until the next hook: see hooks_copies.cpp.
+  std::uintptr_t range_to = 0, range_from = 0, range_place = 0;
+  std::size_t range_size = 0;
+  void* cleanup = nullptr;  // the innermost handler that C code has pushed
   Failure failure = Failure::none;
   std::uintptr_t failed_at = 0;
 };
@@ -134,7 +137,6 @@ struct ThreadRecord {
 struct Thread : ThreadRecord {
   std::string message;                                     // of its failure
   std::vector<std::pair<void (*)(void*), void*>> at_exit;  // of the thread
-  void* cleanup = nullptr;                                 // the innermost handler that C code has pushed
   std::map<std::uint32_t, void*> specific;                 // by key
 
   void forget_words() {  // all that is not in the record
@@ -253,9 +255,15 @@ extern Process process;
 
 // -- for hooks: all of these run on the stack of the current thread ---------------------------------------------------
 
+// Ends what the compiler has done by itself since the last hook: as if it had been done part by part, or not at all.
+void settle(Thread& self);
+void take_back(Thread& self);
+
 // Waits for the scheduler to choose the operation in self.operation.
 inline void visible(Thread& self) {
   ++process.progress;
+  if (self.range_size != 0) [[unlikely]]
+    settle(self);
   if (process.alone && (!self.operation.enabled || self.operation.enabled(self))) return;
   if (process.tape_next < process.tape.size()) {
     Thread& next = process.threads[process.tape[process.tape_next].thread];

@@ -146,7 +146,8 @@ Pending Controlled::pending_thread(std::uint32_t number, std::uint32_t as) const
 bool Controlled::cut(std::uint32_t thread) const {
   if (steps_.size() >= bounds_.steps) return true;
   const std::uint32_t at = next_[thread].location;
-  return at < visits_[thread].size() && visits_[thread][at] >= bounds_.loop_bound;
+  return !process.threads[thread].operation.part && at < visits_[thread].size() &&
+         visits_[thread][at] >= bounds_.loop_bound;
 }
 
 bool Controlled::spinning(std::uint32_t thread) const {
@@ -222,7 +223,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   own_[number].push_back(static_cast<std::uint32_t>(index));
   auto& visits = visits_[number];
   if (visits.size() <= step.event.location) visits.resize(step.event.location + 1, 0);
-  ++visits[step.event.location];
+  visits[step.event.location] += !step.operation.part;
   keep(step, std::move(enablers));
   if (process.count != next_.size() || step.operation.tag == Tag::thread) described_new_threads();
   if (thread.state == State::parked) {
@@ -315,7 +316,7 @@ void Controlled::rewind(std::size_t length) {
     const Event& event = step.event;
     if (!step.commit) {
       own_[step.thread].pop_back();
-      --visits_[step.thread][event.location];
+      visits_[step.thread][event.location] -= !step.operation.part;
     }
     if (relaxed()) {
       agent_steps_[event.thread].pop_back();
