@@ -1,6 +1,8 @@
 // POSIX threads: creating, ending, joining, and what is a thread's own. C++ threads come down to these.
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
+#include <unwind.h>
 
 #include <cerrno>
 #include <climits>
@@ -35,6 +37,36 @@ int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place) {
   if (result != nullptr) *result = other->result;
   if (--process.unjoined == 0) process.alone = true;
   return 0;
+}
+
+// -- pthread_exit -----------------------------------------------------------------------------------------------------
+//
+// As the C library does it: the stack is unwound, so that destructors run, and handlers that C code has pushed
+// (pthread_cleanup_push) are jumped to when the frame that pushed them is reached; they come back to
+// __pthread_unwind_next. At the end of the stack the thread ends.
+
+_Unwind_Reason_Code at_frame(int, _Unwind_Action actions, _Unwind_Exception_Class, _Unwind_Exception*,
+                             _Unwind_Context* context, void* thread) {
+  Thread& self = *static_cast<Thread*>(thread);
+  const bool top = (actions & _UA_END_OF_STACK) != 0;
+  if (auto* handler = static_cast<__pthread_unwind_buf_t*>(self.cleanup);
+      handler != nullptr && (top || _Unwind_GetCFA(context) > reinterpret_cast<std::uintptr_t>(handler)))
+    siglongjmp(reinterpret_cast<__jmp_buf_tag*>(handler->__cancel_jmp_buf), 1);
+  if (top) finish(self, self.result);
+  return _URC_NO_REASON;
+}
+
+[[noreturn]] void unwind(Thread& self) {
+  // It must outlive the frames: the program's own memory, which goes back with the rest.
+  auto* exception = static_cast<_Unwind_Exception*>(
+      process.memory.allocate(self.number, sizeof(_Unwind_Exception), alignof(_Unwind_Exception), 0));
+  *exception = {};
+  exception->exception_cleanup = [](_Unwind_Reason_Code, _Unwind_Exception*) {
+    fail(*process.current, Failure::misuse, "catches the end of a thread and goes on",
+         process.current->operation.place);
+  };
+  _Unwind_ForcedUnwind(exception, at_frame, &self);
+  finish(self, self.result);  // it could not: code without unwind tables
 }
 
 std::map<std::uint32_t, void (*)(void*)> key_destructors;
@@ -82,7 +114,21 @@ int pthread_detach(pthread_t handle) {
 }
 void pthread_exit(void* result) {
   if (process.current == nullptr) _Exit(70);
-  finish(*process.current, result);
+  process.current->result = result;
+  unwind(*process.current);
+}
+void __pthread_register_cancel(__pthread_unwind_buf_t* handler) {
+  if (process.current == nullptr) return;
+  handler->__pad[0] = process.current->cleanup;
+  process.current->cleanup = handler;
+}
+void __pthread_unregister_cancel(__pthread_unwind_buf_t* handler) {
+  if (process.current != nullptr) process.current->cleanup = handler->__pad[0];
+}
+void __pthread_unwind_next(__pthread_unwind_buf_t* handler) {
+  if (process.current == nullptr) _Exit(70);
+  process.current->cleanup = handler->__pad[0];
+  unwind(*process.current);
 }
 pthread_t pthread_self() {
   return process.current == nullptr ? real().thread_self() : handle_of(process.current->number);
