@@ -70,41 +70,39 @@ void Cells::insert(std::uint64_t key, std::uint32_t number) {
   table_[at] = {key, number};
 }
 
-Cells::Pieces Cells::pieces(std::uintptr_t address, std::size_t size) {
-  Pieces result;
-  const std::uintptr_t end = address + size;
-  while (address < end) {
-    auto it = extents_.upper_bound(address);
-    if (it != extents_.begin() && std::prev(it)->first + std::prev(it)->second.size > address) --it;
-    if (it != extents_.end() && it->first <= address && it->first + it->second.size <= end && it->first == address) {
-      result.push_back({address, tag_of(it->second.size)});  // at its first byte: the number is that of the whole cell
-      address += it->second.size;
-      continue;
+Cells::Piece Cells::piece(std::uintptr_t address, std::uintptr_t end) {
+  auto it = extents_.upper_bound(address);
+  if (it != extents_.begin() && std::prev(it)->first + std::prev(it)->second.size > address) --it;
+  const bool known = it != extents_.end() && it->first <= address;
+  const std::uintptr_t until = std::min(end, it == extents_.end() ? end
+                                             : known              ? it->first + it->second.size
+                                                                  : it->first);
+  if (known && it->first == address && until == it->first + it->second.size) {
+    const Tag tag = tag_of(it->second.size);
+    if (size_of(tag) == it->second.size) {
+      number_soft(it);
+      return {address, tag};
     }
-    std::uintptr_t until = it != extents_.end() && it->first > address ? std::min(it->first, end) : end;
-    if (it != extents_.end() && it->first <= address) until = std::min(it->first + it->second.size, end);
-    std::uint32_t step = 8;
-    while (step > 1 && (address % step != 0 || address + step > until)) step /= 2;
-    if (it == extents_.end() || it->first > address) extents_[address] = {step, false, true, kUnnumbered};
-    result.push_back({address, tag_of(step)});
-    address += step;
   }
-  // Numbers of soft pieces: given here, so that `add` does not make them hard.
-  for (const Piece& piece : result) {
-    auto it = extents_.find(piece.address);
-    if (it == extents_.end() || it->second.number != kUnnumbered || it->second.size != size_of(piece.tag)) continue;
-    it->second.number = static_cast<std::uint32_t>(cells_.size());
-    cells_.push_back({piece.address, it->second.size, piece.tag});
-    insert(key_of(piece.address, piece.tag), it->second.number);
-  }
-  return result;
+  std::uint32_t step = 8;
+  while (step > 1 && (address % step != 0 || address + step > until)) step /= 2;
+  if (!known) number_soft(extents_.insert_or_assign(address, Extent{step, false, true, kUnnumbered}).first);
+  return {address, tag_of(step)};
 }
 
-Cells::Pieces Cells::inside(std::uintptr_t address, std::size_t size) const {
-  Pieces result;
-  for (auto it = extents_.lower_bound(address); it != extents_.end() && it->first < address + size; ++it)
-    if (it->second.number != kUnnumbered) result.push_back({it->first, tag_of(it->second.size)});
-  return result;
+// The number of a soft piece is given here, so that `add` does not make it hard.
+void Cells::number_soft(std::map<std::uintptr_t, Extent>::iterator it) {
+  if (it->second.number != kUnnumbered) return;
+  const Tag tag = tag_of(it->second.size);
+  it->second.number = static_cast<std::uint32_t>(cells_.size());
+  cells_.push_back({it->first, it->second.size, tag});
+  insert(key_of(it->first, tag), it->second.number);
+}
+
+std::optional<Cells::Piece> Cells::first_inside(std::uintptr_t begin, std::uintptr_t end) const {
+  for (auto it = extents_.lower_bound(begin); it != extents_.end() && it->first < end; ++it)
+    if (it->second.number != kUnnumbered) return Piece{it->first, tag_of(it->second.size)};
+  return std::nullopt;
 }
 
 void Cells::renumber() {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 namespace teetotal::runtime {
@@ -58,30 +59,13 @@ class Cells {
     std::uintptr_t address;
     Tag tag;
   };
-  // A few lie in the list itself: threads are parked while they go through one, and snapshots hold their stacks.
-  class Pieces {
-   public:
-    void push_back(const Piece& piece) {
-      if (count_ < few_.size()) {
-        few_[count_++] = piece;
-        return;
-      }
-      if (many_.empty()) many_.assign(few_.begin(), few_.end());
-      many_.push_back(piece);
-    }
-    const Piece* begin() const { return many_.empty() ? few_.data() : many_.data(); }
-    const Piece* end() const { return many_.empty() ? few_.data() + count_ : many_.data() + many_.size(); }
+  // Ranges are gone through one by one: threads are parked on the way, and what they hold must lie on their stacks.
 
-   private:
-    std::array<Piece, 8> few_;
-    std::size_t count_ = 0;
-    std::vector<Piece> many_;
-  };
-  // The cells, old and new, of a range that is copied or filled.
-  Pieces pieces(std::uintptr_t address, std::size_t size);
+  // The first part of a range that is copied or filled: a cell, old or new, or a part of one that has no simple size.
+  Piece piece(std::uintptr_t address, std::uintptr_t end);
 
-  // The cells that lie in a range.
-  Pieces inside(std::uintptr_t address, std::size_t size) const;
+  // The first cell that begins in a range.
+  std::optional<Piece> first_inside(std::uintptr_t begin, std::uintptr_t end) const;
 
   const Cell& operator[](std::uint32_t number) const { return cells_[number]; }
   std::size_t size() const { return cells_.size(); }
@@ -112,6 +96,7 @@ class Cells {
     bool soft;
     std::uint32_t number;
   };
+  void number_soft(std::map<std::uintptr_t, Extent>::iterator it);
   std::map<std::uintptr_t, Extent> extents_;  // of data, by their first byte; they do not overlap
 };
 

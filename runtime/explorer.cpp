@@ -29,6 +29,7 @@ void Explorer::run() {
   begin_monitors();
   for (bool more = true; more;) {
     executions_ = blocked_ = 0;
+    explored = 0;
     try {
       const SearchResult result = search();
       totals_.result.executions += result.executions;
@@ -37,6 +38,11 @@ void Explorer::run() {
       totals_.result.redundant += result.redundant;
       totals_.result.complete = totals_.result.complete && result.complete;
       more = !stopped_ && next_choices();
+      if (!more && !stopped_ && process.idle_wakes < request_.idle_wakes) {
+        // A second search: what needs no reason may also never happen, which is a deadlock in the first alone.
+        process.idle_wakes = request_.idle_wakes;
+        more = true;
+      }
       if (more) system_.rewind(0);
     } catch (const Restart&) {
       ++restarts_;
@@ -47,6 +53,7 @@ void Explorer::run() {
       totals_.result = {.complete = true};
       begin_monitors();
       for (auto& [which, value] : process.choices) value = process.nondet_low;
+      process.idle_wakes = 0;
       output_.line(R"({"type":"restart"})");
     }
   }
@@ -152,8 +159,9 @@ void Explorer::tell_stuck(std::size_t length) {
     if (thread.operation.tag != Tag::thread || waiting.empty())
       places[waiting.empty() ? 0 : 1] ^= thread.operation.place * (number + 1);
     waiting += (waiting.empty() ? "[" : ",[") + std::to_string(thread.born) + ',' +
-               std::to_string(thread.operation.place) + ',' + std::to_string(static_cast<int>(thread.operation.tag)) +
-               ']';
+               std::to_string(thread.operation.place) + ',' + std::to_string(static_cast<int>(thread.operation.kind)) +
+               ',' + (is_fence(thread.operation.kind) ? "-1" : std::to_string(thread.operation.cell)) + ',' +
+               std::to_string(static_cast<int>(thread.operation.verb)) + ']';
   }
   if (!seen_failures_.insert({livelock ? 101 : 100, places[0], places[1]}).second) return;
   output_.line(std::string(R"({"type":"failure","what":")") + (livelock ? "livelock" : "deadlock") +
@@ -165,7 +173,20 @@ void Explorer::tell_stuck(std::size_t length) {
 void Explorer::tell_progress() {
   told_ = Clock::now();
   output_.line(R"({"type":"progress","executions":)" + std::to_string(totals_.result.executions + executions_) +
-               ",\"seconds\":" + std::to_string(elapsed()) + '}');
+               ",\"seconds\":" + std::to_string(elapsed()) + ",\"explored\":" + std::to_string(explored_of_all()) +
+               '}');
+}
+
+// Over all choices of values: each has had its turn with those below it.
+double Explorer::explored_of_all() const {
+  double share = 1, before = 0;
+  const auto values = static_cast<double>(process.nondet_high - process.nondet_low) + 1;
+  for (const auto& which : process.asked) {
+    share /= values;
+    before += share * static_cast<double>(process.choices.at(which) - process.nondet_low);
+  }
+  const double searches = request_.idle_wakes > 0 ? 2 : 1;
+  return ((process.idle_wakes > 0 ? 1 : 0) + before + share * explored) / searches;
 }
 
 void Explorer::tell_end(const char* reason) {

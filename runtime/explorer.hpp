@@ -26,7 +26,8 @@ struct Request {
   Bounds bounds;
   double seconds = 1e18;
   std::uint64_t executions = ~std::uint64_t{0};
-  bool classes = false;  // count the classes of equivalent executions, for tests of the reduction
+  std::uint32_t idle_wakes = 0;  // also explore executions in which a thread wakes up so often for no reason
+  bool classes = false;          // count the classes of equivalent executions, for tests of the reduction
   bool replay = false;
   std::string schedule;
   bool stop_at_last = false;
@@ -58,6 +59,7 @@ class Explorer final : public Visitor {
   void tell_failures(std::span<const Event> execution);
   void tell_stuck(std::size_t length);
   void tell_progress();
+  double explored_of_all() const;
   void tell_end(const char* reason);
   bool next_choices();
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }

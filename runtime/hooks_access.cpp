@@ -1,12 +1,10 @@
-// What the compiler's -fsanitize=thread calls: plain and volatile accesses, atomic operations, fences, copies.
+// What the compiler's -fsanitize=thread calls: plain and volatile accesses, atomic operations, fences.
 //
 // A hook of a plain access is called before the access and carries no value. An atomic operation is done here. How an
 // order of C11 becomes events (TSO, PSO): any load is ld; a store is st, after an sfence if it releases, before an
 // mfence if it is seq_cst; an rmw is rmw, after an sfence if it releases and an rmw does not flush everything; a fence
 // is mfence if seq_cst, sfence if it releases, else nothing.
-#include <cstring>
-
-#include "process.hpp"
+#include "accesses.hpp"
 
 namespace teetotal::runtime {
 namespace {
@@ -14,129 +12,12 @@ namespace {
 constexpr int kRelease = 3, kAcqRel = 4, kSeqCst = 5;  // __ATOMIC_*
 constexpr bool releases(int order) { return order >= kRelease && order <= kSeqCst; }
 
-// Whether nobody else can see the address.
-inline bool hidden(const Thread& self, std::uintptr_t address) {
-  const std::uint32_t owner = stack_owner(address);
-  if (owner < kMaxThreads) [[unlikely]] {
-    if (owner == self.number) return self.stack_private;
-    const std::uint32_t bit = 1U << (owner < 31 ? owner : 31);
-    if ((process.shared_stacks & bit) == 0) {
-      process.shared_stacks |= bit;
-      process.restart = true;
-    }
-    return false;
-  }
-  return address - self.tls < self.tls_size;
-}
-
-[[gnu::noinline, gnu::cold]] void bad_heap_access(Thread& self, std::uintptr_t address, std::uintptr_t place) {
-  const Block block = process.memory.block(address);
-  if (block.freed) fail(self, Failure::freed, "", place);
-  if (block.address == 0) fail(self, Failure::overflow, "", place);
-}
-
-inline void check_heap(Thread& self, std::uintptr_t address, std::uintptr_t place) {
-  if (!in_heap(address)) return;
-  const Grain grain = process.memory.grain(address);
-  if (grain != Grain::first && grain != Grain::more) [[unlikely]]
-    bad_heap_access(self, address, place);
-}
-
-inline void operate(Thread& self, Kind kind, Writes writes, std::uintptr_t address, Tag tag, std::uintptr_t place,
-                    Wide expected = 0, bool plain = false) {
-  if (!process.alone) {
-    self.operation.kind = kind;
-    self.operation.writes = writes;
-    self.operation.tag = tag;
-    self.operation.waiting = Waiting::none;
-    self.operation.plain = plain;
-    self.operation.cell = process.cells.number(address, tag);
-    self.operation.enabler = -1;
-    self.operation.address = address;
-    self.operation.place = place;
-    self.operation.expected = expected;
-    self.operation.enabled = nullptr;
-    visible(self);
-  } else {
-    ++process.progress;
-  }
-  check_heap(self, address, place);
-}
-
 inline void access(Kind kind, const void* pointer, Tag tag, std::uintptr_t place, bool plain = true) {
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  self->range_size = 0;
   if (hidden(*self, address)) return;
   operate(*self, kind, kind == Kind::st ? Writes::always : Writes::never, address, tag, place, 0, plain);
-}
-
-void access_range(Kind kind, const void* pointer, std::size_t size, std::uintptr_t place) {
-  Thread* self = process.current;
-  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  if (self == nullptr || size == 0 || hidden(*self, address)) return;
-  if (process.alone) {
-    check_heap(*self, address, place);
-    check_heap(*self, address + size - 1, place);
-    return;
-  }
-  if (process.buffered && kind == Kind::st)
-    fail(*self, Failure::unsupported, "assignment of a struct as a whole, under --goal safe,", place);
-  for (const Cells::Piece& piece : process.cells.pieces(address, size))
-    operate(*self, kind, kind == Kind::st ? Writes::always : Writes::never, piece.address, piece.tag, place, 0, true);
-}
-
-// A copy cell by cell, each a load and a store.
-void copy(char* to, const char* from, std::size_t size, std::uintptr_t place) {
-  Thread* self = process.current;
-  const auto target = reinterpret_cast<std::uintptr_t>(to), source = reinterpret_cast<std::uintptr_t>(from);
-  const bool announced =
-      self != nullptr && self->range_size == size && self->range_to == target && self->range_from == source;
-  if (self == nullptr || process.alone || announced || size == 0) {
-    if (self != nullptr && !announced && size != 0) {
-      for (const std::uintptr_t address : {target, target + size - 1, source, source + size - 1})
-        check_heap(*self, address, place);
-    }
-    std::memmove(to, from, size);
-    return;
-  }
-  const bool to_hidden = hidden(*self, target), from_hidden = hidden(*self, source);
-  std::vector<char> buffer(size);
-  if (!from_hidden) {
-    for (const Cells::Piece& piece : process.cells.pieces(source, size)) {
-      operate(*self, Kind::ld, Writes::never, piece.address, piece.tag, place);
-      const std::size_t offset = piece.address - source,
-                        count = std::min<std::size_t>(size_of(piece.tag), size - offset);
-      std::memcpy(buffer.data() + offset, from + offset, count);
-    }
-  } else {
-    std::memcpy(buffer.data(), from, size);
-  }
-  if (!to_hidden) {
-    for (const Cells::Piece& piece : process.cells.pieces(target, size)) {
-      operate(*self, Kind::st, Writes::always, piece.address, piece.tag, place);
-      const std::size_t offset = piece.address - target,
-                        count = std::min<std::size_t>(size_of(piece.tag), size - offset);
-      std::memcpy(to + offset, buffer.data() + offset, count);
-    }
-  } else {
-    std::memcpy(to, buffer.data(), size);
-  }
-}
-
-void fill(char* to, int value, std::size_t size, std::uintptr_t place) {
-  Thread* self = process.current;
-  const auto target = reinterpret_cast<std::uintptr_t>(to);
-  if (self == nullptr || process.alone || size == 0 || hidden(*self, target)) {
-    if (self != nullptr && size != 0) check_heap(*self, target + size - 1, place);
-    std::memset(to, value, size);
-    return;
-  }
-  for (const Cells::Piece& piece : process.cells.pieces(target, size)) {
-    operate(*self, Kind::st, Writes::always, piece.address, piece.tag, place);
-    std::memset(to + (piece.address - target), value, size_of(piece.tag));
-  }
 }
 
 template <typename T>
@@ -153,7 +34,6 @@ void before_atomic(const volatile T* target, Kind kind, Writes writes, std::uint
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(target);
-  self->range_size = 0;
   if (hidden(*self, address)) return;
   operate(*self, kind, writes, address, tag_for<T>(), place, expected);
 }
@@ -208,6 +88,9 @@ T compare_exchange_value(volatile T* target, T expected, T value, int order, std
 }
 
 }  // namespace
+
+void look_at(const int* word, std::uintptr_t place) { access(Kind::ld, word, Tag::word, place, false); }
+
 }  // namespace teetotal::runtime
 
 using namespace teetotal;           // NOLINT: the hooks below are the whole rest of the file
@@ -245,25 +128,6 @@ void __tsan_vptr_update(void** address, void* value) {
   if (*address != value) access(Kind::st, address, Tag::oct, TEETOTAL_PLACE);
 }
 void __tsan_vptr_read(void** address) { access(Kind::ld, address, Tag::oct, TEETOTAL_PLACE); }
-
-// gcc announces a copy of a struct by both of these and then copies, inline or by memcpy: the copy itself is one step.
-void __tsan_write_range(void* address, unsigned long size) {
-  access_range(Kind::st, address, size, TEETOTAL_PLACE);
-  if (Thread* self = process.current; self != nullptr) {
-    self->range_to = reinterpret_cast<std::uintptr_t>(address);
-    self->range_size = 0;
-  }
-}
-void __tsan_read_range(void* address, unsigned long size) {
-  Thread* self = process.current;
-  const std::uintptr_t target = self != nullptr ? self->range_to : 0;
-  access_range(Kind::ld, address, size, TEETOTAL_PLACE);
-  if (self != nullptr) {
-    self->range_to = target;
-    self->range_from = reinterpret_cast<std::uintptr_t>(address);
-    self->range_size = size;
-  }
-}
 
 #define ATOMICS(bits, T)                                                                                         \
   T __tsan_atomic##bits##_load(const volatile T* a, int) { return atomic_load(a, TEETOTAL_PLACE); }              \
@@ -314,32 +178,6 @@ void __tsan_atomic_thread_fence(int order) {
   }
 }
 void __tsan_atomic_signal_fence(int) {}
-
-// The build gives calls of memcpy and the like in the program these names.
-void* teetotal_memcpy(void* to, const void* from, std::size_t size) {
-  copy(static_cast<char*>(to), static_cast<const char*>(from), size, TEETOTAL_PLACE);
-  return to;
-}
-void* teetotal_memmove(void* to, const void* from, std::size_t size) {
-  copy(static_cast<char*>(to), static_cast<const char*>(from), size, TEETOTAL_PLACE);
-  return to;
-}
-void* teetotal_memset(void* to, int value, std::size_t size) {
-  fill(static_cast<char*>(to), value, size, TEETOTAL_PLACE);
-  return to;
-}
-void* __tsan_memcpy(void* to, const void* from, std::size_t size) {
-  copy(static_cast<char*>(to), static_cast<const char*>(from), size, TEETOTAL_PLACE);
-  return to;
-}
-void* __tsan_memmove(void* to, const void* from, std::size_t size) {
-  copy(static_cast<char*>(to), static_cast<const char*>(from), size, TEETOTAL_PLACE);
-  return to;
-}
-void* __tsan_memset(void* to, int value, std::size_t size) {
-  fill(static_cast<char*>(to), value, size, TEETOTAL_PLACE);
-  return to;
-}
 
 // What the filtering assembler puts in the place of fences and locked instructions that the program wrote itself.
 void teetotal_mfence() {

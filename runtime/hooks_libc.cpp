@@ -90,12 +90,15 @@ void release(void* pointer, std::uintptr_t place) {
   if (block.address != address) fail(*self, Failure::misuse, "frees what was not allocated", place);
   // Freeing is a write to all that others may look at.
   if (!process.alone) {
-    for (const Cells::Piece& piece : process.cells.inside(block.address, block.size)) {
+    const std::uintptr_t end = block.address + block.size;
+    for (std::uintptr_t next = block.address; const auto piece = process.cells.first_inside(next, end);) {
+      next = piece->address + 1;
       self->operation = {.kind = Kind::st,
                          .writes = Writes::always,
-                         .tag = piece.tag,
-                         .cell = process.cells.number(piece.address, piece.tag),
-                         .address = piece.address,
+                         .tag = piece->tag,
+                         .verb = Verb::free,
+                         .cell = process.cells.number(piece->address, piece->tag),
+                         .address = piece->address,
                          .place = place};
       visible(*self);
     }
@@ -129,7 +132,7 @@ timespec now(Thread& self) {
 
 int guard_lock(Thread& self, char* guard, std::uintptr_t place) {
   constexpr int kHeld = 1;
-  synchronise(self, Kind::lock, Tag::mutex, guard + 4, place,
+  synchronise(self, Verb::lock, Kind::lock, Tag::mutex, guard + 4, place,
               {.enabled = [](const Thread& t) { return *reinterpret_cast<const int*>(t.operation.address) != kHeld; },
                .waiting = Waiting::lock});
   *reinterpret_cast<int*>(guard + 4) = kHeld;
@@ -137,7 +140,7 @@ int guard_lock(Thread& self, char* guard, std::uintptr_t place) {
 }
 
 void guard_unlock(Thread& self, char* guard, std::uintptr_t place) {
-  synchronise(self, Kind::unlock, Tag::mutex, guard + 4, place);
+  synchronise(self, Verb::unlock, Kind::unlock, Tag::mutex, guard + 4, place);
   *reinterpret_cast<int*>(guard + 4) = 0;
 }
 
@@ -404,14 +407,14 @@ void __VERIFIER_atomic_begin() {
   Thread* self = process.current;
   if (self == nullptr || self->atomic_section++ != 0) return;
   process.note("an atomic section excludes other atomic sections only, not accesses outside of any");
-  synchronise(*self, Kind::lock, Tag::mutex, &process.atomic_section, TEETOTAL_PLACE,
+  synchronise(*self, Verb::enter_section, Kind::lock, Tag::mutex, &process.atomic_section, TEETOTAL_PLACE,
               {.enabled = [](const Thread&) { return process.atomic_section == 0; }, .waiting = Waiting::lock});
   process.atomic_section = 1;
 }
 void __VERIFIER_atomic_end() {
   Thread* self = process.current;
   if (self == nullptr || self->atomic_section == 0 || --self->atomic_section != 0) return;
-  synchronise(*self, Kind::unlock, Tag::mutex, &process.atomic_section, TEETOTAL_PLACE);
+  synchronise(*self, Verb::leave_section, Kind::unlock, Tag::mutex, &process.atomic_section, TEETOTAL_PLACE);
   process.atomic_section = 0;
 }
 }

@@ -37,6 +37,7 @@ void on_crash(int signal, siginfo_t* info, void* context) {
   }
   const auto* machine = static_cast<ucontext_t*>(context);
   const auto place = static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RIP]);
+  if (self->range_size != 0) take_back(*self);
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   char text[96];
   if (signal == SIGSEGV && stack_owner(address) == self->number && (address - kStacks) % kStackStride < 4096) {
@@ -65,6 +66,7 @@ void on_tick(int, siginfo_t*, void* context) {
   idle_ticks = idle_ticks + 1;
   if (idle_ticks < kPatience) return;
   idle_ticks = 0;
+  if (self->range_size != 0) take_back(*self);
   const auto* machine = static_cast<ucontext_t*>(context);
   const auto place = static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RIP]);
   fail(*self, Failure::hang, "runs on without an operation that others can see",
@@ -139,6 +141,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     process.nondet_high = std::stoll(value);
   else if (name == "snapshots")
     process.snapshots = number();
+  else if (name == "spurious")
+    request.idle_wakes = static_cast<std::uint32_t>(number());
   else if (name == "output")
     process.show_output = value == "1";
   else
@@ -193,6 +197,7 @@ int run(int count, char** arguments) {
       std::fflush(stdout);
       if (process.show_output) dup2(saved_output, 1);
       process.buffered = request.bounds.model != Model::sc;
+      process.idle_wakes = request.idle_wakes;
       replay(request.bounds, request.schedule, request.stop_at_last, output);
       std::fflush(stdout);
       return 0;

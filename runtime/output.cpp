@@ -17,6 +17,15 @@ std::string number(Wide value) {
   return digits;
 }
 
+// What a wait came to is known once it is over.
+Verb verb_of(const Step& step) {
+  const Verb verb = step.operation.verb;
+  const bool signalled = (step.signalled >> step.thread & 1U) != 0;
+  if (verb == Verb::wake && !signalled) return Verb::wake_idly;
+  if (verb == Verb::wake_or_not) return signalled ? Verb::wake : Verb::give_up;
+  return verb;
+}
+
 }  // namespace
 
 const char* word_for(Failure failure) {
@@ -78,7 +87,7 @@ std::string Output::steps(const Controlled& system, std::size_t end) {
               std::to_string(static_cast<int>(operation.tag)) + ',' +
               (is_fence(operation.kind) ? "-1" : std::to_string(operation.cell)) + ',' +
               std::to_string(operation.place) + ',' + (step.event.writes ? "1" : "0") + ',' + number(step.before) +
-              ',' + number(step.after) + ']';
+              ',' + number(step.after) + ',' + std::to_string(static_cast<int>(verb_of(step))) + ']';
   }
   return result + ']';
 }
@@ -87,6 +96,10 @@ std::string Output::cells(const Controlled& system, std::size_t end) {
   std::set<std::uint32_t> used;
   for (std::size_t i = 0; i < end; ++i)
     if (!is_fence(system.steps()[i].operation.kind)) used.insert(system.steps()[i].operation.cell);
+  for (std::uint32_t thread = 0; thread < process.count; ++thread) {  // what they stand before
+    const Thread& standing = process.threads[thread];
+    if (standing.state == State::parked && !is_fence(standing.operation.kind)) used.insert(standing.operation.cell);
+  }
   std::string result = "{";
   for (const std::uint32_t cell_number : used) {
     const Cell& cell = process.cells[cell_number];
@@ -105,7 +118,7 @@ std::string Output::cells(const Controlled& system, std::size_t end) {
       block = process.memory.block(address);
     } else if (stack_owner(address) < kMaxThreads) {
       region = "stack";
-      block.address = stack_owner(address);
+      block.address = process.threads[stack_owner(address)].born;
     } else if (of_program(reinterpret_cast<const void*>(address))) {
       region = "thread-local";
     }

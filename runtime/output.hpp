@@ -19,10 +19,11 @@ class Output {
 
   static std::string quoted(std::string_view text);
 
-  // The steps up to `end`: [thread, kind, tag, cell, place, wrote, before, after].
+  // The steps up to `end`: [thread, kind, tag, cell, place, wrote, before, after, verb].
   static std::string steps(const Controlled& system, std::size_t end);
 
-  // What the cells of those steps are: number: [tag, address, size, region, block, block size, block's place, mixed].
+  // What the cells of those steps are, and of those that threads stand before: number: [tag, address, size, region,
+  // block, block size, block's place, mixed].
   static std::string cells(const Controlled& system, std::size_t end);
 
  private:

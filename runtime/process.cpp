@@ -45,11 +45,25 @@ void load_entry() {
   abandon_to(process.scheduler);
 }
 
+char** given_arguments = nullptr;
+
+// The arguments of main lie in the program's own heap: it may look at them, and change them, like anything else.
+void place_arguments() {
+  const auto allocate = [](std::size_t size) { return static_cast<char*>(process.memory.allocate(0, size, 0, 0)); };
+  given_arguments = reinterpret_cast<char**>(allocate((process.arguments.size() + 1) * sizeof(char*)));
+  char** next = given_arguments;
+  for (const std::string& argument : process.arguments) {
+    *next = allocate(argument.size() + 1);
+    std::memcpy(*next++, argument.c_str(), argument.size() + 1);
+  }
+  *next = nullptr;
+}
+
 void main_entry() {
   Thread& self = *process.current;
   adopt_thread_locals(self);
   char* environment[] = {nullptr};
-  process.main(static_cast<int>(process.arguments.size()), process.argument_pointers.data(), environment);
+  process.main(static_cast<int>(process.arguments.size()), given_arguments, environment);
   while (!self.at_exit.empty()) {
     const auto [function, argument] = self.at_exit.back();
     self.at_exit.pop_back();
@@ -81,10 +95,9 @@ void Process::load(const std::string& object) {
   current = nullptr;
   if (!load_error.empty()) throw std::runtime_error(load_error);
   memory.adopt_object(reinterpret_cast<const void*>(main));
+  place_arguments();
   memory.keep_heap();
   if (!imports_keep_nothing(reinterpret_cast<const void*>(main))) snapshots = 0;
-  for (std::string& argument : arguments) argument_pointers.push_back(argument.data());
-  argument_pointers.push_back(nullptr);
 }
 
 void Process::reset() {
@@ -130,11 +143,13 @@ void Process::note(const std::string& oddity) {
 }
 
 void stop(Thread& self, State state) {
+  if (self.range_size != 0) settle(self);
   self.state = state;
   abandon_to(process.scheduler);
 }
 
 void fail(Thread& self, Failure failure, std::string message, std::uintptr_t place) {
+  if (self.range_size != 0) settle(self);
   self.failure = failure;
   self.message = std::move(message);
   self.failed_at = place;
@@ -152,7 +167,7 @@ void finish(Thread& self, void* result) {
   run_key_destructors(self);
   if (self.number == 0 && process.alone) stop(self, State::ended);
   if (process.unlock_needs_fence) mfence(self, 0);
-  synchronise(self, Kind::unlock, Tag::thread, &self, 0);
+  synchronise(self, Verb::end, Kind::unlock, Tag::thread, &self, 0);
   self.end_step = process.step;
   stop(self, State::ended);
 }
@@ -179,19 +194,21 @@ void sfence(Thread& self, std::uintptr_t place) {
   visible(self);
 }
 
-void synchronise(Thread& self, Kind kind, Tag tag, const void* object, std::uintptr_t place, const Choice& choice) {
+void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object, std::uintptr_t place,
+                 const Choice& choice) {
   const auto address = reinterpret_cast<std::uintptr_t>(object);
   self.operation = {.kind = kind,
                     .writes = choice.writes,
                     .tag = tag,
                     .waiting = choice.waiting,
+                    .verb = verb,
+                    .possible = choice.possible,
                     .cell = process.cells.number(address, tag),
                     .enabler = choice.enabler,
                     .address = address,
                     .place = place,
                     .expected = choice.expected,
                     .enabled = choice.enabled};
-  self.range_size = 0;
   visible(self);
 }
 
@@ -224,16 +241,16 @@ void put(const Operation& operation, Wide value) {
   std::memcpy(reinterpret_cast<void*>(operation.address), &value, size_of(operation.tag));  // little-endian
 }
 
-bool would_write(const Operation& operation, Wide seen) {
-  switch (operation.writes) {
+bool matches(Writes when, Wide expected, Wide seen) {
+  switch (when) {
     case Writes::never:
       return false;
     case Writes::always:
       return true;
     case Writes::if_equal:
-      return seen == operation.expected;
+      return seen == expected;
     case Writes::if_different:
-      return seen != operation.expected;
+      return seen != expected;
   }
   return true;
 }
@@ -249,7 +266,7 @@ std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argumen
   Thread& child = process.threads[number];
   process.alone = false;
   if (process.unlock_needs_fence) mfence(self, place);
-  synchronise(self, Kind::unlock, Tag::thread, &child, place);
+  synchronise(self, Verb::create, Kind::unlock, Tag::thread, &child, place);
   ++self.creations;
   ++process.unjoined;
   child.stack_private = (process.shared_stacks >> std::min(number, 31U) & 1U) == 0;
@@ -264,10 +281,11 @@ std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argumen
   child.operation = {.kind = Kind::lock,
                      .writes = Writes::always,
                      .tag = Tag::thread,
+                     .verb = Verb::begin,
                      .cell = process.cells.number(reinterpret_cast<std::uintptr_t>(&child), Tag::thread),
                      .enabler = process.step,
                      .address = reinterpret_cast<std::uintptr_t>(&child),
-                     .place = reinterpret_cast<std::uintptr_t>(routine)};
+                     .place = reinterpret_cast<std::uintptr_t>(routine) + 1};  // as if called from its first line
   prepare(child.fiber, number, thread_entry);
   return number;
 }

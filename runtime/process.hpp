@@ -30,6 +30,42 @@ enum class Writes : std::uint8_t { never, always, if_equal, if_different };  // 
 // How a thread that is not enabled waits. `lock` competes with whoever holds the object; the others can only be let go.
 enum class Waiting : std::uint8_t { none, lock, other };
 
+// What an operation is to a person, where its kind does not say. The numbers are shared with programs/c/words.py.
+enum class Verb : std::uint8_t {
+  none,
+  create,
+  begin,
+  end,
+  join,
+  lock,
+  unlock,
+  try_lock,
+  read_lock,
+  try_read_lock,
+  write_lock,
+  try_write_lock,
+  wait,
+  wake,         // it was signalled
+  wake_idly,    // for no reason
+  wake_or_not,  // there is a limit: one of wake and give_up in the end
+  give_up,
+  signal,
+  broadcast,
+  arrive,
+  leave,
+  take,
+  try_take,
+  post,
+  look,
+  enter_once,
+  leave_once,
+  enter_section,
+  leave_section,
+  enter_futex,
+  leave_futex,
+  free,
+};
+
 struct Thread;
 
 __extension__ using Wide = unsigned __int128;
@@ -39,7 +75,10 @@ struct Operation {
   Writes writes = Writes::never;
   Tag tag = Tag::byte;
   Waiting waiting = Waiting::none;
-  bool plain = false;  // neither atomic nor volatile: a race on it is a data race
+  Verb verb = Verb::none;
+  Writes possible = Writes::always;  // where an rmw waits for a value: what it must be, in terms of `expected`
+  bool part = false;                 // a further part of the copy that its thread was busy with before
+  bool plain = false;                // neither atomic nor volatile: a race on it is a data race
   std::uint32_t cell = 0;
   std::int32_t enabler = -1;  // the step that made it possible
   std::uintptr_t address = 0;
@@ -78,14 +117,19 @@ struct ThreadRecord {
   void* argument = nullptr;
   void* result = nullptr;
   std::int32_t end_step = -1;
-  std::int32_t woken_by = -1;  // the step that ends its waiting
+  std::int32_t woken_by = -1;  // the step that ends its waiting at a barrier
+  std::uint32_t idle_wakes = 0;
+  std::uint32_t signals = 0;  // those since it began to wait that may still wake it: see hooks_conditions.cpp
   bool detached = false, joined = false, exiting = false;
   std::uint32_t atomic_section = 0;
+  const void* bucket = nullptr;    // the futex that it is busy with: others wait
   const void* waits_on = nullptr;  // a condition variable, a barrier, …
   std::int32_t waits_since = -1;   // the step at which it began
   std::uint64_t clock = 0, random = 0, nondet = 0;
-  std::uintptr_t range_to = 0, range_from = 0;
-  std::size_t range_size = 0;  // of the copy that the compiler has just announced
+  // What the compiler has announced and then does by itself, until the next hook: see hooks_copies.cpp.
+  std::uintptr_t range_to = 0, range_from = 0, range_place = 0;
+  std::size_t range_size = 0;
+  void* cleanup = nullptr;  // the innermost handler that C code has pushed
   Failure failure = Failure::none;
   std::uintptr_t failed_at = 0;
 };
@@ -149,10 +193,12 @@ struct Process : ProcessRecord {
   std::size_t snapshots = 12;      // a snapshot every so many steps; 0: none
   bool buffered = false;           // TSO or PSO itself is explored
   bool trap = false;               // stop in the debugger when the thread goes on
+  std::set<std::uintptr_t> tried;  // locks of readers and writers that some thread only tries to take, in any execution
   std::set<std::uintptr_t> freed;  // blocks that were freed while others could look at them, in any execution
   bool assumptions_failed = false;
   bool incomplete = false;
   std::int64_t nondet_low = 0, nondet_high = 1;
+  std::uint32_t idle_wakes = 0;  // how often a thread may wake up on a condition for no reason
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::int64_t> choices;  // (thread, its how-manyth) → value
   std::vector<std::pair<std::uint32_t, std::uint64_t>> asked;               // in the order of their first appearance
 
@@ -168,7 +214,6 @@ struct Process : ProcessRecord {
   bool restart = false;             // what was learnt makes the search begin again
   std::array<Thread, kMaxThreads> threads;
   std::vector<std::string> arguments;
-  std::vector<char*> argument_pointers;  // null at the end, as main expects
   Cells cells;
   Memory memory;
   int (*main)(int, char**, char**) = nullptr;
@@ -211,9 +256,15 @@ extern Process process;
 
 // -- for hooks: all of these run on the stack of the current thread ---------------------------------------------------
 
+// Ends what the compiler has done by itself since the last hook: as if it had been done part by part, or not at all.
+void settle(Thread& self);
+void take_back(Thread& self);
+
 // Waits for the scheduler to choose the operation in self.operation.
 inline void visible(Thread& self) {
   ++process.progress;
+  if (self.range_size != 0) [[unlikely]]
+    settle(self);
   if (process.alone && (!self.operation.enabled || self.operation.enabled(self))) return;
   if (process.tape_next < process.tape.size()) {
     Thread& next = process.threads[process.tape[process.tape_next].thread];
@@ -242,6 +293,9 @@ inline void visible(Thread& self) {
 
 void run_key_destructors(Thread& self);
 
+// The threads that wait on an object and could be woken now, a bit each.
+std::uint64_t signalled(std::uintptr_t object);
+
 // Whether an address belongs to the program: its variables, heap, stacks. Others are the business of libraries.
 bool of_program(const void* address);
 
@@ -255,12 +309,17 @@ struct Choice {
   std::int32_t enabler = -1;
   Writes writes = Writes::always;
   Wide expected = 0;
+  Writes possible = Writes::always;
 };
-void synchronise(Thread& self, Kind kind, Tag tag, const void* object, std::uintptr_t place, const Choice& choice = {});
+void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object, std::uintptr_t place,
+                 const Choice& choice = {});
 
 // What an operation would see now: the bytes of its cell, or the word in which an object keeps its state.
 Wide seen_by(const Operation& operation);
-bool would_write(const Operation& operation, Wide seen);
+bool matches(Writes when, Wide expected, Wide seen);
+inline bool would_write(const Operation& operation, Wide seen) {
+  return matches(operation.writes, operation.expected, seen);
+}
 void put(const Operation& operation, Wide value);  // into the bytes of its cell
 
 std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argument, bool detached, std::uintptr_t place);

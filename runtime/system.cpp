@@ -147,7 +147,8 @@ Pending Controlled::pending_thread(std::uint32_t number, std::uint32_t as) const
 bool Controlled::cut(std::uint32_t thread) const {
   if (steps_.size() >= bounds_.steps) return true;
   const std::uint32_t at = next_[thread].location;
-  return at < visits_[thread].size() && visits_[thread][at] >= bounds_.loop_bound;
+  return !process.threads[thread].operation.part && at < visits_[thread].size() &&
+         visits_[thread][at] >= bounds_.loop_bound;
 }
 
 bool Controlled::spinning(std::uint32_t thread) const {
@@ -208,11 +209,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
       }
     }
   }
-  if (operation.tag == Tag::semaphore && operation.enabled != nullptr && step.source >= 0) {
-    // Waiting for a semaphore could not come before the post that made it 1.
-    const Step& last = steps_[static_cast<std::size_t>(step.source)];
-    if (last.before == 0 && last.operation.writes == Writes::always) step.operation.enabler = step.source;
-  }
+  if (operation.tag == Tag::condition) step.signalled = signalled(operation.address);
   if (operation.tag <= Tag::vector && !fence) note_data_races(number);
   process.step = static_cast<std::int32_t>(index);
   step.fatal = survival.fatal();
@@ -228,7 +225,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   own_[number].push_back(static_cast<std::uint32_t>(index));
   auto& visits = visits_[number];
   if (visits.size() <= step.event.location) visits.resize(step.event.location + 1, 0);
-  ++visits[step.event.location];
+  visits[step.event.location] += !step.operation.part;
   keep(step, std::move(enablers));
   if (process.count != next_.size() || step.operation.tag == Tag::thread) described_new_threads();
   if (thread.state == State::parked) {
@@ -328,7 +325,7 @@ void Controlled::rewind(std::size_t length) {
     const Event& event = step.event;
     if (!step.commit) {
       own_[step.thread].pop_back();
-      --visits_[step.thread][event.location];
+      visits_[step.thread][event.location] -= !step.operation.part;
     }
     if (relaxed()) {
       agent_steps_[event.thread].pop_back();
@@ -403,6 +400,14 @@ std::int32_t Controlled::latest(const Step& step) const {
 
 bool Controlled::would_write(std::size_t index, std::size_t before) const {
   return runtime::would_write(steps_[index].operation, steps_[before].before);
+}
+
+bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t before) const {
+  const std::uint32_t thread = relaxed() ? agents_[number].thread : number;
+  const Operation& operation = index < steps_.size() ? steps_[index].operation : process.threads[thread].operation;
+  const Step& then = steps_[before];
+  if (operation.tag == Tag::condition) return (then.signalled >> thread & 1U) != 0;
+  return matches(operation.possible, operation.expected, then.before);
 }
 
 Ending Controlled::ending() const {

@@ -55,11 +55,12 @@ struct Step {
   bool fatal = false;         // it ends the process: the thread failed instead
   std::uint32_t markers = 0;  // of a commit: sfences of its thread before the store
   Operation operation;
-  Wide before = 0, after = 0;  // what the cell held
-  std::int32_t source = -1;    // the step that wrote what it saw
-  std::uint32_t quiet = 0;     // how many of its thread's latest steps, itself included, wrote nothing
-  std::uint32_t spin = 0;      // the length of the iteration that its thread repeated, 0 if it did not
-  std::uint64_t local = 0;     // a hash of its thread's local state after it, 0 where none was made
+  Wide before = 0, after = 0;   // what the cell held
+  std::int32_t source = -1;     // the step that wrote what it saw
+  std::uint32_t quiet = 0;      // how many of its thread's latest steps, itself included, wrote nothing
+  std::uint32_t spin = 0;       // the length of the iteration that its thread repeated, 0 if it did not
+  std::uint64_t signalled = 0;  // bit of a thread: it waited for its object then, and a signal could wake it
+  std::uint64_t local = 0;      // a hash of its thread's local state after it, 0 where none was made
 };
 
 enum class Stuck : std::uint8_t { no, deadlock, livelock };
@@ -78,6 +79,10 @@ class Controlled final : public System {
     if (!relaxed()) return {};
     return enablers_[index];
   }
+  bool waits(std::size_t index) const override {
+    return steps_[index].operation.kind == Kind::rmw && steps_[index].operation.waiting == Waiting::lock;
+  }
+  bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const override;
   Ending ending() const override;
 
   // Everything anew, after a Restart.

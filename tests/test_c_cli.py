@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import os
+import pty
+import re
 import shlex
 import shutil
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -88,6 +95,41 @@ def test_flags_arguments_compiler_and_each(tmp_path: Path) -> None:
     assert json.loads(teetotal("check", "--json", str(file), "--args", "a", expect=0))["verdict"] == "safe"
     result = json.loads(teetotal("check", "--json", str(file), "--args", "a", "--args", "b", "--", "-DX=1", expect=1))
     assert result["violations"][0]["replay"].endswith("--args a --args b -- -DX=1")
+
+
+BUSY = """#include <pthread.h>
+volatile int x;
+void *f(void *p) { for (int i = 0; i < 7; i++) { int r = x; x = i; } return 0; }
+int main(void) {
+  pthread_t t, u;
+  pthread_create(&t, 0, f, 0); pthread_create(&u, 0, f, 0);
+  pthread_join(t, 0); pthread_join(u, 0);
+}
+"""
+
+
+@pytest.mark.parametrize("how", ["all", "preemptions:5", "random:1000000"])
+def test_progress_has_an_estimate_on_a_terminal_and_is_silent_elsewhere(tmp_path: Path, how: str) -> None:
+    file = tmp_path / "busy.c"
+    file.write_text(BUSY)
+    command = [sys.executable, "-m", "teetotal", "check", "--explore", how, "--time", "2.5", str(file)]
+    piped = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert piped.stderr == ""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 160, 0, 0))
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=follower) as process:
+        os.close(follower)
+        shown = b""
+        with contextlib.suppress(OSError):  # how a terminal's end is told
+            while part := os.read(leader, 4096):
+                shown += part
+        os.close(leader)
+    assert process.returncode == piped.returncode
+    lines = shown.decode().replace("\x1b[K", "").split("\r")
+    assert lines[-1] == ""
+    assert any(re.search(r"SC executions, [\d,]+ a second, \d+% done, about \d+ s to go", line) for line in lines), (
+        lines
+    )
 
 
 def test_bad_input(tmp_path: Path) -> None:

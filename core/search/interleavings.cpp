@@ -10,23 +10,38 @@ SearchResult all_interleavings(System& system, Visitor& visitor, std::optional<s
     std::uint32_t next = 0;       // the first thread not yet tried here
     std::uint32_t spent = 0;      // preemptions so far
     std::uint32_t running = ~0U;  // the thread that ran last
+    std::uint32_t branches = 0;   // that can be taken here
+    std::uint32_t taken = 0;
   };
   SearchResult result;
   std::vector<Event> execution;
   std::vector<Frame> frames{{}};
   std::size_t shared = 0;
   bool arrived = true;  // at this frame for the first time
+  // How much is done, if the branches of a frame are about equally large.
+  const auto fraction = [&] {
+    double share = 1, explored = 0;
+    for (const Frame& frame : frames) {
+      if (frame.taken == 0) break;
+      share /= frame.branches;
+      explored += share * (frame.taken - 1);
+    }
+    return explored;
+  };
   while (!frames.empty()) {
     Frame& frame = frames.back();
     const std::uint32_t threads = system.threads();
-    bool any = false, can_go_on = false;
+    std::uint32_t enabled = 0;
+    bool can_go_on = false;
     for (std::uint32_t thread = 0; thread < threads; ++thread) {
       const Readiness readiness = system.pending(thread).readiness;
-      any = any || readiness == Readiness::enabled;
+      enabled += readiness == Readiness::enabled;
       can_go_on = can_go_on || (thread == frame.running && readiness == Readiness::enabled);
     }
-    if (!any && arrived) {
-      ++result.executions;
+    if (arrived) frame.branches = preemptions && can_go_on && frame.spent == *preemptions ? 1 : enabled;
+    if (enabled == 0 && arrived) {
+      constexpr std::uint64_t kEstimate = 1024;
+      if (++result.executions % kEstimate == 0) visitor.explored = fraction();
       result.blocked += system.ending().blocked;
       result.cut += system.ending().cut;
       if (!visitor.visit(execution, shared)) return result;
@@ -38,8 +53,9 @@ SearchResult all_interleavings(System& system, Visitor& visitor, std::optional<s
       if (system.pending(thread).readiness != Readiness::enabled) continue;
       const std::uint32_t spent = frame.spent + (can_go_on && thread != frame.running);
       if (preemptions && spent > *preemptions) continue;
+      ++frame.taken;
       execution.push_back(system.execute(thread));
-      frames.push_back({0, spent, thread});
+      frames.push_back({.spent = spent, .running = thread});
       advanced = true;
       break;
     }

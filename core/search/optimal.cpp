@@ -131,6 +131,8 @@ void OptimalSearch::races_with(const Event& event, std::size_t index) {
   }
   if (event.kind == Kind::lock) {
     races_of_lock(event, before_[index], index);
+  } else if (event.kind == Kind::rmw && system_.waits(index)) {
+    races_of_waiting(event, before_[index], index);
   } else {
     drop_ordered(before_[index]);
   }
@@ -169,6 +171,18 @@ void OptimalSearch::races_of_lock(const Event& event, const std::uint32_t* befor
   drop_ordered(before);
 }
 
+void OptimalSearch::races_of_waiting(const Event& event, const std::uint32_t* before, std::size_t end) {
+  races_.clear();
+  if (event.address >= by_address_.size()) return;
+  const auto& accesses = by_address_[event.address];
+  for (auto it = accesses.rbegin(); it != accesses.rend(); ++it) {
+    if (!conflict(execution_[*it], event) || !system_.possible(event.thread, end, *it)) continue;
+    races_.push_back(*it);
+    if (execution_[*it].writes) break;
+  }
+  drop_ordered(before);
+}
+
 // Whether a lock could be taken just before the acquisition `first`. Where that was a reader's, other readers may have
 // held it then: a writer can come first only if they let it go without waiting for `first`.
 bool OptimalSearch::could_be_free(const Event& event, std::size_t first, std::size_t end) {
@@ -199,7 +213,11 @@ void OptimalSearch::reverse_races(std::size_t shared) {
     before_.reserve(end + 1, threads);
     clocks_.reserve(end + 1, threads);
     clock_before(thread, before_[end]);
-    races_of_lock(pending.event, before_[end], end);
+    if (pending.event.kind == Kind::lock) {
+      races_of_lock(pending.event, before_[end], end);
+    } else {
+      races_of_waiting(pending.event, before_[end], end);
+    }
     for (const std::size_t first : races_) reverse({first, end, pending.event});
   }
 }

@@ -19,6 +19,8 @@
 //   end races with the acquisition of whoever holds its mutex.
 // - A lock that writes nothing is a reader's: readers do not conflict with each other, and a writer races with each of
 //   them. An rmw on a mutex tries to take it: a lock races with one that succeeded, an unlock with one that failed.
+// - An rmw that waits (for a semaphore, a signal) races with the latest access before which it could have run: what
+//   came after that one gave it what it waited for. So does one that waits at the end.
 // - A conditional rmw that wrote nothing is a read. Whether it writes once it is reversed is asked of the system.
 // - A thread that stops (failed, cut, spinning) lets the others finish: cutting the whole run would hide their races.
 #pragma once
@@ -60,6 +62,7 @@ class OptimalSearch {
   void reverse_races(std::size_t shared);
   void races_with(const Event& event, std::size_t index);
   void races_of_lock(const Event& event, const std::uint32_t* before, std::size_t end);
+  void races_of_waiting(const Event& event, const std::uint32_t* before, std::size_t end);
   void drop_ordered(const std::uint32_t* before);
   bool could_be_free(const Event& event, std::size_t first, std::size_t end);
   bool reverse(const Race& race);  // false: ask again in the next execution

@@ -15,7 +15,7 @@ namespace teetotal {
 
 enum class Readiness : std::uint8_t {
   enabled,  // `event` is what the thread does next
-  waiting,  // at a lock that another thread holds: `event` is what it will do
+  waiting,  // for what others hold, or may give: `event` is what it will do
   stopped,  // ended, cut, failed, or spinning for ever: it does nothing more in this execution
 };
 
@@ -51,6 +51,14 @@ class System {
 
   // The others, where one is not enough.
   virtual std::span<const std::int32_t> more_enablers(std::size_t /*index*/) const { return {}; }
+
+  // Whether step `index` is an rmw that had to wait until accesses to its location let it go (of a semaphore, a
+  // signal).
+  virtual bool waits(std::size_t /*index*/) const { return false; }
+
+  // Whether such an rmw of `thread`, step `index` or the next one where that is the number of steps, could run just
+  // before step `before`, an access to its location.
+  virtual bool possible(std::uint32_t /*thread*/, std::size_t /*index*/, std::size_t /*before*/) const { return true; }
 
   // How the execution at hand stands, once no thread is enabled.
   virtual Ending ending() const = 0;

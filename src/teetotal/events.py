@@ -59,7 +59,8 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``value`` is what it wrote, or, for a load, what it read. ``read`` is what an atomic operation saw before it
     wrote. An atomic operation that wrote nothing (a failed compare-and-swap) has no ``value``. Where a recorder did
-    not say the values, both are None, and ``wrote`` marks an atomic operation that wrote.
+    not say the values, both are None, and ``wrote`` marks an atomic operation that wrote. ``words`` say what it is to a
+    person where its kind does not: creating a thread, signalling a condition.
     """
 
     thread: int
@@ -70,6 +71,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     read: int | None = None
     location: Location | None = None
     wrote: bool = False
+    words: str = ""
 
     @property
     def id(self) -> EventId:
@@ -89,6 +91,8 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def text(self) -> str:
         """The operation alone, as a person would write it: ``x = 1``, ``ld y → 0``, ``rmw z: 0 → 1``."""
+        if self.words:
+            return self.words
         match self.kind:
             case Kind.LD | Kind.ST | Kind.RMW if self.value is None and self.read is None:
                 unchanged = self.kind is Kind.RMW and not self.wrote

@@ -11,8 +11,8 @@ import msgspec
 
 from teetotal import checking
 from teetotal.checking import Interrupted, Options
-from teetotal.cli.options import Models, WithCompilerFlags, c_options, semantics, semantics_options
-from teetotal.cli.progress import counting, executions_progress, progress
+from teetotal.cli.options import Models, WithCompilerFlags, c_options, semantics, semantics_options, spurious_option
+from teetotal.cli.progress import counting, progress
 from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
 from teetotal.explore import strategies
@@ -86,8 +86,8 @@ class CJob(msgspec.Struct, frozen=True):
 
     def run(self) -> Answer:
         try:
-            with executions_progress(self.source.name, self.show_progress, self.options.explore) as advance:
-                return Answer([c_check.check(self.source, self.options, progress=advance)])
+            with counting(self.source.name, self.show_progress) as watcher:
+                return Answer([c_check.check(self.source, self.options, progress=watcher)])
         except TeetotalError as error:
             return Answer([], [str(error)])
 
@@ -124,6 +124,7 @@ def run(job: Job) -> Answer:
 @click.option("--executions", type=click.IntRange(min=1), metavar="N", help="Executions to explore at most (C).")
 @click.option("--nondet", type=(int, int), default=(0, 1), show_default=True, metavar="LOW HIGH",
               help="Range of __VERIFIER_nondet_int (C).")  # fmt: skip
+@spurious_option
 @click.option("--loop-bound", type=click.IntRange(min=0), metavar="N",
               help="Backward jumps that a thread may take (default: none for outcomes and for loops that only wait, "
               f"{checking.LOOP_BOUND} otherwise); in C, visits of one instruction (default: "
@@ -154,6 +155,7 @@ def check(
     goal: str,
     executions: int | None,
     nondet: tuple[int, int],
+    spurious: int,
     seconds: float | None,
     states: int,
     memory: int,
@@ -197,6 +199,7 @@ def check(
         seed=seed,
         nondet=nondet,
         goal=goal,  # type: ignore[arg-type]
+        spurious=spurious,
     )
     jobs: list[Job] = [FileJob(path, options, len(found) == 1) for path in found if path not in c_files]
     jobs += [

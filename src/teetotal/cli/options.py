@@ -58,6 +58,13 @@ def c_options(command: Command) -> Command:
     return command
 
 
+def spurious_option(command: Command) -> Command:
+    return click.option(
+        "--spurious", type=click.IntRange(min=0), default=0, show_default=True, metavar="N",
+        help="How often a thread may wake up on a condition variable for no reason (C).",
+    )(command)  # fmt: skip
+
+
 def semantics(rmw: str, mutex: str) -> Semantics:
     return Semantics(rmw=rmw, mutex=mutex)  # type: ignore[arg-type]
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from teetotal.explore.strategies import Strategy
 
 
 @contextmanager
@@ -26,51 +25,45 @@ def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def executions_progress(what: str, wanted: bool, strategy: Strategy) -> Iterator[Callable[[int, float], None] | None]:
-    """Yields a function to call with the executions so far and the seconds they took; None where nobody watches."""
-    if not wanted or not sys.stderr.isatty():
-        yield None
-        return
-
-    def show(executions: int, seconds: float) -> None:
-        rate = executions / seconds if seconds else 0.0
-        known = strategy.count if strategy.name in ("random", "pct") else 0
-        left = f", {max(known - executions, 0) / rate:.0f} s to go" if known and rate else ""
-        _line(f"{what}: {executions:,} executions, {rate:,.0f} a second{left}")
-
-    try:
-        yield show
-    finally:
-        _line("")
-
-
-@contextmanager
 def counting(what: str, wanted: bool) -> Iterator[Callable[[str, int, float], None] | None]:
     """Yields a function to call with what is counted, how many there are, and the fraction done as far as it is known;
     None where nobody watches."""
     if not wanted or not sys.stderr.isatty():
         yield None
         return
-    started: dict[str, float] = {}
-    shown = 0.0
+    begun: dict[str, tuple[float, int]] = {}
+    shown, latest = 0.0, 0
 
     def show(counted: str, count: int, fraction: float) -> None:
-        nonlocal shown
+        nonlocal shown, latest
         now = time.monotonic()
         if now < shown + 0.1:
             return
         shown = now
-        seconds = now - started.setdefault(counted, now)
-        left = f", about {seconds * (1 - fraction) / fraction:.0f} s to go" if fraction > 0.01 and seconds > 1 else ""
-        _line(f"{what}: {count:,} {counted}{left}")
+        if count < latest:  # it has begun again
+            begun.pop(counted, None)
+        latest = count
+        started, count_then = begun.setdefault(counted, (now, count))
+        seconds = now - started
+        parts = [f"{count:,} {counted}"]
+        if seconds > 1:
+            parts.append(f"{(count - count_then) / seconds:,.0f} a second")
+        if fraction > 0.01:
+            parts.append(f"{fraction:.0%} done")
+        if fraction > 0.01 and seconds > 1:
+            parts.append(f"about {seconds * (1 - fraction) / fraction:.0f} s to go")
+        _line(what, ", ".join(parts))
 
     try:
         yield show
     finally:
-        _line("")
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
 
 
-def _line(text: str) -> None:
-    """Over the line that is there."""
-    sys.stderr.write(f"\r\x1b[K{text}")
+def _line(what: str, text: str) -> None:
+    """Over the line that is there, and no longer than it: a name gives way first."""
+    room = (os.get_terminal_size(sys.stderr.fileno()).columns or 80) - len(text) - 3
+    name = what if len(what) <= room else f"…{what[len(what) - room + 1 :]}"
+    sys.stderr.write(f"\r\x1b[K{f'{name}: ' if room > 2 else ''}{text[: max(len(text) + room, 0)]}")
     sys.stderr.flush()

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from teetotal import story
-from teetotal.cli.options import WithCompilerFlags, c_options
+from teetotal.cli.options import WithCompilerFlags, c_options, spurious_option
 from teetotal.errors import TeetotalError
 from teetotal.programs import c, files
 from teetotal.programs.c import replaying
@@ -22,6 +22,7 @@ from teetotal.verdicts import Verdict, Violation, to_json
 @click.argument("paths", metavar="FILE…", nargs=-1, required=True)
 @click.option("--program", "name", help="Which program of a file that holds several.")
 @c_options
+@spurious_option
 @click.option("--gdb", is_flag=True, help="Run a C program in gdb, and stop before the last step.")
 @click.option("--output", is_flag=True, help="Show what a C program prints.")
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object: the violation.")
@@ -31,6 +32,7 @@ def replay(
     name: str | None,
     compiler: str | None,
     arguments: tuple[str, ...],
+    spurious: int,
     gdb: bool,
     output: bool,
     as_json: bool,
@@ -39,7 +41,8 @@ def replay(
     """Show the execution that TOKEN describes (teetotal check prints tokens), with the buffers after each step, and
     whether it is sequentially consistent and breaks an assertion."""
     if all(Path(path).suffix in c.SUFFIXES for path in paths):
-        found = replaying.replay(token, c.Source(paths, flags, compiler, arguments), gdb=gdb, show_output=output)
+        source = c.Source(paths, flags, compiler, arguments)
+        found = replaying.replay(token, source, gdb=gdb, show_output=output, spurious=spurious)
         return 0 if found is None else _show(found, " ".join(paths), " ".join(paths), as_json)
     if len(paths) > 1:
         raise TeetotalError("only C files make one program together")

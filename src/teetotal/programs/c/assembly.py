@@ -23,6 +23,9 @@ _REGISTER_SIZES = {
     2: re.compile(r"%([abcd]x|[sd]i|[sb]p|r\d+w)\b"),
     1: re.compile(r"%([abcd][lh]|[sd]il|[sb]pl|r\d+b)\b"),
 }
+_HOOK = re.compile(r"^\s*call\s+__tsan_(?:unaligned_)?(?:volatile_)?(read|write)(1|2|4|8|16|_range)\b")
+_ADDRESSES = re.compile(r"^\s*(\.loc\b|#|lea\w*\s|clt\w|(mov|add|sal|shl|imul|sub|neg)\w*\s[^#]*,\s*%\w+\s*$)")
+"""What works out an address: nothing that is stored anywhere."""
 _SUFFIXES = {"b": 1, "w": 2, "l": 4, "q": 8}
 _KEPT = ("rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11")
 
@@ -59,7 +62,31 @@ def make_visible(text: str) -> Filtered:
                 lines += _visible(instruction, prefixed, source_line, unseen)
             continue
         lines.append(line)
-    return Filtered("\n".join(lines) + "\n", unseen)
+    return Filtered("\n".join(pair_copies(lines)) + "\n", unseen)
+
+
+def pair_copies(lines: list[str]) -> list[str]:
+    """gcc's assignment of a struct: the hook of a store, that of a load of the same size, and only then the copy. Both
+    get names of their own (``teetotal_copy_to``, ``teetotal_copy_from``), so that they are not taken for two accesses."""
+    result: list[str] = []
+    store: tuple[int, str] | None = None  # a hook of a store that nothing has followed but addresses
+    for line in lines:
+        hook = _HOOK.search(line)
+        if hook is not None and hook.group(1) == "read" and store is not None and store[1] == hook.group(2):
+            position, size = store
+            result[position] = _copy_hook("to", size)
+            line = _copy_hook("from", size)
+        if hook is not None:
+            store = (len(result), hook.group(2)) if hook.group(1) == "write" else None
+        elif store is not None and not _ADDRESSES.match(line):
+            store = None
+        result.append(line)
+    return result
+
+
+def _copy_hook(side: str, size: str) -> str:
+    given = "" if size == "_range" else f"\tmovl ${size}, %esi\n"
+    return f"{given}\tcall\tteetotal_copy_{side}@PLT"
 
 
 def _instructions(line: str) -> Iterator[str]:

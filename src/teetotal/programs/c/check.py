@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -19,7 +19,7 @@ from teetotal.events import MODELS, Event, ModelName, Semantics
 from teetotal.explore.strategies import Strategy
 from teetotal.models import Issue
 from teetotal.monitors import MonitorInfo, Report, monitor_info, witness
-from teetotal.programs.c import events, replaying, runtime
+from teetotal.programs.c import events, replaying, runtime, words
 from teetotal.programs.c.build import Source, built, unseen
 from teetotal.programs.c.symbols import Symbols
 from teetotal.schedules import to_token
@@ -46,10 +46,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     nondet: tuple[int, int] = (0, 1)
     goal: Literal["robust", "safe"] = "robust"
+    spurious: int = 0
 
 
-Progress = Callable[[int, float], None]
-"""Called now and then with the number of executions so far and the seconds they took."""
+Progress = Callable[[str, int, float], None]
+"""Called now and then with what is counted, how many there are so far, and the fraction that is done, 0 if unknown."""
 
 
 def check(
@@ -110,7 +111,7 @@ class _Findings:
             f"seed={options.seed}",
             f"rmw={options.semantics.rmw}", f"mutex={options.semantics.mutex}",
             f"loop-bound={LOOP_BOUND if options.loop_bound is None else options.loop_bound}",
-            f"nondet-low={options.nondet[0]}", f"nondet-high={options.nondet[1]}",
+            f"nondet-low={options.nondet[0]}", f"nondet-high={options.nondet[1]}", f"spurious={options.spurious}",
         ]  # fmt: skip
         request += [f"monitor={monitor.name}" for monitor in self.monitors]
         if options.seconds != math.inf:
@@ -129,7 +130,7 @@ class _Findings:
             case "progress":
                 self.executions = answer["executions"]
                 if progress is not None:
-                    progress(answer["executions"], answer["seconds"])
+                    progress(f"{self.model.upper()} executions", answer["executions"], answer["explored"])
             case "violation":
                 found = self._robustness(answer)
                 self.violations[found.model].append(found)
@@ -159,9 +160,9 @@ class _Findings:
         token = to_token(monitor.model, steps, list(program.memory), self.options.semantics)
         delayed, deciding = execution.events[report.delayed], execution.events[report.deciding]
         return msgspec.structs.replace(
-            found,
+            words.worded(found, execution.words),
             message=f"{_at(deciding)} overtakes {_at(delayed)}",
-            replay=replaying.command(self.source, token, answer.get("stacks", 0)),
+            replay=replaying.command(self.source, token, answer.get("stacks", 0), self.options.spurious),
         )
 
     def _failure(self, answer: dict[str, Any]) -> None:
@@ -183,18 +184,23 @@ class _Findings:
             "abort": f"{who} aborts{where}",
         }.get(what)
         if told is None:
-            waiting = ", ".join(
-                f"T{thread}{'' if (at := self.names.place(at_place)) is None else f' at {at}'}"
-                for thread, at_place, _ in answer["waiting"]
-            )
             told = {
-                "deadlock": f"every thread that has not ended waits for ever: {waiting}",
-                "livelock": f"threads spin or wait for what will never come: {waiting}",
-            }[what]
+                "deadlock": "every thread that has not ended waits for ever: ",
+                "livelock": "threads spin or wait for what will never come: ",
+            }[what] + ", ".join(self._waiting(answer))
         execution = events.execution(answer["steps"], answer["cells"], self.names, self.model)
         self.violations[self.model].append(
             self._told(execution, what, told, [] if place is None else [str(place)], answer.get("stacks", 0))
         )
+
+    def _waiting(self, answer: dict[str, Any]) -> Iterator[str]:
+        """What each thread that does not go on waits for."""
+        assert self.names is not None
+        called = self.names.cells(answer["cells"])
+        for thread, place, _, cell, verb in answer["waiting"]:
+            at = self.names.place(place)
+            where = "" if at is None else f" ({at})"
+            yield f"T{thread} {words.waiting(words.Verb(verb), called.get(cell, 'a fence'))}{where}"
 
     def _told(
         self, execution: events.Execution, kind: ViolationKind, message: str, places: list[str], stacks: int
@@ -207,7 +213,12 @@ class _Findings:
         else:
             run, steps = story.told(program, self.model, execution.schedule, self.options.semantics)
             threads = [iter(own) for own in run.events]
-            listed = [next(threads[step.thread]) for step in execution.schedule if isinstance(step, Issue)]
+            listed = [
+                msgspec.structs.replace(event, words=execution.words[event.id])
+                for step in execution.schedule
+                if isinstance(step, Issue)
+                for event in [next(threads[step.thread])]
+            ]
         token = to_token(self.model, execution.schedule, list(program.memory), self.options.semantics)
         return Violation(
             model=self.model,
@@ -216,7 +227,7 @@ class _Findings:
             steps=steps,
             locations=places,
             message=message,
-            replay=replaying.command(self.source, token, stacks),
+            replay=replaying.command(self.source, token, stacks, self.options.spurious),
         )
 
     # -- the verdict ------------------------------------------------------------------------------------------------------

@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from teetotal.events import Event, Kind, Location, ModelName
+from teetotal.events import Event, EventId, Kind, Location, ModelName
 from teetotal.models import Commit, Issue, Step
+from teetotal.programs.c import words
 from teetotal.programs.c.symbols import Symbols
 from teetotal.programs.expressions import Addr, Const
 from teetotal.programs.program import Fence, Instruction, Load, Lock, Program, Rmw, Store, Thread, Unlock
 
 MUTEX, CONDITION, SEMAPHORE, BARRIER, THREAD, RWLOCK, FUTEX = range(8, 15)
+_PARTS = {FUTEX: "futex", CONDITION: "queue"}
+"""Objects that a word of data may have beside it."""
 
 
 class Names:
@@ -33,8 +36,10 @@ class Names:
         """Each cell of an execution with a name of its own."""
         names: dict[int, str] = {}
         taken: set[str] = set()
-        for number, cell in told.items():
+        for number, cell in sorted(told.items(), key=lambda item: item[1][0] >= MUTEX):  # data comes first
             name = self._cell(*cell)
+            if name in taken and cell[0] in _PARTS:
+                name = f"{name}'s {_PARTS[cell[0]]}"
             if name in taken:
                 name = f"{name} at {cell[1]:#x}"
             taken.add(name)
@@ -70,6 +75,10 @@ class Execution(NamedTuple):
     initial: dict[str, int]
     schedule: list[Step]
 
+    @property
+    def words(self) -> dict[EventId, str]:
+        return {event.id: event.words for event in self.events}
+
 
 def execution(
     steps: Sequence[Sequence[int]], cells: dict[str, list[Any]], names: Names, model: ModelName = "sc"
@@ -79,7 +88,7 @@ def execution(
     counts: dict[int, int] = {}
     result: list[Event] = []
     schedule: list[Step] = []
-    for thread, kind_number, tag, cell, place, wrote, before, after in steps:
+    for thread, kind_number, tag, cell, place, wrote, before, after, verb in steps:
         if kind_number == _COMMIT:
             schedule.append(Commit(thread, called[cell] if model == "pso" else None))
             continue
@@ -114,6 +123,7 @@ def execution(
                 value=value,
                 read=read,
                 location=names.place(place),
+                words=words.told(words.Verb(verb), called.get(cell, ""), old, new, bool(wrote)),
             )
         )
     return Execution(result, initial, schedule)

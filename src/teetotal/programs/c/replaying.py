@@ -15,7 +15,7 @@ from pathlib import Path
 from teetotal import story
 from teetotal.events import ModelName, Semantics
 from teetotal.models import Commit, Step
-from teetotal.programs.c import events, runtime
+from teetotal.programs.c import events, runtime, words
 from teetotal.programs.c.build import Source, built
 from teetotal.programs.c.symbols import Symbols
 from teetotal.schedules import TokenError, from_token
@@ -25,7 +25,7 @@ _STACKS = re.compile(r"^([^:]*?)k([0-9a-f]+):")
 _MANY = [str(number) for number in range(1 << 16)]  # locations that a token may name
 
 
-def command(source: Source, token: str, stacks: int) -> str:
+def command(source: Source, token: str, stacks: int, spurious: int = 0) -> str:
     """``teetotal replay TOKEN FILES`` with what the program needs: compiler, arguments, flags."""
     head, colon, steps = token.partition(":")
     marked = f"{head}k{stacks:x}{colon}{steps}" if stacks else token
@@ -34,12 +34,16 @@ def command(source: Source, token: str, stacks: int) -> str:
         parts += ["--cc", source.compiler]
     for argument in source.arguments:
         parts += ["--args", argument]
+    if spurious:
+        parts += ["--spurious", str(spurious)]
     if source.flags:
         parts += ["--", *source.flags]
     return shlex.join(parts)
 
 
-def replay(token: str, source: Source, *, gdb: bool = False, show_output: bool = False) -> Violation | None:
+def replay(
+    token: str, source: Source, *, gdb: bool = False, show_output: bool = False, spurious: int = 0
+) -> Violation | None:
     """That execution of the real program again, told; None after a look in the debugger, which stops before the last
     step."""
     stacks = 0
@@ -50,6 +54,7 @@ def replay(token: str, source: Source, *, gdb: bool = False, show_output: bool =
     options = [
         f"model={model}", f"rmw={semantics.rmw}", f"mutex={semantics.mutex}", f"stacks={stacks}",
         f"schedule={' '.join(_text(step) for step in schedule)}", f"output={int(show_output)}",
+        f"spurious={spurious}",
     ]  # fmt: skip
     with built(source) as program:
         if gdb:
@@ -82,7 +87,9 @@ def _told(
                 assert names is not None
                 execution = events.execution(answer["steps"], answer["cells"], names, model)
                 straight = events.straight_line(source.name, execution, execution.schedule, source.name)
-                found = story.violation(straight, model, execution.schedule, semantics, kind="replay")
+                found = words.worded(
+                    story.violation(straight, model, execution.schedule, semantics, kind="replay"), execution.words
+                )
                 failed = [
                     f"T{thread}: {what}{f' ({message})' if message else ''}"
                     + (f" at {at}" if (at := names.place(place)) is not None else "")

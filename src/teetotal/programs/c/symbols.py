@@ -214,6 +214,8 @@ def _path(die: Any, offset: int, size: int) -> str:
             kind = _type(member)
             if start <= offset < start + max(_size(kind), 1):
                 name = _name(member)
+                if not size and (name or "").startswith("_"):
+                    return ""  # an object, such as a semaphore, which is a whole to those who use it
                 shown = "" if not name or name.startswith("_") or member.tag == "DW_TAG_inheritance" else f".{name}"
                 return shown + _path(kind, offset - start, size)
         return ""

@@ -1,0 +1,268 @@
+// Condition variables, barriers, semaphores, futexes (std::atomic's wait and notify): what lets other threads go on.
+#include <linux/futex.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdarg>
+
+#include "synchronisation.hpp"
+
+namespace teetotal::runtime {
+namespace {
+
+// -- waiting for a signal ---------------------------------------------------------------------------------------------
+//
+// A signal wakes any one of those who wait then and whom no signal before has woken. Which one is decided late: by who
+// is scheduled first. So each waiting thread counts the signals since it began that have woken nobody yet. One that
+// goes on uses up the earliest of its own: those who began before it counted that one too, and of those who began after
+// it just the ones that count as many. No choice is lost by the earliest, since whoever can use it can use a later one.
+
+void begin_waiting(Thread& self, const void* object, std::uintptr_t place) {
+  synchronise(self, Verb::wait, Kind::rmw, Tag::condition, object, place);
+  self.waits_on = object;
+  self.waits_since = process.step;
+  self.signals = 0;
+}
+
+bool can_be_woken(const Thread& thread) { return thread.signals > 0; }
+
+// Whether it was woken; one that need not be woken may not have been.
+bool wait(Thread& self, Verb verb, const void* object, bool needs_signal, std::uintptr_t place) {
+  synchronise(
+      self, verb, Kind::rmw, Tag::condition, object, place,
+      {.enabled = needs_signal ? can_be_woken : nullptr, .waiting = needs_signal ? Waiting::lock : Waiting::none});
+  self.waits_on = nullptr;
+  if (self.signals == 0) return false;
+  each_waiting(object, [&](Thread& other) {
+    if (other.waits_since < self.waits_since || other.signals == self.signals) --other.signals;
+  });
+  return true;
+}
+
+void signal(Thread& self, const void* object, std::size_t most, std::uintptr_t place) {
+  synchronise(self, most == 1 ? Verb::signal : Verb::broadcast, Kind::rmw, Tag::condition, object, place);
+  std::uint32_t waiting = 0, woken = 0;
+  each_waiting(object, [&](Thread& thread) {
+    ++waiting;
+    woken = std::max(woken, thread.signals);  // who began first counts them all
+  });
+  const auto more = static_cast<std::uint32_t>(std::min<std::size_t>(most, waiting - woken));
+  each_waiting(object, [&](Thread& thread) { thread.signals += more; });
+}
+
+int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mutex, bool limited,
+                   std::uintptr_t place) {
+  if (!holds(self, mutex)) fail(self, Failure::misuse, "waits on a condition without its mutex", place);
+  begin_waiting(self, condition, place);
+  const unsigned count = mutex->__data.__count;
+  unlock(self, mutex, place);
+  const bool may_idle = !limited && self.idle_wakes < process.idle_wakes;
+  const bool signalled = wait(self, limited ? Verb::wake_or_not : Verb::wake, condition, !limited && !may_idle, place);
+  self.idle_wakes += may_idle && !signalled;
+  lock(self, mutex, place);
+  mutex->__data.__count = count;
+  return signalled || may_idle ? 0 : ETIMEDOUT;
+}
+
+struct Barrier {
+  int unused;
+  unsigned needed, arrived;
+};
+
+int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place) {
+  synchronise(self, Verb::arrive, Kind::rmw, Tag::barrier, barrier, place);
+  if (++barrier->arrived == barrier->needed) {
+    barrier->arrived = 0;
+    each_waiting(barrier, [](Thread& thread) {
+      thread.woken_by = thread.operation.enabler = process.step;
+      thread.waits_on = nullptr;
+    });
+    return PTHREAD_BARRIER_SERIAL_THREAD;
+  }
+  self.waits_on = barrier;
+  self.woken_by = -1;
+  synchronise(
+      self, Verb::leave, Kind::rmw, Tag::barrier, barrier, place,
+      {.enabled = [](const Thread& t) { return t.woken_by >= 0; }, .waiting = Waiting::other, .writes = Writes::never});
+  return 0;
+}
+
+// -- futexes: what std::atomic's wait and notify come down to ---------------------------------------------------------
+//
+// The kernel looks at the word and lets the thread lie down under a lock that those who wake others take as well: the
+// futex is that lock, and a condition beside it is what they lie on.
+
+void busy_with(Thread& self, const void* futex, std::uintptr_t place) {
+  synchronise(self, Verb::enter_futex, Kind::lock, Tag::futex, futex, place,
+              {.enabled =
+                   [](const Thread& t) {
+                     for (std::uint32_t number = 0; number < process.count; ++number)
+                       if (reinterpret_cast<std::uintptr_t>(process.threads[number].bucket) == t.operation.address)
+                         return false;
+                     return true;
+                   },
+               .waiting = Waiting::lock});
+  self.bucket = futex;
+}
+
+void done_with(Thread& self, const void* futex, std::uintptr_t place) {
+  synchronise(self, Verb::leave_futex, Kind::unlock, Tag::futex, futex, place);
+  self.bucket = nullptr;
+}
+
+int futex_wait(Thread& self, int* word_at, int expected, bool limited, std::uintptr_t place) {
+  busy_with(self, word_at, place);
+  look_at(word_at, place);
+  const bool changed = *word_at != expected;
+  if (!changed) begin_waiting(self, word_at, place);
+  done_with(self, word_at, place);
+  if (!changed && wait(self, limited ? Verb::wake_or_not : Verb::wake, word_at, !limited, place)) return 0;
+  errno = changed ? EAGAIN : ETIMEDOUT;
+  return -1;
+}
+
+int futex_wake(Thread& self, int* word_at, int most, std::uintptr_t place) {
+  busy_with(self, word_at, place);
+  signal(self, word_at, static_cast<std::size_t>(most), place);
+  done_with(self, word_at, place);
+  return 0;
+}
+
+}  // namespace
+
+std::uint64_t signalled(std::uintptr_t object) {
+  std::uint64_t threads = 0;
+  each_waiting(reinterpret_cast<const void*>(object), [&](const Thread& thread) {
+    threads |= static_cast<std::uint64_t>(can_be_woken(thread)) << thread.number;
+  });
+  return threads;
+}
+
+}  // namespace teetotal::runtime
+
+using namespace teetotal;           // NOLINT: the hooks below are the whole rest of the file
+using namespace teetotal::runtime;  // NOLINT
+
+extern "C" {
+
+int pthread_cond_init(pthread_cond_t* condition, const pthread_condattr_t*) {
+  *condition = PTHREAD_COND_INITIALIZER;
+  return 0;
+}
+int pthread_cond_destroy(pthread_cond_t*) { return 0; }
+int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  Thread* self = controlled(condition);
+  return self == nullptr ? 0 : condition_wait(*self, condition, mutex, false, TEETOTAL_PLACE);
+}
+int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec*) {
+  Thread* self = controlled(condition);
+  return self == nullptr ? ETIMEDOUT : condition_wait(*self, condition, mutex, true, TEETOTAL_PLACE);
+}
+int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t, const timespec*) {
+  Thread* self = controlled(condition);
+  return self == nullptr ? ETIMEDOUT : condition_wait(*self, condition, mutex, true, TEETOTAL_PLACE);
+}
+int pthread_cond_signal(pthread_cond_t* condition) {
+  Thread* self = controlled(condition);
+  if (self != nullptr) signal(*self, condition, 1, TEETOTAL_PLACE);
+  return 0;
+}
+int pthread_cond_broadcast(pthread_cond_t* condition) {
+  Thread* self = controlled(condition);
+  if (self != nullptr) signal(*self, condition, SIZE_MAX, TEETOTAL_PLACE);
+  return 0;
+}
+
+int pthread_barrier_init(pthread_barrier_t* object, const pthread_barrierattr_t*, unsigned count) {
+  if (count == 0) return EINVAL;
+  *reinterpret_cast<Barrier*>(object) = {0, count, 0};
+  return 0;
+}
+int pthread_barrier_destroy(pthread_barrier_t*) { return 0; }
+int pthread_barrier_wait(pthread_barrier_t* object) {
+  Thread* self = controlled(object);
+  return self == nullptr ? 0 : barrier_wait(*self, reinterpret_cast<Barrier*>(object), TEETOTAL_PLACE);
+}
+
+int sem_init(sem_t* object, int, unsigned value) {
+  word(object) = static_cast<int>(value);
+  return 0;
+}
+int sem_destroy(sem_t*) { return 0; }
+int sem_wait(sem_t* object) {
+  if (Thread* self = controlled(object)) {
+    synchronise(*self, Verb::take, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE,
+                {.enabled = [](const Thread& t) { return word(t) > 0; },
+                 .waiting = Waiting::lock,
+                 .expected = 0,
+                 .possible = Writes::if_different});
+    --word(object);
+  }
+  return 0;
+}
+int sem_trywait(sem_t* object) {
+  if (Thread* self = controlled(object)) {
+    synchronise(*self, Verb::try_take, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE,
+                {.writes = Writes::if_different, .expected = 0});
+    if (word(object) == 0) {
+      errno = EAGAIN;
+      return -1;
+    }
+    --word(object);
+  }
+  return 0;
+}
+int sem_timedwait(sem_t* object, const timespec*) {
+  if (sem_trywait(object) == 0) return 0;
+  errno = ETIMEDOUT;
+  return -1;
+}
+int sem_clockwait(sem_t* object, clockid_t, const timespec* limit) { return sem_timedwait(object, limit); }
+int sem_post(sem_t* object) {
+  if (Thread* self = controlled(object)) {
+    if (process.post_needs_fence) mfence(*self, TEETOTAL_PLACE);
+    synchronise(*self, Verb::post, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE);
+    ++word(object);
+  }
+  return 0;
+}
+int sem_getvalue(sem_t* object, int* value) {
+  if (Thread* self = controlled(object))
+    synchronise(*self, Verb::look, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE, {.writes = Writes::never});
+  *value = word(object);
+  return 0;
+}
+
+long syscall(long number, ...) {
+  va_list given;
+  va_start(given, number);
+  long arguments[6];
+  for (long& argument : arguments) argument = va_arg(given, long);
+  va_end(given);
+  Thread* self = process.current;
+  if (number == SYS_futex && self != nullptr && of_program(reinterpret_cast<void*>(arguments[0]))) {
+    auto* word_at = reinterpret_cast<int*>(arguments[0]);
+    const int operation = static_cast<int>(arguments[1]) & FUTEX_CMD_MASK, value = static_cast<int>(arguments[2]);
+    if (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET)
+      return futex_wait(*self, word_at, value, arguments[3] != 0, TEETOTAL_PLACE);
+    if (operation == FUTEX_WAKE || operation == FUTEX_WAKE_BITSET)
+      return futex_wake(*self, word_at, value, TEETOTAL_PLACE);
+    fail(*self, Failure::unsupported, "a futex operation other than wait and wake", TEETOTAL_PLACE);
+  }
+  long result;
+  register long r10 asm("r10") = arguments[3];
+  register long r8 asm("r8") = arguments[4];
+  register long r9 asm("r9") = arguments[5];
+  asm volatile("syscall"
+               : "=a"(result)
+               : "a"(number), "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(r10), "r"(r8), "r"(r9)
+               : "rcx", "r11", "memory");
+  if (result >= 0) return result;
+  errno = static_cast<int>(-result);
+  return -1;
+}
+}

@@ -1,0 +1,211 @@
+// Copies and fills of memory, part by part.
+//
+// A call of memcpy and the like in the program comes here. What the compiler copies or fills by itself it only
+// announces: where it writes, where it reads, or (an assignment of a struct by gcc, which the build gives names of its
+// own) both. Then it does everything at once, with no hook between. So the parts are loaded when it is announced, and
+// put where it will look for them; at the next hook, before anybody else runs, what it has written is taken back,
+// memory is as it was, and the parts are stored one by one.
+#include <cstring>
+
+#include "accesses.hpp"
+
+namespace teetotal::runtime {
+namespace {
+
+// What lay where the running thread's compiler writes, and where it reads. Nobody else runs until the next hook.
+std::vector<char> behind, beside;
+
+// Memory for the parts while others run: on the thread's own stack, or in its heap.
+class Parts {
+ public:
+  Parts(Thread& self, std::size_t size, std::uintptr_t place) : bytes_(small_) {
+    if (size > sizeof small_) bytes_ = static_cast<char*>(process.memory.allocate(self.number, size, 0, place));
+    if (bytes_ == nullptr) fail(self, Failure::unsupported, "a copy that is too large", place);
+  }
+  char* data() { return bytes_; }
+
+ private:
+  char small_[256];
+  char* bytes_;
+};
+
+template <typename Visit>
+void each_part(Thread& self, Kind kind, std::uintptr_t address, std::size_t size, std::uintptr_t place, Visit visit) {
+  for (std::size_t offset = 0; offset < size;) {
+    const Cells::Piece piece = process.cells.piece(address + offset, address + size);
+    const Writes writes = kind == Kind::st ? Writes::always : Writes::never;
+    operate(self, kind, writes, piece.address, piece.tag, place, 0, true, offset != 0);
+    visit(offset, size_of(piece.tag));
+    offset += size_of(piece.tag);
+  }
+}
+
+void load(Thread& self, char* parts, std::uintptr_t from, std::size_t size, std::uintptr_t place) {
+  each_part(self, Kind::ld, from, size, place, [&](std::size_t offset, std::size_t count) {
+    std::memcpy(parts + offset, reinterpret_cast<const char*>(from) + offset, count);
+  });
+}
+
+void store(Thread& self, std::uintptr_t to, const char* parts, std::size_t size, std::uintptr_t place) {
+  each_part(self, Kind::st, to, size, place, [&](std::size_t offset, std::size_t count) {
+    std::memcpy(reinterpret_cast<char*>(to) + offset, parts + offset, count);
+  });
+}
+
+void check_range(Thread& self, std::uintptr_t address, std::size_t size, std::uintptr_t place) {
+  check_heap(self, address, place);
+  check_heap(self, address + size - 1, place);
+}
+
+// Whether a call is what the compiler has just announced.
+bool announced(const Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t size) {
+  return self.range_size == size && size != 0 && (self.range_to == 0 || self.range_to == to) &&
+         (self.range_from == 0 || self.range_from == from);
+}
+
+void copy(void* to, const void* from, std::size_t size, std::uintptr_t place) {
+  Thread* self = process.current;
+  const auto target = reinterpret_cast<std::uintptr_t>(to), source = reinterpret_cast<std::uintptr_t>(from);
+  if (self == nullptr || size == 0 || announced(*self, target, source, size)) {
+    std::memmove(to, from, size);
+    return;
+  }
+  const bool to_hidden = process.alone || hidden(*self, target), from_hidden = process.alone || hidden(*self, source);
+  if (to_hidden && from_hidden) {
+    check_range(*self, target, size, place);
+    check_range(*self, source, size, place);
+    std::memmove(to, from, size);
+    return;
+  }
+  Parts parts(*self, size, place);
+  if (from_hidden) {
+    std::memcpy(parts.data(), from, size);
+  } else {
+    load(*self, parts.data(), source, size, place);
+  }
+  if (to_hidden) {
+    std::memcpy(to, parts.data(), size);
+  } else {
+    store(*self, target, parts.data(), size, place);
+  }
+}
+
+void fill(void* to, int value, std::size_t size, std::uintptr_t place) {
+  Thread* self = process.current;
+  const auto target = reinterpret_cast<std::uintptr_t>(to);
+  const bool own = self == nullptr || size == 0 || (self->range_from == 0 && announced(*self, target, 0, size));
+  if (own || process.alone || hidden(*self, target)) {
+    if (!own) check_range(*self, target, size, place);
+    std::memset(to, value, size);
+    return;
+  }
+  each_part(*self, Kind::st, target, size, place,
+            [&](std::size_t offset, std::size_t count) { std::memset(static_cast<char*>(to) + offset, value, count); });
+}
+
+// The compiler is about to write `to`, or nothing that matters (0), with what it reads at `from`, or somewhere else
+// (0).
+void announce(Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t size, std::uintptr_t place) {
+  if (self.range_size != 0) settle(self);
+  self.operation.place = place;  // should there be nothing to look at
+  if (process.alone) {
+    for (const std::uintptr_t range : {to, from})
+      if (range != 0) check_range(self, range, size, place);
+    return;
+  }
+  if (to != 0 && hidden(self, to)) to = 0;
+  if (from != 0 && hidden(self, from)) from = 0;
+  if (to == 0 && from == 0) return;
+  if (from != 0) {
+    Parts parts(self, size, place);
+    load(self, parts.data(), from, size, place);
+    auto* bytes = reinterpret_cast<char*>(from);
+    beside.assign(bytes, bytes + size);
+    if (to != 0) behind.assign(reinterpret_cast<char*>(to), reinterpret_cast<char*>(to) + size);
+    if (std::memcmp(bytes, parts.data(), size) != 0) std::memcpy(bytes, parts.data(), size);  // it may be constant
+  } else {
+    behind.assign(reinterpret_cast<char*>(to), reinterpret_cast<char*>(to) + size);
+  }
+  self.range_to = to;
+  self.range_from = from;
+  self.range_size = size;
+  self.range_place = place;
+}
+
+void put_back(std::uintptr_t address, const std::vector<char>& bytes, std::size_t size) {
+  if (address != 0 && std::memcmp(reinterpret_cast<const void*>(address), bytes.data(), size) != 0)
+    std::memcpy(reinterpret_cast<void*>(address), bytes.data(), size);
+}
+
+}  // namespace
+
+void take_back(Thread& self) {
+  put_back(self.range_from, beside, self.range_size);
+  put_back(self.range_to, behind, self.range_size);
+  self.range_size = 0;
+}
+
+void settle(Thread& self) {
+  const Operation next = self.operation;  // of the hook that is about to wait
+  const std::uintptr_t to = self.range_to, place = self.range_place;
+  const std::size_t size = self.range_size;
+  if (to == 0) return take_back(self);
+  Parts parts(self, size, place);
+  std::memcpy(parts.data(), reinterpret_cast<const void*>(to), size);
+  take_back(self);
+  store(self, to, parts.data(), size, place);
+  self.operation = next;
+}
+
+}  // namespace teetotal::runtime
+
+using namespace teetotal;           // NOLINT: the hooks below are the whole rest of the file
+using namespace teetotal::runtime;  // NOLINT
+
+extern "C" {
+
+void __tsan_write_range(void* to, unsigned long size) {
+  if (process.current != nullptr && size != 0)
+    announce(*process.current, reinterpret_cast<std::uintptr_t>(to), 0, size, TEETOTAL_PLACE);
+}
+void __tsan_read_range(void* from, unsigned long size) {
+  if (process.current != nullptr && size != 0)
+    announce(*process.current, 0, reinterpret_cast<std::uintptr_t>(from), size, TEETOTAL_PLACE);
+}
+// The build gives these names to hooks that announce both sides of an assignment, the first before the second.
+void teetotal_copy_to(void* to, unsigned long) {
+  if (process.current == nullptr) return;
+  if (process.current->range_size != 0) settle(*process.current);
+  process.current->range_to = reinterpret_cast<std::uintptr_t>(to);
+}
+void teetotal_copy_from(void* from, unsigned long size) {
+  if (process.current != nullptr && size != 0)
+    announce(*process.current, process.current->range_to, reinterpret_cast<std::uintptr_t>(from), size, TEETOTAL_PLACE);
+}
+
+// The build gives calls of memcpy and the like in the program these names.
+void* teetotal_memcpy(void* to, const void* from, std::size_t size) {
+  copy(to, from, size, TEETOTAL_PLACE);
+  return to;
+}
+void* teetotal_memmove(void* to, const void* from, std::size_t size) {
+  copy(to, from, size, TEETOTAL_PLACE);
+  return to;
+}
+void* teetotal_memset(void* to, int value, std::size_t size) {
+  fill(to, value, size, TEETOTAL_PLACE);
+  return to;
+}
+void* __tsan_memcpy(void* to, const void* from, std::size_t size) {
+  copy(to, from, size, TEETOTAL_PLACE);
+  return to;
+}
+void* __tsan_memmove(void* to, const void* from, std::size_t size) {
+  copy(to, from, size, TEETOTAL_PLACE);
+  return to;
+}
+void* __tsan_memset(void* to, int value, std::size_t size) {
+  fill(to, value, size, TEETOTAL_PLACE);
+  return to;
+}
+}

@@ -1,0 +1,163 @@
+// POSIX threads: creating, ending, joining, and what is a thread's own. C++ threads come down to these.
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <unwind.h>
+
+#include <cerrno>
+#include <climits>
+
+#include "real.hpp"
+#include "synchronisation.hpp"
+
+namespace teetotal::runtime {
+namespace {
+
+constexpr std::uintptr_t kHandles = 0x7ee7'0000;
+
+// -- threads ----------------------------------------------------------------------------------------------------------
+
+pthread_t handle_of(std::uint32_t number) { return static_cast<pthread_t>(kHandles + number); }
+
+Thread* thread_of(pthread_t handle) {
+  const std::uintptr_t number = static_cast<std::uintptr_t>(handle) - kHandles;
+  return number < process.count ? &process.threads[number] : nullptr;
+}
+
+int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place) {
+  Thread* other = thread_of(handle);
+  if (other == nullptr || other->joined || other->detached) return ESRCH;
+  if (other == &self) return EDEADLK;
+  self.waits_on = other;
+  synchronise(self, Verb::join, Kind::lock, Tag::thread, other, place,
+              {.enabled = [](const Thread& t) { return static_cast<const Thread*>(t.waits_on)->state == State::ended; },
+               .waiting = Waiting::other});
+  self.waits_on = nullptr;
+  other->joined = true;
+  if (result != nullptr) *result = other->result;
+  if (--process.unjoined == 0) process.alone = true;
+  return 0;
+}
+
+// -- pthread_exit -----------------------------------------------------------------------------------------------------
+//
+// As the C library does it: the stack is unwound, so that destructors run, and handlers that C code has pushed
+// (pthread_cleanup_push) are jumped to when the frame that pushed them is reached; they come back to
+// __pthread_unwind_next. At the end of the stack the thread ends.
+
+_Unwind_Reason_Code at_frame(int, _Unwind_Action actions, _Unwind_Exception_Class, _Unwind_Exception*,
+                             _Unwind_Context* context, void* thread) {
+  Thread& self = *static_cast<Thread*>(thread);
+  const bool top = (actions & _UA_END_OF_STACK) != 0;
+  if (auto* handler = static_cast<__pthread_unwind_buf_t*>(self.cleanup);
+      handler != nullptr && (top || _Unwind_GetCFA(context) > reinterpret_cast<std::uintptr_t>(handler)))
+    siglongjmp(reinterpret_cast<__jmp_buf_tag*>(handler->__cancel_jmp_buf), 1);
+  if (top) finish(self, self.result);
+  return _URC_NO_REASON;
+}
+
+[[noreturn]] void unwind(Thread& self) {
+  // It must outlive the frames: the program's own memory, which goes back with the rest.
+  auto* exception = static_cast<_Unwind_Exception*>(
+      process.memory.allocate(self.number, sizeof(_Unwind_Exception), alignof(_Unwind_Exception), 0));
+  *exception = {};
+  exception->exception_cleanup = [](_Unwind_Reason_Code, _Unwind_Exception*) {
+    fail(*process.current, Failure::misuse, "catches the end of a thread and goes on",
+         process.current->operation.place);
+  };
+  _Unwind_ForcedUnwind(exception, at_frame, &self);
+  finish(self, self.result);  // it could not: code without unwind tables
+}
+
+std::map<std::uint32_t, void (*)(void*)> key_destructors;
+
+}  // namespace
+
+void run_key_destructors(Thread& self) {
+  for (int round = 0; round < PTHREAD_DESTRUCTOR_ITERATIONS; ++round) {
+    bool any = false;
+    for (auto& [key, value] : self.specific) {
+      const auto destructor = key_destructors.find(key);
+      if (value == nullptr || destructor == key_destructors.end() || destructor->second == nullptr) continue;
+      any = true;
+      void* old = value;
+      value = nullptr;
+      destructor->second(old);
+    }
+    if (!any) return;
+  }
+}
+
+}  // namespace teetotal::runtime
+
+using namespace teetotal;           // NOLINT: the hooks below are the whole rest of the file
+using namespace teetotal::runtime;  // NOLINT
+
+extern "C" {
+
+int pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void* (*routine)(void*), void* argument) {
+  Thread* self = process.current;
+  if (self == nullptr) return real().thread_create(handle, attributes, routine, argument);
+  int detached = PTHREAD_CREATE_JOINABLE;
+  if (attributes != nullptr) pthread_attr_getdetachstate(attributes, &detached);
+  *handle = handle_of(create_thread(*self, routine, argument, detached == PTHREAD_CREATE_DETACHED, TEETOTAL_PLACE));
+  return 0;
+}
+int pthread_join(pthread_t handle, void** result) {
+  return process.current == nullptr ? ESRCH : join(*process.current, handle, result, TEETOTAL_PLACE);
+}
+int pthread_detach(pthread_t handle) {
+  Thread* other = process.current == nullptr ? nullptr : thread_of(handle);
+  if (other == nullptr) return ESRCH;
+  other->detached = true;
+  return 0;
+}
+void pthread_exit(void* result) {
+  if (process.current == nullptr) _Exit(70);
+  process.current->result = result;
+  unwind(*process.current);
+}
+void __pthread_register_cancel(__pthread_unwind_buf_t* handler) {
+  if (process.current == nullptr) return;
+  handler->__pad[0] = process.current->cleanup;
+  process.current->cleanup = handler;
+}
+void __pthread_unregister_cancel(__pthread_unwind_buf_t* handler) {
+  if (process.current != nullptr) process.current->cleanup = handler->__pad[0];
+}
+void __pthread_unwind_next(__pthread_unwind_buf_t* handler) {
+  if (process.current == nullptr) _Exit(70);
+  process.current->cleanup = handler->__pad[0];
+  unwind(*process.current);
+}
+pthread_t pthread_self() {
+  return process.current == nullptr ? real().thread_self() : handle_of(process.current->number);
+}
+int pthread_equal(pthread_t a, pthread_t b) { return a == b; }
+int sched_yield() { return 0; }
+int pthread_cancel(pthread_t) {
+  if (process.current != nullptr) fail(*process.current, Failure::unsupported, "pthread_cancel", TEETOTAL_PLACE);
+  return ENOSYS;
+}
+
+int pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) {
+  if (process.current == nullptr) return real().key_create(key, destructor);
+  *key = 0x10000 + process.keys++;
+  key_destructors[*key] = destructor;
+  return 0;
+}
+int pthread_key_delete(pthread_key_t key) {
+  key_destructors.erase(key);
+  return 0;
+}
+void* pthread_getspecific(pthread_key_t key) {
+  if (process.current == nullptr || key < 0x10000) return real().getspecific(key);
+  const auto found = process.current->specific.find(key);
+  return found == process.current->specific.end() ? nullptr : found->second;
+}
+int pthread_setspecific(pthread_key_t key, const void* value) {
+  if (process.current == nullptr || key < 0x10000) return real().setspecific(key, value);
+  process.current->specific[key] = const_cast<void*>(value);
+  return 0;
+}
+}

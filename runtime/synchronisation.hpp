@@ -1,0 +1,37 @@
+// What the hooks of things that threads synchronise on share.
+//
+// An object keeps its state in the first word of its own memory, so that it goes back with the rest:
+//   mutex, spinlock   0, or 1 + the owner's number         semaphore   its value
+//   rwlock            0, -1 (a writer), or how many read   once        0, 1 running, 2 done
+#pragma once
+
+#include "process.hpp"
+
+namespace teetotal::runtime {
+
+inline int& word(void* object) { return *static_cast<int*>(object); }
+inline const int& word(const Thread& thread) { return *reinterpret_cast<const int*>(thread.operation.address); }
+
+// The thread that runs, if the object is the program's; otherwise null: a library's own affair.
+inline Thread* controlled(const void* object) {
+  return process.current != nullptr && of_program(object) ? process.current : nullptr;
+}
+
+// A mutex, or a spinlock: hooks_mutexes.cpp.
+inline bool holds(const Thread& thread, void* mutex) { return word(mutex) == static_cast<int>(thread.number) + 1; }
+void lock(Thread& self, void* mutex, std::uintptr_t place);
+void unlock(Thread& self, void* mutex, std::uintptr_t place);
+
+// Reads a word of the program as it would itself: hooks_access.cpp.
+void look_at(const int* word, std::uintptr_t place);
+
+// Visits the threads that wait on an object for others to wake them.
+template <typename Visit>
+void each_waiting(const void* object, Visit visit) {
+  for (std::uint32_t number = 0; number < process.count; ++number) {
+    Thread& thread = process.threads[number];
+    if (thread.state == State::parked && thread.waits_on == object) visit(thread);
+  }
+}
+
+}  // namespace teetotal::runtime

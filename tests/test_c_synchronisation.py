@@ -1,0 +1,199 @@
+"""What threads synchronise on: counts against every interleaving on random programs, and who may be woken by whom."""
+
+from __future__ import annotations
+
+import random
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from c_programs import compiled, explore
+from teetotal.programs.c.build import Source
+from teetotal.programs.c.check import Options, check
+from teetotal.programs.c.replaying import replay
+from teetotal.verdicts import CheckResult, Verdict
+
+INTERPRETER = r"""
+#include <linux/futex.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+pthread_mutex_t m; pthread_cond_t c; sem_t s; pthread_rwlock_t l; pthread_barrier_t b; pthread_once_t o;
+volatile int x; int word; struct timespec never;
+static void first(void) { x = 2; }
+static void run(const char *given) {
+  char own[8], *next = own;  // on the stack, where nobody else looks
+  strcpy(own, given);
+  for (; *next; next++) switch (*next) {
+    case 'M': pthread_mutex_lock(&m); pthread_mutex_unlock(&m); break;
+    case 'T': if (!pthread_mutex_trylock(&m)) pthread_mutex_unlock(&m); break;
+    case 'C': pthread_mutex_lock(&m); pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m); break;
+    case 'D': pthread_mutex_lock(&m); pthread_cond_timedwait(&c, &m, &never); pthread_mutex_unlock(&m); break;
+    case 'S': pthread_cond_signal(&c); break;
+    case 's': pthread_mutex_lock(&m); pthread_cond_signal(&c); pthread_mutex_unlock(&m); break;
+    case 'B': pthread_cond_broadcast(&c); break;
+    case 'P': sem_wait(&s); break;
+    case 'V': sem_post(&s); break;
+    case 'p': sem_trywait(&s); break;
+    case 'g': { int v; sem_getvalue(&s, &v); break; }
+    case 'r': pthread_rwlock_rdlock(&l); pthread_rwlock_unlock(&l); break;
+    case 'w': pthread_rwlock_wrlock(&l); pthread_rwlock_unlock(&l); break;
+    case 'R': if (!pthread_rwlock_tryrdlock(&l)) pthread_rwlock_unlock(&l); break;
+    case 'W': if (!pthread_rwlock_trywrlock(&l)) pthread_rwlock_unlock(&l); break;
+    case 'f': syscall(SYS_futex, &word, FUTEX_WAIT, 0, 0); break;
+    case 'F': syscall(SYS_futex, &word, FUTEX_WAKE, 1); break;
+    case 'j': __atomic_store_n(&word, 1, __ATOMIC_RELAXED); break;
+    case 'b': pthread_barrier_wait(&b); break;
+    case 'o': pthread_once(&o, first); break;
+    case 'l': { int r = x; break; }
+    case 'k': x = 1; break;
+  }
+}
+static void *thread(void *ops) { run(ops); return 0; }
+int main(int n, char **given) {
+  char *a[8];
+  pthread_t t[4];
+  for (int i = 0; i < n; i++) a[i] = given[i];
+  sem_init(&s, 0, atoi(a[1])); pthread_barrier_init(&b, 0, 2);
+  for (int i = 3; i < n; i++) pthread_create(&t[i - 3], 0, thread, a[i]);
+  run(a[2]);
+  for (int i = 3; i < n; i++) pthread_join(t[i - 3], 0);
+}
+"""
+"""Each argument but the first is what one thread does, a letter an operation."""
+
+
+def programs(letters: str, count: int) -> Iterator[list[str]]:
+    """The semaphore's first value, and what main and the other threads do."""
+    chance = random.Random(f"{letters}")
+    for _ in range(count):
+        threads = chance.choice([2, 3, 3])
+        most = 2 if threads == 3 else 3
+        code = ["".join(chance.choices(letters, k=chance.randint(1, most))) for _ in range(threads)]
+        yield [str(chance.randint(0, 1)), *code]
+
+
+@pytest.mark.parametrize(
+    "letters", ["PPVpg", "CSsB", "CDS", "fFj", "MTCS", "rwl", "rwRW", "rRk", "bk", "oMl", "PVCSMl"]
+)
+def test_every_class_of_interleavings_once(letters: str) -> None:
+    compared = 0
+    with compiled(INTERPRETER) as program:
+        for arguments in programs(letters, 9):
+            reduced, _ = explore(program, "classes=1", arguments=arguments)
+            every, _ = explore(program, "strategy=interleavings", "classes=1", "executions=60000", arguments=arguments)
+            assert reduced["complete"], arguments
+            assert reduced["redundant"] == 0, arguments
+            assert reduced["executions"] == reduced["classes"] >= every["classes"], arguments
+            if every["complete"]:
+                assert every["classes"] == reduced["executions"], arguments
+                compared += 1
+    assert compared >= 4
+
+
+def test_a_semaphore_of_one_is_a_mutex() -> None:
+    """Whoever posts lets the other go on, but the other could have come first: one order was missed once."""
+    with compiled(INTERPRETER) as program:
+        for arguments, executions in ((["1", "PV", "PV"], 2), (["1", "PV", "PV", "PV"], 6)):
+            end, _ = explore(program, arguments=arguments)
+            assert (end["executions"], end["blocked"], end["complete"]) == (executions, 0, True)
+
+
+CONDITIONS = """#include <assert.h>
+#include <pthread.h>
+void __VERIFIER_assume(int);
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+int waiting, woken, signals;
+#define LOCKED(...) do { pthread_mutex_lock(&m); __VA_ARGS__; pthread_mutex_unlock(&m); } while (0)
+#define WAIT(id) LOCKED(waiting |= id; pthread_cond_wait(&c, &m); if (!woken) woken = id)
+#define RUN(...) int main(void) { void *(*code[])(void *) = {__VA_ARGS__}; enum { N = sizeof code / sizeof *code }; \\
+  pthread_t t[N]; for (int i = 0; i < N; i++) pthread_create(&t[i], 0, code[i], 0); \\
+  for (int i = 0; i < N; i++) pthread_join(t[i], 0); END }
+#ifndef END
+#define END
+#endif
+void *one(void *p) { WAIT(1); return 0; }
+void *two(void *p) { WAIT(2); return 0; }
+"""
+
+
+def run(tmp_path: Path, text: str, *flags: str, options: Options = Options(models=("tso",))) -> CheckResult:
+    file = tmp_path / "program.c"
+    file.write_text(CONDITIONS + text)
+    return check(Source((str(file),), flags), options)
+
+
+@pytest.mark.parametrize("first", [1, 2])
+def test_a_signal_may_wake_any_who_waits(tmp_path: Path, first: int) -> None:
+    text = """void *waker(void *p) {
+      LOCKED(__VERIFIER_assume(waiting == 3); pthread_cond_signal(&c));
+      LOCKED(__VERIFIER_assume(woken); pthread_cond_signal(&c));
+      return 0;
+    }
+    RUN(one, two, waker)"""
+    result = run(tmp_path, text, f"-DEND=assert(woken != {first});")
+    assert [violation.kind for violation in result.models["sc"].violations] == ["assertion"]
+
+
+def test_a_signal_wakes_nobody_who_comes_later(tmp_path: Path) -> None:
+    """Each of two signals has one whom it can wake: nobody is left, whoever goes on first."""
+    text = """
+    void *late(void *p) { LOCKED(__VERIFIER_assume(signals == 1); waiting |= 2; pthread_cond_wait(&c, &m)); return 0; }
+    void *waker(void *p) {
+      LOCKED(__VERIFIER_assume(waiting == 1); signals++; pthread_cond_signal(&c));
+      LOCKED(__VERIFIER_assume(waiting == 3); signals++; pthread_cond_signal(&c));
+      return 0;
+    }
+    RUN(one, late, waker)"""
+    result = run(tmp_path, text, "-DEND=assert(signals == 2);")
+    assert (result.verdict, result.complete) == (Verdict.SAFE, True)
+
+
+def test_a_signal_too_few_is_a_deadlock(tmp_path: Path) -> None:
+    text = """void *waker(void *p) { LOCKED(__VERIFIER_assume(waiting == 3); pthread_cond_signal(&c)); return 0; }
+    RUN(one, two, waker)"""
+    found = run(tmp_path, text).models["sc"].violations
+    assert [violation.kind for violation in found] == ["deadlock", "deadlock"]  # either may be left
+
+
+def test_a_broadcast_wakes_all_who_wait(tmp_path: Path) -> None:
+    text = """void *waker(void *p) { LOCKED(__VERIFIER_assume(waiting == 3); pthread_cond_broadcast(&c)); return 0; }
+    RUN(one, two, waker)"""
+    assert run(tmp_path, text).verdict is Verdict.SAFE
+
+
+def test_arguments_of_main_can_be_read_while_threads_run() -> None:
+    text = """#include <pthread.h>
+volatile int x; void *f(void *p) { x = **(char **)p; return 0; }
+int main(int n, char **v) { pthread_t t; pthread_create(&t, 0, f, v); v[0][0] = v[1][0]; pthread_join(t, 0); return 0; }
+"""
+    with compiled(text) as program:
+        end, _ = explore(program, arguments=["a"])
+    assert (end["executions"], end["complete"]) == (2, True)
+
+
+def test_wake_ups_for_no_reason_on_demand(tmp_path: Path) -> None:
+    """Waiting without a loop is right only where nobody wakes up for no reason; a deadlock is not hidden by them."""
+    text = """int ready;
+    void *user(void *p) { LOCKED(TEST (!ready) pthread_cond_wait(&c, &m); assert(ready)); return 0; }
+    void *maker(void *p) { LOCKED(ready = 1; WAKE); return 0; }
+    RUN(user, maker)"""
+    signal, spurious = "-DWAKE=pthread_cond_signal(&c)", Options(models=("tso",), spurious=1)
+    assert run(tmp_path, text, "-DTEST=if", signal).verdict is Verdict.SAFE
+    (found,) = run(tmp_path, text, "-DTEST=if", signal, options=spurious).violations
+    assert "ready fails" in found.message
+    assert "wake up on c for no reason" in [event.text for event in found.events]
+    again = replay(
+        shlex.split(found.replay)[2], Source((str(tmp_path / "program.c"),), ("-DTEST=if", signal)), spurious=1
+    )
+    assert again is not None
+    assert "assertion" in again.message
+    assert "--spurious 1" in found.replay
+    assert run(tmp_path, text, "-DTEST=while", signal, options=spurious).verdict is Verdict.SAFE
+    lost = run(tmp_path, text, "-DTEST=if", "-DWAKE=", options=spurious)
+    assert {violation.kind for violation in lost.violations} == {"deadlock", "assertion"}
