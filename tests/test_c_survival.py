@@ -1,12 +1,19 @@
-"""Programs that take down the process they are explored in: a failure like any other, and the search goes on."""
+"""Endings that nobody wished for: programs that take down the process they are explored in, and Ctrl-C."""
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from c_programs import compiled, explore
+from interrupts import hear_interrupts
 from teetotal.programs.c import Source, runtime
 from teetotal.programs.c.check import Options, check
 from teetotal.programs.c.replaying import replay
@@ -72,14 +79,45 @@ def test_many_deaths() -> None:
 def test_more_deaths_than_anybody_survives() -> None:
     text = HEAD + "void *f(void *p) { int last = 0; for (int i = 0; i < 5; i++) last = x++; END; return 0; }" + RUN
     with compiled(text.replace("END", f"if (last < 9) {ENDS['SIGKILL']}")) as program:
-        told = []
+        told: list[str] = []
         with pytest.raises(runtime.RuntimeDied, match="SIGKILL"):
-            for answer in runtime.answers(program, []):
-                told.append(answer["type"])
+            told.extend(answer["type"] for answer in runtime.answers(program, []))
         assert "failure" in told
 
 
 def test_death_before_anything_can_be_seen() -> None:
-    with compiled(HEAD + f"int main(void) {{ {ENDS['exit status 3']}; }}") as program:
-        with pytest.raises(runtime.RuntimeDied, match="ended the process"):
-            list(runtime.answers(program, []))
+    with (
+        compiled(HEAD + f"int main(void) {{ {ENDS['exit status 3']}; }}") as program,
+        pytest.raises(runtime.RuntimeDied, match="ended the process"),
+    ):
+        list(runtime.answers(program, []))
+
+
+def _explores(session: int) -> bool:
+    """Whether the runtime is running in this session."""
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, _, rest = status.read_text().rpartition(")")
+        except OSError:
+            continue  # it has ended
+        if name.endswith("(teetotal-runtim") and int(rest.split()[3]) == session:
+            return True
+    return False
+
+
+def test_an_interrupt_keeps_what_was_found() -> None:
+    programs = Path(__file__).parent.parent / "benchmarks" / "programs"
+    command = [sys.executable, "-m", "teetotal", "check", "--json", str(programs / "dekker.c"), "--", "-DROUNDS=9"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=hear_interrupts
+    ) as process:
+        assert process.stdout is not None
+        while not _explores(process.pid):
+            time.sleep(0.05)
+        time.sleep(1)  # the first violation is among the first executions
+        os.killpg(process.pid, signal.SIGINT)
+        result = json.loads(process.stdout.read())
+        assert process.wait(timeout=30) == 130
+    assert result["verdict"] == "violation"
+    assert not result["complete"]
+    assert "interrupted; what was found until then is told" in result["notes"]

@@ -23,7 +23,7 @@ from teetotal.explore.strategies import Strategy
 from teetotal.models import Step
 from teetotal.programs.litmus.observation import filtered, observation
 from teetotal.programs.program import Program
-from teetotal.verdicts import CheckResult, ModelResult, Verdict, Violation, ViolationKind, both
+from teetotal.verdicts import CheckResult, Interrupted, ModelResult, Verdict, Violation, ViolationKind, both
 
 LOOP_BOUND = 10
 """Backward jumps a thread takes in one execution, where neither the program nor the user says otherwise. Loops that only
@@ -78,14 +78,6 @@ def check(
     if interrupted:
         raise Interrupted(_result(program, results, reached, watched, command, started))
     return _result(program, results, reached, watched, command, started)
-
-
-class Interrupted(KeyboardInterrupt):
-    """The user ended it; ``result`` is what was found until then."""
-
-    def __init__(self, result: CheckResult) -> None:
-        super().__init__()
-        self.result = result
 
 
 def _robustness(

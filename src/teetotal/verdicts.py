@@ -241,3 +241,11 @@ class MonitorResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     violations: list[MonitorViolation]
     error: str | None = None
     notes: list[str] = []
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user ended it; ``result`` is what was found until then."""
+
+    def __init__(self, result: CheckResult) -> None:
+        super().__init__()
+        self.result = result

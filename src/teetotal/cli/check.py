@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from teetotal import checking
-from teetotal.checking import Interrupted, Options
+from teetotal.checking import Options
 from teetotal.cli.options import Models, WithCompilerFlags, c_options, semantics, semantics_options, spurious_option
 from teetotal.cli.progress import counting, progress
 from teetotal.errors import TeetotalError
@@ -23,7 +23,7 @@ from teetotal.programs.c import check as c_check
 from teetotal.report import terminal
 from teetotal.scale.local import WorkerDied, available_workers, in_order
 from teetotal.scale.local import each as pool
-from teetotal.verdicts import CheckResult, Verdict, to_json
+from teetotal.verdicts import CheckResult, Interrupted, Verdict, to_json
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -88,6 +88,8 @@ class CJob(msgspec.Struct, frozen=True):
         try:
             with counting(self.source.name, self.show_progress) as watcher:
                 return Answer([c_check.check(self.source, self.options, progress=watcher)])
+        except Interrupted as interrupt:
+            return Answer([interrupt.result], interrupted=True)
         except TeetotalError as error:
             return Answer([], [str(error)])
 

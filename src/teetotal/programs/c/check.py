@@ -23,7 +23,7 @@ from teetotal.programs.c import events, replaying, runtime, words
 from teetotal.programs.c.build import Source, built, unseen
 from teetotal.programs.c.symbols import Symbols
 from teetotal.schedules import to_token
-from teetotal.verdicts import CheckResult, ModelResult, StoryStep, Verdict, Violation, ViolationKind, both
+from teetotal.verdicts import CheckResult, Interrupted, ModelResult, StoryStep, Verdict, Violation, ViolationKind, both
 
 LOOP_BOUND = 100
 """How often a thread may come to the same instruction in one execution. Loops that only read until something changes
@@ -64,6 +64,7 @@ def check(
             if options.goal == "safe":
                 models += [model for model in MODELS if model != "sc" and model in options.models]
             answer: CheckResult | None = None
+            interrupted = False
             for model in models:
                 left = options.seconds - (time.perf_counter() - started)
                 hidden = unseen(program)
@@ -72,14 +73,22 @@ def check(
                     for told in runtime.answers(program, findings.request(), source.arguments):
                         findings.take(told, progress)
                 except runtime.RuntimeDied as death:
-                    findings.died = str(death)
+                    findings.ended_early = str(death)
+                except KeyboardInterrupt:
+                    findings.ended_early = "interrupted"
+                    interrupted = True
                 if hidden:
                     findings.undecided = True
                     findings.notes.append(f"inline assembly that cannot be seen: {'; '.join(hidden[:8])}")
                 result = findings.result(command)
                 answer = result if answer is None else answer + result
+                if interrupted:
+                    break
             assert answer is not None
-            return msgspec.structs.replace(answer, seconds=time.perf_counter() - started)
+            answer = msgspec.structs.replace(answer, seconds=time.perf_counter() - started)
+            if interrupted:
+                raise Interrupted(answer)
+            return answer
         finally:
             symbols.close()
 
@@ -102,7 +111,7 @@ class _Findings:
         self.undecided = False
         self.end: dict[str, Any] | None = None
         self.executions = 0
-        self.died = ""
+        self.ended_early = ""
 
     def request(self) -> list[str]:
         options, explore = self.options, self.options.explore
@@ -242,14 +251,14 @@ class _Findings:
             "oddities": [],
         }
         notes = list(dict.fromkeys(self.notes + end["oddities"]))
-        if self.died:
-            notes.append(f"{self.died}; what was found until then is told")
+        if self.ended_early:
+            notes.append(f"{self.ended_early}; what was found until then is told")
         if end["cut"]:
             bound = LOOP_BOUND if self.options.loop_bound is None else self.options.loop_bound
             notes.append(f"a loop was cut after {bound} visits of an instruction; see --loop-bound")
         elif end.get("stopped"):
             notes.append("the budget ran out; see --time and --executions")
-        elif not end["complete"] and not self.undecided and not self.died:
+        elif not end["complete"] and not self.undecided and not self.ended_early:
             notes.append(f"{self.options.explore} leaves executions out")
         if end["mixed"] and self.names is not None:
             named = sorted(
@@ -259,7 +268,7 @@ class _Findings:
                 f"accessed in different sizes, which the monitors take for one location: {', '.join(named[:8])}"
             )
         notes += self._data_races(end.get("races", []))
-        complete = bool(end["complete"]) and not self.undecided and not self.died
+        complete = bool(end["complete"]) and not self.undecided and not self.ended_early
         models = {self.model: self._model(self.model, complete, True)}
         for model in self.relaxed:
             watching = [monitor for monitor in self.monitors if monitor.model == model]
