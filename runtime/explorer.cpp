@@ -2,7 +2,6 @@
 
 #include "hash.hpp"
 #include "search/interleavings.hpp"
-#include "search/optimal.hpp"
 #include "search/random.hpp"
 #include "survival.hpp"
 
@@ -16,7 +15,7 @@ void Explorer::begin_monitors() {
 }
 
 SearchResult Explorer::search() {
-  if (request_.strategy == "all") return OptimalSearch(system_, *this).run();
+  if (request_.strategy == "all") return OptimalSearch(system_, *this, request_.megabytes).run();
   if (request_.strategy == "interleavings") return all_interleavings(system_, *this);
   if (request_.strategy == "preemptions")
     return all_interleavings(system_, *this, static_cast<std::uint32_t>(request_.count));
@@ -37,6 +36,8 @@ void Explorer::run() {
       totals_.result.cut += result.cut;
       totals_.result.redundant += result.redundant;
       totals_.result.complete = totals_.result.complete && result.complete;
+      totals_.result.full = result.full;
+      stopped_ = stopped_ || result.full;
       more = !stopped_ && next_choices();
       if (!more && !stopped_ && process.idle_wakes < request_.idle_wakes) {
         // A second search: what needs no reason may also never happen, which is a deadlock in the first alone.
@@ -57,7 +58,7 @@ void Explorer::run() {
       output_.line(R"({"type":"restart"})");
     }
   }
-  tell_end(stopped_ ? "budget" : "");
+  tell_end(totals_.result.full ? "memory" : stopped_ ? "budget" : "");
 }
 
 // The next assignment of values to the choices that the program asked for; false after the last.

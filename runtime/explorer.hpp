@@ -9,7 +9,7 @@
 
 #include "monitors/watch.hpp"
 #include "output.hpp"
-#include "search/system.hpp"
+#include "search/optimal.hpp"
 #include "system.hpp"
 
 namespace teetotal::runtime {
@@ -26,8 +26,9 @@ struct Request {
   Bounds bounds;
   double seconds = 1e18;
   std::uint64_t executions = ~std::uint64_t{0};
-  std::uint32_t idle_wakes = 0;  // also explore executions in which a thread wakes up so often for no reason
-  bool classes = false;          // count the classes of equivalent executions, for tests of the reduction
+  std::uint32_t idle_wakes = 0;        // also explore executions in which a thread wakes up so often for no reason
+  std::size_t megabytes = kMegabytes;  // for what is yet to be explored
+  bool classes = false;                // count the classes of equivalent executions, for tests of the reduction
   bool replay = false;
   std::string schedule;
   bool stop_at_last = false;

@@ -133,6 +133,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.bounds.steps = static_cast<std::uint32_t>(number());
   else if (name == "seconds")
     request.seconds = std::stod(value);
+  else if (name == "memory")
+    request.megabytes = number();
   else if (name == "executions")
     request.executions = number();
   else if (name == "nondet-low")

@@ -121,3 +121,11 @@ def test_an_interrupt_keeps_what_was_found() -> None:
     assert result["verdict"] == "violation"
     assert not result["complete"]
     assert "interrupted; what was found until then is told" in result["notes"]
+
+
+def test_a_search_whose_memory_is_full_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "full.c"
+    file.write_text(HEAD + SOMETIMES.replace("END", "x = 2") + RUN)
+    result = check(Source((str(file),)), Options(max_megabytes=0))
+    assert not result.complete
+    assert "what is yet to be explored needs more than 0 MB; see --memory" in result.notes

@@ -98,3 +98,10 @@ def test_a_loop_that_was_cut_proves_nothing() -> None:
     found = robustness(msgspec.structs.replace(program(spin, spin), loop_bound=2), RELAXED)
     assert not found.complete
     assert not found.proves("tso")
+
+
+def test_a_search_whose_memory_is_full_says_so() -> None:
+    buffering = program([st("x", 1), ld("r", "y")], [st("y", 1), ld("r", "x")])
+    found = robustness(buffering, ["tso"], max_megabytes=0)
+    assert not found.complete
+    assert any("see --memory" in note for note in found.notes)

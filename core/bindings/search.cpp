@@ -45,11 +45,12 @@ struct Strategy {
   std::uint64_t count;
   std::uint32_t depth;
   std::uint64_t seed;
+  std::size_t megabytes;
 };
 
 SearchResult run(const Strategy& strategy, System& system, Visitor& visitor) {
   nb::gil_scoped_release release;
-  if (strategy.name == "all") return OptimalSearch(system, visitor).run();
+  if (strategy.name == "all") return OptimalSearch(system, visitor, strategy.megabytes).run();
   if (strategy.name == "interleavings") return all_interleavings(system, visitor);
   if (strategy.name == "preemptions")
     return all_interleavings(system, visitor, static_cast<std::uint32_t>(strategy.count));
@@ -66,20 +67,21 @@ void bind_search(nb::module_& m) {
       .def_ro("blocked", &SearchResult::blocked)
       .def_ro("cut", &SearchResult::cut)
       .def_ro("redundant", &SearchResult::redundant)
-      .def_ro("complete", &SearchResult::complete);
+      .def_ro("complete", &SearchResult::complete)
+      .def_ro("full", &SearchResult::full);
 
   m.def(
       "search",
       [](const Program& program, Semantics semantics, std::string strategy, std::uint64_t count, std::uint32_t depth,
-         std::uint64_t seed, std::uint64_t keep, double seconds) {
+         std::uint64_t seed, std::uint64_t keep, double seconds, std::size_t megabytes) {
         Budget budget(seconds);
         Execution execution(program, semantics);
         Collector collector(keep, budget);
-        const SearchResult result = run({std::move(strategy), count, depth, seed}, execution, collector);
+        const SearchResult result = run({std::move(strategy), count, depth, seed, megabytes}, execution, collector);
         return nb::make_tuple(result, std::move(collector.schedules), budget.interrupted());
       },
       nb::arg("program"), nb::arg("semantics"), nb::arg("strategy"), nb::arg("count"), nb::arg("depth"),
-      nb::arg("seed"), nb::arg("keep"), nb::arg("seconds"),
+      nb::arg("seed"), nb::arg("keep"), nb::arg("seconds"), nb::arg("megabytes"),
       "The search's counts, the first `keep` schedules, and whether the user interrupted it.");
 
   m.def(
@@ -100,13 +102,14 @@ void bind_search(nb::module_& m) {
   m.def(
       "monitored_search",
       [](const Program& program, Semantics semantics, std::string strategy, std::uint64_t count, std::uint32_t depth,
-         std::uint64_t seed, const std::vector<std::string>& monitors, double seconds, nb::object watcher) {
+         std::uint64_t seed, const std::vector<std::string>& monitors, double seconds, std::size_t megabytes,
+         nb::object watcher) {
         Budget budget(seconds, std::move(watcher));
         Execution execution(program, semantics);
         Monitoring monitoring(monitors, semantics, [&](std::uint64_t executions, double explored) {
           return budget.spent(executions, explored);
         });
-        const SearchResult result = run({std::move(strategy), count, depth, seed}, execution, monitoring);
+        const SearchResult result = run({std::move(strategy), count, depth, seed, megabytes}, execution, monitoring);
         using Triple = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
         std::vector<std::tuple<std::uint32_t, Triple, std::vector<std::uint32_t>>> findings;
         for (Finding& finding : monitoring.findings)
@@ -116,7 +119,7 @@ void bind_search(nb::module_& m) {
         return nb::make_tuple(result, std::move(findings), budget.interrupted());
       },
       nb::arg("program"), nb::arg("semantics"), nb::arg("strategy"), nb::arg("count"), nb::arg("depth"),
-      nb::arg("seed"), nb::arg("monitors"), nb::arg("seconds"), nb::arg("watcher").none(),
+      nb::arg("seed"), nb::arg("monitors"), nb::arg("seconds"), nb::arg("megabytes"), nb::arg("watcher").none(),
       "The search's counts, the first report of each distinct violation (which monitor; delayed, previous, deciding "
       "event; schedule), and whether the user interrupted it.");
 

@@ -23,6 +23,8 @@ SearchResult OptimalSearch::run() {
       if (result_.executions % kEstimate == 0) visitor_.explored = fraction();
       if (!visitor_.visit(execution_, shared)) return result_;
       reverse_races(shared);
+      result_.full = nodes_.size() > most_nodes_;
+      if (result_.full) return result_;
     } else {
       ++result_.redundant;
     }

@@ -33,9 +33,13 @@
 
 namespace teetotal {
 
+inline constexpr std::size_t kMegabytes = 4096;
+
 class OptimalSearch {
  public:
-  OptimalSearch(System& system, Visitor& visitor) : system_(system), visitor_(visitor) {}
+  // Wakeup trees can grow without bound: the search stops where they need more than `megabytes`.
+  OptimalSearch(System& system, Visitor& visitor, std::size_t megabytes = kMegabytes)
+      : system_(system), visitor_(visitor), most_nodes_((megabytes << 20) / sizeof(Node)) {}
   SearchResult run();
 
  private:
@@ -91,6 +95,7 @@ class OptimalSearch {
   std::size_t depth_ = 0;
   std::vector<Race> found_;  // among the events that are new
   std::vector<Race> kept_, open_;
+  std::size_t most_nodes_;
   std::deque<Node> nodes_;
   Node* spare_ = nullptr;                // nodes to be used again
   std::vector<std::size_t> candidates_;  // scratch

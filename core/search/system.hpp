@@ -83,6 +83,7 @@ struct SearchResult {
   std::uint64_t cut = 0;         // of these: in which a loop's bound stopped a thread
   std::uint64_t redundant = 0;   // begun, but equivalent to an earlier one: 0 in an optimal search
   bool complete = false;         // nothing was left out
+  bool full = false;             // stopped because its memory was full
 };
 
 }  // namespace teetotal

@@ -204,9 +204,18 @@ class SearchResult:
     cut: int
     redundant: int
     complete: bool
+    full: bool
 
 def search(
-    program: Program, semantics: Semantics, strategy: str, count: int, depth: int, seed: int, keep: int, seconds: float
+    program: Program,
+    semantics: Semantics,
+    strategy: str,
+    count: int,
+    depth: int,
+    seed: int,
+    keep: int,
+    seconds: float,
+    megabytes: int,
 ) -> tuple[SearchResult, list[list[int]], bool]: ...
 def count_classes(program: Program, semantics: Semantics, most: int) -> tuple[int, int]: ...
 def monitored_search(
@@ -218,6 +227,7 @@ def monitored_search(
     seed: int,
     monitors: list[str],
     seconds: float,
+    megabytes: int,
     watcher: Callable[[int, float], None] | None,
 ) -> tuple[SearchResult, list[tuple[int, tuple[int, int, int], list[int]]], bool]: ...
 

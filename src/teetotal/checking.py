@@ -93,6 +93,7 @@ def _robustness(
         monitors=options.monitors,
         seed=options.seed,
         seconds=seconds,
+        max_megabytes=options.max_megabytes,
         watcher=None if watcher is None else partial(watcher, "SC executions"),
     )
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from teetotal import _core
 from teetotal.events import Semantics
 from teetotal.explore.encoding import encode, encode_semantics
-from teetotal.explore.outcomes import translated_errors
+from teetotal.explore.outcomes import MAX_MEGABYTES, translated_errors
 from teetotal.explore.strategies import Strategy
 from teetotal.programs.program import Program
 
@@ -43,6 +43,7 @@ def executions(
     keep: int = 0,
     seed: int = 0,
     seconds: float = math.inf,
+    max_megabytes: int = MAX_MEGABYTES,
 ) -> Executions:
     with translated_errors(program):
         result, schedules, interrupted = _core.search(
@@ -54,5 +55,6 @@ def executions(
             seed,
             keep,
             seconds,
+            max_megabytes,
         )
     return Executions(result.executions, result.blocked, result.redundant, result.complete, schedules, interrupted)

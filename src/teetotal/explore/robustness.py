@@ -13,7 +13,7 @@ from typing import NamedTuple
 from teetotal import _core, models, story
 from teetotal.events import ModelName, Semantics
 from teetotal.explore.encoding import encode, encode_semantics
-from teetotal.explore.outcomes import translated_errors
+from teetotal.explore.outcomes import MAX_MEGABYTES, translated_errors
 from teetotal.explore.strategies import Strategy
 from teetotal.monitors import MonitorInfo, Report, monitor_info, witness
 from teetotal.programs.program import Program
@@ -45,6 +45,7 @@ def robustness(
     monitors: Sequence[str] = (),
     seed: int = 0,
     seconds: float = math.inf,
+    max_megabytes: int = MAX_MEGABYTES,
     watcher: Callable[[int, float], None] | None = None,
 ) -> Robustness:
     """``monitors`` default to the exact ones, which are complete over any strategy that is. ``watcher`` is told now and
@@ -61,6 +62,7 @@ def robustness(
             seed,
             [monitor.name for monitor in watching],
             seconds,
+            max_megabytes,
             watcher,
         )
     violations: dict[ModelName, list[Violation]] = {model: [] for model in relaxed}
@@ -71,6 +73,11 @@ def robustness(
     notes = []
     if result.cut:
         notes.append(f"a loop was cut after {program.loop_bound} backward jumps; see --loop-bound")
+    elif result.full:
+        notes.append(
+            f"robustness: stopped after {result.executions:,} SC executions, which is as far as {max_megabytes:,} MB go; "
+            "see --memory"
+        )
     elif not result.complete and strategy.is_exhaustive:
         notes.append(f"robustness: stopped after {result.executions:,} SC executions; see --time")
     elif not result.complete:

@@ -16,6 +16,7 @@ import msgspec
 from teetotal import story
 from teetotal.errors import ProgramError
 from teetotal.events import MODELS, Event, ModelName, Semantics
+from teetotal.explore.outcomes import MAX_MEGABYTES
 from teetotal.explore.strategies import Strategy
 from teetotal.models import Issue
 from teetotal.monitors import MonitorInfo, Report, monitor_info, witness
@@ -45,6 +46,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     loop_bound: int | None = None
     seed: int = 0
     nondet: tuple[int, int] = (0, 1)
+    max_megabytes: int = MAX_MEGABYTES
     goal: Literal["robust", "safe"] = "robust"
     spurious: int = 0
 
@@ -125,6 +127,7 @@ class _Findings:
         request += [f"monitor={monitor.name}" for monitor in self.monitors]
         if options.seconds != math.inf:
             request.append(f"seconds={options.seconds}")
+        request.append(f"memory={options.max_megabytes}")
         if options.executions is not None:
             request.append(f"executions={options.executions}")
         return request
@@ -256,6 +259,8 @@ class _Findings:
         if end["cut"]:
             bound = LOOP_BOUND if self.options.loop_bound is None else self.options.loop_bound
             notes.append(f"a loop was cut after {bound} visits of an instruction; see --loop-bound")
+        elif end.get("stopped") == "memory":
+            notes.append(f"what is yet to be explored needs more than {self.options.max_megabytes:,} MB; see --memory")
         elif end.get("stopped"):
             notes.append("the budget ran out; see --time and --executions")
         elif not end["complete"] and not self.undecided and not self.ended_early:
