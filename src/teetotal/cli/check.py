@@ -136,7 +136,7 @@ def run(job: Job) -> Answer:
 @click.option("--states", type=click.IntRange(min=1, max=2**32 - 2), default=MAX_STATES, show_default=True,
               metavar="N", help="States to visit under each model at most.")  # fmt: skip
 @click.option("--memory", type=click.IntRange(min=1), default=MAX_MEGABYTES, show_default=True,
-              metavar="MB", help="Memory for the states of a model, and for what is yet to be explored, at most.")  # fmt: skip
+              metavar="MB", help="Memory for a model's states, and for what is yet to be explored, at most.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="For random and pct.")
 @click.option("--workers", type=click.IntRange(min=0), default=0, show_default="one per processor", metavar="N",
               help="Processes, each with one file at a time.")  # fmt: skip
