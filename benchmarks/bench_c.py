@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 from teetotal.programs.c import runtime
 from teetotal.programs.c.build import Source, built
@@ -12,49 +13,72 @@ BUFFERING = """#include "bench.h"
 static atomic_int x[2];
 static void *section(void *argument) {
     long me = (long)argument;
-    for (int round = 0; round < 5; round++) { STORE(x[me], round); LOAD(x[1 - me]); }
+    for (int round = 0; round < 6; round++) { STORE(x[me], round); LOAD(x[1 - me]); }
     return 0;
 }
 int main(void) { run(2, (void *(*[])(void *)){section, section}); }
 """
 CASES = (
-    ("store buffering, 5 rounds", "buffering", ()),
+    ("store buffering, 6 rounds", "buffering", ()),
     ("dekker, 2 sections", "dekker", ("-DROUNDS=2",)),
     ("dekker, 3 sections", "dekker", ("-DROUNDS=3",)),
-    ("peterson, 2 sections", "peterson", ("-DROUNDS=2",)),
-    ("msn, 3 operations", "msn", ("-DLONG",)),
+    ("peterson, 3 sections", "peterson", ("-DROUNDS=3",)),
+    ("msn, 3 + 3 operations", "msn", ("-DLONG=2",)),
 )
 LIMIT = 200_000
 
 
-def measure(file: Path, flags: tuple[str, ...], monitors: tuple[str, ...]) -> tuple[int, float, float]:
-    """Executions, processor seconds, and events per execution."""
-    options = [f"executions={LIMIT}", "nondet-low=0", *(f"monitor={name}" for name in monitors)]
+MONITORS = ("monitor=exact-tso", "monitor=exact-pso")
+
+
+class Row(NamedTuple):
+    executions: int
+    seconds: float
+    events: float
+    """Per execution."""
+    fresh: float
+    """Of these, beyond what it shares with the execution before."""
+
+    @property
+    def speed(self) -> float:
+        return self.executions / self.seconds
+
+
+def measure(file: Path, flags: tuple[str, ...], *more: str) -> Row:
+    """The best of three."""
+    return max((measure_once(file, flags, *more) for _ in range(3)), key=lambda row: row.speed)
+
+
+def measure_once(file: Path, flags: tuple[str, ...], *more: str) -> Row:
+    options = [f"executions={LIMIT}", "nondet-low=0", *more]
     with built(Source((str(file),), (f"-I{PROGRAMS}", *flags))) as program:
         for answer in runtime.answers(program, options):
             if answer["type"] == "end":
                 executions = answer["executions"]
-                return executions, answer["cpu"], answer["steps"] / executions
+                return Row(executions, answer["cpu"], answer["steps"] / executions, answer["fresh"] / executions)
     raise AssertionError("the exploration did not come to its end")
 
 
 def main() -> None:
     from tempfile import TemporaryDirectory
 
-    print(f"{'program':<28}{'executions':>12}{'events':>8}{'plain/s':>12}{'monitored/s':>13}{'overhead':>10}")
+    print(
+        f"{'program':<26}{'executions':>11}{'events':>8}{'new':>6}{'plain/s':>11}{'monitored/s':>13}{'overhead':>10}"
+        f"{'without snapshots':>19}{'ratio':>7}"
+    )
     with TemporaryDirectory() as directory:
         for title, name, flags in CASES:
             file = PROGRAMS / f"{name}.c"
             if name == "buffering":
                 file = Path(directory) / "buffering.c"
                 file.write_text(BUFFERING)
-            count, plain, events = min((measure(file, flags, ()) for _ in range(3)), key=lambda row: row[1])
-            _, watched, _ = min(
-                (measure(file, flags, ("exact-tso", "exact-pso")) for _ in range(3)), key=lambda row: row[1]
-            )
+            plain = measure(file, flags)
+            watched = measure(file, flags, *MONITORS)
+            again = measure(file, flags, *MONITORS, "snapshots=0")
             print(
-                f"{title:<28}{count:>12,}{events:>8.0f}{count / plain:>12,.0f}{count / watched:>13,.0f}"
-                f"{watched / plain - 1:>10.0%}"
+                f"{title:<26}{plain.executions:>11,}{plain.events:>8.0f}{plain.fresh:>6.0f}{plain.speed:>11,.0f}"
+                f"{watched.speed:>13,.0f}{plain.speed / watched.speed - 1:>10.0%}{again.speed:>19,.0f}"
+                f"{watched.speed / again.speed:>7.2f}"
             )
 
 

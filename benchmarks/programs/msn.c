@@ -1,5 +1,8 @@
 // The non-blocking queue of Michael and Scott (PODC 1996), without reuse of nodes.
 #include "bench.h"
+#ifndef LONG
+#define LONG 0
+#endif
 
 struct node {
     atomic_int value;
@@ -43,18 +46,14 @@ static int dequeue(void) {
 
 static void *producer(void *argument) {
     enqueue(1);
-#ifdef LONG
-    enqueue(2);
-#endif
+    for (int i = 0; i < LONG; i++) enqueue(2);
     return 0;
 }
 
 static void *consumer(void *argument) {
     int first = dequeue();
     assert(first == -1 || first == 1 || first == 3);
-#ifdef LONG
-    enqueue(3);
-#endif
+    for (int i = 0; i < LONG; i++) enqueue(3);
     return 0;
 }
 
