@@ -40,10 +40,16 @@ class Watch {
   // at its place).
   template <class Tell>
   void see(std::span<const Event> execution, std::size_t shared, Tell tell) {
+    for (const Event& event : execution.subspan(shared))
+      if (event.kind == Kind::st) note_store(event.address);
+    // What decides nothing need not be seen while nothing comes after it: the ends of threads, mostly.
+    while (execution.size() > shared && decides_nothing(execution.back()))
+      execution = execution.first(execution.size() - 1);
     for (const auto& [monitor, first, second] : monitors_) {
       if (monitor->events() > shared) monitor->undo(shared);
       reports_.clear();
-      monitor->observe(execution.subspan(static_cast<std::size_t>(monitor->events())), reports_);
+      const auto seen = static_cast<std::size_t>(monitor->events());
+      if (seen < execution.size()) monitor->observe(execution.subspan(seen), reports_);
       for (const Report& report : reports_) {
         if (first == second || (report.models & Report::tso) != 0) tell(first, report, distinct_[first].add(report));
         if (first != second && (report.models & Report::pso) != 0) tell(second, report, distinct_[second].add(report));
@@ -52,6 +58,16 @@ class Watch {
   }
 
  private:
+  void note_store(std::uint32_t address) {
+    if (address >= stored_.size()) stored_.resize(address + std::size_t{1});
+    stored_[address] = true;
+  }
+  // Fences, locks, and an unlock where no plain store ever was: only a store can be overtaken.
+  bool decides_nothing(const Event& event) const {
+    return is_fence(event.kind) || event.kind == Kind::lock ||
+           (event.kind == Kind::unlock && (event.address >= stored_.size() || !stored_[event.address]));
+  }
+
   struct Watching {
     std::unique_ptr<Monitor> monitor;
     std::uint32_t first, second;  // the names that it goes by: for TSO, for PSO
@@ -59,6 +75,7 @@ class Watch {
   std::vector<Watching> monitors_;
   std::vector<Distinct> distinct_;
   std::vector<Report> reports_;
+  std::vector<bool> stored_;  // addresses that some execution stores to
 };
 
 }  // namespace teetotal::monitors
