@@ -119,16 +119,15 @@ def test_a_body_without_braces_gets_them(tmp_path: Path) -> None:
     path = tmp_path / "odd.c"
     path.write_text(text)
     from teetotal.events import Kind
-    from teetotal.fences.c import CText
-    from teetotal.fences.costs import Costs
+    from teetotal.fences.c_text import CText
 
-    source = CText(str(path), text, Costs())
+    source = CText(str(path), text)
     wanted = [
         number
         for number, site in enumerate(source.sites)
         if site.after == "x = 1;" and site.kind is Kind.MFENCE and source.gaps.gaps[number // 2].statement.bare
     ]
-    patched = source.patched(frozenset(wanted), frozenset(), "c11", False)
+    patched = source.patched(frozenset(wanted), frozenset(), "c11", True)
     assert (
         "    while (x == 0) {\n        x = 1; // über\n        atomic_thread_fence(memory_order_seq_cst);\n    }\n"
         in patched.text
@@ -308,10 +307,9 @@ def test_with_another_compiler(tmp_path: Path) -> None:
 
 def test_a_macro_that_takes_a_statement_keeps_it(tmp_path: Path) -> None:
     """A mark between ``UNLESS(…)`` and its statement would change the program."""
-    from teetotal.fences.c import CText
-    from teetotal.fences.costs import Costs
+    from teetotal.fences.c_text import CText
 
     body = "void f(int x) {\n    UNLESS(x) { x = 3; }\n    UNLESS(x) x = 4;\n    x = 5;\n}\n"
-    copy = CText(str(tmp_path / "f.c"), body, Costs()).explored(frozenset())
+    copy = CText(str(tmp_path / "f.c"), body).explored(frozenset())
     assert "UNLESS(x) { (void)" in copy
     assert "UNLESS(x) x = 4;" in copy

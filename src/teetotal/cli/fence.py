@@ -13,7 +13,7 @@ from teetotal.verdicts import Verdict, to_json
 
 
 @click.command(cls=WithCompilerFlags, short_help="The fewest fences, written back into the source.")
-@click.argument("path", metavar="FILE")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE…")
 @click.option("--model", "models", type=Models(), default="tso,pso", show_default=True,
               help="Relaxed models that one set of fences has to serve.")  # fmt: skip
 @click.option("--goal", type=click.Choice(["robust", "safe"]), default="robust", show_default=True,
@@ -35,7 +35,7 @@ from teetotal.verdicts import Verdict, to_json
 @click.option("--time", "seconds", type=click.FloatRange(min=0), help="Seconds to spend on the search.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def fence(
-    path: str,
+    paths: tuple[str, ...],
     models: tuple[ModelName, ...],
     goal: str,
     minimum: bool,
@@ -78,10 +78,13 @@ def fence(
     )
     if not options.models:
         raise click.BadParameter("sc needs no fences; give tso, pso or both", param_hint="--model")
-    result, patched = fencing.fence(path, options)
+    answer = fencing.fence(paths, options)
+    result = answer.result
     if write and result.verdict is Verdict.SAFE and result.diff:
-        result = msgspec.structs.replace(result, backup=text.write(path, patched))
+        backups = text.write(answer.texts, answer.originals)
+        result = msgspec.structs.replace(result, backup=next(iter(backups.values())), backups=backups)
     click.echo(to_json(result) if as_json else report.render(result))
-    if result.backup and not as_json:
-        click.echo(f"{path} is patched; as it was: {result.backup}")
+    if not as_json:
+        for path, backup in result.backups.items():
+            click.echo(f"{path} is patched; as it was: {backup}")
     return result.verdict.exit_status

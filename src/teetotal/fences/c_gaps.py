@@ -1,4 +1,5 @@
-"""The gaps between the statements of C and C++: where a fence can stand, and how it is written there.
+"""The gaps between the statements of C and C++: where a fence can stand, and how it is written there; and the stores
+whose order can be stronger (``c_orders``).
 
 tree-sitter parses the text as it is, without headers and macros, and keeps the place of every token. A macro's call is a
 statement like any other; what a macro does inside is one piece, in which no gap is found.
@@ -13,19 +14,14 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from teetotal.events import Kind
+from teetotal.fences.c_macros import NO_MACROS, Macros
+from teetotal.fences.c_orders import Calls, StoreCall
 from teetotal.fences.text import Edit, newline_of
 
 _LEAVES = {"return_statement", "break_statement", "continue_statement", "goto_statement", "throw_statement"}
 _LOOPS = {"for_statement", "while_statement", "do_statement", "for_range_loop"}
 _GROUPS = {"preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"}
 _NO_CODE = {"comment", "preproc_include", "preproc_def", "preproc_function_def", "preproc_call", "preproc_directive"}
-_FENCE = re.compile(
-    r"""(?:std::)?atomic_thread_fence\s*\(\s*(?:std::)?memory_order(?:_|::)(?P<order>\w+)\s*\)\s*; |
-        __atomic_thread_fence\s*\(\s*__ATOMIC_(?P<builtin>\w+)\s*\)\s*; |
-        (?P<full>smp_mb|mb|__sync_synchronize|_mm_mfence)\s*\(\s*\)\s*; | (?P<write>smp_wmb|wmb|_mm_sfence)\s*\(\s*\)\s*; |
-        (?:__asm__|asm|__asm)\s*(?:volatile|__volatile__)?\s*\(\s*"(?P<asm>mfence|sfence)\s*;?\s*"[^)]*\)\s*;""",
-    re.VERBOSE,
-)
 
 
 class Statement(NamedTuple):
@@ -54,23 +50,41 @@ class ExistingFence(NamedTuple):
 
 
 class Gaps:
-    def __init__(self, text: str, cpp: bool) -> None:
-        self.text = text
+    """``stores`` are looked for with ``orders``, in the words of the ``kernel`` or in C's own."""
+
+    def __init__(
+        self, text: str, cpp: bool, macros: Macros = NO_MACROS, *, orders: bool = False, kernel: bool = False
+    ) -> None:
+        self.text, self.macros = text, macros
         self.newline = newline_of(text)
         data = text.encode()
         self._plain = len(data) == len(text)
         self._data = data
         self.gaps: list[Gap] = []
         self.fences: list[ExistingFence] = []
+        self.stores: list[StoreCall] = []
         self.unread: list[int] = []  # the lines that the parser did not understand
+        self._calls = Calls(self._at, macros, kernel) if orders else None
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._walk(_parse(data, cpp), False, False)
 
     def line(self, offset: int) -> int:
         return bisect_right(self._starts, offset)
 
-    def words(self, statement: Statement) -> str:
-        return self.text[statement.start : statement.end].partition("\n")[0].strip()
+    def words(self, what: Statement | StoreCall) -> str:
+        return self.text[what.start : what.end].partition("\n")[0].strip()
+
+    def beside(self, store: StoreCall) -> list[int]:
+        """The gaps just before and after a store that is a statement, with nothing between."""
+        semicolon = re.compile(r"\s*;").match(self.text, store.end)
+        if semicolon is None:
+            return []
+        return [
+            number
+            for number, (statement, before, _) in enumerate(self.gaps)
+            if (statement.start == store.start and (before or statement.end == semicolon.end()))
+            or (not before and statement.end <= store.start and not self.text[statement.end : store.start].strip())
+        ]
 
     # -- finding -------------------------------------------------------------------------------------------------------
 
@@ -88,6 +102,10 @@ class Gaps:
         in_code = in_code or node.type == "compound_statement"
         if in_code and node.type in ("compound_statement", "case_statement", "labeled_statement", *_GROUPS):
             self._block([child for child in node.named_children if _is_statement(child)], inside)
+        if in_code and node.type == "call_expression" and self._calls is not None:
+            store = self._calls.read(node, inside)
+            if store is not None:
+                self.stores.append(store)
         for child in node.children:
             if _is_body(node, child):
                 self._bare(node, child, inside)
@@ -121,16 +139,9 @@ class Gaps:
             self.gaps.append(Gap(statement, False, looping))
 
     def _remember(self, statement: Statement, looping: bool) -> None:
-        match = _FENCE.fullmatch(self.text[statement.start : statement.end])
-        if match is None:
-            return
-        strong = (
-            match["full"] or match["asm"] == "mfence" or "seq_cst" in (match["order"], (match["builtin"] or "").lower())
-        )
-        weak = match["write"] or match["asm"] == "sfence"
-        weak = weak or {match["order"], (match["builtin"] or "").lower()} & {"release", "acq_rel"}
-        if strong or weak:
-            self.fences.append(ExistingFence(statement, Kind.MFENCE if strong else Kind.SFENCE, looping))
+        kind = self.macros.fence(self.text[statement.start : statement.end])
+        if kind is not None:
+            self.fences.append(ExistingFence(statement, kind, looping))
 
     def _at(self, byte: int) -> int:
         return byte if self._plain else len(self._data[:byte].decode())

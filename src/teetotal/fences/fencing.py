@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from teetotal import checking
-from teetotal.errors import ParseError
+from teetotal.errors import ParseError, TeetotalError
 from teetotal.events import Kind, ModelName, Semantics
 from teetotal.fences import text as texts
 from teetotal.fences.costs import PREFERRED, Costs
 from teetotal.fences.insertion import Hopeless, Problem, Search, Site, Undecided
+from teetotal.fences.kinds import Remedy
 from teetotal.fences.of_program import Goal, ProgramProblem
 from teetotal.fences.result import FenceResult, PlacedFence
-from teetotal.fences.slots import KINDS, Slots, from_fences, without_equals
-from teetotal.fences.sources import Patched, TextSource, relocated
+from teetotal.fences.slots import Slots, from_fences, without_equals
+from teetotal.fences.sources import TextSource, relocated
 from teetotal.verdicts import CheckResult, Verdict, Violation
 
 Style = Literal["c11", "cpp11", "linux", "x86"]
@@ -50,32 +51,66 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     arguments: tuple[str, ...] = ()
 
 
+class Patch(NamedTuple):
+    """The texts of all files by their names, and in which line of its file what was added stands, by its site."""
+
+    texts: Mapping[str, str]
+    lines: Mapping[int, int]
+
+
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A problem with its text: how a set of sites is written, and how what was written is checked."""
+    """A problem with its texts: how a set of sites is written, and how what was written is checked."""
 
     problem: Problem
     existing: frozenset[int]
-    write: Callable[[frozenset[int], frozenset[int]], Patched]
-    check: Callable[[str], list[CheckResult]]
-    key: Callable[[int], object]
+    originals: Mapping[str, str]
+    write: Callable[[frozenset[int], frozenset[int]], Patch]
+    check: Callable[[Mapping[str, str]], list[CheckResult]]
     notes: Sequence[str] = ()
 
 
-class Answer(NamedTuple):
-    """The result, and the patched text that it speaks of: see ``text.write``."""
+class Answer(msgspec.Struct, frozen=True):
+    """The result, and the patched texts that it speaks of, by the names of their files, with those that they were made
+    of: see ``text.write``. ``result, text = answer`` for one file."""
 
     result: FenceResult
-    text: str
+    texts: Mapping[str, str]
+    originals: Mapping[str, str]
+
+    @property
+    def text(self) -> str:
+        """Of the first file, or of the only one."""
+        return next(iter(self.texts.values()))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.result, self.text))
 
 
-def fence(path: str, options: Options = Options(), *, command: str = "fence") -> Answer:
-    text = texts.read(path)
-    if Path(path).suffix == ".pml":
+def fence(path: str | Sequence[str], options: Options = Options(), *, command: str = "fence") -> Answer:
+    """Of one file, or of the C and C++ files of one program."""
+    paths = (path,) if isinstance(path, str) else tuple(path)
+    if all(Path(each).suffix in C_SUFFIXES for each in paths):
+        return run(" ".join(paths), c_job(paths, options), options, command)
+    if len(paths) > 1:
+        other = next(each for each in paths if Path(each).suffix not in C_SUFFIXES)
+        raise TeetotalError(
+            f"{other}: several files are the C and C++ files of one program ({' '.join(C_SUFFIXES)}); headers of yours "
+            "are found by themselves, and anything else goes one by one"
+        )
+    (only,) = paths
+    text = texts.read(only)
+    if Path(only).suffix == ".pml":
         from teetotal.fences import promela
 
-        return Answer(*promela.fence(path, text, options, command))
-    work = c_job(path, text, options) if Path(path).suffix in C_SUFFIXES else job(source(path, text, options), options)
-    return run(path, text, work, options, command)
+        _refuse_strengthen(only, options)
+        result, patched = promela.fence(only, text, options, command)
+        return Answer(result, {only: patched}, {only: text})
+    return run(only, job(source(only, text, options), options), options, command)
+
+
+def _refuse_strengthen(path: str, options: Options) -> None:
+    if options.strengthen:
+        raise TeetotalError(f"{path}: --strengthen is for C and C++, where stores have orders")
 
 
 def source(path: str, text: str, options: Options) -> TextSource:
@@ -87,9 +122,11 @@ def source(path: str, text: str, options: Options) -> TextSource:
             if layout.split(text, path).architecture == "C":
                 from teetotal.fences.litmus_c import CLitmus
 
-                return CLitmus(path, text)
+                return CLitmus(path, text, options.strengthen, options.costs)
+            _refuse_strengthen(path, options)
             return X86Litmus(path, text)
         case ".py":
+            _refuse_strengthen(path, options)
             from teetotal.fences.python import PythonSource
 
             return PythonSource(path, text, options.program)
@@ -102,18 +139,24 @@ def job(source: TextSource, options: Options) -> Job:
     original = source.programs(source.text)
     if not original:
         raise ParseError(f"{source.path}: no program is called {options.program}")
-    gaps = [(key, kind) for key, place in source.places.items() if place.existing is None for kind in KINDS]
-    everywhere = source.patched(gaps)
+    everywhere = source.everywhere()
 
-    def describe(key: object, kind: Kind) -> Site:
+    def describe(key: object, kind: Remedy) -> Site:
         place = source.places[key]
         return Site(
-            kind=kind, place=key, cost=Fraction(1), location=place.location, after=place.after, before=place.before
+            kind=kind,
+            place=key,
+            cost=Fraction(1),
+            location=place.location,
+            after=place.after,
+            before=place.before,
+            at=place.at,
+            beside=place.beside,
         )
 
     slots = from_fences(
         source.programs(everywhere.text),
-        lambda thread, found: source.place_of(thread, found, everywhere),
+        lambda thread, found: source.site_of(thread, found, everywhere),
         options.costs,
         describe,
     )
@@ -131,72 +174,77 @@ def job(source: TextSource, options: Options) -> Job:
         options.goal,
         options.semantics,
         always=frozenset() if options.remove else existing,
+        existing=existing,
         loop_bound=options.loop_bound,
         seconds=options.seconds,
     )
 
-    def write(added: frozenset[int], removed: frozenset[int]) -> Patched:
-        fences = [(sites[site].place, sites[site].kind) for site in sorted(added)]
-        return source.patched(fences, [sites[site].place for site in removed])
+    def write(added: frozenset[int], removed: frozenset[int]) -> Patch:
+        chosen = {site: (sites[site].place, sites[site].kind) for site in sorted(added)}
+        patched = source.patched(list(chosen.values()), [sites[site].place for site in removed])
+        lines = {site: patched.lines[key] for site, key in chosen.items() if key in patched.lines}
+        return Patch({source.path: patched.text}, lines)
 
-    def check(text: str) -> list[CheckResult]:
+    def check(patched: Mapping[str, str]) -> list[CheckResult]:
         asked = checking.Options(
             models=options.models,
             semantics=options.semantics,
             loop_bound=options.loop_bound,
             seconds=options.seconds,
         )
-        return [checking.check(program, asked) for program in source.programs(text)]
+        return [checking.check(program, asked) for program in source.programs(patched[source.path])]
 
     return Job(
         problem=problem,
         existing=existing,
+        originals={source.path: source.text},
         write=write,
         check=check,
-        key=lambda site: (sites[site].place, sites[site].kind),
         notes=source.notes,
     )
 
 
-def c_job(path: str, text: str, options: Options) -> Job:
+def c_job(paths: tuple[str, ...], options: Options) -> Job:
     """A job for a program that is compiled and run."""
-    from teetotal.fences.c import KERNEL_FENCES, CProblem, CText
+    from teetotal.fences.c import KERNEL_FENCES, CProblem
+    from teetotal.fences.c_files import CFiles
     from teetotal.programs.c import Source
-    from teetotal.programs.c.build import CXX_SUFFIXES
 
-    ctext = CText(path, text, options.costs)
-    style: Style = options.style or ("cpp11" if Path(path).suffix in CXX_SUFFIXES else "c11")
+    files = CFiles(Source(paths, options.flags, options.compiler, options.arguments), options.costs, options.strengthen)
     problem = CProblem(
-        ctext,
-        Source((path,), options.flags, options.compiler, options.arguments),
+        files,
         options.models,
         options.goal,
         options.semantics,
-        always=frozenset() if options.remove else ctext.existing,
+        always=frozenset() if options.remove else files.existing,
         loop_bound=options.loop_bound,
         seconds=options.seconds,
     )
+    outside = options.style == "linux" and not files.mentions("smp_mb") and not files.mentions("smp_wmb")
 
-    outside = style == "linux" and not ctext.mentions("smp_mb") and not ctext.mentions("smp_wmb")
-
-    def check(patched: str) -> list[CheckResult]:
+    def check(patched: Mapping[str, str]) -> list[CheckResult]:
         return [problem.check(patched, KERNEL_FENCES if outside else ())]
 
-    def write(added: frozenset[int], removed: frozenset[int]) -> Patched:
-        return ctext.patched(added, removed, style, options.strengthen)
-
     notes = ["checked with smp_mb and smp_wmb as the compiler's own fences"] if outside else []
-    if ctext.gaps.unread:
-        lines = ", ".join(map(str, ctext.gaps.unread[:8]))
-        notes.append(f"not understood without the preprocessor, so no fences there: line {lines}")
-    return Job(problem=problem, existing=ctext.existing, write=write, check=check, key=lambda site: site, notes=notes)
+    for name, file in files.files.items():
+        if file.gaps.unread:
+            lines = ", ".join(map(str, file.gaps.unread[:8]))
+            notes.append(f"{name}: not understood without the preprocessor, so no fences there: line {lines}")
+    return Job(
+        problem=problem,
+        existing=files.existing,
+        originals=files.originals(),
+        write=lambda added, removed: Patch(*files.patched(added, removed, options.style)),
+        check=check,
+        notes=notes,
+    )
 
 
 def _existing(source: TextSource, sites: Sequence[Site]) -> frozenset[int]:
     return frozenset(number for number, site in enumerate(sites) if source.places[site.place].existing is not None)
 
 
-def run(path: str, text: str, job: Job, options: Options, command: str) -> Answer:
+def run(path: str, job: Job, options: Options, command: str) -> Answer:
     started = time.perf_counter()
     search = Search(job.problem)
     notes = list(job.notes)
@@ -205,10 +253,11 @@ def run(path: str, text: str, job: Job, options: Options, command: str) -> Answe
     verdict, chosen, least = Verdict.SAFE, frozenset[int](), options.minimum or options.every
     try:
         if options.every:
-            sets = [found for found in islice(search.cheapest_first(), options.most) if search.is_minimal(found)]
+            minimal = (found for found in search.cheapest_first() if search.is_minimal(found))
+            sets = list(islice(minimal, options.most))
             chosen = sets[0]
-            if len(sets) == options.most:
-                notes.append(f"there may be more than these {options.most} sets")
+            if len(sets) == options.most and next(minimal, None) is not None:
+                notes.append(f"there are more than these {options.most} sets; see --most")
         elif options.minimum:
             chosen = next(search.cheapest_first())
         elif options.remove:
@@ -234,13 +283,13 @@ def run(path: str, text: str, job: Job, options: Options, command: str) -> Answe
             checks=search.checks,
             notes=notes,
         )
-        return Answer(failure, text)
+        return Answer(failure, job.originals, job.originals)
     added = chosen - job.existing
     removed = job.existing - chosen if options.remove else frozenset[int]()
     patched = job.write(added, removed)
-    results = job.check(patched.text)
+    results = job.check(patched.texts)
     verdict = _met(results, options)
-    told = _Telling(path, search, job, patched)
+    told = _Telling(path, search, patched.lines)
     result = FenceResult(
         input=path,
         command=command,
@@ -256,13 +305,13 @@ def run(path: str, text: str, job: Job, options: Options, command: str) -> Answe
         sets=[told.all(one) for one in sets],
         unnecessary=[] if added or options.remove else told.all(_unnecessary(job, search)),
         removed=told.all(removed),
-        diff=texts.unified_diff(text, patched.text, path),
+        diff="".join(texts.unified_diff(job.originals[name], new, name) for name, new in patched.texts.items()),
         patched=results,
         violations=[finding.violation for finding in search.seen],
         checks=search.checks,
         notes=notes,
     )
-    return Answer(result, patched.text)
+    return Answer(result, patched.texts, job.originals)
 
 
 def _why_hopeless(violation: Violation, sites: Sequence[Site]) -> Iterator[str]:
@@ -306,8 +355,8 @@ def _met(results: list[CheckResult], options: Options) -> Verdict:
 class _Telling:
     """Sites as a person and a program read them."""
 
-    def __init__(self, path: str, search: Search, job: Job, patched: Patched) -> None:
-        self.path, self.search, self.job, self.patched = path, search, job, patched
+    def __init__(self, path: str, search: Search, lines: Mapping[int, int]) -> None:
+        self.path, self.search, self.lines = path, search, lines
 
     def all(self, sites: frozenset[int]) -> list[PlacedFence]:
         return sorted((self.one(site) for site in sites), key=lambda fence: (fence.file, fence.line, fence.kind))
@@ -317,12 +366,13 @@ class _Telling:
         assert site.location is not None
         cycles = (", ".join(_short(place, self.path) for place in v.locations) for v in self.search.broken_by(number))
         return PlacedFence(
-            kind="mfence" if site.kind is Kind.MFENCE else "sfence",
+            kind=str(site.kind),  # type: ignore[arg-type]
             file=site.location.file,
             line=site.location.line,
             after=site.after,
             before=site.before,
-            patched_line=self.patched.lines.get(self.job.key(number)),
+            at=site.at,
+            patched_line=self.lines.get(number),
             cost=float(site.cost),
             in_loop=site.in_loop,
             breaks=list(dict.fromkeys(cycles)),

@@ -6,7 +6,7 @@ import difflib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -86,26 +86,55 @@ def _lines(text: str) -> list[str]:
     return [f"{part}\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
 
 
-def write(path: str, text: str) -> str:
-    """The new text in the file's place, in one step; the old one beside it. Returns the backup's name."""
-    target = Path(path).resolve()  # a link stays a link
-    backup = _backup_name(target)
+def write(texts: Mapping[str, str], originals: Mapping[str, str]) -> dict[str, str]:
+    """The new texts in the files' places, the old ones beside them; returns the backups' names by the files'. Files whose
+    text stays are left alone.
+
+    Everything is written before anything is replaced, and each file is replaced in one step. If a step fails, what was
+    replaced gets its old text back and nothing is left behind.
+    """
+    targets = {
+        path: Path(path).resolve() for path, text in texts.items() if text != originals[path]
+    }  # links stay links
+    for path in targets:
+        if read(path) != originals[path]:
+            raise TeetotalError(f"{path} has changed since it was read; nothing was written")
+    fresh: dict[str, str] = {}
+    backups: dict[str, Path] = {}
+    replaced: list[str] = []
     try:
-        shutil.copy2(target, backup)
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(text.encode())
-                file.flush()
-                os.fsync(file.fileno())
-            shutil.copymode(target, temporary)
-            os.replace(temporary, target)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-    except OSError as problem:
-        raise TeetotalError(f"{path} cannot be written: {problem.strerror}") from problem
-    return str(backup)
+        for path, target in targets.items():
+            fresh[path] = _beside(target, texts[path])
+        for path, target in targets.items():
+            backups[path] = _backup_name(target)
+            shutil.copy2(target, backups[path])
+        for path, target in targets.items():
+            os.replace(fresh[path], target)
+            replaced.append(path)
+    except BaseException as problem:
+        for done in replaced:
+            os.replace(backups.pop(done), targets[done])
+        for left in (*(Path(fresh[name]) for name in fresh if name not in replaced), *backups.values()):
+            left.unlink(missing_ok=True)
+        if isinstance(problem, OSError):
+            raise TeetotalError(f"{path} cannot be written: {problem.strerror}; nothing was changed") from problem
+        raise
+    return {name: str(backup) for name, backup in backups.items()}
+
+
+def _beside(target: Path, text: str) -> str:
+    """A new file in the same directory, safely on the disk."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        shutil.copymode(target, temporary)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return temporary
 
 
 def _backup_name(target: Path) -> Path:
