@@ -109,7 +109,8 @@ class Gaps:
         for child in node.children:
             if _is_body(node, child):
                 self._bare(node, child, inside)
-            self._walk(child, inside, in_code)
+            once = node.type in _LOOPS and child == node.child_by_field_name("initializer")
+            self._walk(child, looping if once else inside, in_code)
 
     def _block(self, statements: list[Any], looping: bool) -> None:
         for position, node in enumerate(statements):
