@@ -223,6 +223,8 @@ class CText:
             guard = rest if name == "ifndef" and number == 0 else ""
             depth += name.startswith("if")
             depth -= name == "endif"
+        if at and not found and self.text[at : at + 2].startswith(("\n", "\r")):  # a guard with a blank line behind it
+            words = self.gaps.newline + words
         at = found.get(True, found.get(False, at))
         if at and self.text[at - 1] != "\n":
             words = self.gaps.newline + words.removesuffix(self.gaps.newline)

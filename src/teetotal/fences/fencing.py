@@ -14,7 +14,7 @@ import msgspec
 
 from teetotal import checking
 from teetotal.errors import ParseError, TeetotalError
-from teetotal.events import Kind, ModelName, Semantics
+from teetotal.events import Event, Kind, ModelName, Semantics
 from teetotal.fences import text as texts
 from teetotal.fences.costs import PREFERRED, Costs
 from teetotal.fences.insertion import Hopeless, Problem, Search, Site, Undecided
@@ -266,7 +266,7 @@ def run(path: str, job: Job, options: Options, command: str) -> Answer:
             chosen = search.minimal()
     except Hopeless as hopeless:
         verdict, violations = Verdict.VIOLATION, [hopeless.violation]
-        notes += _why_hopeless(hopeless.violation, search.sites)
+        notes += _why_hopeless(hopeless.violation)
     except Undecided as undecided:
         verdict = Verdict.INCONCLUSIVE
         notes.append(undecided.message)
@@ -305,7 +305,7 @@ def run(path: str, job: Job, options: Options, command: str) -> Answer:
         sets=[told.all(one) for one in sets],
         unnecessary=[] if added or options.remove else told.all(_unnecessary(job, search)),
         removed=told.all(removed),
-        diff="".join(texts.unified_diff(job.originals[name], new, name) for name, new in patched.texts.items()),
+        diff=texts.unified_diffs(job.originals, patched.texts),
         patched=results,
         violations=[finding.violation for finding in search.seen],
         checks=search.checks,
@@ -314,20 +314,46 @@ def run(path: str, job: Job, options: Options, command: str) -> Answer:
     return Answer(result, patched.texts, job.originals)
 
 
-def _why_hopeless(violation: Violation, sites: Sequence[Site]) -> Iterator[str]:
+def _why_hopeless(violation: Violation) -> Iterator[str]:
     """Where a person would have to put hands on."""
     if violation.model == "sc":
         yield "this happens under SC too: it is a fault of the program that no fence repairs"
         return
     yield "no fence between two statements prevents this violation"
-    for edge in violation.cycle:
-        first, second = violation.events[edge.source], violation.events[edge.target]
-        statements = {site.after for site in sites if site.after and site.location == first.location}
-        if edge.reason == "po" and first.kind is Kind.ST and first.location == second.location and len(statements) < 2:
+    for first, second in _overtaken(violation):
+        if first.location == second.location:
             yield (
                 f"{first.location}: {first.text} and {second.text} come from one statement, perhaps from a macro or a "
                 "helper without a gap: write them as two statements, so that a fence can stand between them"
             )
+        else:
+            yield (
+                f"{first.location} and {second.location}: {second.text} overtakes {first.text}, and between them is no "
+                "gap that could be patched: a fence has to be put there by hand"
+            )
+
+
+def _overtaken(violation: Violation) -> Iterator[tuple[Event, Event]]:
+    """Stores and later accesses of their threads that became visible the other way round: neighbours in the cycle, or
+    where there is none each such store with the first that overtakes it."""
+    events = violation.events
+    shown: dict[int, int] = {}  # when each event is over
+    for number, step in enumerate(violation.steps):
+        if step.action == "commit" or events[step.event].kind is not Kind.ST:
+            shown[step.event] = number
+
+    def overtakes(late: int, early: int) -> bool:
+        return shown.get(early, len(violation.steps)) > shown.get(late, len(violation.steps))
+
+    if violation.cycle:
+        pairs = [(edge.source, edge.target) for edge in violation.cycle if edge.reason == "po"]
+        yield from ((events[early], events[late]) for early, late in pairs if overtakes(late, early))
+        return
+    order = sorted(range(len(events)), key=lambda number: events[number].id)
+    for position, early in enumerate(order):
+        later = (n for n in order[position + 1 :] if events[n].thread == events[early].thread and overtakes(n, early))
+        if events[early].kind is Kind.ST and (late := next(later, None)) is not None:
+            yield events[early], events[late]
 
 
 def _unnecessary(job: Job, search: Search) -> frozenset[int]:

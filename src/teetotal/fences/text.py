@@ -76,7 +76,20 @@ def read(path: str) -> str:
 
 
 def unified_diff(old: str, new: str, path: str) -> str:
-    lines = list(difflib.unified_diff(_lines(old), _lines(new), f"a/{path.lstrip('/')}", f"b/{path.lstrip('/')}"))
+    return unified_diffs({path: old}, {path: new})
+
+
+def unified_diffs(old: Mapping[str, str], new: Mapping[str, str]) -> str:
+    """One patch for all files, for ``patch -p1`` where teetotal was called; for ``patch -p1 -d /`` if one lies elsewhere:
+    patch refuses names with ``..``."""
+    home = os.getcwd()
+    names = {path: os.path.abspath(path) for path in old}
+    if all(name.startswith(home.rstrip("/") + "/") for name in names.values()):
+        names = {path: os.path.relpath(name, home) for path, name in names.items()}
+    lines: list[str] = []
+    for path, text in old.items():
+        name = names[path].lstrip("/")
+        lines += difflib.unified_diff(_lines(text), _lines(new[path]), f"a/{name}", f"b/{name}")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
