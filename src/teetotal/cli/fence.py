@@ -6,8 +6,10 @@ import click
 import msgspec
 
 from teetotal.cli.options import Models, WithCompilerFlags, c_options, semantics, semantics_options
+from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
 from teetotal.fences import costs, fencing, text
+from teetotal.fences.result import FenceResult
 from teetotal.report import fences as report
 from teetotal.verdicts import Verdict, to_json
 
@@ -78,13 +80,25 @@ def fence(
     )
     if not options.models:
         raise click.BadParameter("sc needs no fences; give tso, pso or both", param_hint="--model")
-    answer = fencing.fence(paths, options)
+    try:
+        answer = fencing.fence(paths, options)
+    except fencing.Interrupted as interrupt:
+        _tell(interrupt.answer.result, as_json)
+        raise click.Abort from interrupt
     result = answer.result
     if write and result.verdict is Verdict.SAFE and result.diff:
-        backups = text.write(answer.texts, answer.originals)
+        try:
+            backups = text.write(answer.texts, answer.originals)
+        except TeetotalError:
+            _tell(result, as_json)  # the search may have been long: what it found is not lost
+            raise
         result = msgspec.structs.replace(result, backup=next(iter(backups.values())), backups=backups)
+    _tell(result, as_json)
+    return result.verdict.exit_status
+
+
+def _tell(result: FenceResult, as_json: bool) -> None:
     click.echo(to_json(result) if as_json else report.render(result))
     if not as_json:
         for path, backup in result.backups.items():
             click.echo(f"{path} is patched; as it was: {backup}")
-    return result.verdict.exit_status

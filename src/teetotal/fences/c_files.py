@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from teetotal.errors import TeetotalError
 from teetotal.fences import text as texts
 from teetotal.fences.c_macros import MEANS_TWO_THINGS, Macros, parse
 from teetotal.fences.c_text import HEADERS, MARKS, CText, Style
@@ -135,17 +136,20 @@ class Copies:
     ) -> None:
         self.directory = os.path.realpath(directory)
         self.names = {self._copy(name): name for name in changed}
-        for copy, name in self.names.items():
-            os.makedirs(os.path.dirname(copy), exist_ok=True)
-            Path(copy).write_bytes(changed[name].encode())
-        head = Path(self.directory) / "marks.h"
-        head.write_text(f"__attribute__((weak)) volatile char {MARKS}[{marks}];\n")
+        head = f"{self.directory}/marks.h"
+        try:
+            for copy, name in self.names.items():
+                os.makedirs(os.path.dirname(copy), exist_ok=True)
+                Path(copy).write_bytes(changed[name].encode())
+            Path(head).write_text(f"__attribute__((weak)) volatile char {MARKS}[{marks}];\n")
+        except OSError as problem:
+            raise TeetotalError(f"cannot write copies to {self.directory}: {problem.strerror}") from problem
         homes = dict.fromkeys(os.path.dirname(os.path.abspath(name)) for name in changed)
         quotes = [flag for home in homes for flag in ("-iquote", home)]
         self.source = msgspec.structs.replace(
             source,
             files=tuple(map(self._copy, source.files)),
-            flags=("-include", str(head), "-Wno-unused-value", *more_flags, *self._flags(source.flags), *quotes),
+            flags=("-include", head, "-Wno-unused-value", *more_flags, *self._flags(source.flags), *quotes),
         )
 
     def _copy(self, path: str) -> str:

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -84,6 +83,14 @@ class Answer(msgspec.Struct, frozen=True):
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.result, self.text))
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user ended it; ``answer`` is what was found until then."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__()
+        self.answer = answer
 
 
 def fence(path: str | Sequence[str], options: Options = Options(), *, command: str = "fence") -> Answer:
@@ -250,14 +257,16 @@ def run(path: str, job: Job, options: Options, command: str) -> Answer:
     notes = list(job.notes)
     sets: list[frozenset[int]] = []
     violations: list[Violation] = []
+    interrupted = False
     verdict, chosen, least = Verdict.SAFE, frozenset[int](), options.minimum or options.every
     try:
         if options.every:
-            minimal = (found for found in search.cheapest_first() if search.is_minimal(found))
-            sets = list(islice(minimal, options.most))
+            for found in filter(search.is_minimal, search.cheapest_first()):
+                if len(sets) == options.most:
+                    notes.append(f"there are more than these {options.most} sets; see --most")
+                    break
+                sets.append(found)
             chosen = sets[0]
-            if len(sets) == options.most and next(minimal, None) is not None:
-                notes.append(f"there are more than these {options.most} sets; see --most")
         elif options.minimum:
             chosen = next(search.cheapest_first())
         elif options.remove:
@@ -270,7 +279,11 @@ def run(path: str, job: Job, options: Options, command: str) -> Answer:
     except Undecided as undecided:
         verdict = Verdict.INCONCLUSIVE
         notes.append(undecided.message)
+    except KeyboardInterrupt:
+        verdict, interrupted = Verdict.INCONCLUSIVE, True
+        notes.append("interrupted")
     if verdict is not Verdict.SAFE:
+        found_so_far = [finding.violation for finding in search.seen]
         failure = FenceResult(
             input=path,
             command=command,
@@ -279,11 +292,15 @@ def run(path: str, job: Job, options: Options, command: str) -> Answer:
             verdict=verdict,
             complete=verdict is Verdict.VIOLATION,
             seconds=time.perf_counter() - started,
-            violations=violations,
+            sets=[_Telling(path, search, {}).all(one) for one in sets],
+            violations=violations or found_so_far,
             checks=search.checks,
             notes=notes,
         )
-        return Answer(failure, job.originals, job.originals)
+        answer = Answer(failure, job.originals, job.originals)
+        if interrupted:
+            raise Interrupted(answer)
+        return answer
     added = chosen - job.existing
     removed = job.existing - chosen if options.remove else frozenset[int]()
     patched = job.write(added, removed)

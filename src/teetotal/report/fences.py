@@ -21,6 +21,8 @@ def _lines(result: FenceResult) -> Iterator[str]:
         for violation in result.violations[:1]:
             yield from terminal.tell(violation, result.input)
             yield ""
+        if result.sets:
+            yield from _sets(result, "found until then")
         yield from (f"Note: {note}" for note in result.notes)
         word = "cannot be made" if result.verdict is Verdict.VIOLATION else "not known how to make it"
         yield f"{result.input}: {word} {goal}; {result.checks} explorations, {result.seconds:.3f} s"
@@ -39,17 +41,21 @@ def _lines(result: FenceResult) -> Iterator[str]:
             yield f"Not needed for that{each} (--remove takes out as many as can go together):"
             yield from (f"  {fence.kind} at {_place(fence, result.input)}" for fence in result.unnecessary)
     if len(result.sets) > 1:
-        yield f"{len(result.sets)} minimal sets, the cheapest first:"
-        for number, one in enumerate(result.sets, start=1):
-            cost = sum(fence.cost for fence in one)
-            yield f"  {number}. cost {cost:g}: {'; '.join(_where(fence, result.input) for fence in one)}"
-        yield ""
+        yield from _sets(result, "the cheapest first")
     yield from (f"Note: {note}" for note in result.notes)
     for patched in result.patched:
         yield f"Patched: {_verdict(patched)}"
     told = f"{_count(result.fences)}, cost {result.cost:g}, {result.minimality}" if result.fences else "no fence to add"
     done = "proved" if result.verdict is Verdict.SAFE else f"NOT proved ({result.verdict})"
     yield f"{result.input}: {told}; {goal}: {done}; {result.checks} explorations, {result.seconds:.3f} s"
+
+
+def _sets(result: FenceResult, which: str) -> Iterator[str]:
+    yield f"{len(result.sets)} minimal set{'s' * (len(result.sets) != 1)}, {which}:"
+    for number, one in enumerate(result.sets, start=1):
+        cost = sum(fence.cost for fence in one)
+        yield f"  {number}. cost {cost:g}: {'; '.join(_where(fence, result.input) for fence in one)}"
+    yield ""
 
 
 def _table(fences: Sequence[PlacedFence], source: str) -> Iterator[str]:
