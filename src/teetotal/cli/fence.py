@@ -24,13 +24,13 @@ from teetotal.verdicts import Verdict, to_json
 @click.option("--all", "every", is_flag=True, help="Every minimal set, the cheapest first.")
 @click.option("--most", type=click.IntRange(min=1), default=1000, show_default=True, help="Sets that --all looks for.")
 @click.option("--cost", default="", metavar="KIND=COST,…",
-              help="mfence=10,sfence=3 and loop=4, by which a fence inside a loop is dearer.")  # fmt: skip
+              help="mfence=10,sfence=3,release=2,seq_cst=9,rmw=10; loop=4 makes what loops run dearer.")  # fmt: skip
 @click.option("--remove", is_flag=True, help="Take out fences of the program that are not needed.")
-@click.option("--write", is_flag=True, help="Patch the file in place; the old one stays beside it as FILE.orig.")
+@click.option("--write", is_flag=True, help="Patch the files in place; the old ones stay beside them as FILE.orig.")
 @click.option("--program", help="Only this program of a Python module (default: one set for all of them).")
 @click.option("--style", type=click.Choice(["c11", "cpp11", "linux", "x86"]),
               help="How fences are written in C and C++ (default: c11, in C++ cpp11).")  # fmt: skip
-@click.option("--strengthen", is_flag=True, help="Make relaxed atomic stores stronger where that serves (C, C++).")
+@click.option("--strengthen", is_flag=True, help="Also make atomic stores stronger, where that is cheaper (C, C++).")
 @semantics_options
 @c_options
 @click.option("--loop-bound", type=click.IntRange(min=0), help="Backward jumps that a thread may take.")
@@ -59,7 +59,8 @@ def fence(
     flags: tuple[str, ...],
 ) -> int:
     """Find fences that make a program robust (or safe), prove that each of them is needed, and print the patch. The
-    patched program is explored again, whole. What follows -- goes to the C compiler."""
+    patched program is explored again, whole. Several C and C++ files are one program; what follows -- goes to the
+    compiler."""
     options = fencing.Options(
         models=tuple(model for model in models if model != "sc"),
         goal=goal,  # type: ignore[arg-type]

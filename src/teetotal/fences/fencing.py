@@ -17,7 +17,7 @@ from teetotal.events import Event, Kind, ModelName, Semantics
 from teetotal.fences import text as texts
 from teetotal.fences.costs import PREFERRED, Costs
 from teetotal.fences.insertion import Hopeless, Problem, Search, Site, Undecided
-from teetotal.fences.kinds import Remedy
+from teetotal.fences.kinds import Order, Remedy
 from teetotal.fences.of_program import Goal, ProgramProblem
 from teetotal.fences.result import FenceResult, PlacedFence
 from teetotal.fences.slots import Slots, from_fences, without_equals
@@ -233,6 +233,8 @@ def c_job(paths: tuple[str, ...], options: Options) -> Job:
         return [problem.check(patched, KERNEL_FENCES if outside else ())]
 
     notes = ["checked with smp_mb and smp_wmb as the compiler's own fences"] if outside else []
+    if options.strengthen and not any(isinstance(site.kind, Order) for site in files.sites):
+        notes.append("--strengthen found no store whose order is written out in the text (behind a macro, none is seen)")
     for name, file in files.files.items():
         if file.gaps.unread:
             lines = ", ".join(map(str, file.gaps.unread[:8]))
