@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -140,6 +141,26 @@ def test_from_another_directory_names_stay_as_given(project: Path, monkeypatch: 
     assert done.returncode == 0, done.stdout
     monkeypatch.chdir(project)
     assert robust()
+
+
+@NEEDS_COMPILER
+def test_where_temporary_files_lie_below(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names of copies are then told relative to the current directory."""
+    (project / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(project / "temporary"))
+    answer = fence(FILES, Options(flags=FLAGS, compiler=shutil.which("clang")))
+    assert "include/lock.h:8, include/lock.h:9, include/lock.h:10" in answer.result.fences[0].breaks
+    assert list((project / "temporary").iterdir()) == []
+
+
+@NEEDS_COMPILER
+def test_a_header_in_another_encoding_is_left_alone_and_named(project: Path) -> None:
+    (project / "include" / "lock.h").write_bytes(HEADER.replace("two", "zwölf").encode("latin-1"))
+    answer = fence(FILES, Options(flags=FLAGS))
+    assert answer.result.verdict is Verdict.VIOLATION
+    assert "include/lock.h: not in UTF-8, so no fences there" in answer.result.notes
+    (project / "include" / "lock.h").write_text(HEADER.replace("two", "zwölf → €"))
+    assert fence(FILES, Options(flags=FLAGS)).result.verdict is Verdict.SAFE
 
 
 @NEEDS_COMPILER

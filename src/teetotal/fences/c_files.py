@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from teetotal.errors import TeetotalError
+from teetotal.errors import ParseError, TeetotalError
 from teetotal.fences import text as texts
 from teetotal.fences.c_macros import MEANS_TWO_THINGS, Macros, parse
 from teetotal.fences.c_text import HEADERS, MARKS, CText, Style
@@ -51,10 +51,16 @@ class CFiles:
         self.languages = languages
         self.files: dict[str, CText] = {}
         sites = marks = 0
+        self.unreadable: list[str] = []
         for name in (*source.files, *(name for name in languages if name not in source.files)):
+            try:
+                text = texts.read(name)
+            except ParseError:  # a header that is no UTF-8; the files themselves were read before
+                self.unreadable.append(name)
+                continue
             file = CText(
                 name,
-                texts.read(name),
+                text,
                 costs,
                 cpp=True in languages[name],
                 macros=self.macros,
@@ -135,6 +141,7 @@ class Copies:
         self, directory: str, source: Source, changed: Mapping[str, str], marks: int, more_flags: tuple[str, ...]
     ) -> None:
         self.directory = os.path.realpath(directory)
+        self.seen_from_here = self.directory.removeprefix(os.getcwd() + os.sep)  # as symbols may tell it
         self.names = {self._copy(name): name for name in changed}
         head = f"{self.directory}/marks.h"
         try:
@@ -175,13 +182,15 @@ class Copies:
         return msgspec.convert(self._renamed(msgspec.to_builtins(what)), type(what))
 
     def text(self, words: str) -> str:
-        for copy, name in self.names.items():
-            words = words.replace(copy, name)
-        return words.replace(self.directory, "")
+        for directory in (self.directory, self.seen_from_here):
+            for copy, name in self.names.items():
+                words = words.replace(directory + copy.removeprefix(self.directory), name)
+            words = words.replace(directory, "")
+        return words
 
     def _renamed(self, value: Any) -> Any:
         if isinstance(value, str):
-            return self.text(value) if self.directory in value else value
+            return self.text(value) if self.seen_from_here in value else value
         if isinstance(value, dict):
             return {key: self._renamed(inner) for key, inner in value.items() if key != "replay"}
         if isinstance(value, list | tuple):

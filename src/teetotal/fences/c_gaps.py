@@ -11,6 +11,7 @@ import importlib
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from teetotal.events import Kind
@@ -58,8 +59,7 @@ class Gaps:
         self.text, self.macros = text, macros
         self.newline = newline_of(text)
         data = text.encode()
-        self._plain = len(data) == len(text)
-        self._data = data
+        self._bytes = [] if len(data) == len(text) else list(accumulate(len(letter.encode()) for letter in text))
         self.gaps: list[Gap] = []
         self.fences: list[ExistingFence] = []
         self.stores: list[StoreCall] = []
@@ -145,7 +145,8 @@ class Gaps:
             self.fences.append(ExistingFence(statement, kind, looping))
 
     def _at(self, byte: int) -> int:
-        return byte if self._plain else len(self._data[:byte].decode())
+        """tree-sitter counts bytes."""
+        return bisect_right(self._bytes, byte) if self._bytes else byte
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
