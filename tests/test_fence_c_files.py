@@ -130,6 +130,31 @@ def test_fences_in_files_and_headers_in_one_patch(project: Path) -> None:
 
 
 @NEEDS_COMPILER
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("-Iinclude",), '"lock.h"'),
+        (("-iquote", "include"), '"lock.h"'),
+        (("-I", "include"), "<lock.h>"),
+        (("-I.",), "<include/lock.h>"),
+        (("-include", "include/lock.h"), "<stddef.h>"),
+    ],
+)
+def test_headers_are_found_however_they_are_included(project: Path, flags: tuple[str, ...], words: str) -> None:
+    (project / "include" / "half.h").write_bytes("/* zwölf */ #define HALF 1\n".encode("latin-1"))  # stays as it is
+    (project / "include" / "lock.h").write_text(HEADER.replace("extern", '#include "half.h"\nextern', 1))
+    (project / FILES[0]).write_text(MAIN.replace('"../include/lock.h"', words))
+    (project / FILES[1]).write_text(OTHER.replace("<lock.h>", words))
+    answer = fence(FILES, Options(flags=(*flags, "-DN=2")))
+    assert answer.result.verdict is Verdict.SAFE
+    assert [(f.file, f.kind) for f in answer.result.fences] == [
+        ("include/lock.h", "sfence"),
+        ("include/lock.h", "mfence"),
+        ("source/main.c", "sfence"),
+    ]
+
+
+@NEEDS_COMPILER
 def test_from_another_directory_names_stay_as_given(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project / "source")
     answer = fence(("../source/main.c", "../with space/other.c"), Options(flags=("-I", "../include", "-DN=2")))

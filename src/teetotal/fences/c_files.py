@@ -1,15 +1,15 @@
 """The files of a C program in which fences can stand: those that are given, and the user's own headers; and copies of them.
 
-The compiler says what a file includes, without the system's headers. Copies lie in a tree that mirrors the root of the
-file system, so that ``#include "…"`` finds copies beside copies; each ``-I`` looks into the mirror first. What is told of a
-copy is told of the file that it was made of.
+The compiler says what a file includes, without the system's headers. All of that is copied (or linked, if it stays as it
+is) into a tree that mirrors the root of the file system, so that ``#include "…"`` finds copies beside copies; each ``-I``
+looks into the mirror first. What is told of a copy is told of the file that it was made of.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,11 +30,13 @@ Told = TypeVar("Told")
 
 
 class CFiles:
-    """``files`` by their names as the user would write them; those that were given come first."""
+    """``files`` by their names as the user would write them; those that were given come first. ``others`` are included
+    too, but nothing can be changed there."""
 
     def __init__(self, source: Source, costs: Costs, strengthen: bool) -> None:
         self.source = source
         languages: dict[str, set[bool]] = {}  # whether a file is read as C, as C++
+        others: dict[str, None] = {}
         bodies: dict[str, str] = {}
         unlike: set[str] = set()
         for name in source.files:
@@ -42,8 +44,12 @@ class CFiles:
         for name in source.files:
             cpp = Path(name).suffix in CXX_SUFFIXES
             found = preprocessed(source, name)
-            for path in (name, *map(_spelled, filter(self._is_own, found.included))):
-                languages.setdefault(path, set()).add(cpp)
+            languages.setdefault(name, set()).add(cpp)
+            for path in map(_spelled, found.included):
+                if self._is_own(path):
+                    languages.setdefault(path, set()).add(cpp)
+                else:
+                    others[path] = None
             macros = parse(found.macros)
             unlike |= {macro for macro, body in macros.items() if bodies.get(macro, body) != body}
             bodies |= macros
@@ -70,6 +76,7 @@ class CFiles:
             )
             self.files[name] = file
             sites, marks = sites + len(file.sites), marks + len(file.points)
+        self.others = [*others, *self.unreadable]
         self.sites = [site for file in self.files.values() for site in file.sites]
         self.points = [point for file in self.files.values() for point in file.points]
         self.existing = frozenset(site for file in self.files.values() for site in file.existing)
@@ -131,32 +138,39 @@ class CFiles:
     @contextmanager
     def copied(self, changed: Mapping[str, str], more_flags: tuple[str, ...] = ()) -> Iterator[Copies]:
         with tempfile.TemporaryDirectory(prefix="teetotal-fence-") as directory:
-            yield Copies(directory, self.source, changed, max(len(self.points), 1), more_flags)
+            yield Copies(directory, self.source, changed, self.others, max(len(self.points), 1), more_flags)
 
 
 class Copies:
     """``source``: the program of the copies."""
 
     def __init__(
-        self, directory: str, source: Source, changed: Mapping[str, str], marks: int, more_flags: tuple[str, ...]
+        self,
+        directory: str,
+        source: Source,
+        changed: Mapping[str, str],
+        others: Sequence[str],
+        marks: int,
+        more_flags: tuple[str, ...],
     ) -> None:
         self.directory = os.path.realpath(directory)
         self.seen_from_here = self.directory.removeprefix(os.getcwd() + os.sep)  # as symbols may tell it
-        self.names = {self._copy(name): name for name in changed}
+        self.names = {self._copy(name): name for name in (*changed, *others)}
         head = f"{self.directory}/marks.h"
         try:
             for copy, name in self.names.items():
                 os.makedirs(os.path.dirname(copy), exist_ok=True)
-                Path(copy).write_bytes(changed[name].encode())
+                if name in changed:
+                    Path(copy).write_bytes(changed[name].encode())
+                else:
+                    os.symlink(os.path.abspath(name), copy)
             Path(head).write_text(f"__attribute__((weak)) volatile char {MARKS}[{marks}];\n")
         except OSError as problem:
             raise TeetotalError(f"cannot write copies to {self.directory}: {problem.strerror}") from problem
-        homes = dict.fromkeys(os.path.dirname(os.path.abspath(name)) for name in changed)
-        quotes = [flag for home in homes for flag in ("-iquote", home)]
         self.source = msgspec.structs.replace(
             source,
             files=tuple(map(self._copy, source.files)),
-            flags=("-include", head, "-Wno-unused-value", *more_flags, *self._flags(source.flags), *quotes),
+            flags=("-include", head, "-Wno-unused-value", *more_flags, *self._flags(source.flags)),
         )
 
     def _copy(self, path: str) -> str:
