@@ -301,6 +301,25 @@ def test_fences_behind_macros_are_fences(tmp_path: Path) -> None:
     assert [f.line for f in fence(str(path)).result.unnecessary] == [16, 17]
 
 
+STRICT = ("-std=gnu11", "-Wall", "-Wextra", "-Wpedantic", "-Wdeclaration-after-statement", "-Wshadow", "-Werror")
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("compiler", [name for name in ("gcc", "clang") if shutil.which(name)])
+def test_strict_flags(tmp_path: Path, compiler: str) -> None:
+    """The compiler may not mind the marks in the copies; it has to mind the patch."""
+    path = tmp_path / "sb.c"
+    plain = SB.replace("    MB();\n", "").replace("    FULL;\n", "").replace("    NONE();\n", "")
+    path.write_text(plain)
+    answer = fence(str(path), Options(flags=STRICT, compiler=compiler))
+    assert answer.result.verdict is Verdict.SAFE
+    path.write_text(
+        plain.replace("    x = 1;\n    r[0] = y;", "    int one = (x = 1);\n    int seen = y;\n    r[0] = seen + one;")
+    )
+    with pytest.raises(TeetotalError, match="the fences that were found do not compile as they would be written"):
+        fence(str(path), Options(flags=STRICT, compiler=compiler))
+
+
 @NEEDS_COMPILER
 def test_two_accesses_of_one_statement_on_two_lines(tmp_path: Path) -> None:
     path = tmp_path / "sb.c"

@@ -69,7 +69,7 @@ class CProblem:
 
     def _explored(self, on: frozenset[int]) -> CheckResult:
         try:
-            return self.check(self.files.explored(on))
+            return self.check(self.files.explored(on), marked=True)
         except CompileError as error:
             self.check_as_it_is()  # what is wrong with the program itself is told as such
             unread = [f"{name}:{line}" for name, file in self.files.files.items() for line in file.gaps.unread]
@@ -79,9 +79,20 @@ class CProblem:
                 f"macros (lines not understood: {where}); the compiler says:\n{error.message}"
             ) from error
 
-    def check(self, changed: Mapping[str, str], more_flags: tuple[str, ...] = ()) -> CheckResult:
+    def check_patched(self, changed: Mapping[str, str], more_flags: tuple[str, ...] = ()) -> CheckResult:
+        try:
+            return self.check(changed, more_flags)
+        except CompileError as error:
+            raise TeetotalError(
+                f"{self.files.source.name}: the fences that were found do not compile as they would be written; see "
+                f"--style.\n{error.message}"
+            ) from error
+
+    def check(
+        self, changed: Mapping[str, str], more_flags: tuple[str, ...] = (), *, marked: bool = False
+    ) -> CheckResult:
         """Of the program with these texts in the files' places."""
-        with self.files.copied(changed, more_flags) as copies:
+        with self.files.copied(changed, marked=marked, more_flags=more_flags) as copies:
             try:
                 result = copies.told(c_check.check(copies.source, self._options()))
             except (CompileError, ProgramError) as error:

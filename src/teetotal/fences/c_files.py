@@ -136,9 +136,13 @@ class CFiles:
     # -- copies ------------------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def copied(self, changed: Mapping[str, str], more_flags: tuple[str, ...] = ()) -> Iterator[Copies]:
+    def copied(
+        self, changed: Mapping[str, str], *, marked: bool, more_flags: tuple[str, ...] = ()
+    ) -> Iterator[Copies]:
+        """``marked``: texts to be explored, with their marks, about which the compiler is not to complain."""
         with tempfile.TemporaryDirectory(prefix="teetotal-fence-") as directory:
-            yield Copies(directory, self.source, changed, self.others, max(len(self.points), 1), more_flags)
+            marks = max(len(self.points), 1) if marked else 0
+            yield Copies(directory, self.source, changed, self.others, marks, more_flags)
 
 
 class Copies:
@@ -170,7 +174,7 @@ class Copies:
         self.source = msgspec.structs.replace(
             source,
             files=tuple(map(self._copy, source.files)),
-            flags=("-include", head, "-Wno-unused-value", *more_flags, *self._flags(source.flags)),
+            flags=(*(("-include", head, "-w") if marks else ()), *more_flags, *self._flags(source.flags)),
         )
 
     def _copy(self, path: str) -> str:

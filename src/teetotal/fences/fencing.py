@@ -230,7 +230,7 @@ def c_job(paths: tuple[str, ...], options: Options) -> Job:
     outside = options.style == "linux" and not files.mentions("smp_mb") and not files.mentions("smp_wmb")
 
     def check(patched: Mapping[str, str]) -> list[CheckResult]:
-        return [problem.check(patched, KERNEL_FENCES if outside else ())]
+        return [problem.check_patched(patched, KERNEL_FENCES if outside else ())]
 
     notes = ["checked with smp_mb and smp_wmb as the compiler's own fences"] if outside else []
     if options.strengthen and not any(isinstance(site.kind, Order) for site in files.sites):
