@@ -290,6 +290,36 @@ def test_c_stores_become_stronger(tmp_path: Path, store: str, seq_cst: str, rmw:
         compiles_without_new_warnings(tmp_path, text, answer.text, ".c")
 
 
+MACROS = """#define ONE 1
+#define LOAD(place) atomic_load_explicit(&(place), memory_order_relaxed)
+#define STORE(place, value) atomic_store_explicit(&(place), (value), memory_order_relaxed)
+#define STORE_ALSO(place, value) (STORE(place, value))
+#define STORE_MORE(place, value) do { STORE(place, value); r[1] = 3; } while (0)
+#define NEXT(place) (LOAD(place) + 1)
+#define TAKE(place) (place)++
+"""
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize(
+    ("store", "stronger"),
+    [
+        ("STORE(y, 1)", "atomic_store_explicit(&(y), (1), memory_order_seq_cst);"),
+        ("STORE_ALSO(y, 1)", "(atomic_store_explicit(&(y), (1), memory_order_seq_cst));"),
+        ("STORE(y, NEXT(y))", "atomic_store_explicit(&(y), (NEXT(y)), memory_order_seq_cst);"),
+        ("STORE(y, TAKE(r[1]))", None),
+        ("STORE_MORE(y, 1)", None),
+    ],
+)
+def test_stores_behind_macros_are_written_out(tmp_path: Path, store: str, stronger: str | None) -> None:
+    text = c_text("STORE(x, 1)", store).replace("#define ONE 1\n", MACROS)
+    answer = fenced(tmp_path, "sb.c", text)
+    assert answer.result.verdict is Verdict.SAFE
+    assert [f.kind for f in answer.result.fences] == ["seq_cst", "seq_cst" if stronger else "mfence"]
+    assert added(answer)[1] == stronger or (stronger is None and "atomic_thread_fence" in added(answer)[1])
+    compiles_without_new_warnings(tmp_path, text, answer.text, ".c")
+
+
 @NEEDS_COMPILER
 @pytest.mark.parametrize(
     "store",

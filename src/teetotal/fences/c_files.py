@@ -136,9 +136,7 @@ class CFiles:
     # -- copies ------------------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def copied(
-        self, changed: Mapping[str, str], *, marked: bool, more_flags: tuple[str, ...] = ()
-    ) -> Iterator[Copies]:
+    def copied(self, changed: Mapping[str, str], *, marked: bool, more_flags: tuple[str, ...] = ()) -> Iterator[Copies]:
         """``marked``: texts to be explored, with their marks, about which the compiler is not to complain."""
         with tempfile.TemporaryDirectory(prefix="teetotal-fence-") as directory:
             marks = max(len(self.points), 1) if marked else 0

@@ -7,7 +7,6 @@ statement like any other; what a macro does inside is one piece, in which no gap
 
 from __future__ import annotations
 
-import importlib
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 from teetotal.events import Kind
 from teetotal.fences.c_macros import NO_MACROS, Macros
 from teetotal.fences.c_orders import Calls, StoreCall
+from teetotal.fences.c_syntax import parse
 from teetotal.fences.text import Edit, newline_of
 
 _LEAVES = {"return_statement", "break_statement", "continue_statement", "goto_statement", "throw_statement"}
@@ -64,9 +64,9 @@ class Gaps:
         self.fences: list[ExistingFence] = []
         self.stores: list[StoreCall] = []
         self.unread: list[int] = []  # the lines that the parser did not understand
-        self._calls = Calls(self._at, macros, kernel) if orders else None
+        self._calls = Calls(self._at, macros, cpp, kernel) if orders else None
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
-        self._walk(_parse(data, cpp), False, False)
+        self._walk(parse(data, cpp), False, False)
 
     def line(self, offset: int) -> int:
         return bisect_right(self._starts, offset)
@@ -252,13 +252,6 @@ class Gaps:
         if rest and not rest.startswith("//") and not (rest.startswith("/*") and rest.find("*/") == len(rest) - 2):
             return None
         return end - 1 if self.text[offset:end].endswith("\r") else end
-
-
-def _parse(data: bytes, cpp: bool) -> Any:
-    import tree_sitter
-
-    grammar = importlib.import_module("tree_sitter_cpp" if cpp else "tree_sitter_c")
-    return tree_sitter.Parser(tree_sitter.Language(grammar.language())).parse(data).root_node
 
 
 def _is_statement(node: Any) -> bool:

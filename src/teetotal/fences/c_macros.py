@@ -7,7 +7,7 @@ taken for what it was last.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from teetotal.events import Kind
 
@@ -30,10 +30,15 @@ MEANS_TWO_THINGS = "="
 
 
 class Macros:
-    """``bodies``: of macros without parameters, by their names; those that are called have ``()`` at the end."""
+    """``bodies``: of macros by their names; those that are called have their parameters behind: ``MAX(a,b)``."""
 
     def __init__(self, bodies: Mapping[str, str] = {}) -> None:
         self.bodies = bodies
+        self._called: dict[str, str] = {}  # by the bare name
+        for whole in bodies:
+            name, parenthesis, _ = whole.partition("(")
+            if parenthesis:
+                self._called[name] = whole if name not in self._called else ""
 
     def does_more(self, name: str, behind: frozenset[str] = frozenset()) -> bool:
         """Whether a name is a macro that may do more than compute."""
@@ -43,6 +48,18 @@ class Macros:
         if _COMPUTES.fullmatch(body) is None or _CALLS.search(body) or "++" in body or "--" in body:
             return True
         return any(self.does_more(inner, behind | {name}) for inner in _NAME.findall(body))
+
+    def expanded(self, name: str, arguments: Sequence[str]) -> str | None:
+        """What a call of a macro becomes, before the macros in it; None where that is not a matter of words alone."""
+        called = self._called.get(name)
+        if not called:  # no macro, or one that is not the same in all files
+            return None
+        body = self.bodies[called]
+        parameters = [word for word in called.partition("(")[2].rstrip(")").split(",") if word]
+        if len(parameters) != len(arguments) or parameters[-1:] == ["..."] or re.search(r"""[#"']""", body):
+            return None
+        given = dict(zip(parameters, arguments, strict=True))
+        return _NAME.sub(lambda match: given.get(match[0], match[0]), body)
 
     def fence(self, statement: str) -> Kind | None:
         """What kind of fence a statement is, and nothing else."""
@@ -73,9 +90,9 @@ def parse(told: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for line in told.splitlines():
         match = _DEFINITION.fullmatch(line.rstrip())
-        if match is None or (match["parameters"] or "()").strip("() "):
-            continue
-        found[match["name"] + ("()" if match["parameters"] else "")] = (match["body"] or "").strip()
+        if match is not None:
+            name = match["name"] + (match["parameters"] or "").replace(" ", "")
+            found[name] = (match["body"] or "").strip()
     return found
 
 

