@@ -436,6 +436,19 @@ def test_the_cheaper_kind_is_chosen_where_it_suffices(tmp_path: Path) -> None:
     assert msgspec.json.decode(msgspec.json.encode(stronger.result))["fences"][0]["kind"] == "release"
 
 
+@NEEDS_COMPILER
+@pytest.mark.parametrize("name", ["chaselev", "peterson", "seqlock", "spsc"])
+def test_benchmarks_with_stronger_stores(tmp_path: Path, name: str) -> None:
+    programs = Path(__file__).parent.parent / "benchmarks" / "programs"
+    path = programs / f"{name}.c"
+    fences = fence(str(path), Options(minimum=True)).result
+    stronger = fence(str(path), Options(minimum=True, strengthen=True))
+    assert stronger.result.verdict is Verdict.SAFE
+    assert stronger.result.cost < fences.cost
+    assert {placed.kind for placed in stronger.result.fences} & {"release", "seq_cst"}
+    compiles_without_new_warnings(tmp_path, path.read_text(), stronger.text, ".c", f"-I{programs}")
+
+
 def in_c(threads: Sequence[Sequence[Statement]]) -> str:
     lines = ["#include <pthread.h>", "#include <stdatomic.h>", "static atomic_int x, y;"]
     for number, statements in enumerate(threads):
