@@ -4,41 +4,28 @@ from __future__ import annotations
 
 import runpy
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from fencing_tools import (
+    COMPILERS,
+    NEEDS_COMPILER,
+    PROGRAMS,
+    TWO_THREADS,
+    added,
+    compiles_without_new_warnings,
+    fenced,
+    warnings,
+)
 from teetotal.errors import TeetotalError
-from teetotal.fences.fencing import Answer, Options, fence
+from teetotal.fences.fencing import fence
 from teetotal.programs.c import Source
 from teetotal.programs.c.check import check
 from teetotal.verdicts import Verdict
 
-PROGRAMS = Path(__file__).parent.parent / "benchmarks" / "programs"
 ROBUST = {"harris", "ms2", "msn", "treiber"}
-COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
-NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 pytestmark = NEEDS_COMPILER
-
-
-def warnings(path: Path, compiler: str, *flags: str) -> list[str]:
-    """What the compiler says, without line numbers; it must compile."""
-    command = [compiler, "-Wall", "-Wextra", "-Wpedantic", "-O2", "-fsyntax-only", f"-I{PROGRAMS}", *flags, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    lines = [line for line in done.stderr.splitlines() if "warning:" in line]
-    return sorted(line.partition("warning:")[2] for line in lines)
-
-
-def fenced(tmp_path: Path, name: str, text: str, **options: object) -> Answer:
-    path = tmp_path / name
-    path.write_bytes(text.encode())
-    return fence(str(path), Options(**options))  # type: ignore[arg-type]
-
-
-def added(answer: Answer) -> list[str]:
-    return [line[1:] for line in answer.result.diff.splitlines() if line.startswith("+") and not line.startswith("+++")]
 
 
 def robust(path: Path) -> bool | None:
@@ -66,7 +53,8 @@ def test_every_benchmark_is_repaired_and_no_fence_can_be_dropped(tmp_path: Path,
         assert robust(patched) is False, f"{placed} can go"
 
 
-ODD = """#include <pthread.h>
+ODD = (
+    """#include <pthread.h>
 
 static volatile int x, y, r[2];
 /* Größe */
@@ -79,15 +67,9 @@ static void *left(void *argument) {
     return 0;
 }
 static void *right(void *a) { y = 1; r[1] = x; return a; }
-int main(void) {
-    pthread_t threads[2];
-    pthread_create(&threads[0], 0, left, 0);
-    pthread_create(&threads[1], 0, right, 0);
-    pthread_join(threads[0], 0);
-    pthread_join(threads[1], 0);
-    return 0;
-}
 """
+    + TWO_THREADS
+)
 
 
 def test_one_line_functions_includes_and_umlauts(tmp_path: Path) -> None:
@@ -160,7 +142,8 @@ def test_a_macro_that_does_both_is_refused_with_the_place(tmp_path: Path) -> Non
     assert any("odd.c:7: st x = 1 and ld y → 0 come from one statement" in note for note in answer.result.notes)
 
 
-ATOMIC = """#include <pthread.h>
+ATOMIC = (
+    """#include <pthread.h>
 #include <stdatomic.h>
 
 static atomic_int x, y;
@@ -178,15 +161,9 @@ static void *right(void *argument) {
     return argument;
 }
 
-int main(void) {
-    pthread_t threads[2];
-    pthread_create(&threads[0], 0, left, 0);
-    pthread_create(&threads[1], 0, right, 0);
-    pthread_join(threads[0], 0);
-    pthread_join(threads[1], 0);
-    return 0;
-}
 """
+    + TWO_THREADS
+)
 
 
 def test_stronger_stores_instead_of_fences(tmp_path: Path) -> None:
@@ -287,10 +264,7 @@ def test_declarations_under_the_preprocessor_and_odd_bodies(tmp_path: Path) -> N
     answer = fenced(tmp_path, "sb.c", text)
     assert answer.result.verdict is Verdict.SAFE
     assert len(answer.result.fences) == 2
-    for compiler in COMPILERS:
-        (tmp_path / "after.c").write_text(answer.text)
-        (tmp_path / "before.c").write_text(text)
-        assert warnings(tmp_path / "after.c", compiler) == warnings(tmp_path / "before.c", compiler)
+    compiles_without_new_warnings(tmp_path, text, answer.text, ".c")
 
 
 def test_what_does_not_compile_is_said_as_such(tmp_path: Path) -> None:

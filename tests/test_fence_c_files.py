@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from fencing_tools import COMPILERS, NEEDS_COMPILER, TWO_THREADS
 from interrupts import hear_interrupts
 from teetotal.cli import teetotal as command
 from teetotal.errors import TeetotalError
@@ -26,7 +27,6 @@ from teetotal.programs.c import Source
 from teetotal.programs.c.check import check
 from teetotal.verdicts import Verdict
 
-NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 HEADER = """/* A lock for two. */
 #ifndef LOCK_H
 #define LOCK_H
@@ -116,7 +116,7 @@ def test_fences_in_files_and_headers_in_one_patch(project: Path) -> None:
     header, main = (project / "include/lock.h").read_text(), (project / FILES[0]).read_text()
     assert "#define LOCK_H\n\n#include <stdatomic.h>\n\nextern" in header
     assert "#include <pthread.h>\n#include <stdatomic.h>\n" in main
-    for compiler in filter(shutil.which, ("gcc", "clang")):
+    for compiler in COMPILERS:
         for file in FILES:
             subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", *FLAGS, file], check=True)
     for placed in answer.result.fences:  # none can go
@@ -256,7 +256,8 @@ def test_what_is_wrong_is_told_of_the_user_s_file(
     assert "teetotal-fence-" not in str(error.value)
 
 
-SB = """#include <pthread.h>
+SB = (
+    """#include <pthread.h>
 #define MB() __sync_synchronize()
 #define FULL do { MB(); } while (0)
 #define NONE() ((void)0)
@@ -276,15 +277,9 @@ static void *right(void *argument) {
     r[1] = x;
     return argument;
 }
-int main(void) {
-    pthread_t threads[2];
-    pthread_create(&threads[0], 0, left, 0);
-    pthread_create(&threads[1], 0, right, 0);
-    pthread_join(threads[0], 0);
-    pthread_join(threads[1], 0);
-    return 0;
-}
 """
+    + TWO_THREADS
+)
 
 
 @NEEDS_COMPILER
@@ -305,7 +300,7 @@ STRICT = ("-std=gnu11", "-Wall", "-Wextra", "-Wpedantic", "-Wdeclaration-after-s
 
 
 @NEEDS_COMPILER
-@pytest.mark.parametrize("compiler", [name for name in ("gcc", "clang") if shutil.which(name)])
+@pytest.mark.parametrize("compiler", COMPILERS)
 def test_strict_flags(tmp_path: Path, compiler: str) -> None:
     """The compiler may not mind the marks in the copies; it has to mind the patch."""
     path = tmp_path / "sb.c"

@@ -4,8 +4,6 @@ patches of C and C++ that compile everywhere."""
 from __future__ import annotations
 
 import random
-import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, product
@@ -14,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from fencing_tools import NEEDS_COMPILER, PROGRAMS, TWO_THREADS, added, compiles_without_new_warnings, fenced
 from teetotal import models
 from teetotal.errors import TeetotalError
 from teetotal.events import ModelName, Semantics
@@ -27,8 +26,6 @@ Statement = tuple[str, int]
 """A location, and what is stored there; 0 for a load."""
 Choice = tuple[str, int, str]
 """``after`` or ``at``, a line, and a kind."""
-NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 FENCES = {"mfence": "seq_cst", "sfence": "release"}
 
 
@@ -177,22 +174,19 @@ exists (1:r0=1 /\\ 1:r1=0)
 """
 
 
-def fenced(tmp_path: Path, name: str, text: str, **options: object) -> Answer:
-    path = tmp_path / name
-    path.write_bytes(text.encode())
-    return fence(str(path), Options(strengthen=True, **options))  # type: ignore[arg-type]
+def strengthened(directory: Path, name: str, text: str, **options: object) -> Answer:
+    return fenced(directory, name, text, strengthen=True, **options)
 
 
-def added(answer: Answer) -> list[str]:
-    lines = answer.result.diff.splitlines()
-    return [line[1:].strip() for line in lines if line.startswith("+") and not line.startswith("+++")]
+def new_lines(answer: Answer) -> list[str]:
+    return [line.strip() for line in added(answer)]
 
 
 def test_the_kernel_s_words(tmp_path: Path) -> None:
     text = KERNEL.replace("(*z)", "(*x)")
-    answer = fenced(tmp_path, "mp.litmus", text)
+    answer = strengthened(tmp_path, "mp.litmus", text)
     assert answer.result.verdict is Verdict.SAFE
-    assert added(answer) == ["smp_store_release(y, 1);"]
+    assert new_lines(answer) == ["smp_store_release(y, 1);"]
     assert [(f.kind, f.line, f.patched_line, f.at) for f in answer.result.fences] == [
         ("release", 5, 5, "WRITE_ONCE(*y, 1)")
     ]
@@ -200,15 +194,15 @@ def test_the_kernel_s_words(tmp_path: Path) -> None:
 
 def test_where_no_store_has_an_order_the_option_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TeetotalError, match="--strengthen is for C and C\\+\\+"):
-        fenced(tmp_path, "sb.py", "from teetotal import program\n")
+        strengthened(tmp_path, "sb.py", "from teetotal import program\n")
 
 
-C = """#include <pthread.h>
+C = (
+    """#include <pthread.h>
 #include <stdatomic.h>
 #define ONE 1
 
 static atomic_int x, y;
-static atomic_flag flag;
 static int r[2];
 
 static void *left(void *argument) {
@@ -223,35 +217,13 @@ static void *right(void *argument) {
     return argument;
 }
 
-int main(void) {
-    pthread_t threads[2];
-    pthread_create(&threads[0], 0, left, 0);
-    pthread_create(&threads[1], 0, right, 0);
-    pthread_join(threads[0], 0);
-    pthread_join(threads[1], 0);
-    return (int)atomic_flag_test_and_set(&flag);
-}
 """
+    + TWO_THREADS
+)
 
 
 def c_text(x: str, y: str) -> str:
     return C.replace("STORE_X", x).replace("STORE_Y", y)
-
-
-def compiles_without_new_warnings(tmp_path: Path, before: str, after: str, suffix: str, *flags: str) -> None:
-    for compiler in COMPILERS:
-        said = []
-        for text in (before, after):
-            (tmp_path / f"warned{suffix}").write_text(text)
-            done = subprocess.run(
-                [compiler, "-Wall", "-Wextra", "-O2", "-fsyntax-only", *flags, str(tmp_path / f"warned{suffix}")],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            assert done.returncode == 0, done.stderr
-            said.append([line.partition("warning:")[2] for line in done.stderr.splitlines() if "warning:" in line])
-        assert said[0] == said[1]
 
 
 RELAXED = "atomic_store_explicit(&x, ONE, memory_order_relaxed)"
@@ -281,12 +253,12 @@ RELAXED = "atomic_store_explicit(&x, ONE, memory_order_relaxed)"
 def test_c_stores_become_stronger(tmp_path: Path, store: str, seq_cst: str, rmw: str) -> None:
     text = c_text(RELAXED, store)
     for cost, word, wanted in (("", "seq_cst", seq_cst), ("rmw=1", "exchange", rmw)):
-        answer = fenced(tmp_path, "sb.c", text, costs=parse(cost), minimum=bool(cost))
+        answer = strengthened(tmp_path, "sb.c", text, costs=parse(cost), minimum=bool(cost))
         assert answer.result.verdict is Verdict.SAFE
         assert {f.kind for f in answer.result.fences} == {"rmw" if cost else "seq_cst"}
-        assert added(answer)[1] == f"{wanted};"
-        assert word in added(answer)[0]
-        assert [f.patched_line for f in answer.result.fences] == [f.line for f in answer.result.fences] == [10, 16]
+        assert new_lines(answer)[1] == f"{wanted};"
+        assert word in new_lines(answer)[0]
+        assert [f.patched_line for f in answer.result.fences] == [f.line for f in answer.result.fences] == [9, 15]
         compiles_without_new_warnings(tmp_path, text, answer.text, ".c")
 
 
@@ -313,10 +285,10 @@ MACROS = """#define ONE 1
 )
 def test_stores_behind_macros_are_written_out(tmp_path: Path, store: str, stronger: str | None) -> None:
     text = c_text("STORE(x, 1)", store).replace("#define ONE 1\n", MACROS)
-    answer = fenced(tmp_path, "sb.c", text)
+    answer = strengthened(tmp_path, "sb.c", text)
     assert answer.result.verdict is Verdict.SAFE
     assert [f.kind for f in answer.result.fences] == ["seq_cst", "seq_cst" if stronger else "mfence"]
-    assert added(answer)[1] == stronger or (stronger is None and "atomic_thread_fence" in added(answer)[1])
+    assert new_lines(answer)[1] == stronger or (stronger is None and "atomic_thread_fence" in new_lines(answer)[1])
     compiles_without_new_warnings(tmp_path, text, answer.text, ".c")
 
 
@@ -331,8 +303,8 @@ def test_stores_behind_macros_are_written_out(tmp_path: Path, store: str, strong
     ],
 )
 def test_what_is_seq_cst_already_needs_nothing(tmp_path: Path, store: str) -> None:
-    answer = fenced(tmp_path, "sb.c", c_text(RELAXED, store), minimum=True)
-    assert [f.line for f in answer.result.fences] == [10]
+    answer = strengthened(tmp_path, "sb.c", c_text(RELAXED, store), minimum=True)
+    assert [f.line for f in answer.result.fences] == [9]
     assert answer.result.verdict is Verdict.SAFE
 
 
@@ -348,9 +320,9 @@ def test_what_is_seq_cst_already_needs_nothing(tmp_path: Path, store: str) -> No
 )
 def test_where_the_order_cannot_change_there_are_fences(tmp_path: Path, store: str) -> None:
     text = c_text(RELAXED, store).replace("#define ONE 1", "#define ONE 1\n#define TWO THREE\n#define THREE (r[1] = 2)")
-    answer = fenced(tmp_path, "sb.c", text)
+    answer = strengthened(tmp_path, "sb.c", text)
     assert answer.result.verdict is Verdict.SAFE
-    assert [(f.kind, f.line) for f in answer.result.fences] == [("seq_cst", 12), ("mfence", 18)]
+    assert [(f.kind, f.line) for f in answer.result.fences] == [("seq_cst", 11), ("mfence", 17)]
 
 
 CPP = """#include <atomic>
@@ -385,14 +357,14 @@ int main() {
 
 @NEEDS_COMPILER
 def test_cpp_members(tmp_path: Path) -> None:
-    answer = fenced(tmp_path, "sb.cpp", CPP.replace("memory_order::", "memory_order_"))
-    assert added(answer) == [
+    answer = strengthened(tmp_path, "sb.cpp", CPP.replace("memory_order::", "memory_order_"))
+    assert new_lines(answer) == [
         "box.x.store(1, std::memory_order_seq_cst);",
         "pointer->y.store(box.r[1] + 1, std::memory_order_seq_cst);",
     ]
-    answer = fenced(tmp_path, "sb.cpp", CPP, costs=parse("rmw=2"), flags=("-std=c++20",))
+    answer = strengthened(tmp_path, "sb.cpp", CPP, costs=parse("rmw=2"), flags=("-std=c++20",))
     assert answer.result.verdict is Verdict.SAFE
-    assert added(answer) == [
+    assert new_lines(answer) == [
         "box.x.exchange(1, std::memory_order_seq_cst);",
         "pointer->y.exchange(box.r[1] + 1, std::memory_order::seq_cst);",
     ]
@@ -439,14 +411,13 @@ def test_the_cheaper_kind_is_chosen_where_it_suffices(tmp_path: Path) -> None:
 @NEEDS_COMPILER
 @pytest.mark.parametrize("name", ["chaselev", "peterson", "seqlock", "spsc"])
 def test_benchmarks_with_stronger_stores(tmp_path: Path, name: str) -> None:
-    programs = Path(__file__).parent.parent / "benchmarks" / "programs"
-    path = programs / f"{name}.c"
+    path = PROGRAMS / f"{name}.c"
     fences = fence(str(path), Options(minimum=True)).result
     stronger = fence(str(path), Options(minimum=True, strengthen=True))
     assert stronger.result.verdict is Verdict.SAFE
     assert stronger.result.cost < fences.cost
     assert {placed.kind for placed in stronger.result.fences} & {"release", "seq_cst"}
-    compiles_without_new_warnings(tmp_path, path.read_text(), stronger.text, ".c", f"-I{programs}")
+    compiles_without_new_warnings(tmp_path, path.read_text(), stronger.text, ".c")
 
 
 def in_c(threads: Sequence[Sequence[Statement]]) -> str:

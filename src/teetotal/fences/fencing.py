@@ -13,9 +13,10 @@ import msgspec
 
 from teetotal import checking
 from teetotal.errors import ParseError, TeetotalError
-from teetotal.events import Event, Kind, ModelName, Semantics
+from teetotal.events import ModelName, Semantics
 from teetotal.fences import text as texts
 from teetotal.fences.costs import PREFERRED, Costs
+from teetotal.fences.hopeless import why_hopeless
 from teetotal.fences.insertion import Hopeless, Problem, Search, Site, Undecided
 from teetotal.fences.kinds import Order, Remedy
 from teetotal.fences.of_program import Goal, ProgramProblem
@@ -278,7 +279,7 @@ def run(path: str, job: Job, options: Options, command: str) -> Answer:
             chosen = search.minimal()
     except Hopeless as hopeless:
         verdict, violations = Verdict.VIOLATION, [hopeless.violation]
-        notes += _why_hopeless(hopeless.violation)
+        notes += why_hopeless(hopeless.violation)
     except Undecided as undecided:
         verdict = Verdict.INCONCLUSIVE
         notes.append(undecided.message)
@@ -323,7 +324,7 @@ def run(path: str, job: Job, options: Options, command: str) -> Answer:
         least_cost=least,
         minimality="of least cost" if least else "minimal: none can go, none can be of a cheaper kind",
         sets=[told.all(one) for one in sets],
-        unnecessary=[] if added or options.remove else told.all(_unnecessary(job, search)),
+        unnecessary=[] if added or options.remove else told.all(_unnecessary(job, search, notes)),
         removed=told.all(removed),
         diff=texts.unified_diffs(job.originals, patched.texts),
         patched=results,
@@ -334,57 +335,20 @@ def run(path: str, job: Job, options: Options, command: str) -> Answer:
     return Answer(result, patched.texts, job.originals)
 
 
-def _why_hopeless(violation: Violation) -> Iterator[str]:
-    """Where a person would have to put hands on."""
-    if violation.model == "sc":
-        yield "this happens under SC too: it is a fault of the program that no fence repairs"
-        return
-    yield "no fence between two statements prevents this violation"
-    for first, second in _overtaken(violation):
-        if first.location == second.location:
-            yield (
-                f"{first.location}: {first.text} and {second.text} come from one statement, perhaps from a macro or a "
-                "helper without a gap: write them as two statements, so that a fence can stand between them"
-            )
-        else:
-            yield (
-                f"{first.location} and {second.location}: {second.text} overtakes {first.text}, and between them is no "
-                "gap that could be patched: a fence has to be put there by hand"
-            )
-
-
-def _overtaken(violation: Violation) -> Iterator[tuple[Event, Event]]:
-    """Stores and later accesses of their threads that became visible the other way round: neighbours in the cycle, or
-    where there is none each such store with the first that overtakes it."""
-    events = violation.events
-    shown: dict[int, int] = {}  # when each event is over
-    for number, step in enumerate(violation.steps):
-        if step.action == "commit" or events[step.event].kind is not Kind.ST:
-            shown[step.event] = number
-
-    def overtakes(late: int, early: int) -> bool:
-        return shown.get(early, len(violation.steps)) > shown.get(late, len(violation.steps))
-
-    if violation.cycle:
-        pairs = [(edge.source, edge.target) for edge in violation.cycle if edge.reason == "po"]
-        yield from ((events[early], events[late]) for early, late in pairs if overtakes(late, early))
-        return
-    order = sorted(range(len(events)), key=lambda number: events[number].id)
-    for position, early in enumerate(order):
-        later = (n for n in order[position + 1 :] if events[n].thread == events[early].thread and overtakes(n, early))
-        if events[early].kind is Kind.ST and (late := next(later, None)) is not None:
-            yield events[early], events[late]
-
-
-def _unnecessary(job: Job, search: Search) -> frozenset[int]:
+def _unnecessary(job: Job, search: Search, notes: list[str]) -> frozenset[int]:
     """Existing fences without which, each by itself, the goal is met all the same."""
     problem = job.problem
     found = set()
-    for site in job.existing:
+    for site in sorted(job.existing):
         problem.always = job.existing - {site}
-        if not problem.findings(frozenset()):
-            found.add(site)
-    problem.always = job.existing
+        try:
+            if not problem.findings(frozenset()):
+                found.add(site)
+        except Undecided as undecided:
+            fence = search.sites[site]
+            notes.append(f"whether the {fence.kind} at {fence.location} is needed is not known: {undecided.message}")
+        finally:
+            problem.always = job.existing
     return frozenset(found)
 
 
