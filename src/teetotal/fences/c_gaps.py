@@ -11,12 +11,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from teetotal.events import Kind
 from teetotal.fences.c_macros import NO_MACROS, Macros
 from teetotal.fences.c_orders import Calls, StoreCall
-from teetotal.fences.c_syntax import parse
+from teetotal.fences.c_syntax import Node, parse
 from teetotal.fences.text import Edit, newline_of
 
 _LEAVES = {"return_statement", "break_statement", "continue_statement", "goto_statement", "throw_statement"}
@@ -66,7 +66,7 @@ class Gaps:
         self.unread: list[int] = []  # the lines that the parser did not understand
         self._calls = Calls(self._at, macros, cpp, kernel) if orders else None
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
-        self._walk(parse(data, cpp), False, False)
+        self._walk(parse(data, cpp))
 
     def line(self, offset: int) -> int:
         return bisect_right(self._starts, offset)
@@ -88,31 +88,33 @@ class Gaps:
 
     # -- finding -------------------------------------------------------------------------------------------------------
 
-    def _walk(self, node: Any, looping: bool, in_code: bool) -> None:
-        if node.type == "ERROR" or node.is_missing:
-            self.unread.append(node.start_point.row + 1)
-        if node.type == "function_definition":
-            looping = False
-            heads = {
-                child.text for child in node.children if child.type in ("type_qualifier", "storage_class_specifier")
-            }
-            if heads & {b"constexpr", b"consteval"}:
-                return
-        inside = looping or node.type in _LOOPS
-        in_code = in_code or node.type == "compound_statement"
-        if in_code and node.type in ("compound_statement", "case_statement", "labeled_statement", *_GROUPS):
-            self._block([child for child in node.named_children if _is_statement(child)], inside)
-        if in_code and node.type == "call_expression" and self._calls is not None:
-            store = self._calls.read(node, inside)
-            if store is not None:
-                self.stores.append(store)
-        for child in node.children:
-            if _is_body(node, child):
-                self._bare(node, child, inside)
-            once = node.type in _LOOPS and child == node.child_by_field_name("initializer")
-            self._walk(child, looping if once else inside, in_code)
+    def _walk(self, root: Node) -> None:
+        """From top to bottom, each node with whether a loop can run it again and whether it is code."""
+        todo = [(root, False, False)]
+        while todo:
+            node, looping, in_code = todo.pop()
+            if node.unread:
+                self.unread.append(node.row + 1)
+            if node.parent is not None and _is_body(node.parent, node):
+                self._bare(node.parent, node, looping)
+            if node.type == "function_definition":
+                looping = False
+                heads = {c.text for c in node.children if c.type in ("type_qualifier", "storage_class_specifier")}
+                if heads & {"constexpr", "consteval"}:
+                    continue
+            inside = looping or node.type in _LOOPS
+            in_code = in_code or node.type == "compound_statement"
+            if in_code and node.type in ("compound_statement", "case_statement", "labeled_statement", *_GROUPS):
+                self._block([child for child in node.named_children if _is_statement(child)], inside)
+            if in_code and node.type == "call_expression" and self._calls is not None:
+                store = self._calls.read(node, inside)
+                if store is not None:
+                    self.stores.append(store)
+            for child in reversed(node.children):
+                once = node.type in _LOOPS and child.field == "initializer"
+                todo.append((child, looping if once else inside, in_code))
 
-    def _block(self, statements: list[Any], looping: bool) -> None:
+    def _block(self, statements: list[Node], looping: bool) -> None:
         for position, node in enumerate(statements):
             if node.type in _GROUPS or node.type == "case_statement":  # those have gaps of their own inside
                 continue
@@ -127,12 +129,10 @@ class Gaps:
             if whole and node.type not in _LEAVES and not _ends_in_leave(node):
                 self.gaps.append(Gap(statement, False, looping))
 
-    def _bare(self, owner: Any, body: Any, looping: bool) -> None:
-        before = body.prev_sibling
-        while before is not None and before.type == "comment":
-            before = before.prev_sibling
-        head = self._at(before.end_byte if before is not None else body.start_byte)
-        top = owner.parent if owner.type == "else_clause" else owner
+    def _bare(self, owner: Node, body: Node, looping: bool) -> None:
+        before = [child for child in owner.children[: owner.children.index(body)] if child.type != "comment"]
+        head = self._at(before[-1].end_byte if before else body.start_byte)
+        top = owner.parent if owner.type == "else_clause" and owner.parent is not None else owner
         statement = Statement(self._at(body.start_byte), self._at(body.end_byte), True, head, self._at(top.start_byte))
         self._remember(statement, looping)
         self.gaps.append(Gap(statement, True, looping))
@@ -254,24 +254,25 @@ class Gaps:
         return end - 1 if self.text[offset:end].endswith("\r") else end
 
 
-def _is_statement(node: Any) -> bool:
+def _is_statement(node: Node) -> bool:
     return node.type in _GROUPS or (
         (node.type.endswith("statement") or node.type in ("declaration", "for_range_loop"))
         and node.type not in _NO_CODE
     )
 
 
-def _is_body(owner: Any, child: Any) -> bool:
+def _is_body(owner: Node, child: Node) -> bool:
     """A body without braces: of a loop, an if, an else."""
     if owner.type not in (*_LOOPS, "if_statement", "else_clause") or child.type == "compound_statement":
         return False
     if owner.type == "else_clause" and child.type == "if_statement":  # else if
         return False
-    field = next((owner.field_name_for_child(n) for n, c in enumerate(owner.children) if c == child), None)
-    return child.is_named and child.type.endswith("statement") and field in ("body", "consequence", "alternative", None)
+    return (
+        child.named and child.type.endswith("statement") and child.field in ("body", "consequence", "alternative", None)
+    )
 
 
-def _ends_in_leave(node: Any) -> bool:
+def _ends_in_leave(node: Node) -> bool:
     """A labelled ``return`` and its like: nothing comes after it."""
     if node.type not in ("labeled_statement", "case_statement") or not node.named_children:
         return False

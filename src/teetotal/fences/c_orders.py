@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from teetotal.fences.c_macros import Macros
-from teetotal.fences.c_syntax import Expression, text
+from teetotal.fences.c_syntax import Expression, Node
 from teetotal.fences.kinds import Order
 from teetotal.fences.text import Edit, apply
 
@@ -71,18 +71,16 @@ class Calls:
         self.at, self.macros, self.cpp, self.kernel = at, macros, cpp, kernel
         self.behind = behind  # the macros that led here
 
-    def read(self, node: Any, in_loop: bool) -> StoreCall | None:
-        callee = node.child_by_field_name("function")
+    def read(self, node: Node, in_loop: bool) -> StoreCall | None:
+        callee = node.child("function")
         if callee is None:
             return None
         given = _arguments(node)
-        name = callee
-        called = text(callee)
-        if callee.type == "field_expression":
-            name = callee.child_by_field_name("field")
-            called = f".{text(name)}"
-        receiver = [callee.child_by_field_name("argument")] if name is not callee else []
-        if not given or any(node is None or self._does_more(node) for node in (*given, *receiver)):
+        field, receiver = callee.child("field"), callee.child("argument")
+        name, called = callee, callee.text
+        if callee.type == "field_expression" and field is not None and receiver is not None:
+            name, called = field, f".{field.text}"
+        if not given or any(map(self._does_more, (*given, *([receiver] if receiver is not None else ())))):
             return None
         if called in _EXPLICIT:
             words = dict(self._explicit(name, given[-1], _EXPLICIT[called]))
@@ -92,8 +90,8 @@ class Calls:
             words = dict(self._of_a_macro(node))
         return StoreCall(self.at(node.start_byte), self.at(node.end_byte), in_loop, words) if words else None
 
-    def _explicit(self, name: Any, order: Any, rmw: str | None) -> Iterator[tuple[Order, tuple[Edit, ...]]]:
-        match = _ORDER.fullmatch(text(order))
+    def _explicit(self, name: Node, order: Node, rmw: str | None) -> Iterator[tuple[Order, tuple[Edit, ...]]]:
+        match = _ORDER.fullmatch(order.text)
         if match is None:
             return
         builtin = match["prefix"].startswith("__")
@@ -108,10 +106,10 @@ class Calls:
             yield Order.RMW, (self._edit(name, rmw), of("seq_cst"))
 
     def _of_the_kernel(
-        self, name: Any, target: Any, releases: bool, pointer: bool
+        self, name: Node, target: Node, releases: bool, pointer: bool
     ) -> Iterator[tuple[Order, tuple[Edit, ...]]]:
         """``WRITE_ONCE`` and ``smp_store_mb`` take a location, ``smp_store_release`` and ``xchg`` a pointer to it."""
-        words = text(target)
+        words = target.text
         if not pointer and not words.startswith("*"):
             return
         location = self._edit(target, f"*{words}" if pointer else words)
@@ -121,7 +119,7 @@ class Calls:
         yield Order.SEQ_CST, (self._edit(name, "smp_store_mb"), location)
         yield Order.RMW, (self._edit(name, "xchg"), address)
 
-    def _of_a_macro(self, node: Any) -> Iterator[tuple[Order, tuple[Edit, ...]]]:
+    def _of_a_macro(self, node: Node) -> Iterator[tuple[Order, tuple[Edit, ...]]]:
         name, meant = self._expanded(node)
         if meant is None or meant.root is None or meant.root.type != "call_expression":
             return
@@ -129,20 +127,20 @@ class Calls:
         for order, edits in inner.words.items() if inner is not None else ():
             yield order, (self._edit(node, meant.words(apply(meant.source, edits).text)),)
 
-    def _expanded(self, call: Any) -> tuple[str, Expression | None]:
+    def _expanded(self, call: Node) -> tuple[str, Expression | None]:
         """What a call means, if it is one of a macro."""
-        name = text(call.child_by_field_name("function"))
-        words = self.macros.expanded(name, [text(node) for node in _arguments(call)])
+        name = _callee(call)
+        words = self.macros.expanded(name, [node.text for node in _arguments(call)])
         return name, Expression(words, self.cpp) if words is not None and name not in self.behind else None
 
-    def _edit(self, node: Any, words: str) -> Edit:
+    def _edit(self, node: Node, words: str) -> Edit:
         return Edit(self.at(node.start_byte), self.at(node.end_byte), words)
 
-    def _does_more(self, node: Any) -> bool:
+    def _does_more(self, node: Node) -> bool:
         """More than to load and to compute, as far as the text tells."""
-        if node.type in _EFFECTS or (node.type == "identifier" and self.macros.does_more(text(node))):
+        if node.type in _EFFECTS or (node.type == "identifier" and self.macros.does_more(node.text)):
             return True
-        if node.type == "call_expression" and _LOADS.fullmatch(text(node.child_by_field_name("function"))) is None:
+        if node.type == "call_expression" and _LOADS.fullmatch(_callee(node)) is None:
             name, meant = self._expanded(node)
             if meant is None or meant.root is None:
                 return True
@@ -155,6 +153,11 @@ def strongest(orders: Collection[Order]) -> Order:
     return next(order for order in (Order.RMW, Order.SEQ_CST, Order.RELEASE) if order in orders)
 
 
-def _arguments(call: Any) -> list[Any]:
-    arguments = call.child_by_field_name("arguments")
+def _callee(call: Node) -> str:
+    function = call.child("function")
+    return "" if function is None else function.text
+
+
+def _arguments(call: Node) -> list[Node]:
+    arguments = call.child("arguments")
     return [child for child in arguments.named_children if child.type != "comment"] if arguments is not None else []
