@@ -267,6 +267,45 @@ def test_declarations_under_the_preprocessor_and_odd_bodies(tmp_path: Path) -> N
     compiles_without_new_warnings(tmp_path, text, answer.text, ".c")
 
 
+HIDDEN = (
+    """#include <atomic>
+#include <pthread.h>
+#define TYPE(name) int
+static std::atomic<int> x, y;
+static int r[2], values[1];
+static void *left(void *argument) {
+    for (int i = 0; i < 1; i++) {
+        const TYPE(value) & value = values[i];
+        x.store(value + 1, std::memory_order_relaxed);
+        r[0] = y.load(std::memory_order_relaxed);
+    }
+    return argument;
+}
+static void *right(void *argument) {
+    y.store(1, std::memory_order_relaxed);
+    r[1] = x.load(std::memory_order_relaxed);
+    return argument;
+}
+"""
+    + TWO_THREADS
+)
+
+
+def test_where_macros_hide_what_a_statement_is_there_are_no_fences(tmp_path: Path) -> None:
+    answer = fenced(tmp_path, "hidden.cpp", HIDDEN)
+    assert answer.result.verdict is Verdict.SAFE
+    assert [f.line for f in answer.result.fences] == [9, 15]
+    assert f"{tmp_path}/hidden.cpp: the compiler does not take fences at line 8" in answer.result.notes[0]
+
+
+def test_a_long_chain_of_conditions(tmp_path: Path) -> None:
+    chain = "\n    else ".join(f"if (r[0] == {number}) r[0] = {number + 1};" for number in range(600))
+    text = ATOMIC.replace("    return argument;", f"    {chain}\n    return argument;", 1)
+    answer = fenced(tmp_path, "chain.c", text)
+    assert answer.result.verdict is Verdict.SAFE
+    assert [f.line for f in answer.result.fences] == [8, 614]
+
+
 def test_what_does_not_compile_is_said_as_such(tmp_path: Path) -> None:
     with pytest.raises(TeetotalError, match="does not compile"):
         fenced(tmp_path, "bad.c", ATOMIC.replace("int main(void)", "int main(void"))

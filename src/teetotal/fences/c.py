@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from teetotal.errors import ProgramError, TeetotalError
-from teetotal.events import Event, EventId, Kind, ModelName, Semantics
+from teetotal.events import Event, EventId, Kind, Location, ModelName, Semantics
 from teetotal.fences.c_files import CFiles
 from teetotal.fences.c_text import MARKS, Point
 from teetotal.fences.insertion import Finding, Site, Undecided
@@ -26,7 +26,20 @@ KERNEL_FENCES = (
     "-Dsmp_wmb()=__atomic_thread_fence(__ATOMIC_RELEASE)",
 )
 """What the kernel's fences are, for programs that are checked outside of it."""
+_ERROR = re.compile(r"^([^:\n]+):(\d+):(?:\d+:)? (?:fatal )?error:", re.MULTILINE)
 _MARK = re.compile(rf"{MARKS}\[(\d+)\]")
+
+
+class Misplaced(TeetotalError):
+    """The compiler does not take what stands between two statements, as the parser sees them: perhaps macros hide what
+    they are. ``places`` are those that it names."""
+
+    def __init__(self, name: str, said: str) -> None:
+        super().__init__(
+            f"{name}: the gaps between its statements are not what they seem, perhaps because of macros; the compiler says:"
+            f"\n{said}"
+        )
+        self.places = [Location(file, int(line)) for file, line in _ERROR.findall(said)]
 
 
 class CProblem:
@@ -72,12 +85,7 @@ class CProblem:
             return self.check(self.files.explored(on), marked=True)
         except CompileError as error:
             self.check_as_it_is()  # what is wrong with the program itself is told as such
-            unread = [f"{name}:{line}" for name, file in self.files.files.items() for line in file.gaps.unread]
-            where = ", ".join(unread[:8]) or "none that the parser knows of"
-            raise TeetotalError(
-                f"{self.files.source.name}: the gaps between its statements are not what they seem, perhaps because of "
-                f"macros (lines not understood: {where}); the compiler says:\n{error.message}"
-            ) from error
+            raise Misplaced(self.files.source.name, error.message) from error
 
     def check_patched(self, changed: Mapping[str, str], more_flags: tuple[str, ...] = ()) -> CheckResult:
         try:

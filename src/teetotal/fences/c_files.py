@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from teetotal.errors import ParseError, TeetotalError
+from teetotal.events import Location
 from teetotal.fences import text as texts
 from teetotal.fences.c_macros import MEANS_TWO_THINGS, Macros, parse
 from teetotal.fences.c_text import HEADERS, MARKS, CText, Style
@@ -31,9 +32,11 @@ Told = TypeVar("Told")
 
 class CFiles:
     """``files`` by their names as the user would write them; those that were given come first. ``others`` are included
-    too, but nothing can be changed there."""
+    too, but nothing can be changed there. ``without``: places where no gap is one."""
 
-    def __init__(self, source: Source, costs: Costs, strengthen: bool) -> None:
+    def __init__(
+        self, source: Source, costs: Costs, strengthen: bool, without: Collection[Location] = frozenset()
+    ) -> None:
         self.source = source
         languages: dict[str, set[bool]] = {}  # whether a file is read as C, as C++
         others: dict[str, None] = {}
@@ -71,6 +74,7 @@ class CFiles:
                 cpp=True in languages[name],
                 macros=self.macros,
                 strengthen=strengthen,
+                without={place.line for place in without if place.file == name},
                 first_site=sites,
                 first_mark=marks,
             )

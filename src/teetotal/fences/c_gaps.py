@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -43,6 +43,10 @@ class Gap(NamedTuple):
     before: bool
     in_loop: bool
 
+    @property
+    def at(self) -> int:
+        return self.statement.start if self.before else self.statement.end
+
 
 class ExistingFence(NamedTuple):
     statement: Statement
@@ -51,10 +55,18 @@ class ExistingFence(NamedTuple):
 
 
 class Gaps:
-    """``stores`` are looked for with ``orders``, in the words of the ``kernel`` or in C's own."""
+    """``stores`` are looked for with ``orders``, in the words of the ``kernel`` or in C's own; nothing on the lines
+    ``without``."""
 
     def __init__(
-        self, text: str, cpp: bool, macros: Macros = NO_MACROS, *, orders: bool = False, kernel: bool = False
+        self,
+        text: str,
+        cpp: bool,
+        macros: Macros = NO_MACROS,
+        *,
+        orders: bool = False,
+        kernel: bool = False,
+        without: Collection[int] = (),
     ) -> None:
         self.text, self.macros = text, macros
         self.newline = newline_of(text)
@@ -67,6 +79,9 @@ class Gaps:
         self._calls = Calls(self._at, macros, cpp, kernel) if orders else None
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._walk(parse(data, cpp))
+        if without:
+            self.gaps = [gap for gap in self.gaps if self.line(gap.at) not in without]
+            self.stores = [store for store in self.stores if self.line(store.start) not in without]
 
     def line(self, offset: int) -> int:
         return bisect_right(self._starts, offset)

@@ -9,7 +9,7 @@ happens on the line where it was, in a copy of the file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Literal
 
 from teetotal.events import Kind, Location
@@ -62,11 +62,12 @@ class CText:
         cpp: bool = False,
         macros: Macros = NO_MACROS,
         strengthen: bool = False,
+        without: Collection[int] = (),
         first_site: int = 0,
         first_mark: int = 0,
     ) -> None:
         self.path, self.text = path, text
-        self.gaps = Gaps(text, cpp, macros, orders=strengthen)
+        self.gaps = Gaps(text, cpp, macros, orders=strengthen, without=without)
         self.first_site, self.first_mark = first_site, first_mark
         self.sites: list[Site] = []
         self.points: list[Point] = []

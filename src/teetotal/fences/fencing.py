@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -13,7 +13,7 @@ import msgspec
 
 from teetotal import checking
 from teetotal.errors import ParseError, TeetotalError
-from teetotal.events import ModelName, Semantics
+from teetotal.events import Location, ModelName, Semantics
 from teetotal.fences import text as texts
 from teetotal.fences.costs import PREFERRED, Costs
 from teetotal.fences.hopeless import why_hopeless
@@ -98,7 +98,7 @@ def fence(path: str | Sequence[str], options: Options = Options(), *, command: s
     """Of one file, or of the C and C++ files of one program."""
     paths = (path,) if isinstance(path, str) else tuple(path)
     if all(Path(each).suffix in C_SUFFIXES for each in paths):
-        return run(" ".join(paths), c_job(paths, options), options, command)
+        return fence_c(paths, options, command)
     if len(paths) > 1:
         other = next(each for each in paths if Path(each).suffix not in C_SUFFIXES)
         raise TeetotalError(
@@ -114,6 +114,22 @@ def fence(path: str | Sequence[str], options: Options = Options(), *, command: s
         result, patched = promela.fence(only, text, options, command)
         return Answer(result, {only: patched}, {only: text})
     return run(only, job(source(only, text, options), options), options, command)
+
+
+def fence_c(paths: tuple[str, ...], options: Options, command: str) -> Answer:
+    """Gaps that the compiler does not take for gaps are left out, and if need be more and more around them."""
+    from teetotal.fences.c import Misplaced
+
+    without: set[Location] = set()
+    for around in (0, 2, 10, 50):
+        try:
+            return run(" ".join(paths), c_job(paths, options, without), options, command)
+        except Misplaced as misplaced:
+            if not misplaced.places:
+                raise
+            reach = range(-around, around + 1)
+            without |= {Location(place.file, place.line + offset) for place in misplaced.places for offset in reach}
+    return run(" ".join(paths), c_job(paths, options, without), options, command)
 
 
 def _refuse_strengthen(path: str, options: Options) -> None:
@@ -212,13 +228,14 @@ def job(source: TextSource, options: Options) -> Job:
     )
 
 
-def c_job(paths: tuple[str, ...], options: Options) -> Job:
+def c_job(paths: tuple[str, ...], options: Options, without: Collection[Location] = frozenset()) -> Job:
     """A job for a program that is compiled and run."""
     from teetotal.fences.c import KERNEL_FENCES, CProblem
     from teetotal.fences.c_files import CFiles
     from teetotal.programs.c import Source
 
-    files = CFiles(Source(paths, options.flags, options.compiler, options.arguments), options.costs, options.strengthen)
+    source = Source(paths, options.flags, options.compiler, options.arguments)
+    files = CFiles(source, options.costs, options.strengthen, without)
     problem = CProblem(
         files,
         options.models,
@@ -236,11 +253,13 @@ def c_job(paths: tuple[str, ...], options: Options) -> Job:
     notes = ["checked with smp_mb and smp_wmb as the compiler's own fences"] if outside else []
     if options.strengthen and not any(isinstance(site.kind, Order) for site in files.sites):
         notes.append("--strengthen found no store whose order could be stronger")
+    for name in sorted({place.file for place in without}):
+        where = _lines(place.line for place in without if place.file == name)
+        notes.append(f"{name}: the compiler does not take fences at {where}: perhaps macros hide what stands there")
     notes += [f"{name}: not in UTF-8, so no fences there" for name in files.unreadable]
     for name, file in files.files.items():
         if file.gaps.unread:
-            lines = ", ".join(map(str, file.gaps.unread[:8]))
-            notes.append(f"{name}: not understood without the preprocessor, so no fences there: line {lines}")
+            notes.append(f"{name}: not understood without the preprocessor: {_lines(set(file.gaps.unread))}")
     return Job(
         problem=problem,
         existing=files.existing,
@@ -249,6 +268,18 @@ def c_job(paths: tuple[str, ...], options: Options) -> Job:
         check=check,
         notes=notes,
     )
+
+
+def _lines(numbers: Iterable[int]) -> str:
+    """``lines 3, 7 to 9``, ``line 3``."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    told = ", ".join(f"{run[0]}" if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
+    return f"line {told}" if told.isdigit() else f"lines {told}"
 
 
 def _existing(source: TextSource, sites: Sequence[Site]) -> frozenset[int]:
