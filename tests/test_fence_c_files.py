@@ -183,7 +183,7 @@ def test_a_header_in_another_encoding_is_left_alone_and_named(project: Path) -> 
     (project / "include" / "lock.h").write_bytes(HEADER.replace("two", "zwölf").encode("latin-1"))
     answer = fence(FILES, Options(flags=FLAGS))
     assert answer.result.verdict is Verdict.VIOLATION
-    assert "include/lock.h: not in UTF-8, so no fences there" in answer.result.notes
+    assert "include/lock.h:1: not a text file in UTF-8; so no fences there" in answer.result.notes
     (project / "include" / "lock.h").write_text(HEADER.replace("two", "zwölf → €"))
     assert fence(FILES, Options(flags=FLAGS)).result.verdict is Verdict.SAFE
 

@@ -256,7 +256,7 @@ def c_job(paths: tuple[str, ...], options: Options, without: Collection[Location
     for name in sorted({place.file for place in without}):
         where = _lines(place.line for place in without if place.file == name)
         notes.append(f"{name}: the compiler does not take fences at {where}: perhaps macros hide what stands there")
-    notes += [f"{name}: not in UTF-8, so no fences there" for name in files.unreadable]
+    notes += files.notes
     for name, file in files.files.items():
         if file.gaps.unread:
             notes.append(f"{name}: not understood without the preprocessor: {_lines(set(file.gaps.unread))}")

@@ -19,7 +19,7 @@ class PlacedFence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     kind: RemedyName
     file: str
     line: int
-    after: str = ""
+    after: str
     before: str = ""
     at: str = ""
     patched_line: int | None = None
