@@ -66,9 +66,10 @@ class CFiles:
     def _ask_the_compiler(self) -> Macros:
         """For what is included; returns the macros that mean the same in all files."""
         bodies: dict[str, str] = {}
+        given = {os.path.abspath(name): name for name in self.source.files}
         for name in self.source.files:
             found = preprocessed(self.source, name)
-            for path in map(_spelled, found.included):
+            for path in (given.get(os.path.abspath(path), _spelled(path)) for path in found.included):
                 if self._is_own(path):
                     self.languages.setdefault(path, set()).add(_is_cpp(name))
                 else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
+from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ _LEAVES = {"return_statement", "break_statement", "continue_statement", "goto_st
 _LOOPS = {"for_statement", "while_statement", "do_statement", "for_range_loop"}
 _GROUPS = {"preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"}
 _NO_CODE = {"comment", "preproc_include", "preproc_def", "preproc_function_def", "preproc_call", "preproc_directive"}
+_SEMICOLON = re.compile(r"\s*;")
 
 
 class Statement(NamedTuple):
@@ -91,15 +93,25 @@ class Gaps:
 
     def beside(self, store: StoreCall) -> list[int]:
         """The gaps just before and after a store that is a statement, with nothing between."""
-        semicolon = re.compile(r"\s*;").match(self.text, store.end)
+        semicolon = _SEMICOLON.match(self.text, store.end)
         if semicolon is None:
             return []
-        return [
-            number
-            for number, (statement, before, _) in enumerate(self.gaps)
-            if (statement.start == store.start and (before or statement.end == semicolon.end()))
-            or (not before and statement.end <= store.start and not self.text[statement.end : store.start].strip())
+        previous = store.start
+        while previous and self.text[previous - 1].isspace():
+            previous -= 1
+        before = self._places.get((store.start, True), ())
+        after = [
+            n for n in self._places.get((semicolon.end(), False), ()) if self.gaps[n].statement.start == store.start
         ]
+        return [*before, *after, *self._places.get((previous, False), ())]
+
+    @cached_property
+    def _places(self) -> dict[tuple[int, bool], list[int]]:
+        """The gaps by where they are, and whether before a statement."""
+        found: dict[tuple[int, bool], list[int]] = {}
+        for number, gap in enumerate(self.gaps):
+            found.setdefault((gap.at, gap.before), []).append(number)
+        return found
 
     # -- finding -------------------------------------------------------------------------------------------------------
 

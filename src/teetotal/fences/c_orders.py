@@ -87,7 +87,7 @@ class Calls:
         elif self.kernel and called in _KERNEL and len(given) == 2:
             words = dict(self._of_the_kernel(name, given[0], _KERNEL[called], pointer=called == "smp_store_release"))
         else:
-            words = dict(self._of_a_macro(node))
+            words = dict(self._of_a_macro(node)) if _LOADS.fullmatch(called) is None else {}
         return StoreCall(self.at(node.start_byte), self.at(node.end_byte), in_loop, words) if words else None
 
     def _explicit(self, name: Node, order: Node, rmw: str | None) -> Iterator[tuple[Order, tuple[Edit, ...]]]:

@@ -37,7 +37,7 @@ def apply(text: str, edits: Iterable[Edit]) -> Applied:
     pieces: list[str] = []
     lines: dict[object, int] = {}
     was = [0, 1]
-    position = 0
+    position, here = 0, 1  # in the old text, and its line there
 
     def keep(end: int) -> None:
         kept = text[position:end]
@@ -51,10 +51,10 @@ def apply(text: str, edits: Iterable[Edit]) -> Applied:
         if edit.key is not None:
             blank = edit.new[: len(edit.new) - len(edit.new.lstrip())]
             lines[edit.key] = len(was) - 1 + blank.count("\n")
-        here = 1 + text.count("\n", 0, edit.start)
-        gone = text.count("\n", edit.start, edit.end)
+        here += text.count("\n", position, edit.start)
         was.extend([here] * edit.new.count("\n"))
-        was[-1] = here + gone
+        here += text.count("\n", edit.start, edit.end)
+        was[-1] = here
         pieces.append(edit.new)
         position = edit.end
     keep(len(text))
