@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from fencing_tools import added, fenced, taken
 from teetotal.cli import teetotal as command
-from teetotal.fences.fencing import Answer, Options, fence
+from teetotal.fences.fencing import fence
 from teetotal.verdicts import Verdict
 
 SB = """X86_64 SB
@@ -22,20 +23,6 @@ SB = """X86_64 SB
  movq (y),%rax | movq (x),%rax ;
 exists (0:rax=0 /\\ 1:rax=0)
 """
-
-
-def fenced(tmp_path: Path, name: str, text: str, **options: object) -> Answer:
-    path = tmp_path / name
-    path.write_bytes(text.encode())
-    return fence(str(path), Options(**options))  # type: ignore[arg-type]
-
-
-def added(answer: Answer) -> list[str]:
-    return [line[1:] for line in answer.result.diff.splitlines() if line.startswith("+") and not line.startswith("+++")]
-
-
-def taken(answer: Answer) -> list[str]:
-    return [line[1:] for line in answer.result.diff.splitlines() if line.startswith("-") and not line.startswith("---")]
 
 
 def test_a_row_in_the_table_and_the_rest_as_it_was(tmp_path: Path) -> None:

@@ -16,10 +16,11 @@ from program_strategies import programs
 from random_programs import ATOMIC, FENCED, PLAIN, seeded
 from small_programs import MFENCE, SFENCE, fetch_add, ld, program, ring, st
 from teetotal import models
-from teetotal.events import Kind, ModelName, Semantics
+from teetotal.events import Kind, Location, ModelName, Semantics
 from teetotal.explore.outcomes import outcomes
 from teetotal.fences.costs import Costs
-from teetotal.fences.insertion import Hopeless, Search
+from teetotal.fences.fencing import Job, Options, Patch, run
+from teetotal.fences.insertion import Finding, Hopeless, Search, Site, Undecided
 from teetotal.fences.of_program import Goal, ProgramProblem
 from teetotal.fences.slots import everywhere
 from teetotal.programs.expressions import Const, Expr, Final, Op
@@ -230,3 +231,31 @@ def test_costs_decide_where_a_fence_goes() -> None:
     chosen = cheapest(loop)
     assert (0, 1, False, Kind.MFENCE) in chosen
     assert (0, 1, True, Kind.MFENCE) not in chosen
+
+
+class Unsure:
+    """A program that could not be explored without its own fence."""
+
+    sites = (Site(kind=Kind.MFENCE, place=0, cost=Fraction(1), location=Location("program", 7)),)
+
+    def __init__(self) -> None:
+        self.always = frozenset({0})
+
+    def findings(self, fences: frozenset[int]) -> list[Finding]:
+        if not self.always:
+            raise Undecided("the budget ran out")
+        return []
+
+
+def test_a_fence_that_may_be_needed_is_not_called_unnecessary() -> None:
+    job = Job(
+        problem=Unsure(),
+        existing=frozenset({0}),
+        originals={"program": ""},
+        write=lambda added, removed: Patch({"program": ""}, {}),
+        check=lambda patched: [],
+    )
+    result = run("program", job, Options(), "fence").result
+    assert result.unnecessary == []
+    assert result.notes == ["whether the mfence at program:7 is needed is not known: the budget ran out"]
+    assert job.problem.always == {0}

@@ -6,14 +6,16 @@ import click
 import msgspec
 
 from teetotal.cli.options import Models, WithCompilerFlags, c_options, semantics, semantics_options
+from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
 from teetotal.fences import costs, fencing, text
+from teetotal.fences.result import FenceResult
 from teetotal.report import fences as report
 from teetotal.verdicts import Verdict, to_json
 
 
 @click.command(cls=WithCompilerFlags, short_help="The fewest fences, written back into the source.")
-@click.argument("path", metavar="FILE")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE…")
 @click.option("--model", "models", type=Models(), default="tso,pso", show_default=True,
               help="Relaxed models that one set of fences has to serve.")  # fmt: skip
 @click.option("--goal", type=click.Choice(["robust", "safe"]), default="robust", show_default=True,
@@ -22,20 +24,20 @@ from teetotal.verdicts import Verdict, to_json
 @click.option("--all", "every", is_flag=True, help="Every minimal set, the cheapest first.")
 @click.option("--most", type=click.IntRange(min=1), default=1000, show_default=True, help="Sets that --all looks for.")
 @click.option("--cost", default="", metavar="KIND=COST,…",
-              help="mfence=10,sfence=3 and loop=4, by which a fence inside a loop is dearer.")  # fmt: skip
+              help="mfence=10,sfence=3,release=2,seq_cst=9,rmw=10; loop=4 makes what loops run dearer.")  # fmt: skip
 @click.option("--remove", is_flag=True, help="Take out fences of the program that are not needed.")
-@click.option("--write", is_flag=True, help="Patch the file in place; the old one stays beside it as FILE.orig.")
+@click.option("--write", is_flag=True, help="Patch the files in place; the old ones stay beside them as FILE.orig.")
 @click.option("--program", help="Only this program of a Python module (default: one set for all of them).")
 @click.option("--style", type=click.Choice(["c11", "cpp11", "linux", "x86"]),
               help="How fences are written in C and C++ (default: c11, in C++ cpp11).")  # fmt: skip
-@click.option("--strengthen", is_flag=True, help="Make relaxed atomic stores stronger where that serves (C, C++).")
+@click.option("--strengthen", is_flag=True, help="Also make atomic stores stronger, where that is cheaper (C, C++).")
 @semantics_options
 @c_options
 @click.option("--loop-bound", type=click.IntRange(min=0), help="Backward jumps that a thread may take.")
 @click.option("--time", "seconds", type=click.FloatRange(min=0), help="Seconds to spend on the search.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def fence(
-    path: str,
+    paths: tuple[str, ...],
     models: tuple[ModelName, ...],
     goal: str,
     minimum: bool,
@@ -57,7 +59,8 @@ def fence(
     flags: tuple[str, ...],
 ) -> int:
     """Find fences that make a program robust (or safe), prove that each of them is needed, and print the patch. The
-    patched program is explored again, whole. What follows -- goes to the C compiler."""
+    patched program is explored again, whole. Several C and C++ files are one program; what follows -- goes to the
+    compiler."""
     options = fencing.Options(
         models=tuple(model for model in models if model != "sc"),
         goal=goal,  # type: ignore[arg-type]
@@ -78,10 +81,25 @@ def fence(
     )
     if not options.models:
         raise click.BadParameter("sc needs no fences; give tso, pso or both", param_hint="--model")
-    result, patched = fencing.fence(path, options)
+    try:
+        answer = fencing.fence(paths, options)
+    except fencing.Interrupted as interrupt:
+        _tell(interrupt.answer.result, as_json)
+        raise click.Abort from interrupt
+    result = answer.result
     if write and result.verdict is Verdict.SAFE and result.diff:
-        result = msgspec.structs.replace(result, backup=text.write(path, patched))
-    click.echo(to_json(result) if as_json else report.render(result))
-    if result.backup and not as_json:
-        click.echo(f"{path} is patched; as it was: {result.backup}")
+        try:
+            backups = text.write(answer.texts, answer.originals)
+        except TeetotalError:
+            _tell(result, as_json)  # the search may have been long: what it found is not lost
+            raise
+        result = msgspec.structs.replace(result, backup=next(iter(backups.values())), backups=backups)
+    _tell(result, as_json)
     return result.verdict.exit_status
+
+
+def _tell(result: FenceResult, as_json: bool) -> None:
+    click.echo(to_json(result) if as_json else report.render(result))
+    if not as_json:
+        for path, backup in result.backups.items():
+            click.echo(f"{path} is patched; as it was: {backup}")

@@ -1,4 +1,5 @@
-"""The gaps between the statements of C and C++: where a fence can stand, and how it is written there.
+"""The gaps between the statements of C and C++: where a fence can stand, and how it is written there; and the stores
+whose order can be stronger (``c_orders``).
 
 tree-sitter parses the text as it is, without headers and macros, and keeps the place of every token. A macro's call is a
 statement like any other; what a macro does inside is one piece, in which no gap is found.
@@ -6,26 +7,24 @@ statement like any other; what a macro does inside is one piece, in which no gap
 
 from __future__ import annotations
 
-import importlib
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from itertools import accumulate
+from typing import NamedTuple
 
 from teetotal.events import Kind
+from teetotal.fences.c_macros import NO_MACROS, Macros
+from teetotal.fences.c_orders import Calls, StoreCall
+from teetotal.fences.c_syntax import Node, parse
 from teetotal.fences.text import Edit, newline_of
 
 _LEAVES = {"return_statement", "break_statement", "continue_statement", "goto_statement", "throw_statement"}
 _LOOPS = {"for_statement", "while_statement", "do_statement", "for_range_loop"}
 _GROUPS = {"preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"}
 _NO_CODE = {"comment", "preproc_include", "preproc_def", "preproc_function_def", "preproc_call", "preproc_directive"}
-_FENCE = re.compile(
-    r"""(?:std::)?atomic_thread_fence\s*\(\s*(?:std::)?memory_order(?:_|::)(?P<order>\w+)\s*\)\s*; |
-        __atomic_thread_fence\s*\(\s*__ATOMIC_(?P<builtin>\w+)\s*\)\s*; |
-        (?P<full>smp_mb|mb|__sync_synchronize|_mm_mfence)\s*\(\s*\)\s*; | (?P<write>smp_wmb|wmb|_mm_sfence)\s*\(\s*\)\s*; |
-        (?:__asm__|asm|__asm)\s*(?:volatile|__volatile__)?\s*\(\s*"(?P<asm>mfence|sfence)\s*;?\s*"[^)]*\)\s*;""",
-    re.VERBOSE,
-)
+_SEMICOLON = re.compile(r"\s*;")
 
 
 class Statement(NamedTuple):
@@ -46,6 +45,10 @@ class Gap(NamedTuple):
     before: bool
     in_loop: bool
 
+    @property
+    def at(self) -> int:
+        return self.statement.start if self.before else self.statement.end
+
 
 class ExistingFence(NamedTuple):
     statement: Statement
@@ -54,46 +57,91 @@ class ExistingFence(NamedTuple):
 
 
 class Gaps:
-    def __init__(self, text: str, cpp: bool) -> None:
-        self.text = text
+    """``stores`` are looked for with ``orders``, in the words of the ``kernel`` or in C's own; nothing on the lines
+    ``without``."""
+
+    def __init__(
+        self,
+        text: str,
+        cpp: bool,
+        macros: Macros = NO_MACROS,
+        *,
+        orders: bool = False,
+        kernel: bool = False,
+        without: Collection[int] = (),
+    ) -> None:
+        self.text, self.macros = text, macros
         self.newline = newline_of(text)
         data = text.encode()
-        self._plain = len(data) == len(text)
-        self._data = data
+        self._bytes = [] if len(data) == len(text) else list(accumulate(len(letter.encode()) for letter in text))
         self.gaps: list[Gap] = []
         self.fences: list[ExistingFence] = []
+        self.stores: list[StoreCall] = []
         self.unread: list[int] = []  # the lines that the parser did not understand
+        self._calls = Calls(self._at, macros, cpp, kernel) if orders else None
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
-        self._walk(_parse(data, cpp), False, False)
+        self._walk(parse(data, cpp))
+        if without:
+            self.gaps = [gap for gap in self.gaps if self.line(gap.at) not in without]
+            self.stores = [store for store in self.stores if self.line(store.start) not in without]
 
     def line(self, offset: int) -> int:
         return bisect_right(self._starts, offset)
 
-    def words(self, statement: Statement) -> str:
-        return self.text[statement.start : statement.end].partition("\n")[0].strip()
+    def words(self, what: Statement | StoreCall) -> str:
+        return self.text[what.start : what.end].partition("\n")[0].strip()
+
+    def beside(self, store: StoreCall) -> list[int]:
+        """The gaps just before and after a store that is a statement, with nothing between."""
+        semicolon = _SEMICOLON.match(self.text, store.end)
+        if semicolon is None:
+            return []
+        previous = store.start
+        while previous and self.text[previous - 1].isspace():
+            previous -= 1
+        before = self._places.get((store.start, True), ())
+        after = [
+            n for n in self._places.get((semicolon.end(), False), ()) if self.gaps[n].statement.start == store.start
+        ]
+        return [*before, *after, *self._places.get((previous, False), ())]
+
+    @cached_property
+    def _places(self) -> dict[tuple[int, bool], list[int]]:
+        """The gaps by where they are, and whether before a statement."""
+        found: dict[tuple[int, bool], list[int]] = {}
+        for number, gap in enumerate(self.gaps):
+            found.setdefault((gap.at, gap.before), []).append(number)
+        return found
 
     # -- finding -------------------------------------------------------------------------------------------------------
 
-    def _walk(self, node: Any, looping: bool, in_code: bool) -> None:
-        if node.type == "ERROR" or node.is_missing:
-            self.unread.append(node.start_point.row + 1)
-        if node.type == "function_definition":
-            looping = False
-            heads = {
-                child.text for child in node.children if child.type in ("type_qualifier", "storage_class_specifier")
-            }
-            if heads & {b"constexpr", b"consteval"}:
-                return
-        inside = looping or node.type in _LOOPS
-        in_code = in_code or node.type == "compound_statement"
-        if in_code and node.type in ("compound_statement", "case_statement", "labeled_statement", *_GROUPS):
-            self._block([child for child in node.named_children if _is_statement(child)], inside)
-        for child in node.children:
-            if _is_body(node, child):
-                self._bare(node, child, inside)
-            self._walk(child, inside, in_code)
+    def _walk(self, root: Node) -> None:
+        """From top to bottom, each node with whether a loop can run it again and whether it is code."""
+        todo = [(root, False, False)]
+        while todo:
+            node, looping, in_code = todo.pop()
+            if node.unread:
+                self.unread.append(node.row + 1)
+            if node.parent is not None and _is_body(node.parent, node):
+                self._bare(node.parent, node, looping)
+            if node.type == "function_definition":
+                looping = False
+                heads = {c.text for c in node.children if c.type in ("type_qualifier", "storage_class_specifier")}
+                if heads & {"constexpr", "consteval"}:
+                    continue
+            inside = looping or node.type in _LOOPS
+            in_code = in_code or node.type == "compound_statement"
+            if in_code and node.type in ("compound_statement", "case_statement", "labeled_statement", *_GROUPS):
+                self._block([child for child in node.named_children if _is_statement(child)], inside)
+            if in_code and node.type == "call_expression" and self._calls is not None:
+                store = self._calls.read(node, inside)
+                if store is not None:
+                    self.stores.append(store)
+            for child in reversed(node.children):
+                once = node.type in _LOOPS and child.field == "initializer"
+                todo.append((child, looping if once else inside, in_code))
 
-    def _block(self, statements: list[Any], looping: bool) -> None:
+    def _block(self, statements: list[Node], looping: bool) -> None:
         for position, node in enumerate(statements):
             if node.type in _GROUPS or node.type == "case_statement":  # those have gaps of their own inside
                 continue
@@ -108,12 +156,10 @@ class Gaps:
             if whole and node.type not in _LEAVES and not _ends_in_leave(node):
                 self.gaps.append(Gap(statement, False, looping))
 
-    def _bare(self, owner: Any, body: Any, looping: bool) -> None:
-        before = body.prev_sibling
-        while before is not None and before.type == "comment":
-            before = before.prev_sibling
-        head = self._at(before.end_byte if before is not None else body.start_byte)
-        top = owner.parent if owner.type == "else_clause" else owner
+    def _bare(self, owner: Node, body: Node, looping: bool) -> None:
+        before = [child for child in owner.children[: owner.children.index(body)] if child.type != "comment"]
+        head = self._at(before[-1].end_byte if before else body.start_byte)
+        top = owner.parent if owner.type == "else_clause" and owner.parent is not None else owner
         statement = Statement(self._at(body.start_byte), self._at(body.end_byte), True, head, self._at(top.start_byte))
         self._remember(statement, looping)
         self.gaps.append(Gap(statement, True, looping))
@@ -121,19 +167,13 @@ class Gaps:
             self.gaps.append(Gap(statement, False, looping))
 
     def _remember(self, statement: Statement, looping: bool) -> None:
-        match = _FENCE.fullmatch(self.text[statement.start : statement.end])
-        if match is None:
-            return
-        strong = (
-            match["full"] or match["asm"] == "mfence" or "seq_cst" in (match["order"], (match["builtin"] or "").lower())
-        )
-        weak = match["write"] or match["asm"] == "sfence"
-        weak = weak or {match["order"], (match["builtin"] or "").lower()} & {"release", "acq_rel"}
-        if strong or weak:
-            self.fences.append(ExistingFence(statement, Kind.MFENCE if strong else Kind.SFENCE, looping))
+        kind = self.macros.fence(self.text[statement.start : statement.end])
+        if kind is not None:
+            self.fences.append(ExistingFence(statement, kind, looping))
 
     def _at(self, byte: int) -> int:
-        return byte if self._plain else len(self._data[:byte].decode())
+        """tree-sitter counts bytes."""
+        return bisect_right(self._bytes, byte) if self._bytes else byte
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
@@ -241,31 +281,25 @@ class Gaps:
         return end - 1 if self.text[offset:end].endswith("\r") else end
 
 
-def _parse(data: bytes, cpp: bool) -> Any:
-    import tree_sitter
-
-    grammar = importlib.import_module("tree_sitter_cpp" if cpp else "tree_sitter_c")
-    return tree_sitter.Parser(tree_sitter.Language(grammar.language())).parse(data).root_node
-
-
-def _is_statement(node: Any) -> bool:
+def _is_statement(node: Node) -> bool:
     return node.type in _GROUPS or (
         (node.type.endswith("statement") or node.type in ("declaration", "for_range_loop"))
         and node.type not in _NO_CODE
     )
 
 
-def _is_body(owner: Any, child: Any) -> bool:
+def _is_body(owner: Node, child: Node) -> bool:
     """A body without braces: of a loop, an if, an else."""
     if owner.type not in (*_LOOPS, "if_statement", "else_clause") or child.type == "compound_statement":
         return False
     if owner.type == "else_clause" and child.type == "if_statement":  # else if
         return False
-    field = next((owner.field_name_for_child(n) for n, c in enumerate(owner.children) if c == child), None)
-    return child.is_named and child.type.endswith("statement") and field in ("body", "consequence", "alternative", None)
+    return (
+        child.named and child.type.endswith("statement") and child.field in ("body", "consequence", "alternative", None)
+    )
 
 
-def _ends_in_leave(node: Any) -> bool:
+def _ends_in_leave(node: Node) -> bool:
     """A labelled ``return`` and its like: nothing comes after it."""
     if node.type not in ("labeled_statement", "case_statement") or not node.named_children:
         return False

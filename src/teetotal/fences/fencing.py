@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import islice
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from teetotal import checking
-from teetotal.errors import ParseError
-from teetotal.events import Kind, ModelName, Semantics
+from teetotal.errors import ParseError, TeetotalError
+from teetotal.events import Location, ModelName, Semantics
 from teetotal.fences import text as texts
 from teetotal.fences.costs import PREFERRED, Costs
+from teetotal.fences.hopeless import why_hopeless
 from teetotal.fences.insertion import Hopeless, Problem, Search, Site, Undecided
+from teetotal.fences.kinds import Order, Remedy
 from teetotal.fences.of_program import Goal, ProgramProblem
 from teetotal.fences.result import FenceResult, PlacedFence
-from teetotal.fences.slots import KINDS, Slots, from_fences, without_equals
-from teetotal.fences.sources import Patched, TextSource, relocated
+from teetotal.fences.slots import Slots, from_fences, without_equals
+from teetotal.fences.sources import TextSource, relocated
 from teetotal.verdicts import CheckResult, Verdict, Violation
 
 Style = Literal["c11", "cpp11", "linux", "x86"]
@@ -50,32 +51,90 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     arguments: tuple[str, ...] = ()
 
 
+class Patch(NamedTuple):
+    """The texts of all files by their names, and in which line of its file what was added stands, by its site."""
+
+    texts: Mapping[str, str]
+    lines: Mapping[int, int]
+
+
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A problem with its text: how a set of sites is written, and how what was written is checked."""
+    """A problem with its texts: how a set of sites is written, and how what was written is checked."""
 
     problem: Problem
     existing: frozenset[int]
-    write: Callable[[frozenset[int], frozenset[int]], Patched]
-    check: Callable[[str], list[CheckResult]]
-    key: Callable[[int], object]
+    originals: Mapping[str, str]
+    write: Callable[[frozenset[int], frozenset[int]], Patch]
+    check: Callable[[Mapping[str, str]], list[CheckResult]]
     notes: Sequence[str] = ()
 
 
-class Answer(NamedTuple):
-    """The result, and the patched text that it speaks of: see ``text.write``."""
+class Answer(msgspec.Struct, frozen=True):
+    """The result, and the patched texts that it speaks of, by the names of their files, with those that they were made
+    of: see ``text.write``. ``result, text = answer`` for one file."""
 
     result: FenceResult
-    text: str
+    texts: Mapping[str, str]
+    originals: Mapping[str, str]
+
+    @property
+    def text(self) -> str:
+        """Of the first file, or of the only one."""
+        return next(iter(self.texts.values()))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.result, self.text))
 
 
-def fence(path: str, options: Options = Options(), *, command: str = "fence") -> Answer:
-    text = texts.read(path)
-    if Path(path).suffix == ".pml":
+class Interrupted(KeyboardInterrupt):
+    """The user ended it; ``answer`` is what was found until then."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+def fence(path: str | Sequence[str], options: Options = Options(), *, command: str = "fence") -> Answer:
+    """Of one file, or of the C and C++ files of one program."""
+    paths = (path,) if isinstance(path, str) else tuple(path)
+    if all(Path(each).suffix in C_SUFFIXES for each in paths):
+        return fence_c(paths, options, command)
+    if len(paths) > 1:
+        other = next(each for each in paths if Path(each).suffix not in C_SUFFIXES)
+        raise TeetotalError(
+            f"{other}: several files are the C and C++ files of one program ({' '.join(C_SUFFIXES)}); headers of yours "
+            "are found by themselves, and anything else goes one by one"
+        )
+    (only,) = paths
+    text = texts.read(only)
+    if Path(only).suffix == ".pml":
         from teetotal.fences import promela
 
-        return Answer(*promela.fence(path, text, options, command))
-    work = c_job(path, text, options) if Path(path).suffix in C_SUFFIXES else job(source(path, text, options), options)
-    return run(path, text, work, options, command)
+        _refuse_strengthen(only, options)
+        result, patched = promela.fence(only, text, options, command)
+        return Answer(result, {only: patched}, {only: text})
+    return run(only, job(source(only, text, options), options), options, command)
+
+
+def fence_c(paths: tuple[str, ...], options: Options, command: str) -> Answer:
+    """Gaps that the compiler does not take for gaps are left out, and if need be more and more around them."""
+    from teetotal.fences.c import Misplaced
+
+    without: set[Location] = set()
+    for around in (0, 2, 10, 50):
+        try:
+            return run(" ".join(paths), c_job(paths, options, without), options, command)
+        except Misplaced as misplaced:
+            if not misplaced.places:
+                raise
+            reach = range(-around, around + 1)
+            without |= {Location(place.file, place.line + offset) for place in misplaced.places for offset in reach}
+    return run(" ".join(paths), c_job(paths, options, without), options, command)
+
+
+def _refuse_strengthen(path: str, options: Options) -> None:
+    if options.strengthen:
+        raise TeetotalError(f"{path}: --strengthen is for C and C++, where stores have orders")
 
 
 def source(path: str, text: str, options: Options) -> TextSource:
@@ -87,9 +146,11 @@ def source(path: str, text: str, options: Options) -> TextSource:
             if layout.split(text, path).architecture == "C":
                 from teetotal.fences.litmus_c import CLitmus
 
-                return CLitmus(path, text)
+                return CLitmus(path, text, options.strengthen, options.costs)
+            _refuse_strengthen(path, options)
             return X86Litmus(path, text)
         case ".py":
+            _refuse_strengthen(path, options)
             from teetotal.fences.python import PythonSource
 
             return PythonSource(path, text, options.program)
@@ -102,18 +163,24 @@ def job(source: TextSource, options: Options) -> Job:
     original = source.programs(source.text)
     if not original:
         raise ParseError(f"{source.path}: no program is called {options.program}")
-    gaps = [(key, kind) for key, place in source.places.items() if place.existing is None for kind in KINDS]
-    everywhere = source.patched(gaps)
+    everywhere = source.everywhere()
 
-    def describe(key: object, kind: Kind) -> Site:
+    def describe(key: object, kind: Remedy) -> Site:
         place = source.places[key]
         return Site(
-            kind=kind, place=key, cost=Fraction(1), location=place.location, after=place.after, before=place.before
+            kind=kind,
+            place=key,
+            cost=Fraction(1),
+            location=place.location,
+            after=place.after,
+            before=place.before,
+            at=place.at,
+            beside=place.beside,
         )
 
     slots = from_fences(
         source.programs(everywhere.text),
-        lambda thread, found: source.place_of(thread, found, everywhere),
+        lambda thread, found: source.site_of(thread, found, everywhere),
         options.costs,
         describe,
     )
@@ -131,84 +198,110 @@ def job(source: TextSource, options: Options) -> Job:
         options.goal,
         options.semantics,
         always=frozenset() if options.remove else existing,
+        existing=existing,
         loop_bound=options.loop_bound,
         seconds=options.seconds,
     )
 
-    def write(added: frozenset[int], removed: frozenset[int]) -> Patched:
-        fences = [(sites[site].place, sites[site].kind) for site in sorted(added)]
-        return source.patched(fences, [sites[site].place for site in removed])
+    def write(added: frozenset[int], removed: frozenset[int]) -> Patch:
+        chosen = {site: (sites[site].place, sites[site].kind) for site in sorted(added)}
+        patched = source.patched(list(chosen.values()), [sites[site].place for site in removed])
+        lines = {site: patched.lines[key] for site, key in chosen.items() if key in patched.lines}
+        return Patch({source.path: patched.text}, lines)
 
-    def check(text: str) -> list[CheckResult]:
+    def check(patched: Mapping[str, str]) -> list[CheckResult]:
         asked = checking.Options(
             models=options.models,
             semantics=options.semantics,
             loop_bound=options.loop_bound,
             seconds=options.seconds,
         )
-        return [checking.check(program, asked) for program in source.programs(text)]
+        return [checking.check(program, asked) for program in source.programs(patched[source.path])]
 
     return Job(
         problem=problem,
         existing=existing,
+        originals={source.path: source.text},
         write=write,
         check=check,
-        key=lambda site: (sites[site].place, sites[site].kind),
         notes=source.notes,
     )
 
 
-def c_job(path: str, text: str, options: Options) -> Job:
+def c_job(paths: tuple[str, ...], options: Options, without: Collection[Location] = frozenset()) -> Job:
     """A job for a program that is compiled and run."""
-    from teetotal.fences.c import KERNEL_FENCES, CProblem, CText
+    from teetotal.fences.c import KERNEL_FENCES, CProblem
+    from teetotal.fences.c_files import CFiles
     from teetotal.programs.c import Source
-    from teetotal.programs.c.build import CXX_SUFFIXES
 
-    ctext = CText(path, text, options.costs)
-    style: Style = options.style or ("cpp11" if Path(path).suffix in CXX_SUFFIXES else "c11")
+    source = Source(paths, options.flags, options.compiler, options.arguments)
+    files = CFiles(source, options.costs, options.strengthen, without)
     problem = CProblem(
-        ctext,
-        Source((path,), options.flags, options.compiler, options.arguments),
+        files,
         options.models,
         options.goal,
         options.semantics,
-        always=frozenset() if options.remove else ctext.existing,
+        always=frozenset() if options.remove else files.existing,
         loop_bound=options.loop_bound,
         seconds=options.seconds,
     )
+    outside = options.style == "linux" and not files.mentions("smp_mb") and not files.mentions("smp_wmb")
 
-    outside = style == "linux" and not ctext.mentions("smp_mb") and not ctext.mentions("smp_wmb")
-
-    def check(patched: str) -> list[CheckResult]:
-        return [problem.check(patched, KERNEL_FENCES if outside else ())]
-
-    def write(added: frozenset[int], removed: frozenset[int]) -> Patched:
-        return ctext.patched(added, removed, style, options.strengthen)
+    def check(patched: Mapping[str, str]) -> list[CheckResult]:
+        return [problem.check_patched(patched, KERNEL_FENCES if outside else ())]
 
     notes = ["checked with smp_mb and smp_wmb as the compiler's own fences"] if outside else []
-    if ctext.gaps.unread:
-        lines = ", ".join(map(str, ctext.gaps.unread[:8]))
-        notes.append(f"not understood without the preprocessor, so no fences there: line {lines}")
-    return Job(problem=problem, existing=ctext.existing, write=write, check=check, key=lambda site: site, notes=notes)
+    if options.strengthen and not any(isinstance(site.kind, Order) for site in files.sites):
+        notes.append("--strengthen found no store whose order could be stronger")
+    for name in sorted({place.file for place in without}):
+        where = _lines(place.line for place in without if place.file == name)
+        notes.append(f"{name}: the compiler does not take fences at {where}: perhaps macros hide what stands there")
+    notes += files.notes
+    for name, file in files.files.items():
+        if file.gaps.unread:
+            notes.append(f"{name}: not understood without the preprocessor: {_lines(set(file.gaps.unread))}")
+    return Job(
+        problem=problem,
+        existing=files.existing,
+        originals=files.originals(),
+        write=lambda added, removed: Patch(*files.patched(added, removed, options.style)),
+        check=check,
+        notes=notes,
+    )
+
+
+def _lines(numbers: Iterable[int]) -> str:
+    """``lines 3, 7 to 9``, ``line 3``."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    told = ", ".join(f"{run[0]}" if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
+    return f"line {told}" if told.isdigit() else f"lines {told}"
 
 
 def _existing(source: TextSource, sites: Sequence[Site]) -> frozenset[int]:
     return frozenset(number for number, site in enumerate(sites) if source.places[site.place].existing is not None)
 
 
-def run(path: str, text: str, job: Job, options: Options, command: str) -> Answer:
+def run(path: str, job: Job, options: Options, command: str) -> Answer:
     started = time.perf_counter()
     search = Search(job.problem)
     notes = list(job.notes)
     sets: list[frozenset[int]] = []
     violations: list[Violation] = []
+    interrupted = False
     verdict, chosen, least = Verdict.SAFE, frozenset[int](), options.minimum or options.every
     try:
         if options.every:
-            sets = [found for found in islice(search.cheapest_first(), options.most) if search.is_minimal(found)]
+            for found in filter(search.is_minimal, search.cheapest_first()):
+                if len(sets) == options.most:
+                    notes.append(f"there are more than these {options.most} sets; see --most")
+                    break
+                sets.append(found)
             chosen = sets[0]
-            if len(sets) == options.most:
-                notes.append(f"there may be more than these {options.most} sets")
         elif options.minimum:
             chosen = next(search.cheapest_first())
         elif options.remove:
@@ -217,11 +310,15 @@ def run(path: str, text: str, job: Job, options: Options, command: str) -> Answe
             chosen = search.minimal()
     except Hopeless as hopeless:
         verdict, violations = Verdict.VIOLATION, [hopeless.violation]
-        notes += _why_hopeless(hopeless.violation, search.sites)
+        notes += why_hopeless(hopeless.violation)
     except Undecided as undecided:
         verdict = Verdict.INCONCLUSIVE
         notes.append(undecided.message)
+    except KeyboardInterrupt:
+        verdict, interrupted = Verdict.INCONCLUSIVE, True
+        notes.append("interrupted")
     if verdict is not Verdict.SAFE:
+        found_so_far = [finding.violation for finding in search.seen]
         failure = FenceResult(
             input=path,
             command=command,
@@ -230,17 +327,21 @@ def run(path: str, text: str, job: Job, options: Options, command: str) -> Answe
             verdict=verdict,
             complete=verdict is Verdict.VIOLATION,
             seconds=time.perf_counter() - started,
-            violations=violations,
+            sets=[_Telling(path, search, {}).all(one) for one in sets],
+            violations=violations or found_so_far,
             checks=search.checks,
             notes=notes,
         )
-        return Answer(failure, text)
+        answer = Answer(failure, job.originals, job.originals)
+        if interrupted:
+            raise Interrupted(answer)
+        return answer
     added = chosen - job.existing
     removed = job.existing - chosen if options.remove else frozenset[int]()
     patched = job.write(added, removed)
-    results = job.check(patched.text)
+    results = job.check(patched.texts)
     verdict = _met(results, options)
-    told = _Telling(path, search, job, patched)
+    told = _Telling(path, search, patched.lines)
     result = FenceResult(
         input=path,
         command=command,
@@ -254,42 +355,31 @@ def run(path: str, text: str, job: Job, options: Options, command: str) -> Answe
         least_cost=least,
         minimality="of least cost" if least else "minimal: none can go, none can be of a cheaper kind",
         sets=[told.all(one) for one in sets],
-        unnecessary=[] if added or options.remove else told.all(_unnecessary(job, search)),
+        unnecessary=[] if added or options.remove else told.all(_unnecessary(job, search, notes)),
         removed=told.all(removed),
-        diff=texts.unified_diff(text, patched.text, path),
+        diff=texts.unified_diffs(job.originals, patched.texts),
         patched=results,
         violations=[finding.violation for finding in search.seen],
         checks=search.checks,
         notes=notes,
     )
-    return Answer(result, patched.text)
+    return Answer(result, patched.texts, job.originals)
 
 
-def _why_hopeless(violation: Violation, sites: Sequence[Site]) -> Iterator[str]:
-    """Where a person would have to put hands on."""
-    if violation.model == "sc":
-        yield "this happens under SC too: it is a fault of the program that no fence repairs"
-        return
-    yield "no fence between two statements prevents this violation"
-    for edge in violation.cycle:
-        first, second = violation.events[edge.source], violation.events[edge.target]
-        statements = {site.after for site in sites if site.after and site.location == first.location}
-        if edge.reason == "po" and first.kind is Kind.ST and first.location == second.location and len(statements) < 2:
-            yield (
-                f"{first.location}: {first.text} and {second.text} come from one statement, perhaps from a macro or a "
-                "helper without a gap: write them as two statements, so that a fence can stand between them"
-            )
-
-
-def _unnecessary(job: Job, search: Search) -> frozenset[int]:
+def _unnecessary(job: Job, search: Search, notes: list[str]) -> frozenset[int]:
     """Existing fences without which, each by itself, the goal is met all the same."""
     problem = job.problem
     found = set()
-    for site in job.existing:
+    for site in sorted(job.existing):
         problem.always = job.existing - {site}
-        if not problem.findings(frozenset()):
-            found.add(site)
-    problem.always = job.existing
+        try:
+            if not problem.findings(frozenset()):
+                found.add(site)
+        except Undecided as undecided:
+            fence = search.sites[site]
+            notes.append(f"whether the {fence.kind} at {fence.location} is needed is not known: {undecided.message}")
+        finally:
+            problem.always = job.existing
     return frozenset(found)
 
 
@@ -306,8 +396,8 @@ def _met(results: list[CheckResult], options: Options) -> Verdict:
 class _Telling:
     """Sites as a person and a program read them."""
 
-    def __init__(self, path: str, search: Search, job: Job, patched: Patched) -> None:
-        self.path, self.search, self.job, self.patched = path, search, job, patched
+    def __init__(self, path: str, search: Search, lines: Mapping[int, int]) -> None:
+        self.path, self.search, self.lines = path, search, lines
 
     def all(self, sites: frozenset[int]) -> list[PlacedFence]:
         return sorted((self.one(site) for site in sites), key=lambda fence: (fence.file, fence.line, fence.kind))
@@ -317,12 +407,13 @@ class _Telling:
         assert site.location is not None
         cycles = (", ".join(_short(place, self.path) for place in v.locations) for v in self.search.broken_by(number))
         return PlacedFence(
-            kind="mfence" if site.kind is Kind.MFENCE else "sfence",
+            kind=str(site.kind),  # type: ignore[arg-type]
             file=site.location.file,
             line=site.location.line,
             after=site.after,
             before=site.before,
-            patched_line=self.patched.lines.get(self.job.key(number)),
+            at=site.at,
+            patched_line=self.lines.get(number),
             cost=float(site.cost),
             in_loop=site.in_loop,
             breaks=list(dict.fromkeys(cycles)),

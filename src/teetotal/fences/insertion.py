@@ -23,22 +23,27 @@ from typing import Protocol
 import msgspec
 
 from teetotal.errors import TeetotalError
-from teetotal.events import Kind, Location
+from teetotal.events import Location
 from teetotal.fences.hitting import CheapestFirst, greedy
+from teetotal.fences.kinds import Remedy
 from teetotal.verdicts import Violation
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
-    """One fence that could be put into the program. Sites with the same ``place`` differ in kind only. ``location`` and
-    ``after`` (or ``before``) tell a person where: the line, and the text of the statement there."""
+    """One fence that could be put into the program, or one store that could be made stronger. Sites with the same
+    ``place`` differ in kind only. ``location`` and ``after`` (or ``before``, or for a store ``at``) tell a person where:
+    the line, and the text of the statement there. ``beside``: places whose cheaper kinds could stand in for it, as the
+    order of a store can for the fence after it."""
 
-    kind: Kind
+    kind: Remedy
     place: object
     cost: Fraction
     in_loop: bool = False
     location: Location | None = None
     after: str = ""
     before: str = ""
+    at: str = ""
+    beside: frozenset[object] = frozenset()
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -132,7 +137,8 @@ class Search:
         return [
             number
             for number, other in enumerate(self.sites)
-            if other.place == mine.place and other.kind is not mine.kind and other.cost < mine.cost
+            if other.cost < mine.cost
+            and ((other.place == mine.place and other.kind is not mine.kind) or other.place in mine.beside)
         ]
 
     def is_minimal(self, fences: frozenset[int]) -> bool:

@@ -6,7 +6,10 @@ import re
 from collections.abc import Collection, Sequence
 
 from teetotal.events import Kind, Location
-from teetotal.fences.c_gaps import Gaps
+from teetotal.fences.c_gaps import Gap, Gaps, Statement
+from teetotal.fences.c_orders import StoreCall, strongest
+from teetotal.fences.costs import Costs
+from teetotal.fences.kinds import KINDS, Order, Remedy
 from teetotal.fences.sources import Patched, Place
 from teetotal.fences.text import Edit, apply
 from teetotal.programs import litmus
@@ -14,54 +17,101 @@ from teetotal.programs.litmus import layout
 from teetotal.programs.program import Fence, Program
 
 _LINUX = re.compile(r"\b(?:WRITE_ONCE|READ_ONCE|smp_\w+|spin_lock|xchg\w*|cmpxchg\w*|atomic_t)\b")
-_TAG = re.compile(r"/\*gap (\d+) (mfence|sfence)\*/")
+_TAG = re.compile(r"/\*(gap|store) (\d+) (\w+)\*/")
+_REMEDIES: dict[str, Remedy] = {str(kind): kind for kind in (*KINDS, *Order)}
 
 
 class CLitmus:
-    """Places are the numbers of gaps, and -1, -2, … the fences that are there."""
+    """Places are the gaps, the fences that are there, and with ``strengthen`` the stores: ``("gap", 3)`` and so on."""
 
-    def __init__(self, path: str, text: str) -> None:
+    def __init__(self, path: str, text: str, strengthen: bool = False, costs: Costs = Costs()) -> None:
         self.path, self.text = path, text
         self.notes: list[str] = []
         parts = layout.split(text, path)
         self.offset = len(text) - len(parts.condition.text) - len(parts.code.text)  # comments are blanks there
-        self.gaps = Gaps(parts.code.text, cpp=False)
-        linux = _LINUX.search(parts.code.text) is not None
-        self.words = {
-            Kind.MFENCE: "smp_mb();" if linux else "atomic_thread_fence(memory_order_seq_cst);",
-            Kind.SFENCE: "smp_wmb();" if linux else "atomic_thread_fence(memory_order_release);",
+        self.linux = _LINUX.search(parts.code.text) is not None
+        self.gaps = Gaps(parts.code.text, cpp=False, orders=strengthen, kernel=self.linux)
+        self.words: dict[Remedy, str] = {
+            Kind.MFENCE: "smp_mb();" if self.linux else "atomic_thread_fence(memory_order_seq_cst);",
+            Kind.SFENCE: "smp_wmb();" if self.linux else "atomic_thread_fence(memory_order_release);",
         }
+        self.stores = [store for store in self.gaps.stores if self._statement(store) is not None]
         self.places: dict[object, Place] = {}
+        beside: dict[int, set[object]] = {}
+        for number, store in enumerate(self.stores):
+            near = self.gaps.beside(store)
+            for gap_number in near:
+                beside.setdefault(gap_number, set()).add(("store", number))
+            self.places[("store", number)] = Place(
+                self._location(store.start),
+                at=self.gaps.words(store),
+                kinds=costs.worth_trying(store.words),
+                beside=frozenset(("gap", gap_number) for gap_number in near),
+            )
         for number, gap in enumerate(self.gaps.gaps):
             told = self.gaps.words(gap.statement)
-            place = self._location(gap.statement.start)
-            self.places[number] = Place(place, before=told) if gap.before else Place(place, after=told)
+            self.places[("gap", number)] = Place(
+                self._location(gap.statement.start),
+                after="" if gap.before else told,
+                before=told if gap.before else "",
+                beside=frozenset(beside.get(number, ())),
+            )
         for number, fence in enumerate(self.gaps.fences):
-            self.places[-1 - number] = Place(self._location(fence.statement.start), existing=fence.kind)
+            self.places[("fence", number)] = Place(self._location(fence.statement.start), existing=fence.kind)
 
     def _location(self, offset: int) -> Location:
         return Location(self.path, 1 + self.text.count("\n", 0, self.offset + offset))
 
-    def patched(self, fences: Sequence[tuple[object, Kind]], removed: Collection[object] = ()) -> Patched:
-        if len(fences) == 2 * len(self.gaps.gaps) and not removed:
-            return self._everywhere()
-        put = [(self.gaps.gaps[_number(key)], self.words[kind], (key, kind)) for key, kind in fences]
-        edits = self.gaps.patch(put, [self.gaps.fences[-1 - _number(key)].statement for key in removed])
-        return Patched(*apply(self.text, map(self._moved, edits)))
+    def _statement(self, store: StoreCall) -> Statement | None:
+        """The statement that a store makes by itself."""
+        found = [gap.statement for gap in self.gaps.gaps if gap.statement.start == store.start]
+        return min(found, key=lambda statement: statement.end) if self.gaps.beside(store) and found else None
 
-    def _everywhere(self) -> Patched:
-        """Every fence on a line of its own, with a comment that names it."""
-        kinds = (Kind.MFENCE, Kind.SFENCE)
-        gaps = [
-            (gap, "".join(f"\n{self.words[kind]} /*gap {number} {kind}*/" for kind in kinds) + "\n")
+    # -- patches -------------------------------------------------------------------------------------------------------
+
+    def patched(self, chosen: Sequence[tuple[object, Remedy]], removed: Collection[object] = ()) -> Patched:
+        put = []
+        orders: dict[int, list[Order]] = {}
+        for key, kind in chosen:
+            what, number = _read(key)
+            if isinstance(kind, Order):
+                orders.setdefault(number, []).append(kind)
+            else:
+                assert what == "gap"
+                put.append((self.gaps.gaps[number], self.words[kind], (key, kind)))
+        edits = self.gaps.patch(put, [self.gaps.fences[_read(key)[1]].statement for key in removed])
+        for number, asked in orders.items():
+            first, *more = self.stores[number].words[strongest(asked)]
+            edits += [first._replace(key=("store", number)), *more]
+        text, lines, was = apply(self.text, map(self._moved, edits))
+        lines |= {(key, kind): lines[key] for key, kind in chosen if isinstance(kind, Order)}
+        return Patched(text, lines, was)
+
+    def everywhere(self) -> Patched:
+        """Every fence on a line of its own, with a comment that names it; stores as they are, with the fences that their
+        stronger orders amount to before and after them."""
+        put = [
+            (gap, "".join(self._tagged("gap", number, kind, kind) for kind in KINDS) + "\n")
             for number, gap in enumerate(self.gaps.gaps)
         ]
-        text, _, was = apply(self.text, map(self._moved, self.gaps.wrapped(gaps)))
+        for number, store in enumerate(self.stores):
+            statement = self._statement(store)
+            assert statement is not None
+            orders = [kind for kind in self.places[("store", number)].kinds if isinstance(kind, Order)]
+            full = [order for order in orders if order.is_full]
+            for before, fence, asked in ((True, Kind.SFENCE, orders), (False, Kind.MFENCE, full)):
+                words = "".join(self._tagged("store", number, order, fence) for order in asked) + "\n"
+                put.append((Gap(statement, before, False), words))
+        text, _, was = apply(self.text, map(self._moved, self.gaps.wrapped(put)))
         lines: dict[object, int] = {}
-        for number, line in enumerate(text.split("\n"), start=1):
-            for gap, kind in _TAG.findall(line):
-                lines[(int(gap), Kind.MFENCE if kind == "mfence" else Kind.SFENCE)] = number
+        for line_number, line in enumerate(text.split("\n"), start=1):
+            for what, number_of, kind in _TAG.findall(line):
+                key = (what, int(number_of)), _REMEDIES[kind]
+                lines[key if key not in lines else (*key, "after")] = line_number
         return Patched(text, lines, was)
+
+    def _tagged(self, what: str, number: int, kind: Remedy, fence: Kind) -> str:
+        return f"\n{self.words[fence]} /*{what} {number} {kind}*/"
 
     def _moved(self, edit: Edit) -> Edit:
         return edit._replace(start=edit.start + self.offset, end=edit.end + self.offset)
@@ -69,22 +119,22 @@ class CLitmus:
     def programs(self, text: str) -> list[Program]:
         return [litmus.read(text, self.path)]
 
-    def place_of(self, thread: int, fence: Fence, everywhere: Patched) -> object | None:
+    def site_of(self, thread: int, fence: Fence, everywhere: Patched) -> tuple[object, Remedy] | None:
         assert fence.location is not None
         line = fence.location.line
         for key, at in everywhere.lines.items():
-            assert isinstance(key, tuple)
-            if at == line and key[1] is fence.kind:
-                found: object = key[0]
-                return found
+            if at == line:
+                assert isinstance(key, tuple)
+                return key[0], key[1]
         same = [
             key
             for key, place in self.places.items()
             if place.existing is fence.kind and place.location.line == everywhere.was[line]
         ]
-        return same[0] if len(same) == 1 else None
+        return (same[0], fence.kind) if len(same) == 1 else None
 
 
-def _number(key: object) -> int:
-    assert isinstance(key, int)
-    return key
+def _read(key: object) -> tuple[str, int]:
+    assert isinstance(key, tuple)
+    what, number = key
+    return what, number

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from teetotal.events import Kind, Location
-from teetotal.fences.sources import Patched, Place
+from teetotal.fences.kinds import Remedy
+from teetotal.fences.sources import Patched, Place, all_fences
 from teetotal.fences.text import Edit, apply, newline_of
 from teetotal.programs import litmus
 from teetotal.programs.litmus import layout
@@ -56,11 +57,15 @@ class X86Litmus:
                 if number != used[-1]:
                     yield (number, thread), Place(place, after=word)
 
-    def patched(self, fences: Sequence[tuple[object, Kind]], removed: Collection[object] = ()) -> Patched:
+    def everywhere(self) -> Patched:
+        return self.patched(all_fences(self.places))
+
+    def patched(self, chosen: Sequence[tuple[object, Remedy]], removed: Collection[object] = ()) -> Patched:
         """Fences of one kind after the same row share a new row."""
         rows: dict[tuple[int, Kind], list[int]] = {}
-        for key, kind in fences:
+        for key, kind in chosen:
             assert isinstance(key, tuple)
+            assert isinstance(kind, Kind)
             rows.setdefault((key[0], kind), []).append(key[1])
         edits = [
             Edit(self.rows[number].end, self.rows[number].end, self._row(kind, threads), (number, kind))
@@ -70,7 +75,7 @@ class X86Litmus:
             assert isinstance(key, tuple)
             edits.append(_without_fence(self.rows[-1 - key[0]], self.threads.index(key[1])))
         text, lines, was = apply(self.text, edits)
-        return Patched(text, {(key, kind): lines[(key[0], kind)] for key, kind in fences}, was)  # type: ignore[index]
+        return Patched(text, {(key, kind): lines[(key[0], kind)] for key, kind in chosen}, was)  # type: ignore[index]
 
     def _row(self, kind: Kind, threads: Collection[int]) -> str:
         cells = [
@@ -82,18 +87,18 @@ class X86Litmus:
     def programs(self, text: str) -> list[Program]:
         return [litmus.read(text, self.path)]
 
-    def place_of(self, thread: int, fence: Fence, everywhere: Patched) -> object | None:
+    def site_of(self, thread: int, fence: Fence, everywhere: Patched) -> tuple[object, Remedy] | None:
         assert fence.location is not None
         for key, line in everywhere.lines.items():
             assert isinstance(key, tuple)
             (number, of_thread), kind = key
             if line == fence.location.line and of_thread == thread and kind is fence.kind:
-                return (number, of_thread)
+                return (number, of_thread), kind
         for key, place in self.places.items():
             assert isinstance(key, tuple)
             was = everywhere.was[fence.location.line]
             if place.existing is fence.kind and key[1] == thread and place.location.line == was:
-                return key
+                return key, fence.kind
         return None
 
 

@@ -24,7 +24,8 @@ Goal = Literal["robust", "safe"]
 
 class ProgramProblem:
     """Of one program, or of several that share their sites: one set of fences for all. ``always`` are fences that are on
-    whatever is asked: existing ones that nobody wants to lose."""
+    whatever is asked: existing ones that nobody wants to lose. ``existing`` are those of the program as the user has it
+    (default: the same)."""
 
     def __init__(
         self,
@@ -34,6 +35,7 @@ class ProgramProblem:
         semantics: Semantics = Semantics(),
         *,
         always: frozenset[int] = frozenset(),
+        existing: frozenset[int] | None = None,
         loop_bound: int | None = None,
         seconds: float = math.inf,
         max_states: int = MAX_STATES,
@@ -42,6 +44,7 @@ class ProgramProblem:
         self.slots = [slots] if isinstance(slots, Slots) else list(slots)
         self.models, self.goal, self.semantics = tuple(models), goal, semantics
         self.always, self.loop_bound = always, loop_bound
+        self.existing = always if existing is None else existing
         self.max_states, self.max_megabytes = max_states, max_megabytes
         self.deadline = time.perf_counter() + seconds
 
@@ -59,14 +62,14 @@ class ProgramProblem:
             violations = self._not_robust(program) if self.goal == "robust" else self._not_safe(program)
             for violation in violations:
                 clause = self._killers(violation, slots, on)
-                if fences:  # a schedule of another program than the one that the user has
+                if on != self.existing:  # a schedule of another program than the one that the user has
                     violation = msgspec.structs.replace(violation, replay="")
                 found.append(Finding(violation, clause))
         return found
 
     def _killers(self, violation: Violation, slots: Slots, on: frozenset[int]) -> frozenset[int]:
         passed = slots.passed(violation.events, on)
-        return killers(violation.model, violation.events, violation.steps, passed, lambda site: self.sites[site].kind)
+        return killers(violation.model, violation.events, violation.steps, passed)
 
     def _not_robust(self, program: Program) -> list[Violation]:
         if program.loop_bound is None:

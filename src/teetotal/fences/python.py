@@ -6,7 +6,8 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 
 from teetotal.events import Kind, Location
-from teetotal.fences.sources import Patched, Place
+from teetotal.fences.kinds import Remedy
+from teetotal.fences.sources import Patched, Place, all_fences
 from teetotal.fences.text import Edit, apply, newline_of
 from teetotal.programs.program import Fence, Program
 from teetotal.programs.python import loader
@@ -85,10 +86,14 @@ class PythonSource:
 
     # -- patches -------------------------------------------------------------------------------------------------------
 
-    def patched(self, fences: Sequence[tuple[object, Kind]], removed: Collection[object] = ()) -> Patched:
-        names, edits = self._names({kind for _, kind in fences})
-        for place, kind in fences:
+    def everywhere(self) -> Patched:
+        return self.patched(all_fences(self.places))
+
+    def patched(self, chosen: Sequence[tuple[object, Remedy]], removed: Collection[object] = ()) -> Patched:
+        names, edits = self._names({kind for _, kind in chosen if isinstance(kind, Kind)})
+        for place, kind in chosen:
             assert isinstance(place, tuple)
+            assert isinstance(kind, Kind)
             line, column = place
             start = min(self.starts[line - 1], len(self.text))
             indent = self._indentation(column)
@@ -165,16 +170,16 @@ class PythonSource:
         found = loader.load_text(self.path, text.removeprefix("\ufeff"))
         return [program for program in found if self.only in (None, program.name)]
 
-    def place_of(self, thread: int, fence: Fence, everywhere: Patched) -> object | None:
+    def site_of(self, thread: int, fence: Fence, everywhere: Patched) -> tuple[object, Remedy] | None:
         if fence.location is None or fence.location.file != self.path:
             return None
         line = fence.location.line
         for key, at in everywhere.lines.items():
             assert isinstance(key, tuple)
             if at == line and key[1] is fence.kind:
-                return key[0]  # type: ignore[no-any-return]
+                return key
         existing = ("existing", everywhere.was[line])
-        return existing if existing in self.places else None
+        return (existing, fence.kind) if existing in self.places else None
 
 
 def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:

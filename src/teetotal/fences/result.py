@@ -7,18 +7,21 @@ from typing import Literal
 import msgspec
 
 from teetotal.events import ModelName
+from teetotal.fences.kinds import RemedyName
 from teetotal.verdicts import CheckResult, Verdict, Violation
 
 
 class PlacedFence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """``line`` is that of the statement ``after`` which (or ``before`` which) the fence goes, in the file as it is;
-    ``patched_line`` that of the fence in the patched file. ``breaks``: the places of the violations that it prevents."""
+    """``line`` is that of the statement ``after`` which (or ``before`` which) the fence goes, or of the store ``at``
+    which the order becomes stronger, in the file as it is; ``patched_line`` that of the fence or store in the patched
+    file. ``breaks``: the places of the violations that it prevents."""
 
-    kind: Literal["mfence", "sfence"]
+    kind: RemedyName
     file: str
     line: int
-    after: str = ""
+    after: str
     before: str = ""
+    at: str = ""
     patched_line: int | None = None
     cost: float = 0.0
     in_loop: bool = False
@@ -28,7 +31,8 @@ class PlacedFence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class FenceResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``verdict`` is that of the patched program for the goal, explored again whole. ``minimality`` says what is proved
     of ``fences``. ``sets`` are all minimal sets, where asked for; ``fences`` is the first of them. ``unnecessary`` are
-    fences of the program that could go, each by itself; ``removed`` those that the patch takes out."""
+    fences of the program that could go, each by itself; ``removed`` those that the patch takes out. ``backups``: with
+    ``--write``, where each file is as it was; ``backup`` is the first."""
 
     input: str
     command: str
@@ -49,4 +53,5 @@ class FenceResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     violations: list[Violation] = []
     checks: int = 0
     backup: str | None = None
+    backups: dict[str, str] = {}
     notes: list[str] = []

@@ -1,4 +1,4 @@
-"""A program with a fence in every place, of which any subset can be switched on.
+"""A program with a fence in every place, of which any subset can be switched on. A stronger store is the fences around it.
 
 Fences that are off are cut out of the code, so that engines see an ordinary program. An execution of that program is
 walked again through the code with all its slots, which tells what slots each thread passed between two of its events.
@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from teetotal.events import Event, EventId, Kind
 from teetotal.fences.costs import Costs
 from teetotal.fences.insertion import Site
+from teetotal.fences.killers import Passed
+from teetotal.fences.kinds import KINDS, Remedy
 from teetotal.programs.program import Assert, Assign, Assume, Branch, Fence, Instruction, Program, Thread
-
-KINDS: tuple[Literal[Kind.MFENCE], Literal[Kind.SFENCE]] = (Kind.MFENCE, Kind.SFENCE)
 
 
 class Slot(NamedTuple):
@@ -26,7 +26,8 @@ class Slot(NamedTuple):
 
 
 class Slots:
-    """``program`` has a fence in every slot; a site may have several slots, where threads share their text."""
+    """``program`` has a fence in every slot; a site may have several slots, where threads share their text or where it
+    is a stronger store."""
 
     def __init__(self, program: Program, site_of: Mapping[Slot, int], sites: Sequence[Site]) -> None:
         self.program = program
@@ -43,19 +44,21 @@ class Slots:
         )
         return msgspec.structs.replace(self.program, threads=threads)
 
-    def passed(self, events: Sequence[Event], fences: frozenset[int]) -> Callable[[Event], Sequence[int]]:
+    def passed(self, events: Sequence[Event], fences: frozenset[int]) -> Passed:
         """For each event of an execution with these fences, the sites that its thread passed just before it."""
         own: dict[int, list[Event]] = {}
         for event in sorted(events, key=lambda event: event.index):
             own.setdefault(event.thread, []).append(event)
-        found: dict[EventId, list[int]] = {}
+        found: dict[EventId, list[tuple[int, Kind]]] = {}
         program = msgspec.structs.replace(self.program, loop_bound=None)
         for thread, sequence in own.items():
             state = program.start(thread)
             for event in sequence:
                 passed = found[event.id] = []
                 while (site := self.site_of.get(Slot(thread, state.pc))) is not None and site not in fences:
-                    passed.append(site)
+                    slot = program.threads[thread].code[state.pc]
+                    assert isinstance(slot, Fence)
+                    passed.append((site, slot.kind))
                     state = program.update(thread, state, None)
                 state = program.update(thread, state, event.value if event.kind is Kind.LD else event.read)
         return lambda event: found[event.id]
@@ -100,13 +103,13 @@ def everywhere(program: Program, costs: Costs = Costs()) -> Slots:
 
 def from_fences(
     programs: Sequence[Program],
-    place_of: Callable[[int, Fence], object | None],
+    site_of_fence: Callable[[int, Fence], tuple[object, Remedy] | None],
     costs: Costs,
-    describe: Callable[[object, Kind], Site],
+    describe: Callable[[object, Remedy], Site],
 ) -> list[Slots]:
     """Slots where front ends found fences that were put into the text of these programs, which share their sites:
-    ``place_of`` tells of which place a fence is, or None for one that is no candidate."""
-    numbers: dict[tuple[object, Kind], int] = {}
+    ``site_of_fence`` tells of which place and kind a fence is, or None for one that is no candidate."""
+    numbers: dict[tuple[object, Remedy], int] = {}
     sites: list[Site] = []
     found: list[dict[Slot, int]] = []
     for program in programs:
@@ -114,26 +117,22 @@ def from_fences(
         for number, thread in enumerate(program.threads):
             looping = _in_loops(thread.code)
             for pc, instruction in enumerate(thread.code):
-                place = place_of(number, instruction) if isinstance(instruction, Fence) else None
-                if place is None:
+                key = site_of_fence(number, instruction) if isinstance(instruction, Fence) else None
+                if key is None:
                     continue
-                assert isinstance(instruction, Fence)
-                key = (place, instruction.kind)
                 if key not in numbers:
                     numbers[key] = len(sites)
-                    sites.append(describe(place, instruction.kind))
+                    sites.append(describe(*key))
                 site = site_of[Slot(number, pc)] = numbers[key]
                 loops = sites[site].in_loop or pc in looping
-                sites[site] = msgspec.structs.replace(
-                    sites[site], in_loop=loops, cost=costs.of(instruction.kind, loops)
-                )
+                sites[site] = msgspec.structs.replace(sites[site], in_loop=loops, cost=costs.of(key[1], loops))
         found.append(site_of)
     return [Slots(program, site_of, sites) for program, site_of in zip(programs, found, strict=True)]
 
 
 def without_equals(slots: Sequence[Slots], keep: frozenset[int]) -> list[Slots]:
     """With one site of those that are equal: no access, jump or other way in lies between them in any thread. The first
-    in the text stays; sites to ``keep`` stay in any case."""
+    in the text stays, and stands beside all that they stood beside; sites to ``keep`` stay in any case."""
     runs: dict[int, list[tuple[int, int, int]]] = {}
     for number, each in enumerate(slots):
         for thread in range(each.program.thread_count):
@@ -150,14 +149,24 @@ def without_equals(slots: Sequence[Slots], keep: frozenset[int]) -> list[Slots]:
                 if site is not None:
                     runs.setdefault(site, []).append((number, thread, start))
     sites = slots[0].sites
-    seen: set[tuple[Kind, tuple[tuple[int, int, int], ...]]] = set()
+    seen: dict[tuple[Remedy, tuple[tuple[int, int, int], ...]], int] = {}
+    beside = {number: set(site.beside) for number, site in enumerate(sites)}
+    renamed: dict[object, object] = {}  # a place that went, by the one that stands for it
     left: dict[int, int] = {}
     for site in sorted(range(len(sites)), key=lambda site: (site not in keep, sites[site].location or ("", 0), site)):
         signature = (sites[site].kind, tuple(runs.get(site, ())))
         if site in keep or signature not in seen:
             left[site] = len(left)
-            seen.add(signature)
-    chosen = [sites[site] for site in left]
+            seen.setdefault(signature, site)
+        else:
+            beside[seen[signature]] |= beside[site]
+            renamed[sites[site].place] = sites[seen[signature]].place
+    chosen = [
+        msgspec.structs.replace(
+            sites[site], beside=frozenset(p for place in beside[site] for p in (place, renamed.get(place, place)))
+        )
+        for site in left
+    ]
     result = []
     for each in slots:
         cut = {slot for slot, site in each.site_of.items() if site not in left}

@@ -8,17 +8,22 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from teetotal.events import Kind, Location
+from teetotal.fences.kinds import KINDS, Remedy
 from teetotal.programs.program import Fence, Instruction, Program, Thread
 
 
 class Place(NamedTuple):
-    """A gap in the text where a fence can stand, or (``existing``) a fence that stands there. ``location`` is the line of
-    the statement ``after`` which it comes, or else ``before`` which."""
+    """A gap in the text where a fence can stand, or (``existing``) a fence that stands there; or a store ``at`` which the
+    order can become stronger. ``location`` is the line of the statement ``after`` which a fence comes, or else ``before``
+    which, or of the store. ``beside``: the keys of the store's gaps, or of the gap's stores."""
 
     location: Location
     after: str = ""
     before: str = ""
+    at: str = ""
     existing: Kind | None = None
+    kinds: tuple[Remedy, ...] = KINDS
+    beside: frozenset[object] = frozenset()
 
 
 class Patched(NamedTuple):
@@ -30,7 +35,7 @@ class Patched(NamedTuple):
 
 
 class TextSource(Protocol):
-    """``places`` by any key. Every fence is (place's key, kind)."""
+    """``places`` by any key. Everything that can be done is (place's key, kind)."""
 
     path: str
     text: str
@@ -39,13 +44,21 @@ class TextSource(Protocol):
     @property
     def places(self) -> Mapping[object, Place]: ...
 
-    def patched(self, fences: Sequence[tuple[object, Kind]], removed: Collection[object] = ()) -> Patched: ...
+    def patched(self, chosen: Sequence[tuple[object, Remedy]], removed: Collection[object] = ()) -> Patched: ...
+
+    def everywhere(self) -> Patched:
+        """With every fence, and the fences that stronger stores amount to."""
+        ...
 
     def programs(self, text: str) -> list[Program]: ...
 
-    def place_of(self, thread: int, fence: Fence, everywhere: Patched) -> object | None:
-        """The place of a fence in the text with fences everywhere; None for one that nobody may touch."""
+    def site_of(self, thread: int, fence: Fence, everywhere: Patched) -> tuple[object, Remedy] | None:
+        """The place and kind of a fence in the text with fences everywhere; None for one that nobody may touch."""
         ...
+
+
+def all_fences(places: Mapping[object, Place]) -> list[tuple[object, Remedy]]:
+    return [(key, kind) for key, place in places.items() if place.existing is None for kind in KINDS]
 
 
 def relocated(program: Program, was: Sequence[int], path: str) -> Program:

@@ -6,7 +6,7 @@ import difflib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ def apply(text: str, edits: Iterable[Edit]) -> Applied:
     pieces: list[str] = []
     lines: dict[object, int] = {}
     was = [0, 1]
-    position = 0
+    position, here = 0, 1  # in the old text, and its line there
 
     def keep(end: int) -> None:
         kept = text[position:end]
@@ -51,10 +51,10 @@ def apply(text: str, edits: Iterable[Edit]) -> Applied:
         if edit.key is not None:
             blank = edit.new[: len(edit.new) - len(edit.new.lstrip())]
             lines[edit.key] = len(was) - 1 + blank.count("\n")
-        here = 1 + text.count("\n", 0, edit.start)
-        gone = text.count("\n", edit.start, edit.end)
+        here += text.count("\n", position, edit.start)
         was.extend([here] * edit.new.count("\n"))
-        was[-1] = here + gone
+        here += text.count("\n", edit.start, edit.end)
+        was[-1] = here
         pieces.append(edit.new)
         position = edit.end
     keep(len(text))
@@ -76,7 +76,20 @@ def read(path: str) -> str:
 
 
 def unified_diff(old: str, new: str, path: str) -> str:
-    lines = list(difflib.unified_diff(_lines(old), _lines(new), f"a/{path.lstrip('/')}", f"b/{path.lstrip('/')}"))
+    return unified_diffs({path: old}, {path: new})
+
+
+def unified_diffs(old: Mapping[str, str], new: Mapping[str, str]) -> str:
+    """One patch for all files, for ``patch -p1`` where teetotal was called; for ``patch -p1 -d /`` if one lies elsewhere:
+    patch refuses names with ``..``."""
+    home = os.getcwd()
+    names = {path: os.path.abspath(path) for path in old}
+    if all(name.startswith(home.rstrip("/") + "/") for name in names.values()):
+        names = {path: os.path.relpath(name, home) for path, name in names.items()}
+    lines: list[str] = []
+    for path, text in old.items():
+        name = names[path].lstrip("/")
+        lines += difflib.unified_diff(_lines(text), _lines(new[path]), f"a/{name}", f"b/{name}")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
@@ -86,26 +99,55 @@ def _lines(text: str) -> list[str]:
     return [f"{part}\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
 
 
-def write(path: str, text: str) -> str:
-    """The new text in the file's place, in one step; the old one beside it. Returns the backup's name."""
-    target = Path(path).resolve()  # a link stays a link
-    backup = _backup_name(target)
+def write(texts: Mapping[str, str], originals: Mapping[str, str]) -> dict[str, str]:
+    """The new texts in the files' places, the old ones beside them; returns the backups' names by the files'. Files whose
+    text stays are left alone.
+
+    Everything is written before anything is replaced, and each file is replaced in one step. If a step fails, what was
+    replaced gets its old text back and nothing is left behind.
+    """
+    targets = {
+        path: Path(path).resolve() for path, text in texts.items() if text != originals[path]
+    }  # links stay links
+    for path in targets:
+        if read(path) != originals[path]:
+            raise TeetotalError(f"{path} has changed since it was read; nothing was written")
+    fresh: dict[str, str] = {}
+    backups: dict[str, Path] = {}
+    replaced: list[str] = []
     try:
-        shutil.copy2(target, backup)
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(text.encode())
-                file.flush()
-                os.fsync(file.fileno())
-            shutil.copymode(target, temporary)
-            os.replace(temporary, target)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-    except OSError as problem:
-        raise TeetotalError(f"{path} cannot be written: {problem.strerror}") from problem
-    return str(backup)
+        for path, target in targets.items():
+            fresh[path] = _beside(target, texts[path])
+        for path, target in targets.items():
+            backups[path] = _backup_name(target)
+            shutil.copy2(target, backups[path])
+        for path, target in targets.items():
+            os.replace(fresh[path], target)
+            replaced.append(path)
+    except BaseException as problem:
+        for done in replaced:
+            os.replace(backups.pop(done), targets[done])
+        for left in (*(Path(fresh[name]) for name in fresh if name not in replaced), *backups.values()):
+            left.unlink(missing_ok=True)
+        if isinstance(problem, OSError):
+            raise TeetotalError(f"{path} cannot be written: {problem.strerror}; nothing was changed") from problem
+        raise
+    return {name: str(backup) for name, backup in backups.items()}
+
+
+def _beside(target: Path, text: str) -> str:
+    """A new file in the same directory, safely on the disk."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        shutil.copymode(target, temporary)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return temporary
 
 
 def _backup_name(target: Path) -> Path:

@@ -21,6 +21,8 @@ def _lines(result: FenceResult) -> Iterator[str]:
         for violation in result.violations[:1]:
             yield from terminal.tell(violation, result.input)
             yield ""
+        if result.sets:
+            yield from _sets(result, "found until then")
         yield from (f"Note: {note}" for note in result.notes)
         word = "cannot be made" if result.verdict is Verdict.VIOLATION else "not known how to make it"
         yield f"{result.input}: {word} {goal}; {result.checks} explorations, {result.seconds:.3f} s"
@@ -30,27 +32,30 @@ def _lines(result: FenceResult) -> Iterator[str]:
         yield ""
     if result.removed:
         yield "Taken out:"
-        yield from (f"  {fence.kind} at line {fence.line}" for fence in result.removed)
+        yield from (f"  {fence.kind} at {_place(fence, result.input)}" for fence in result.removed)
         yield ""
     if not result.fences and not result.removed:
         yield f"{result.input}: already {goal}"
         if result.unnecessary:
             each = ", each by itself" if len(result.unnecessary) > 1 else ""
             yield f"Not needed for that{each} (--remove takes out as many as can go together):"
-            yield from (f"  {fence.kind} at line {fence.line}" for fence in result.unnecessary)
+            yield from (f"  {fence.kind} at {_place(fence, result.input)}" for fence in result.unnecessary)
     if len(result.sets) > 1:
-        yield f"{len(result.sets)} minimal sets, the cheapest first:"
-        for number, one in enumerate(result.sets, start=1):
-            cost = sum(fence.cost for fence in one)
-            yield f"  {number}. cost {cost:g}: {'; '.join(_where(fence, result.input) for fence in one)}"
-        yield ""
+        yield from _sets(result, "the cheapest first")
     yield from (f"Note: {note}" for note in result.notes)
     for patched in result.patched:
         yield f"Patched: {_verdict(patched)}"
-    count = f"{len(result.fences)} fence{'s' * (len(result.fences) != 1)}"
-    told = f"{count}, cost {result.cost:g}, {result.minimality}" if result.fences else "no fence to add"
+    told = f"{_count(result.fences)}, cost {result.cost:g}, {result.minimality}" if result.fences else "no fence to add"
     done = "proved" if result.verdict is Verdict.SAFE else f"NOT proved ({result.verdict})"
     yield f"{result.input}: {told}; {goal}: {done}; {result.checks} explorations, {result.seconds:.3f} s"
+
+
+def _sets(result: FenceResult, which: str) -> Iterator[str]:
+    yield f"{len(result.sets)} minimal set{'s' * (len(result.sets) != 1)}, {which}:"
+    for number, one in enumerate(result.sets, start=1):
+        cost = sum(fence.cost for fence in one)
+        yield f"  {number}. cost {cost:g}: {'; '.join(_where(fence, result.input) for fence in one)}"
+    yield ""
 
 
 def _table(fences: Sequence[PlacedFence], source: str) -> Iterator[str]:
@@ -58,9 +63,9 @@ def _table(fences: Sequence[PlacedFence], source: str) -> Iterator[str]:
     rows = [("line", "kind", "where", "cost", "breaks the cycles through lines" if known else "")]
     for fence in fences:
         rows.append((
-            str(fence.patched_line or fence.line),
+            ("" if fence.file == source else f"{fence.file}:") + str(fence.patched_line or fence.line),
             fence.kind,
-            f"{'after' if fence.after else 'before'} {fence.after or fence.before}",
+            f"{_side(fence)} {fence.after or fence.before or fence.at}",
             f"{fence.cost:g}{' (loop)' if fence.in_loop else ''}",
             " and ".join(f"({cycle})" for cycle in fence.breaks[:4]) + (" …" if len(fence.breaks) > 4 else ""),
         ))  # fmt: skip
@@ -70,8 +75,21 @@ def _table(fences: Sequence[PlacedFence], source: str) -> Iterator[str]:
 
 
 def _where(fence: PlacedFence, source: str) -> str:
-    place = f"line {fence.line}" if fence.file == source else f"{fence.file}:{fence.line}"
-    return f"{fence.kind} {'after' if fence.after else 'before'} {place}"
+    return f"{fence.kind} {_side(fence)} {_place(fence, source)}"
+
+
+def _side(fence: PlacedFence) -> str:
+    return "after" if fence.after else "before" if fence.before else "at"
+
+
+def _place(fence: PlacedFence, source: str) -> str:
+    return f"line {fence.line}" if fence.file == source else f"{fence.file}:{fence.line}"
+
+
+def _count(fences: Sequence[PlacedFence]) -> str:
+    stores = sum(fence.kind not in ("mfence", "sfence") for fence in fences)
+    numbers = {"fence": len(fences) - stores, "stronger store": stores}
+    return " and ".join(f"{count} {what}{'s' * (count != 1)}" for what, count in numbers.items() if count)
 
 
 def _verdict(result: CheckResult) -> str:

@@ -8,12 +8,14 @@ the sanitizer's own library: the hooks are found in the explorer.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -51,6 +53,25 @@ class Source(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         return " ".join(self.files)
+
+
+class Preprocessed(NamedTuple):
+    """``included``: the files that a source takes in, without the system's. ``macros``: ``#define`` lines, as they are
+    at its end."""
+
+    included: list[str]
+    macros: str
+
+
+def preprocessed(source: Source, file: str) -> Preprocessed:
+    flags, _ = _split(source.flags)
+    with tempfile.TemporaryDirectory(prefix="teetotal-") as directory:
+        rule = Path(directory) / "rule"
+        listing = ["-E", "-dM", "-MMD", "-MT", "x", "-MF", str(rule)]
+        macros = _run([*_compiler(source, file), *_COMMON, *flags, *listing, file], file)
+        words = re.findall(r"(?:\\[ #]|[^\s])+", rule.read_text(errors="replace").replace("\\\n", " "))
+    names = [re.sub(r"\\([ #])", r"\1", word).replace("$$", "$") for word in words[1:]]  # make's own spelling
+    return Preprocessed([name for name in names if os.path.abspath(name) != os.path.abspath(file)], macros)
 
 
 @contextmanager
@@ -142,8 +163,9 @@ def _rename(object_file: Path) -> None:
     _run([objcopy, *renames, str(object_file)], str(object_file))
 
 
-def _run(command: list[str], what: str) -> None:
+def _run(command: list[str], what: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode != 0:
         said = "\n".join((done.stderr or done.stdout).strip().splitlines()[:20])
         raise CompileError(f"{what} does not compile:\n{said}")
+    return done.stdout

@@ -1,0 +1,152 @@
+"""The files of a C program in which fences can stand: those that are given, and the user's own headers.
+
+The compiler says what a file includes, without the system's headers, and what macros stand for at its end.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from teetotal.errors import ParseError
+from teetotal.events import Location
+from teetotal.fences import text as texts
+from teetotal.fences.c_copies import Copies
+from teetotal.fences.c_macros import MEANS_TWO_THINGS, Macros, parse
+from teetotal.fences.c_text import HEADERS, CText, Style
+from teetotal.fences.costs import Costs
+from teetotal.programs.c.build import CXX_SUFFIXES, Source, preprocessed
+
+_SYSTEM = ("/usr", "/opt", "/lib", "/lib64", "/nix", "/snap", "/Library")
+
+
+class CFiles:
+    """``files`` by their names as the user would write them; those that were given come first. ``others`` are included
+    too, but nothing can be changed there. ``without``: places where no gap is one."""
+
+    def __init__(
+        self, source: Source, costs: Costs, strengthen: bool, without: Collection[Location] = frozenset()
+    ) -> None:
+        self.source = source
+        self.languages: dict[str, set[bool]] = {name: {_is_cpp(name)} for name in source.files}  # read as C, as C++
+        self.others: dict[str, None] = {}
+        self.notes: list[str] = []
+        for name in source.files:
+            texts.read(name)  # what cannot be read is told before the compiler is asked
+        macros = self._ask_the_compiler()
+        self.files: dict[str, CText] = {}
+        sites = marks = 0
+        for name, languages in self.languages.items():
+            try:
+                text = texts.read(name)
+            except ParseError as problem:  # a header: the files themselves were read before
+                self.others[name] = None
+                self.notes.append(f"{problem}; so no fences there")
+                continue
+            file = CText(
+                name,
+                text,
+                costs,
+                cpp=True in languages,
+                macros=macros,
+                strengthen=strengthen,
+                without={place.line for place in without if place.file == name},
+                first_site=sites,
+                first_mark=marks,
+            )
+            self.files[name] = file
+            sites, marks = sites + len(file.sites), marks + len(file.points)
+        self.sites = [site for file in self.files.values() for site in file.sites]
+        self.points = [point for file in self.files.values() for point in file.points]
+        self.existing = frozenset(site for file in self.files.values() for site in file.existing)
+
+    def _ask_the_compiler(self) -> Macros:
+        """For what is included; returns the macros that mean the same in all files."""
+        bodies: dict[str, str] = {}
+        given = {os.path.abspath(name): name for name in self.source.files}
+        for name in self.source.files:
+            found = preprocessed(self.source, name)
+            for path in (given.get(os.path.abspath(path), _spelled(path)) for path in found.included):
+                if self._is_own(path):
+                    self.languages.setdefault(path, set()).add(_is_cpp(name))
+                else:
+                    self.others[path] = None
+            for macro, body in parse(found.macros).items():
+                bodies[macro] = body if bodies.get(macro, body) == body else MEANS_TWO_THINGS
+        return Macros(bodies)
+
+    def _is_own(self, name: str) -> bool:
+        """A header of the user's: none of the system's, unless the program itself lies there."""
+        path = os.path.abspath(name)
+        homes = [os.path.dirname(os.path.abspath(file)) for file in self.source.files]
+        return not any(_under(path, root) for root in _SYSTEM) or any(_under(path, home) for home in homes)
+
+    def style(self, name: str, asked: Style | None) -> Style:
+        if asked is not None:
+            return asked
+        return "builtin" if len(self.languages[name]) > 1 else "cpp11" if True in self.languages[name] else "c11"
+
+    def includes(self, name: str, header: str) -> bool:
+        """Whether a file has a system header, by itself or from one of the user's."""
+        seen: set[str] = set()
+        todo = [name]
+        while todo:
+            name = todo.pop()
+            seen.add(name)
+            for system, included in self.files[name].included():
+                if system and included == header:
+                    return True
+                beside = os.path.join(os.path.dirname(name), included)
+                todo += [
+                    other
+                    for other in self.files
+                    if other not in seen
+                    and (os.path.abspath(other) == os.path.abspath(beside) or f"/{other}".endswith(f"/{included}"))
+                ]
+        return False
+
+    def mentions(self, word: str) -> bool:
+        return any(word in file.text for file in self.files.values())
+
+    def originals(self) -> dict[str, str]:
+        return {name: file.text for name, file in self.files.items()}
+
+    def explored(self, on: frozenset[int]) -> dict[str, str]:
+        return {name: file.explored(on) for name, file in self.files.items()}
+
+    def patched(
+        self, added: frozenset[int], removed: frozenset[int], asked: Style | None
+    ) -> tuple[dict[str, str], dict[int, int]]:
+        """The texts, and where what was added ended up."""
+        changed: dict[str, str] = {}
+        lines: dict[int, int] = {}
+        for name, file in self.files.items():
+            style = self.style(name, asked)
+            patch = file.patched(added, removed, style, self.includes(name, HEADERS.get(style, "")))
+            changed[name] = patch.text
+            lines |= {site: line for site, line in patch.lines.items() if isinstance(site, int)}
+        return changed, lines
+
+    @contextmanager
+    def copied(self, changed: Mapping[str, str], *, marked: bool, more_flags: tuple[str, ...] = ()) -> Iterator[Copies]:
+        """``marked``: texts to be explored, with their marks, about which the compiler is not to complain."""
+        with tempfile.TemporaryDirectory(prefix="teetotal-fence-") as directory:
+            marks = max(len(self.points), 1) if marked else 0
+            yield Copies(directory, self.source, changed, self.others, marks, more_flags)
+
+
+def _is_cpp(name: str) -> bool:
+    return Path(name).suffix in CXX_SUFFIXES
+
+
+def _spelled(path: str) -> str:
+    """As the user would write it, and as it is told elsewhere (``programs.c.symbols``)."""
+    whole = os.path.abspath(path)
+    return whole.removeprefix(os.getcwd() + os.sep)
+
+
+def _under(path: str, directory: str) -> bool:
+    return path.startswith(directory.rstrip("/") + "/")
