@@ -158,10 +158,11 @@ void Explorer::tell_stuck(std::size_t length) {
     const Thread& thread = process.threads[number];
     if (thread.state != State::parked) continue;
     if (thread.operation.tag != Tag::thread || waiting.empty())
-      places[waiting.empty() ? 0 : 1] ^= thread.operation.place * (number + 1);
+      places[waiting.empty() ? 0 : 1] ^= thread.operation.told_place() * (number + 1);
     waiting += (waiting.empty() ? "[" : ",[") + std::to_string(thread.born) + ',' +
-               std::to_string(thread.operation.place) + ',' + std::to_string(static_cast<int>(thread.operation.kind)) +
-               ',' + (is_fence(thread.operation.kind) ? "-1" : std::to_string(thread.operation.cell)) + ',' +
+               std::to_string(thread.operation.told_place()) + ',' +
+               std::to_string(static_cast<int>(thread.operation.kind)) + ',' +
+               (is_fence(thread.operation.kind) ? "-1" : std::to_string(thread.operation.cell)) + ',' +
                std::to_string(static_cast<int>(thread.operation.verb)) + ']';
   }
   if (!seen_failures_.insert({livelock ? 101 : 100, places[0], places[1]}).second) return;

@@ -16,6 +16,7 @@ namespace teetotal::runtime {
 
 struct Request {
   std::string object;
+  std::string library;  // a file: which of the object's functions are the C++ library's
   std::string strategy = "all";
   std::uint64_t count = 0;
   std::uint32_t depth = 0;

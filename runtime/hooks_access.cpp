@@ -4,6 +4,9 @@
 // order of C11 becomes events (TSO, PSO): any load is ld; a store is st, after an sfence if it releases, before an
 // mfence if it is seq_cst; an rmw is rmw, after an sfence if it releases and an rmw does not flush everything; a fence
 // is mfence if seq_cst, sfence if it releases, else nothing.
+#include <cstring>
+#include <string>
+
 #include "accesses.hpp"
 
 namespace teetotal::runtime {
@@ -87,6 +90,34 @@ T compare_exchange_value(volatile T* target, T expected, T value, int order, std
   return expected;
 }
 
+// For atomic objects that the compiler knows by their size alone: structs, mostly.
+template <typename Do>
+void of_size(std::size_t size, std::uintptr_t place, Do action) {
+  switch (size) {
+    case 1:
+      return action(std::uint8_t{});
+    case 2:
+      return action(std::uint16_t{});
+    case 4:
+      return action(std::uint32_t{});
+    case 8:
+      return action(std::uint64_t{});
+    case 16:
+      return action(Wide{});
+    default:
+      if (process.current == nullptr) return;
+      fail(*process.current, Failure::unsupported,
+           "an atomic operation on " + std::to_string(size) + " bytes, which needs a lock,", place);
+  }
+}
+
+template <typename T>
+T taken(const void* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
 }  // namespace
 
 void look_at(const int* word, std::uintptr_t place) { access(Kind::ld, word, Tag::word, place, false); }
@@ -167,6 +198,43 @@ ATOMICS(16, std::uint16_t)
 ATOMICS(32, std::uint32_t)
 ATOMICS(64, std::uint64_t)
 ATOMICS(128, Wide)
+
+// The names are those of builtins, which nobody may define; hence their names for the linker only.
+void generic_load(std::size_t, const void*, void*, int) asm("__atomic_load");
+void generic_store(std::size_t, void*, const void*, int) asm("__atomic_store");
+void generic_exchange(std::size_t, void*, const void*, void*, int) asm("__atomic_exchange");
+bool generic_compare_exchange(std::size_t, void*, void*, const void*, int, int) asm("__atomic_compare_exchange");
+
+void generic_load(std::size_t size, const void* from, void* to, int) {
+  const std::uintptr_t place = TEETOTAL_PLACE;
+  of_size(size, place, [&]<typename T>(T) {
+    const T value = atomic_load(static_cast<const volatile T*>(from), place);
+    std::memcpy(to, &value, size);
+  });
+}
+void generic_store(std::size_t size, void* to, const void* from, int order) {
+  const std::uintptr_t place = TEETOTAL_PLACE;
+  of_size(size, place,
+          [&]<typename T>(T) { atomic_store(static_cast<volatile T*>(to), taken<T>(from), order, place); });
+}
+void generic_exchange(std::size_t size, void* target, const void* from, void* old, int order) {
+  const std::uintptr_t place = TEETOTAL_PLACE;
+  of_size(size, place, [&]<typename T>(T) {
+    const T value = taken<T>(from);
+    const T before = atomic_change(static_cast<volatile T*>(target), order, place, [=](T) { return value; });
+    std::memcpy(old, &before, size);
+  });
+}
+bool generic_compare_exchange(std::size_t size, void* target, void* expected, const void* from, int order, int) {
+  const std::uintptr_t place = TEETOTAL_PLACE;
+  bool done = false;
+  of_size(size, place, [&]<typename T>(T) {
+    T wanted = taken<T>(expected);
+    done = compare_exchange(static_cast<volatile T*>(target), &wanted, taken<T>(from), order, place);
+    std::memcpy(expected, &wanted, size);
+  });
+  return done;
+}
 
 void __tsan_atomic_thread_fence(int order) {
   Thread* self = process.current;

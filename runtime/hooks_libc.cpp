@@ -77,6 +77,7 @@ void release_outside(void* pointer) {
 }
 
 void* allocate(std::size_t size, std::size_t alignment, std::uintptr_t place) {
+  if (!process.callers.empty()) place = process.callers.teller(place, __builtin_frame_address(0));
   void* block = process.memory.allocate(process.current->number, size, alignment, place);
   if (block == nullptr) errno = ENOMEM;
   return block;

@@ -29,6 +29,13 @@ volatile std::uint64_t watched_progress = 0;
 volatile int idle_ticks = 0;
 volatile std::int32_t watched_step = -2;
 
+// Where the program is: the instruction at hand, or, in a library, the last operation that it announced.
+std::uintptr_t told_place(const Thread& self, const ucontext_t& machine) {
+  const auto place = static_cast<std::uintptr_t>(machine.uc_mcontext.gregs[REG_RIP]);
+  if (!process.memory.in_object(place)) return self.operation.told_place();
+  return process.callers.teller(place + 1, reinterpret_cast<const void*>(machine.uc_mcontext.gregs[REG_RBP]));
+}
+
 void on_crash(int signal, siginfo_t* info, void* context) {
   Thread* self = process.current;
   if (self == nullptr) {
@@ -36,7 +43,6 @@ void on_crash(int signal, siginfo_t* info, void* context) {
     return;  // ours: again, and die of it
   }
   const auto* machine = static_cast<ucontext_t*>(context);
-  const auto place = static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RIP]);
   if (self->range_size != 0) take_back(*self);
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   char text[96];
@@ -51,8 +57,7 @@ void on_crash(int signal, siginfo_t* info, void* context) {
                   : signal == SIGILL ? "illegal instruction"
                                      : "trap");
   }
-  // In a library, the place is in the program: the last operation that it announced.
-  fail(*self, Failure::crash, text, process.memory.in_object(place) ? place + 1 : self->operation.place);
+  fail(*self, Failure::crash, text, told_place(*self, *machine));
 }
 
 void on_tick(int, siginfo_t*, void* context) {
@@ -68,9 +73,7 @@ void on_tick(int, siginfo_t*, void* context) {
   idle_ticks = 0;
   if (self->range_size != 0) take_back(*self);
   const auto* machine = static_cast<ucontext_t*>(context);
-  const auto place = static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RIP]);
-  fail(*self, Failure::hang, "runs on without an operation that others can see",
-       process.memory.in_object(place) ? place + 1 : self->operation.place);
+  fail(*self, Failure::hang, "runs on without an operation that others can see", told_place(*self, *machine));
 }
 
 void handle_signals() {
@@ -133,6 +136,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.bounds.steps = static_cast<std::uint32_t>(number());
   else if (name == "seconds")
     request.seconds = std::stod(value);
+  else if (name == "library")
+    request.library = value;
   else if (name == "memory")
     request.megabytes = number();
   else if (name == "executions")
@@ -184,6 +189,7 @@ int run(int count, char** arguments) {
     output.line(R"({"type":"error","what":"load","message":)" + Output::quoted(error.what()) + '}');
     return 3;
   }
+  if (!request.library.empty()) process.callers.read(request.library, process.memory.object_begin());
   output.line(R"({"type":"loaded","base":)" + std::to_string(process.memory.object_begin()) + '}');
   try {
     if (request.replay) {

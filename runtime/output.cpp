@@ -86,8 +86,9 @@ std::string Output::steps(const Controlled& system, std::size_t end) {
               std::to_string(step.commit ? kCommit : static_cast<int>(operation.kind)) + ',' +
               std::to_string(static_cast<int>(operation.tag)) + ',' +
               (is_fence(operation.kind) ? "-1" : std::to_string(operation.cell)) + ',' +
-              std::to_string(operation.place) + ',' + (step.event.writes ? "1" : "0") + ',' + number(step.before) +
-              ',' + number(step.after) + ',' + std::to_string(static_cast<int>(verb_of(step))) + ']';
+              std::to_string(operation.told_place()) + ',' + (step.event.writes ? "1" : "0") + ',' +
+              number(step.before) + ',' + number(step.after) + ',' + std::to_string(static_cast<int>(verb_of(step))) +
+              ']';
   }
   return result + ']';
 }

@@ -152,7 +152,7 @@ void fail(Thread& self, Failure failure, std::string message, std::uintptr_t pla
   if (self.range_size != 0) settle(self);
   self.failure = failure;
   self.message = std::move(message);
-  self.failed_at = place;
+  self.failed_at = process.callers.empty() ? place : process.callers.teller(place, __builtin_frame_address(0));
   stop(self, State::stopped);
 }
 

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "callers.hpp"
 #include "cells.hpp"
 #include "event.hpp"
 #include "fiber.hpp"
@@ -82,9 +83,12 @@ struct Operation {
   std::uint32_t cell = 0;
   std::int32_t enabler = -1;  // the step that made it possible
   std::uintptr_t address = 0;
-  std::uintptr_t place = 0;  // the instruction: the return address of the hook
+  std::uintptr_t place = 0;   // the instruction: the return address of the hook
+  std::uintptr_t caller = 0;  // where the program's own code called for it, if that is elsewhere
   Wide expected = 0;
   bool (*enabled)(const Thread&) = nullptr;  // null: always
+
+  std::uintptr_t told_place() const { return caller != 0 ? caller : place; }
 };
 
 enum class State : std::uint8_t { unborn, parked, ended, stopped };
@@ -216,6 +220,7 @@ struct Process : ProcessRecord {
   std::vector<std::string> arguments;
   Cells cells;
   Memory memory;
+  Callers callers;
   int (*main)(int, char**, char**) = nullptr;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers;  // (creator, how many before) → thread
   std::vector<std::string> oddities;  // what the program does that makes the answer weaker; each once
@@ -266,17 +271,20 @@ inline void visible(Thread& self) {
   if (self.range_size != 0) [[unlikely]]
     settle(self);
   if (process.alone && (!self.operation.enabled || self.operation.enabled(self))) return;
+  const void* frame = __builtin_frame_address(0);
   if (process.tape_next < process.tape.size()) {
     Thread& next = process.threads[process.tape[process.tape_next].thread];
     if (next.state == State::parked && process.as_before(next) && !process.tape[process.tape_next].fatal) {
       process.step = static_cast<std::int32_t>(process.tape_next++);
       if (&next == &self) return;
-      self.stack_low = std::min(self.stack_low, reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+      self.operation.caller = process.callers.empty() ? 0 : process.callers.teller(self.operation.place, frame);
+      self.stack_low = std::min(self.stack_low, reinterpret_cast<std::uintptr_t>(frame));
       process.current = &next;
       switch_fiber(self.fiber, next.fiber);
       return;
     }
   }
+  self.operation.caller = process.callers.empty() ? 0 : process.callers.teller(self.operation.place, frame);
   switch_fiber(self.fiber, process.scheduler);
   if (process.trap) [[unlikely]] {
     process.trap = false;

@@ -279,7 +279,7 @@ void Controlled::run_thread(std::uint32_t number, std::size_t index, bool fatal)
   if (fatal) {
     thread.failure = Failure::crash;
     thread.message = survival.message();
-    thread.failed_at = thread.operation.place;
+    thread.failed_at = thread.operation.told_place();
     thread.state = State::stopped;
     return;
   }

@@ -35,6 +35,8 @@ _CLANG = (
 )  # fmt: skip
 UNSEEN = "unseen"
 """Beside the object: a file that lists inline assembly on memory that no hook sees, if there is any."""
+LIBRARY = "library"
+"""Beside the object of a C++ program: which of its functions are the library's, for runtime/callers.hpp."""
 _HOOKED = ("memcpy", "memmove", "memset")
 
 
@@ -99,6 +101,10 @@ def build(source: Source, directory: Path) -> Path:
     result = directory / "program.so"
     linker = _compiler(source, next((f for f in source.files if Path(f).suffix in CXX_SUFFIXES), source.files[0]))
     _run([*linker, "-shared", "-Wl,-Bsymbolic", "-o", str(result), *objects, *link_flags, "-lpthread"], source.name)
+    if any(Path(file).suffix in CXX_SUFFIXES for file in source.files):
+        from teetotal.programs.c.symbols import library_functions
+
+        (directory / LIBRARY).write_text("".join(f"{begin:x} {end:x}\n" for begin, end in library_functions(result)))
     return result
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from teetotal.errors import TeetotalError
+from teetotal.programs.c.build import LIBRARY
 
 
 class RuntimeDied(TeetotalError):
@@ -34,6 +35,9 @@ def answers(
     program: Path, options: Sequence[str], arguments: Sequence[str] = (), *, show_output: bool = False
 ) -> Iterator[dict[str, Any]]:
     """The lines that the runtime tells. RuntimeDied, after the last of them, where it ended by a signal."""
+    library = program.parent / LIBRARY
+    if library.exists():
+        options = [*options, f"library={library}"]
     reader, writer = os.pipe()
     command = [str(executable()), str(program), str(writer), *options, "--", program.stem, *arguments]
     process = subprocess.Popen(

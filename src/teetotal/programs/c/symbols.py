@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -22,10 +23,33 @@ class Variable(NamedTuple):
     type: Any
 
 
+class Inlined(NamedTuple):
+    """A call in whose place the compiler put the code."""
+
+    begin: int
+    end: int
+    location: Location
+
+
 _TRANSPARENT = (
     "DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_atomic_type", "DW_TAG_restrict_type",
 )  # fmt: skip
+_LIBRARY_NAMES = re.compile(r"_Z(N[VKRO]*)?(St|9__gnu_cxx|10__cxxabiv)|_ZL\d+__gthr")
+"""How the mangled names of functions in namespace std and of its helpers begin."""
+_LIBRARY_FILES = ("/include/c++/", "/lib/gcc/", "/lib/clang/")
 _RECORDS = ("DW_TAG_structure_type", "DW_TAG_class_type", "DW_TAG_union_type")
+
+
+def library_functions(program: Path) -> list[tuple[int, int]]:
+    """Where the functions of the C++ library lie that were compiled into the program, in order."""
+    with program.open("rb") as stream:
+        table: Any = ELFFile(stream).get_section_by_name(".symtab")
+        symbols = table.iter_symbols() if table is not None else ()
+        return sorted(
+            (symbol["st_value"], symbol["st_value"] + symbol["st_size"])
+            for symbol in symbols
+            if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_size"] and _LIBRARY_NAMES.match(symbol.name)
+        )
 
 
 class Symbols:
@@ -48,7 +72,48 @@ class Symbols:
         """Where a call returns to ``place``: the line of the instruction before it."""
         starts, rows = self._lines
         position = bisect.bisect_right(starts, place - 1) - 1
-        return rows[position] if position >= 0 else None
+        found = rows[position] if position >= 0 else None
+        return self._of_program(place - 1, found) if found is not None and _of_library(found) else found
+
+    def _of_program(self, address: int, found: Location) -> Location:
+        """Code of the C++ library that was put inline is told by the line that called for it."""
+        calls = [call for call in self._inlined if call.begin <= address < call.end and not _of_library(call.location)]
+        return min(calls, key=lambda call: call.end - call.begin).location if calls else found
+
+    @cached_property
+    def _inlined(self) -> list[Inlined]:
+        found: list[Inlined] = []
+        for unit in self._dwarf.iter_CUs() if self._dwarf else ():
+            program = self._dwarf.line_program_for_CU(unit)
+            if program is None:
+                continue
+            names = _FileNames(unit, program, self._spelled)
+            for die in unit.iter_DIEs():
+                if die.tag != "DW_TAG_inlined_subroutine" or "DW_AT_call_line" not in die.attributes:
+                    continue
+                place = Location(
+                    names[die.attributes["DW_AT_call_file"].value], die.attributes["DW_AT_call_line"].value
+                )
+                found.extend(Inlined(begin, end, place) for begin, end in self._ranges(die))
+        return found
+
+    def _ranges(self, die: Any) -> Iterator[tuple[int, int]]:
+        """The code of a function or of an inlined call."""
+        attributes = die.attributes
+        if "DW_AT_low_pc" in attributes:
+            begin, high = attributes["DW_AT_low_pc"].value, attributes["DW_AT_high_pc"]
+            yield begin, high.value if high.form == "DW_FORM_addr" else begin + high.value
+        elif "DW_AT_ranges" in attributes:
+            lists = self._dwarf.range_lists()
+            base = die.cu.get_top_DIE().attributes.get("DW_AT_low_pc")
+            offset = 0 if base is None else base.value
+            for entry in lists.get_range_list_at_offset(attributes["DW_AT_ranges"].value, cu=die.cu):
+                if hasattr(entry, "base_address"):
+                    offset = entry.base_address
+                elif getattr(entry, "is_absolute", False):
+                    yield entry.begin_offset, entry.end_offset
+                else:
+                    yield offset + entry.begin_offset, offset + entry.end_offset
 
     @cached_property
     def _lines(self) -> tuple[list[int], list[Location | None]]:
@@ -115,6 +180,10 @@ class Symbols:
     @cached_property
     def _starts(self) -> list[int]:
         return [variable.address for variable in self._variables]
+
+
+def _of_library(place: Location) -> bool:
+    return any(part in place.file for part in _LIBRARY_FILES)
 
 
 class _FileNames:
