@@ -15,8 +15,9 @@ from pathlib import Path
 
 from teetotal.events import Kind
 from teetotal.fences.fencing import Options, fence
+from teetotal.fences.linden_wolper import insert_fences
+from teetotal.fences.of_program import Goal
 from teetotal.programs.promela import load
-from teetotal.symbolic.fences import Goal, insert_fences
 
 HERE = Path(__file__).parent
 PUBLISHED = {

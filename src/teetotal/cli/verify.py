@@ -22,7 +22,7 @@ from teetotal.verdicts import Verdict, to_json
 @click.option("--engine", default="saturate", show_default=True, help="saturate, accelerate, or bounded:N")
 @click.option("--fence", is_flag=True, help="insert fences, and prove the program with them")
 @click.option("--all", "every", is_flag=True, help="with --fence: all minimal fence sets")
-@click.option("--cost", metavar="mfence=…,sfence=…", help="with --fence: a cheapest set at these costs")
+@click.option("--cost", metavar="mfence=…,sfence=…,loop=…", help="with --fence: a cheapest set at these costs")
 @click.option("--write", is_flag=True, help="with --fence: change the file; default is to print a diff")
 @click.option("--certificate", type=click.Path(), help="where to write the proof of a safe verdict")
 @click.option("--check", type=click.Path(), metavar="CERTIFICATE", help="confirm a proof with independent code")
@@ -145,9 +145,10 @@ def _print_lines(replay: Any) -> None:
 def _fence(file: str, options: dict[str, Any]) -> Verdict:
     import msgspec
 
+    from teetotal.fences import costs
+    from teetotal.fences.linden_wolper import insert_fences
     from teetotal.programs.promela import load
     from teetotal.symbolic import certificates, results
-    from teetotal.symbolic.fences import insert_fences, parse_costs
     from teetotal.symbolic.verify import Limits
 
     program = load(file)
@@ -160,7 +161,7 @@ def _fence(file: str, options: dict[str, Any]) -> Verdict:
         semantics=semantics(options["rmw"], options["mutex"]),
         limits=Limits(seconds=options["seconds"], megabytes=options["megabytes"]),
         every=options["every"],
-        costs=parse_costs(options["cost"]) if options["cost"] else None,
+        costs=costs.parse(options["cost"]) if options["cost"] else None,
         report=_report(options),
     )
     seconds = time.process_time() - started
@@ -178,15 +179,21 @@ def _fence(file: str, options: dict[str, Any]) -> Verdict:
     answer = msgspec.structs.replace(
         answer,
         seconds=seconds,
-        fences=results.fence_rows(program, found),
-        sets=[results.site_rows(program, s) for s in found.sets] if options["every"] else None,
+        verdict=found.verdict,
+        complete=found.verdict is not Verdict.INCONCLUSIVE,
+        notes=[*answer.notes, *([found.undecided] if found.undecided else [])],
+        fences=[results.fence_row(fence.site, fence.processes) for fence in found.fences],
+        sets=[[results.fence_row(f.site, f.processes) for f in s] for s in found.sets] if options["every"] else None,
         iterations=found.iterations,
         verifications=found.verifications,
     )
-    if options["write"] and found.failure is None:
+    if options["write"] and found.proofs:
         Path(file).write_text(found.text, encoding="utf-8")
     if options["as_json"]:
         click.echo(to_json(answer))
+        return answer.verdict
+    if found.undecided:
+        click.echo(f"{file}\n  {found.verdict}: {found.undecided}")
         return answer.verdict
     if found.failure is not None:
         click.echo(file)

@@ -31,7 +31,6 @@ from teetotal.programs.promela.program import (
     Choose,
     Control,
     End,
-    FenceSite,
     InBounds,
     Instruction,
     Literals,
@@ -42,6 +41,7 @@ from teetotal.programs.promela.program import (
     Slot,
     successors,
 )
+from teetotal.programs.promela.sites import Places, Sites, retargeted, without_equals
 
 MAX_PROCESSES = 255
 
@@ -58,8 +58,9 @@ def load(path: str | Path) -> PromelaProgram:
     return compile_text(text, str(path))
 
 
-def compile_text(text: str, file: str = "program.pml") -> PromelaProgram:
-    return _Compiler(parse(text, file)).program()
+def compile_text(text: str, file: str = "program.pml", places: Places = "stores") -> PromelaProgram:
+    """The program of a text, with places for fences as ``sites`` has them."""
+    return _Compiler(parse(text, file), places).program()
 
 
 class _Spawn(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,12 +79,11 @@ class _Global(msgspec.Struct, frozen=True):
 
 
 class _Compiler:
-    def __init__(self, module: s.Module) -> None:
+    def __init__(self, module: s.Module, places: Places) -> None:
         self.module = module
         self.memory: dict[str, int] = {}
         self.globals: dict[str, _Global] = {}
-        self.sites: dict[tuple[Kind, int], int] = {}
-        self.site_list: list[FenceSite] = []
+        self.sites = Sites(module.file, module.text, places)
         self.observed = {(at.proctype, at.label) for f in module.forbidden for at in _ats(f.condition)}
         ordered = [v for v in module.variables if not v.ghost] + [v for v in module.variables if v.ghost]
         for variable in ordered:
@@ -128,6 +128,9 @@ class _Compiler:
             raise ParseError(f"more than {MAX_PROCESSES} processes", Location(self.module.file, 1))
         positions = {process.number: position for position, process in enumerate(processes)}
         properties = tuple(self.property(f, numbers, positions, by_name) for f in self.module.forbidden)
+        sites = self.sites.found
+        if self.sites.places == "gaps":
+            processes, sites = without_equals(processes, sites)
         return PromelaProgram(
             name=Path(self.module.file).stem,
             source=self.module.file,
@@ -136,22 +139,11 @@ class _Compiler:
             memory=self.memory,
             ghosts=frozenset(n for v in self.module.variables if v.ghost for n in self.names(v)),
             properties=properties,
-            sites=tuple(self.site_list),
+            sites=tuple(sites),
         )
 
     def names(self, variable: s.Declaration) -> list[str]:
         return [variable.name] if variable.size is None else elements(variable.name, variable.size)
-
-    def site(self, kind: Kind, statement: s.Statement) -> int | None:
-        """The fence's place at a statement of the text, the same for all processes that run it."""
-        if not statement.span.whole:
-            return None
-        key = (kind, statement.span.start)
-        if key not in self.sites:
-            self.sites[key] = len(self.site_list)
-            assert kind is Kind.MFENCE or kind is Kind.SFENCE
-            self.site_list.append(FenceSite(kind, statement.location, statement.span))
-        return self.sites[key]
 
     def property(
         self, forbidden: s.Forbidden, numbers: dict[int, str], positions: dict[int, int], by_name: dict[str, s.Proctype]
@@ -248,7 +240,10 @@ class _Body:
         for name, location in self.used:
             if name not in self.defined:
                 self.fail(f"no label {name} in {proctype.name}", location)
-        self.code = [self.resolved(instruction) for instruction in self.code]
+        places = [
+            -1 if place is None else place for place in self.targets
+        ]  # every target that is jumped to has a place
+        self.code = [i if isinstance(i, _Spawn) else retargeted(i, places) for i in self.code]
 
     def process(self) -> Process:
         return Process(self.title, self.number, tuple(self.plain()), self.registers)
@@ -282,23 +277,6 @@ class _Body:
         target = self.target()
         self.here(target)
         return target
-
-    def resolved(self, instruction: Instruction | _Spawn) -> Instruction | _Spawn:
-        def at(target: int) -> int:
-            place = self.targets[target]
-            assert place is not None
-            return place
-
-        match instruction:
-            case Branch(target=target):
-                return msgspec.structs.replace(instruction, target=at(target))
-            case Choose(arms=arms, otherwise=otherwise):
-                return msgspec.structs.replace(
-                    instruction,
-                    arms=tuple((when, at(target)) for when, target in arms),
-                    otherwise=None if otherwise is None else at(otherwise),
-                )
-        return instruction
 
     def temporary(self) -> str:
         self.temporaries += 1
@@ -428,16 +406,34 @@ class _Body:
 
     # -- statements -----------------------------------------------------------------------------------------------
 
-    def sequence(self, statements: Sequence[s.Statement]) -> None:
+    def sequence(self, statements: Sequence[s.Statement], *, gap: bool = False) -> None:
+        """``gap``: there is one for fences in front of it already."""
         for number, statement in enumerate(statements):
             if isinstance(statement, s.Else):
                 self.fail("else can only begin an option of if or do", statement.location)
+            self.labels(statement)
+            if not gap or statement.labels:
+                self.gap_before(statement)
             self.statement(statement)
+            gap = self.gap_after(statement)
             if self.head and number == 0 and not isinstance(statement, s.Declare):
                 self.head = False
 
+    def gap_before(self, statement: s.Statement) -> None:
+        waits = isinstance(statement, s.Guard | s.Select) or _may_wait(statement)
+        if not isinstance(statement, s.Declare) and not (statement.span.first and waits):
+            self.gap(statement, after=False)
+
+    def gap_after(self, statement: s.Statement) -> bool:
+        return not isinstance(statement, s.Declare | s.Goto | s.Break) and self.gap(statement, after=True)
+
+    def gap(self, statement: s.Statement, *, after: bool) -> bool:
+        """A place for a fence; whether there is one."""
+        slots = [] if self.atomic is not None else self.compiler.sites.slots(statement, after=after)
+        self.code += slots
+        return bool(slots)
+
     def statement(self, statement: s.Statement) -> None:
-        self.labels(statement)
         match statement:
             case s.Declare():
                 self.declare(statement)
@@ -449,8 +445,8 @@ class _Body:
                 self.set(statement)
             case s.Claim(condition=condition, location=at):
                 self.claim(condition, at)
-            case s.FenceStatement(kind=kind, location=at):
-                self.emit(Fence(kind=kind, location=at))
+            case s.FenceStatement():
+                self.fence(statement)
             case s.Atomically():
                 self.atomically(statement)
             case s.Select():
@@ -542,9 +538,11 @@ class _Body:
         shared = self.variable(target)
         inner = [statement.value] if target.index is None else [target.index, statement.value]
         known: dict[s.Name, Expr] = {}
-        buffered = shared is not None and not shared.ghost and self.atomic is None
-        before = self.compiler.site(Kind.SFENCE, statement) if buffered else None
-        after = self.compiler.site(Kind.MFENCE, statement) if buffered else None
+        before = after = None
+        sites = self.compiler.sites
+        if shared is not None and not shared.ghost and self.atomic is None and sites.places == "stores":
+            before = sites.number(Kind.SFENCE, statement, after=False)
+            after = sites.number(Kind.MFENCE, statement, after=True)
         if before is not None:
             self.emit(Slot(fence=before, location=at))
         self.load(inner, known, False, at)
@@ -565,6 +563,12 @@ class _Body:
             self.emit(End(location=at))
         if after is not None:
             self.emit(Slot(fence=after, location=at))
+
+    def fence(self, statement: s.FenceStatement) -> None:
+        number, at = None, statement.location
+        if self.compiler.sites.places == "gaps" and self.atomic is None:
+            number = self.compiler.sites.number(statement.kind, statement, after=True, existing=True)
+        self.emit(Fence(kind=statement.kind, location=at) if number is None else Slot(fence=number, location=at))
 
     def atomically(self, statement: s.Atomically) -> None:
         at = statement.location
@@ -639,11 +643,20 @@ class _Body:
             self.breaks.append(end)
         for option, arm in zip(statement.options, arms, strict=True):
             self.here(arm)
-            self.sequence(option[1:] if isinstance(option[0], s.Guard | s.Else) else option)
+            if isinstance(option[0], s.Guard | s.Else):
+                self.sequence(option[1:], gap=self.gap_behind_guard(option))
+            else:
+                self.sequence(option)
             self.emit(Branch(target=top if statement.loops else end, location=option[-1].location))
         if statement.loops:
             self.breaks.pop()
         self.here(end)
+
+    def gap_behind_guard(self, option: Sequence[s.Statement]) -> bool:
+        """Written in front of the next statement, behind the arrow, where there is one."""
+        if len(option) > 1 and option[1].span.whole and not option[1].labels and not isinstance(option[1], s.Declare):
+            return self.gap(option[1], after=False)
+        return self.gap(option[0], after=True)
 
     def pick(self, statement: s.Pick) -> None:
         at = statement.location

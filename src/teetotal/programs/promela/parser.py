@@ -282,11 +282,18 @@ class _Parser:
         while not self.at(*ends):
             if self.accept(";", "->"):
                 continue
-            body.append(self.statement())
+            statement = self.statement()
             closed = self.tokens[self.position - 1].text in ("}", "fi", "od")
             if not self.at(";", "->", *ends) and not closed:
                 self.fail(f"expected ';' or {ends[-1]!r}, found {self.token.text!r}")
+            span = statement.span._replace(first=not body, follows=self.follows(statement.span, *ends))
+            body.append(msgspec.structs.replace(statement, span=span))
         return tuple(body)
+
+    def follows(self, span: s.Span, *ends: str) -> int | None:
+        if self.at(*ends):
+            return span.end
+        return self.token.end if self.at(";", "->") and self.token.macro is None else None
 
     def statement(self) -> s.Statement:
         labels: list[str] = []
@@ -495,7 +502,13 @@ class _Parser:
         if self.depth == INLINE_DEPTH:
             self.fail(f"inline {name} calls itself", place["location"])
         bound = dict(zip(inline.parameters, given, strict=True))
-        body = [t for b in inline.body for t in (bound.get(b.text, [b]) if b.kind == "name" else [b])]
+
+        def at(parameter: Token) -> list[Token]:
+            """What was given, lying where the parameter lies: text is put into the inline, never into its arguments."""
+            start, end, macro = parameter.start, parameter.end, parameter.macro
+            return [token._replace(start=start, end=end, macro=macro) for token in bound[parameter.text]]
+
+        body = [t for b in inline.body for t in ([b] if b.text not in bound or b.kind != "name" else at(b))]
         saved = self.tokens, self.position
         self.tokens, self.position = [*body, body[-1]._replace(kind="end", text="end of inline")], 0
         self.depth += 1

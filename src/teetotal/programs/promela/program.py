@@ -95,11 +95,18 @@ class Control(NamedTuple):
 
 
 class FenceSite(msgspec.Struct, frozen=True):
-    """Where a fence could be: an mfence directly after a store, or an sfence directly before it."""
+    """Where a fence could be: directly ``after`` the statement with that span, or before it. Or the statement is that
+    fence: then ``instead`` is what the text needs in its place to be without it."""
 
     kind: Literal[Kind.MFENCE, Kind.SFENCE]
     location: Location
     span: Span
+    after: bool
+    instead: str | None = None
+
+    @property
+    def existing(self) -> bool:
+        return self.instead is not None
 
 
 class Literals(msgspec.Struct, frozen=True):
@@ -625,6 +632,17 @@ def successors(code: tuple[Instruction, ...], pc: int) -> list[int]:
         case Choose(arms=arms, otherwise=otherwise):
             return [target for _, target in arms] + ([] if otherwise is None else [otherwise])
     return [pc + 1]
+
+
+def comes_again(code: tuple[Instruction, ...], start: int) -> bool:
+    """Whether an instruction reaches itself."""
+    todo, seen = successors(code, start), set[int]()
+    while todo and start not in seen:
+        pc = todo.pop()
+        if pc < len(code) and pc not in seen:
+            seen.add(pc)
+            todo += successors(code, pc)
+    return start in seen
 
 
 def reads(instruction: Instruction) -> set[str]:
