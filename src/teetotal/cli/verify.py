@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from teetotal.cli.options import Models, semantics, semantics_options
+from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
 from teetotal.verdicts import Verdict, to_json
 
@@ -83,34 +84,45 @@ def _verify(file: str, options: dict[str, Any]) -> Verdict:
     from teetotal.programs.promela import load
     from teetotal.symbolic import certificates, results
     from teetotal.symbolic.graph import ControlGraph
-    from teetotal.symbolic.verify import Limits, robust
+    from teetotal.symbolic.verify import Limits, interrupted, robust
     from teetotal.symbolic.verify import verify as run
 
     program = load(file)
     graph = ControlGraph(program, semantics(options["rmw"], options["mutex"]))
     limits = Limits(seconds=options["seconds"], megabytes=options["megabytes"])
     report = _report(options)
+    engine = "robust" if options["goal"] == "robust" else options["engine"]
+    certify = options["certificate"] is not None
     outcomes = []
     witness: dict[ModelName, str] = {}
+    trouble: BaseException | None = None  # told after what is known all the same
     for model in options["model"]:
-        if options["goal"] == "robust":
-            outcome = robust(graph, model, limits=limits, report=report)
-        else:
-            certify = options["certificate"] is not None
-            outcome = run(graph, model, engine=options["engine"], limits=limits, certify=certify, report=report)
+        try:
+            if options["goal"] == "robust":
+                outcome = robust(graph, model, limits=limits, report=report)
+            else:
+                outcome = run(graph, model, engine=engine, limits=limits, certify=certify, report=report)
+        except KeyboardInterrupt:
+            trouble = click.Abort()
+            outcomes.append(interrupted(engine, model))
+            break
+        outcomes.append(outcome)
         if outcome.certificate is not None:
             path = _certificate_path(Path(options["certificate"]), model, len(options["model"]) > 1)
-            certificates.save(outcome.certificate, path)
-            witness[model] = str(path)
-        outcomes.append(outcome)
-    if options["certificate"] is not None and not witness:
+            try:
+                certificates.save(outcome.certificate, path)
+                witness[model] = str(path)
+            except TeetotalError as error:
+                trouble = trouble or error
+    if certify and not witness and trouble is None:
         click.echo("teetotal: no certificate: only a safe verdict of the saturate engine has one", err=True)
-    engine = "robust" if options["goal"] == "robust" else options["engine"]
     answer = results.result(program, options["goal"], engine, outcomes, witness, _semantic_options(options))
     if options["as_json"]:
         click.echo(to_json(answer))
     else:
         _print(file, outcomes, witness, answer)
+    if trouble is not None:
+        raise trouble
     return answer.verdict
 
 
@@ -145,7 +157,7 @@ def _print_lines(replay: Any) -> None:
 def _fence(file: str, options: dict[str, Any]) -> Verdict:
     import msgspec
 
-    from teetotal.fences import costs
+    from teetotal.fences import costs, text
     from teetotal.fences.linden_wolper import insert_fences
     from teetotal.programs.promela import load
     from teetotal.symbolic import certificates, results
@@ -187,8 +199,9 @@ def _fence(file: str, options: dict[str, Any]) -> Verdict:
         iterations=found.iterations,
         verifications=found.verifications,
     )
-    if options["write"] and found.proofs:
-        Path(file).write_text(found.text, encoding="utf-8")
+    if options["write"] and found.verdict is Verdict.SAFE and found.text != program.text:
+        backup = text.write(file, found.text)
+        click.echo(f"teetotal: {file} is patched; as it was: {backup}", err=True)
     if options["as_json"]:
         click.echo(to_json(answer))
         return answer.verdict

@@ -60,6 +60,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     certificate: Certificate | None = None
 
 
+def interrupted(engine: str, model: ModelName) -> Outcome:
+    """What is known when the user ends the run."""
+    return Outcome(verdict=Verdict.INCONCLUSIVE, engine=engine, model=model, states=0, seconds=0.0, why="interrupted")
+
+
 class _OutOfBudget(Exception):
     pass
 
