@@ -21,7 +21,7 @@ from teetotal.fences.insertion import Hopeless, Search
 from teetotal.fences.of_program import Goal
 from teetotal.fences.promela import PromelaProblem, killers_of, patched
 from teetotal.programs.promela import compile_text
-from teetotal.programs.promela.program import Slot
+from teetotal.programs.promela.instructions import Slot
 from teetotal.symbolic.graph import MODEL_NUMBERS, ControlGraph
 from teetotal.symbolic.schedules import Move, Replay
 from teetotal.symbolic.verify import robust, verify

@@ -28,7 +28,8 @@ from teetotal.fences.insertion import Hopeless, Search, Undecided
 from teetotal.fences.of_program import Goal
 from teetotal.fences.promela import PromelaProblem, patched
 from teetotal.programs.promela.compile import compile_text
-from teetotal.programs.promela.program import FenceSite, PromelaProgram
+from teetotal.programs.promela.instructions import FenceSite
+from teetotal.programs.promela.program import PromelaProgram
 from teetotal.symbolic.schedules import Replay
 from teetotal.symbolic.verify import NO_LIMITS, Limits, Outcome, Report
 from teetotal.verdicts import Verdict

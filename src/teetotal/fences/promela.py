@@ -29,7 +29,9 @@ from teetotal.fences.of_program import Goal
 from teetotal.fences.result import FenceResult
 from teetotal.fences.sources import Patched
 from teetotal.programs.promela.compile import compile_text
-from teetotal.programs.promela.program import PromelaProgram, Slot, comes_again
+from teetotal.programs.promela.flow import comes_again
+from teetotal.programs.promela.instructions import Slot
+from teetotal.programs.promela.program import PromelaProgram
 from teetotal.symbolic.graph import ControlGraph
 from teetotal.symbolic.results import violation
 from teetotal.symbolic.schedules import Line, Replay

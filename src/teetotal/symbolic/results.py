@@ -8,7 +8,8 @@ from typing import Literal
 import msgspec
 
 from teetotal.events import EventId, ModelName
-from teetotal.programs.promela.program import FenceSite, InBounds, PromelaProgram
+from teetotal.programs.promela.instructions import FenceSite, InBounds
+from teetotal.programs.promela.program import PromelaProgram
 from teetotal.symbolic.schedules import Replay, schedule_text
 from teetotal.symbolic.verify import Outcome
 from teetotal.trace import Trace

@@ -16,16 +16,9 @@ from typing import NamedTuple
 from teetotal.errors import TeetotalError
 from teetotal.events import Event, EventId, Kind, Location, ModelName, Semantics
 from teetotal.models import Commit, Issue, Run
-from teetotal.programs.promela.program import (
-    Begin,
-    Choose,
-    Control,
-    Mark,
-    Outcome,
-    PromelaProgram,
-    Slot,
-    ghosts_hold,
-)
+from teetotal.programs.promela.evaluation import ghosts_hold
+from teetotal.programs.promela.instructions import Begin, Choose, Control, Mark, Outcome, Slot
+from teetotal.programs.promela.program import PromelaProgram
 from teetotal.symbolic.graph import ControlGraph
 
 CoreStep = tuple[bool, int, int, int, list[tuple[int, int]]]

@@ -22,7 +22,8 @@ from teetotal import _core
 from teetotal.errors import ProgramError, TeetotalError
 from teetotal.events import ModelName, Semantics
 from teetotal.models import is_sc
-from teetotal.programs.promela.program import Begin, PromelaProgram
+from teetotal.programs.promela.instructions import Begin
+from teetotal.programs.promela.program import PromelaProgram
 from teetotal.symbolic.certificates import Certificate, write
 from teetotal.symbolic.graph import MODEL_NUMBERS, ControlGraph
 from teetotal.symbolic.schedules import Replay, ScheduleStep, replay_core

@@ -19,7 +19,7 @@ import msgspec
 from teetotal.events import Kind, Location
 from teetotal.programs.program import Assign, Assume, Branch
 from teetotal.programs.promela import syntax as s
-from teetotal.programs.promela.program import Choose, FenceSite, Instruction, Process, Slot
+from teetotal.programs.promela.instructions import Choose, FenceSite, Instruction, Process, Slot
 
 Places = Literal["stores", "gaps"]
 KINDS: tuple[Literal[Kind.MFENCE], Literal[Kind.SFENCE]] = (Kind.MFENCE, Kind.SFENCE)
