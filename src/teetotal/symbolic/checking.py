@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from teetotal.checking import Interrupted
 from teetotal.errors import ProgramError
 from teetotal.events import ModelName, Semantics
 from teetotal.programs.promela import load
 from teetotal.symbolic.graph import ControlGraph
 from teetotal.symbolic.results import violation
 from teetotal.symbolic.verify import Limits, Outcome, interrupted, robust, verify
-from teetotal.verdicts import CheckResult, ModelResult, Verdict
+from teetotal.verdicts import CheckResult, Interrupted, ModelResult, Verdict
 
 HOLDS = {Verdict.SAFE: True, Verdict.VIOLATION: False, Verdict.INCONCLUSIVE: None}
 
