@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, combinations
+from pathlib import Path
 
 import pytest
 
@@ -121,6 +122,15 @@ forbidden(mutex, P[0]@cs && P[1]@cs)
     found = insert_fences(compile_text(text))
     assert "again: f[i] = 1; mfence;" in found.text
     assert found.verdict is Verdict.SAFE
+
+
+def test_windows_line_ends_stay(tmp_path: Path) -> None:
+    path = tmp_path / "windows.pml"
+    text = (PROGRAMS / "peterson.pml").read_text() + "#define TWO \\\n  2\n"
+    path.write_bytes(text.replace("\n", "\r\n").encode())
+    found = insert_fences(load(path))
+    assert found.verdict is Verdict.SAFE
+    assert found.text.count("\n") == found.text.count("\r\n") > 0
 
 
 def test_a_store_made_by_a_macro_with_more_is_refused() -> None:

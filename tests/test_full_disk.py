@@ -115,7 +115,9 @@ def test_a_patch_that_has_no_room_changes_nothing(verb: list[str], full: Run, tm
     text = (PROGRAMS / "dekker.pml").read_text()
     assert len(text) > ROOM
     (tmp_path / "dekker.pml").write_text(text)
-    full(*verb, "--write", "dekker.pml")
+    done = full(*verb, "--write", "dekker.pml")
+    assert "+  :: flag[_pid] = 1; mfence;" in done.stdout  # what it was to be
+    assert names(tmp_path) == ["dekker.pml"]
     assert (tmp_path / "dekker.pml").read_text() == text
 
 

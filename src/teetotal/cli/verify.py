@@ -178,12 +178,18 @@ def _fence(file: str, options: dict[str, Any]) -> Verdict:
     )
     seconds = time.process_time() - started
     witness: dict[ModelName, str] = {}
-    if options["certificate"] is not None:
-        for proof in found.proofs:
+    backup = None
+    trouble: TeetotalError | None = None  # told after what is known all the same
+    try:
+        for proof in found.proofs if options["certificate"] is not None else ():
             if proof.certificate is not None:
                 path = _certificate_path(Path(options["certificate"]), proof.model, len(found.proofs) > 1)
                 certificates.save(proof.certificate, path)
                 witness[proof.model] = str(path)
+        if options["write"] and found.verdict is Verdict.SAFE and found.text != program.text:
+            backup = text.write(file, found.text)
+    except TeetotalError as error:
+        trouble = error
     failures = [] if found.failure is None else [found.failure]
     answer = results.result(
         program, options["goal"], options["engine"], [*found.proofs, *failures], witness, _semantic_options(options)
@@ -199,23 +205,20 @@ def _fence(file: str, options: dict[str, Any]) -> Verdict:
         iterations=found.iterations,
         verifications=found.verifications,
     )
-    if options["write"] and found.verdict is Verdict.SAFE and found.text != program.text:
-        backup = text.write(file, found.text)
-        click.echo(f"teetotal: {file} is patched; as it was: {backup}", err=True)
     if options["as_json"]:
         click.echo(to_json(answer))
-        return answer.verdict
-    if found.undecided:
+    elif found.undecided:
         click.echo(f"{file}\n  {found.verdict}: {found.undecided}")
-        return answer.verdict
-    if found.failure is not None:
+    elif found.failure is not None:
         click.echo(file)
         reason = "already so under SC: no fence helps" if found.failure.model == "sc" else "no fences found"
         click.echo(f"  {found.failure.model}  {found.failure.verdict}: {found.failure.why} ({reason})")
         if found.failure.replay is not None:
             _print_lines(found.failure.replay)
-        return answer.verdict
-    _print_fences(file, program, found, answer, witness, seconds, options)
+    else:
+        _print_fences(file, program, found, answer, witness, seconds, backup)
+    if trouble is not None:
+        raise trouble
     return answer.verdict
 
 
@@ -226,7 +229,7 @@ def _print_fences(
     answer: Any,
     witness: dict[ModelName, str],
     seconds: float,
-    options: dict[str, Any],
+    backup: str | None,
 ) -> None:
     click.echo(file)
     for row in answer.fences:
@@ -241,9 +244,12 @@ def _print_fences(
         click.echo(f"  {proof.model}  {proof.verdict}: proved with these fences ({proof.states} states)")
         if proof.model in witness:
             click.echo(f"      certificate: {witness[proof.model]}")
-    if witness and not options["write"]:
-        click.echo("  the certificates are about the fenced text: use --write, or apply the diff, before --check")
-    if not options["write"] and found.text != program.text:
+    if backup is not None:
+        click.echo(f"  {file} is patched; as it was: {backup}")
+        return
+    if found.text != program.text:
+        if witness:
+            click.echo("  the certificates are about the fenced text: use --write, or apply the diff, before --check")
         old, new = program.text.splitlines(keepends=True), found.text.splitlines(keepends=True)
         click.echo("".join(difflib.unified_diff(old, new, file, f"{file} (fenced)")), nl=False)
 

@@ -24,7 +24,7 @@ def load(path: str | Path) -> PromelaProgram:
     """The program in a file."""
     file = Path(path)
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_bytes().decode()  # with line ends as they are
     except OSError as error:
         raise ParseError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
