@@ -67,8 +67,9 @@ def test_check(folder: Path) -> None:
 
 @pytest.mark.parametrize("goal", ["robust", "safe"])
 def test_fence_changes_nothing(goal: str, folder: Path) -> None:
-    status, lines, err = pressed(["fence", "--write", "--goal", goal, "huge.pml"], folder, after=1.5)
-    assert (status, lines, err.strip()) == (130, [], "interrupted")
+    status, lines, err = pressed(["fence", "--json", "--write", "--goal", goal, "huge.pml"], folder, after=1.5)
+    assert (status, err.strip()) == (130, "interrupted")
+    assert json.loads(lines[0])["verdict"] == "inconclusive"
     assert sorted(path.name for path in folder.iterdir()) == ["huge.pml", "long.pml", "quick.pml"]
     assert (folder / "huge.pml").read_text() == HUGE
 

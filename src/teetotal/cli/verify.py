@@ -187,7 +187,7 @@ def _fence(file: str, options: dict[str, Any]) -> Verdict:
                 certificates.save(proof.certificate, path)
                 witness[proof.model] = str(path)
         if options["write"] and found.verdict is Verdict.SAFE and found.text != program.text:
-            backup = text.write(file, found.text)
+            backup = text.write({file: found.text}, {file: program.text})[file]
     except TeetotalError as error:
         trouble = error
     failures = [] if found.failure is None else [found.failure]

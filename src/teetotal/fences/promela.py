@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -26,7 +26,6 @@ from teetotal.fences.costs import PREFERRED, Costs
 from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.killers import killers
 from teetotal.fences.of_program import Goal
-from teetotal.fences.result import FenceResult
 from teetotal.fences.sources import Patched
 from teetotal.programs.promela.compile import compile_text
 from teetotal.programs.promela.flow import comes_again
@@ -39,7 +38,7 @@ from teetotal.symbolic.verify import Limits, Outcome, Report, robust, verify
 from teetotal.verdicts import CheckResult, ModelResult, StoryStep, Verdict
 
 if TYPE_CHECKING:
-    from teetotal.fences.fencing import Options
+    from teetotal.fences.fencing import Job, Options
 
 
 def loops(program: PromelaProgram) -> list[list[bool]]:
@@ -173,7 +172,7 @@ def killers_of(replay: Replay) -> frozenset[int]:
         numbers[event.id], passed[event.id] = len(events), line.passed
         events.append(event)
     kinds = [site.kind for site in replay.program.sites]
-    return killers(replay.model, events, steps, lambda event: passed[event.id], lambda site: kinds[site])
+    return killers(replay.model, events, steps, lambda event: [(site, kinds[site]) for site in passed[event.id]])
 
 
 def _like_event(line: Line, number: int) -> Event:
@@ -217,8 +216,8 @@ def _removal(program: PromelaProgram, number: int) -> texts.Edit:
     return texts.Edit(start, end + len(rest) + 1 if alone else end, "", number)
 
 
-def fence(path: str, text: str, options: Options, command: str) -> tuple[FenceResult, str]:
-    from teetotal.fences.fencing import Job, run
+def job(path: str, text: str, options: Options) -> Job:
+    from teetotal.fences.fencing import Job, Patch
 
     program = compile_text(text, path, "gaps")
     existing = frozenset(number for number, site in enumerate(program.sites) if site.existing)
@@ -232,14 +231,14 @@ def fence(path: str, text: str, options: Options, command: str) -> tuple[FenceRe
         seconds=options.seconds,
     )
 
-    def check(new: str) -> list[CheckResult]:
-        return [_proof(path, compile_text(new, path), options)]
+    def write(added: frozenset[int], removed: frozenset[int]) -> Patch:
+        done = patched(program, added, removed)
+        return Patch({path: done.text}, {number: done.lines[number] for number in added})
 
-    def write(added: frozenset[int], removed: frozenset[int]) -> Patched:
-        return patched(program, added, removed)
+    def check(new: Mapping[str, str]) -> list[CheckResult]:
+        return [_proof(path, compile_text(new[path], path), options)]
 
-    job = Job(problem=problem, existing=existing, write=write, check=check, key=lambda site: site)
-    return run(path, text, job, options, command)
+    return Job(problem=problem, existing=existing, originals={path: text}, write=write, check=check)
 
 
 def _proof(path: str, program: PromelaProgram, options: Options) -> CheckResult:
