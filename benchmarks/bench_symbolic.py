@@ -14,9 +14,9 @@ import time
 from itertools import combinations
 from pathlib import Path
 
+from teetotal.fences.linden_wolper import insert_fences
 from teetotal.programs.promela import compile_text
 from teetotal.reproduce.tacas13 import measured, programs
-from teetotal.symbolic.fences import insert_fences
 from teetotal.symbolic.graph import ControlGraph
 from teetotal.symbolic.verify import Limits, verify
 from teetotal.verdicts import Verdict
@@ -67,7 +67,7 @@ def main() -> None:
     sizes["lamport_fast"] = range(2, 3 if quick else 5)
     for name, numbers in sizes.items():
         small = compile_text(sized(name, 2), f"{name}.pml")
-        wanted = {(site.kind, site.location.line) for site in insert_fences(small).fences}
+        wanted = {(fence.site.kind, fence.site.location.line) for fence in insert_fences(small).fences}
         for n in numbers:
             text = sized(name, n)
             program = compile_text(text, f"{name}.pml")

@@ -8,6 +8,7 @@ from teetotal.errors import ParseError, ProgramError
 from teetotal.models import is_sc, traces
 from teetotal.programs.program import Load, Store
 from teetotal.programs.promela import compile_text
+from teetotal.programs.promela.plain import as_program
 from teetotal.symbolic.verify import verify
 from teetotal.verdicts import Verdict
 
@@ -97,11 +98,11 @@ def test_a_locked_block_flushes() -> None:
 
 def test_a_plain_program_is_a_program_for_the_others_too() -> None:
     text = "byte x, y; active proctype P() { byte a; x = 1; a = y } active proctype Q() { byte b; y = 1; b = x }"
-    program = compile_text(text).as_program()
+    program = as_program(compile_text(text))
     assert all(is_sc(trace) for trace in traces(program, "sc"))
     assert not all(is_sc(trace) for trace in traces(program, "tso"))
     with pytest.raises(ProgramError, match="only verify"):
-        compile_text("active proctype P() { if :: skip :: skip fi }").as_program()
+        as_program(compile_text("active proctype P() { if :: skip :: skip fi }"))
 
 
 def test_macros_and_conditional_text() -> None:

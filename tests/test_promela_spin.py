@@ -15,8 +15,8 @@ import pytest
 
 from symbolic_programs import NAMES, PROGRAMS, random_program
 from teetotal.events import Kind
+from teetotal.fences.promela import patched
 from teetotal.programs.promela import compile_text, load
-from teetotal.symbolic.fences import fenced_text
 from teetotal.symbolic.verify import Limits, verify
 from teetotal.verdicts import Verdict
 
@@ -84,7 +84,7 @@ def test_broken_programs(name: str, old: str, new: str, tmp_path: Path) -> None:
 def test_fences_change_nothing_under_sc(tmp_path: Path) -> None:
     program = load(PROGRAMS / "lamport_fast.pml")
     fences = frozenset(i for i, site in enumerate(program.sites) if site.kind in (Kind.MFENCE, Kind.SFENCE))
-    assert spin_finds_an_error(fenced_text(program, fences), tmp_path) is False
+    assert spin_finds_an_error(patched(program, fences).text, tmp_path) is False
 
 
 @pytest.mark.parametrize("number", range(25))

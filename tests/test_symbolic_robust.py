@@ -12,6 +12,7 @@ from teetotal.errors import ProgramError
 from teetotal.events import ModelName, Semantics
 from teetotal.models import robust as robust_by_definition
 from teetotal.programs.promela import compile_text
+from teetotal.programs.promela.plain import as_program
 from teetotal.symbolic.graph import ControlGraph
 from teetotal.symbolic.verify import robust
 from teetotal.verdicts import Verdict
@@ -44,7 +45,7 @@ def test_as_defined(seed: int) -> None:
     graph = ControlGraph(program, semantics)
     models: tuple[ModelName, ...] = ("tso", "pso")
     for model in models:
-        defined = robust_by_definition(program.as_program(), model, semantics)
+        defined = robust_by_definition(as_program(program), model, semantics)
         assert (robust(graph, model).verdict is Verdict.SAFE) == defined, straight_line(seed)
 
 

@@ -6,6 +6,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
+
 #include "module.hpp"
 #include "symbolic/accelerate.hpp"
 #include "symbolic/bounded.hpp"
@@ -67,7 +69,8 @@ class PythonSource final : public Source {
   nb::object source_;
 };
 
-// Calls a Python function at most every 64 reports, and lets Ctrl-C through. What it raises ends the run.
+// Calls a Python function every 64 reports, or sooner where these take long, and lets Ctrl-C through. What it raises
+// ends the run.
 class PythonProgress final : public Progress {
  public:
   explicit PythonProgress(nb::object call) : call_(std::move(call)) {}
@@ -77,7 +80,9 @@ class PythonProgress final : public Progress {
   }
   void report(std::uint64_t states, std::uint64_t frontier, std::uint64_t depth) override {
     if (states != 0) last_ = {states, frontier, depth};
-    if ((++count_ & 0x3f) != 0) return;
+    auto now = std::chrono::steady_clock::now();
+    if ((++count_ & 0x3f) != 0 && now - called_ < std::chrono::milliseconds(20)) return;
+    called_ = now;
     nb::gil_scoped_acquire held;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (!call_.is_none()) call_(std::get<0>(last_), std::get<1>(last_), std::get<2>(last_));
@@ -86,6 +91,7 @@ class PythonProgress final : public Progress {
  private:
   nb::object call_;
   std::uint64_t count_ = 0;
+  std::chrono::steady_clock::time_point called_ = std::chrono::steady_clock::now();
   std::tuple<std::uint64_t, std::uint64_t, std::uint64_t> last_{};
 };
 

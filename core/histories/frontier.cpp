@@ -28,7 +28,7 @@ Decision search_frontiers(const Saturation& saturation, const Budget& budget) {
   };
   std::vector<Step> steps{{0, nothing, nothing}};
   while (!steps.empty()) {
-    if ((result.choices & 0x3ff) == 0 && budget.over()) throw OutOfBudget{};
+    if ((result.choices & 0xf) == 0 && budget.over()) throw OutOfBudget{};
     if (result.order.size() == graph.size) {
       result.consistent = true;
       return result;

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <tuple>
+
+#include "symbolic/buffers.hpp"
 
 namespace teetotal::symbolic {
 
 namespace {
 
 using K = Action::Kind;
-constexpr Control end_of_word = 0;
 
 // One transition, as far as its independence of others matters.
 struct Move {
@@ -56,11 +56,7 @@ struct Successor {
 class Search {
  public:
   Search(Graph& graph, Progress* progress)
-      : graph_(graph),
-        progress_(progress),
-        automata_(progress, 0),
-        pso_(graph.model() == Model::pso),
-        empty_(automata_.word(end_of_word)) {}
+      : graph_(graph), progress_(progress), buffers_(progress), pso_(graph.model() == Model::pso) {}
 
   // Depth-first down to a limit that grows: most violations are shallow, and some programs are deep without end.
   AccelerateResult run() {
@@ -80,7 +76,7 @@ class Search {
     State start{graph_.system().memory, {}, {}};
     for (Process p = 0; p < graph_.processes(); ++p) start.controls.push_back(graph_.start(p));
     auto locations = static_cast<std::size_t>(graph_.system().buffered);
-    start.buffers.assign(pso_ ? graph_.processes() * locations : graph_.processes(), empty_);
+    start.buffers.assign(pso_ ? graph_.processes() * locations : graph_.processes(), buffers_.empty);
     push(std::move(start), {}, nullptr);
     while (!stack_.empty() && !result_.bad) {
       Entry& top = stack_.back();
@@ -111,6 +107,8 @@ class Search {
     std::set<Move> asleep;
   };
 
+  Alphabet& letters() { return buffers_.automata.alphabet; }
+
   Language& buffer(State& s, Process p, Location x) const {
     return s.buffers[pso_ ? p * static_cast<std::size_t>(graph_.system().buffered) + static_cast<std::size_t>(x) : p];
   }
@@ -129,7 +127,7 @@ class Search {
     for (const Visited& v : known) {
       bool covered = std::includes(asleep.begin(), asleep.end(), v.asleep.begin(), v.asleep.end());
       for (std::size_t i = 0; covered && i < v.buffers.size(); ++i)
-        covered = automata_.included(state.buffers[i], v.buffers[i]);
+        covered = buffers_.automata.included(state.buffers[i], v.buffers[i]);
       if (covered) return false;
     }
     if (stack_.size() >= limit_) {
@@ -145,7 +143,7 @@ class Search {
       entry.by = *by;
       entry.by.state = {};
     }
-    if (bad(entry.state)) {
+    if (graph_.is_bad(entry.state.controls, entry.state.memory)) {
       stack_.push_back(std::move(entry));
       found();
       return true;
@@ -189,21 +187,6 @@ class Search {
     if (!push(std::move(state), std::move(asleep), &s)) stack_.back().widen = true;  // top: nothing was pushed
   }
 
-  bool bad(const State& s) {
-    for (Process p = 0; p < s.controls.size(); ++p)
-      if (graph_.state(p, s.controls[p]).failed) return true;
-    const auto& cases = graph_.system().bad;
-    for (std::uint32_t i = 0; i < cases.size(); ++i) {
-      bool all = true;
-      for (Process p = 0; p < s.controls.size() && all; ++p) {
-        std::uint64_t at = graph_.state(p, s.controls[p]).labels;
-        all = (at & cases[i].must[p]) == cases[i].must[p] && (at & cases[i].must_not[p]) == 0;
-      }
-      if (all && graph_.is_bad(i, s.memory)) return true;
-    }
-    return false;
-  }
-
   void found() {
     result_.bad = true;
     std::vector<Happening> path;
@@ -211,7 +194,7 @@ class Search {
       if (entry.by.changes) path.push_back(*entry.by.changes);
     const std::vector<Control> goal = stack_.back().state.controls;
     result_.schedule =
-        concretise(graph_, automata_.alphabet, path, [&](Process p, Control q) { return q == goal[p]; }, progress_);
+        concretise(graph_, letters(), path, [&](Process p, Control q) { return q == goal[p]; }, progress_);
   }
 
   // A process all of whose steps here are its own business: taus and stores, into no label and out of none.
@@ -254,9 +237,9 @@ class Search {
           break;
         case K::store: {
           Successor next = go(graph_.target(p, action));
-          next.stored = automata_.alphabet.of(action.location, action.value);
+          next.stored = letters().of(action.location, action.value);
           Language& b = buffer(next.state, p, action.location);
-          b = appended(b, {*next.stored}, false);
+          b = buffers_.appended(b, {*next.stored}, false);
           result.push_back(std::move(next));
           break;
         }
@@ -271,10 +254,10 @@ class Search {
         case K::sfence: {
           Successor next = go(graph_.target(p, action));
           std::vector<Language> mine = buffers_of(s, p);
-          if (!std::all_of(mine.begin(), mine.end(), [&](Language k) { return k == empty_; })) {
+          if (!std::all_of(mine.begin(), mine.end(), [&](Language k) { return k == buffers_.empty; })) {
             for (Location x = 0; x < graph_.system().buffered; ++x) {
               Language& b = buffer(next.state, p, x);
-              b = appended(b, {marker}, false);
+              b = buffers_.appended(b, {marker}, false);
             }
             next.repeatable = false;
           }
@@ -282,7 +265,7 @@ class Search {
           break;
         }
         case K::atomic: {
-          Location needs = action.kind == K::store ? needs_nothing : action.location;
+          Location needs = graph_.needs(action);
           if (!pso_ && needs >= 0) needs = needs_empty;
           auto emptied = without(s, p, needs);
           if (!emptied) break;
@@ -308,10 +291,10 @@ class Search {
   void load(const State& s, Process p, const Action& action, Go go, std::vector<Successor>& result) {
     State copy = s;
     const Language here = buffer(copy, p, action.location);
-    for (Letter own : last_stores(here, action.location)) {
-      Value value = own != 0 ? automata_.alphabet.value(own) : s.memory[static_cast<std::size_t>(action.location)];
+    for (Letter own : buffers_.last_stores(here, action.location)) {
+      Value value = own != 0 ? letters().value(own) : s.memory[static_cast<std::size_t>(action.location)];
       Successor next = go(graph_.after_load(p, s.controls[p], value));
-      buffer(next.state, p, action.location) = restricted(here, action.location, own);
+      buffer(next.state, p, action.location) = buffers_.restricted(here, action.location, own);
       next.loaded = {action.location, value};
       if (own == 0) next.move.reads = action.location;
       next.move.letter = own;
@@ -323,16 +306,16 @@ class Search {
     std::vector<Language> mine = buffers_of(s, p);
     bool markers = pso_;
     for (std::size_t i = 0; i < mine.size(); ++i) {
-      const Dfa& dfa = automata_[mine[i]];
+      const Dfa& dfa = buffers_.automata[mine[i]];
       markers &= dfa.after(0, marker) != nullptr;
       for (const auto& edge : std::vector(dfa.nodes[0].edges)) {
         if (edge.first == marker) continue;
         Successor next;
-        Location x = automata_.alphabet.location(edge.first);
+        Location x = letters().location(edge.first);
         next.move = Move{p, true, edge.first, 0, 0, -1, {x}, false};
         next.state = s;
-        buffer(next.state, p, x) = automata_.quotient(mine[i], edge.first);
-        Writes writes{{x, automata_.alphabet.value(edge.first)}};
+        buffer(next.state, p, x) = buffers_.automata.quotient(mine[i], edge.first);
+        Writes writes{{x, letters().value(edge.first)}};
         next.state.memory = written(s.memory, writes);
         next.changes = Happening{p, true, edge.first, needs_nothing, writes};
         next.repeatable = false;
@@ -345,73 +328,10 @@ class Search {
     next.state = s;
     for (Location x = 0; x < graph_.system().buffered; ++x) {
       Language& b = buffer(next.state, p, x);
-      b = automata_.quotient(b, marker);
+      b = buffers_.automata.quotient(b, marker);
     }
     next.repeatable = false;
     result.push_back(std::move(next));
-  }
-
-  // -- operations on buffer automata ----------------------------------------------------------------------------------
-
-  // The contents followed by the letters once, or any number of times from none.
-  Language appended(Language a, const std::vector<Letter>& letters, bool repeated) {
-    auto key = std::tuple{a, letters, repeated};
-    auto known = appended_.find(key);
-    if (known != appended_.end()) return known->second;
-    const Dfa& dfa = automata_[a];
-    using Place = std::pair<bool, std::uint32_t>;  // in the contents, at a node; or behind so many of the letters
-    auto count = static_cast<std::uint32_t>(letters.size());
-    auto expand = [&](const Place& at, auto edge, auto final) {
-      if (!at.first) {
-        for (const auto& [letter, to] : dfa.nodes[at.second].edges) edge(letter, Place{false, to});
-      } else if (at.second < count) {
-        edge(letters[at.second], Place{true, at.second + 1});
-      }
-      if (at.first && at.second == (repeated ? 0 : count)) final(end_of_word);
-    };
-    auto close = [&](const Place& at, auto add) {
-      if (!at.first && !dfa.nodes[at.second].finals.empty()) add(Place{true, 0});
-      if (repeated && at.first && at.second == count) add(Place{true, 0});
-    };
-    Dfa result =
-        dfa.nodes.empty() ? Dfa{} : determinised<Place>({{false, 0}}, expand, close, [this] { automata_.poll(); });
-    return appended_[key] = automata_.intern(std::move(result));
-  }
-
-  // The contents whose last store to x is that letter (0: that have none).
-  Language restricted(Language a, Location x, Letter own) {
-    auto key = std::tuple{a, x, own};
-    auto known = restricted_.find(key);
-    if (known != restricted_.end()) return known->second;
-    const Dfa& dfa = automata_[a];
-    using Place = std::pair<Letter, Node>;
-    auto expand = [&](const Place& at, auto edge, auto final) {
-      for (const auto& [letter, to] : dfa.nodes[at.second].edges) {
-        bool hits = letter != marker && automata_.alphabet.location(letter) == x;
-        edge(letter, Place{hits ? letter : at.first, to});
-      }
-      if (at.first == own && !dfa.nodes[at.second].finals.empty()) final(end_of_word);
-    };
-    Dfa result = determinised<Place>({{0, 0}}, expand, [](const Place&, auto) {}, [this] { automata_.poll(); });
-    return restricted_[key] = automata_.intern(std::move(result));
-  }
-
-  std::vector<Letter> last_stores(Language a, Location x) {
-    std::set<Letter> candidates{0};
-    for (const auto& node : automata_[a].nodes)
-      for (const auto& edge : node.edges)
-        if (edge.first != marker && automata_.alphabet.location(edge.first) == x) candidates.insert(edge.first);
-    std::vector<Letter> result;
-    for (Letter own : candidates)
-      if (restricted(a, x, own) != nothing) result.push_back(own);
-    return result;
-  }
-
-  // The contents without markers.
-  Language unmarked(Language a) {
-    Dfa dfa = automata_[a];
-    for (auto& node : dfa.nodes) std::erase_if(node.edges, [](const auto& edge) { return edge.first == marker; });
-    return automata_.intern(std::move(dfa));
   }
 
   // The buffers where p's are empty (needs_empty) or hold no store to a location; nothing if they never are.
@@ -421,11 +341,11 @@ class Search {
     for (Location x = 0; x < graph_.system().buffered; ++x) {
       Language& b = buffer(copy, p, x);
       if (needs == needs_empty) {
-        if (automata_[b].nodes.empty() || automata_[b].nodes[0].finals.empty()) return std::nullopt;
-        b = empty_;
+        if (!buffers_.may_be_empty(b)) return std::nullopt;
+        b = buffers_.empty;
       } else {  // without a marker in this buffer there is none in the others
-        if (x == needs) b = restricted(b, x, 0);
-        b = unmarked(b);
+        if (x == needs) b = buffers_.restricted(b, x, 0);
+        b = buffers_.unmarked(b);
         if (b == nothing) return std::nullopt;
       }
     }
@@ -461,41 +381,38 @@ class Search {
     for (const Successor* step : cycle)
       if (step->stored) {
         stores.push_back(*step->stored);
-        last[automata_.alphabet.location(*step->stored)] = automata_.alphabet.value(*step->stored);
+        last[letters().location(*step->stored)] = letters().value(*step->stored);
       }
     if (stores.empty()) return false;
     std::set<Location> stored;
     for (const Successor* step : cycle) {
-      if (step->stored) stored.insert(automata_.alphabet.location(*step->stored));
+      if (step->stored) stored.insert(letters().location(*step->stored));
       if (!step->loaded || stored.contains(step->loaded->first)) continue;
       auto own = last.find(step->loaded->first);
       if (own != last.end() && own->second != step->loaded->second) return false;  // would read another value next time
     }
     if (!pso_) {
-      state.buffers[p] = appended(state.buffers[p], stores, true);
+      state.buffers[p] = buffers_.appended(state.buffers[p], stores, true);
       return true;
     }
     for (const auto& entry : last) {
       std::vector<Letter> own;
       for (Letter letter : stores)
-        if (automata_.alphabet.location(letter) == entry.first) own.push_back(letter);
+        if (letters().location(letter) == entry.first) own.push_back(letter);
       Language& b = buffer(state, p, entry.first);
-      b = appended(b, own, true);
+      b = buffers_.appended(b, own, true);
     }
     return true;
   }
 
   Graph& graph_;
   Progress* progress_;
-  Automata automata_;
+  Buffers buffers_;
   bool pso_;
-  Language empty_;
   std::size_t limit_ = 0;
   bool cut_ = false;
   std::vector<Entry> stack_;
   std::map<std::pair<Memory, std::vector<Control>>, std::vector<Visited>> visited_;
-  std::map<std::tuple<Language, std::vector<Letter>, bool>, Language> appended_;
-  std::map<std::tuple<Language, Location, Letter>, Language> restricted_;
   AccelerateResult result_;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "symbolic/word.hpp"
+
 namespace teetotal::symbolic {
 
 namespace {
@@ -12,7 +14,7 @@ using K = Action::Kind;
 struct Machine {
   Memory memory;
   std::vector<Control> controls;
-  std::vector<std::vector<Letter>> words;
+  std::vector<Word> words;
   bool operator==(const Machine&) const = default;
 };
 
@@ -60,31 +62,16 @@ class Bounded {
     order_.push_back(&found->first);
     parents_.emplace_back(from_, step);
     depth_.push_back(order_.size() == 1 ? 0 : depth_[from_] + 1);
-    if (!bad(found->first)) return;
+    if (!graph_.is_bad(found->first.controls, found->first.memory)) return;
     result_.bad = true;
     for (std::size_t i = order_.size() - 1; i != 0; i = parents_[i].first)
       result_.schedule.push_back(parents_[i].second);
     std::reverse(result_.schedule.begin(), result_.schedule.end());
   }
 
-  bool bad(const Machine& s) {
-    for (Process p = 0; p < s.controls.size(); ++p)
-      if (graph_.state(p, s.controls[p]).failed) return true;
-    const auto& cases = graph_.system().bad;
-    for (std::uint32_t i = 0; i < cases.size(); ++i) {
-      bool all = true;
-      for (Process p = 0; p < s.controls.size() && all; ++p) {
-        std::uint64_t at = graph_.state(p, s.controls[p]).labels;
-        all = (at & cases[i].must[p]) == cases[i].must[p] && (at & cases[i].must_not[p]) == 0;
-      }
-      if (all && graph_.is_bad(i, s.memory)) return true;
-    }
-    return false;
-  }
-
   void program_steps(const Machine& here, Process p) {
     const Control q = here.controls[p];
-    const auto& word = here.words[p];
+    const Word& word = here.words[p];
     auto go = [&](Control to, auto change, Writes writes = {}) {
       Machine next = here;
       next.controls[p] = to;
@@ -98,16 +85,12 @@ class Bounded {
       else
         go(to, [&](Machine& next) { next.words[p].push_back(letter); });
     };
-    auto own = [&](Location x) {
-      auto found = std::find_if(word.rbegin(), word.rend(), [&](Letter a) { return letters_.location(a) == x; });
-      return found == word.rend() ? Letter{0} : *found;
-    };
     for (const Action& action : graph_.state(p, q).actions) switch (graph_.kind(action)) {
         case K::tau:
           go(graph_.target(p, action), same);
           break;
         case K::load: {
-          Letter mine = own(action.location);
+          Letter mine = own_store(word, action.location, letters_);
           Value value = mine != 0 ? letters_.value(mine) : here.memory[static_cast<std::size_t>(action.location)];
           go(graph_.after_load(p, q, value), same);
           break;
@@ -119,16 +102,13 @@ class Bounded {
           if (word.empty()) go(graph_.target(p, action), same);
           break;
         case K::sfence:
-          if (word.empty() || word.back() == marker)
-            go(graph_.target(p, action), same);
-          else
+          if (marks(word))
             append(graph_.target(p, action), marker);
+          else
+            go(graph_.target(p, action), same);
           break;
         case K::atomic: {
-          Location needs = action.kind == K::store ? needs_nothing : action.location;
-          if (needs != needs_nothing && !word.empty() &&
-              !(pso_ && needs >= 0 && own(needs) == 0 && std::count(word.begin(), word.end(), marker) == 0))
-            break;
+          if (!ready(word, Graph::needs(action), pso_, letters_)) break;
           for (const Outcome& outcome : graph_.outcomes(p, q, action, here.memory))
             go(
                 graph_.target(p, outcome), [&](Machine& next) { next.memory = written(next.memory, outcome.writes); },
@@ -139,15 +119,13 @@ class Bounded {
   }
 
   void commits(const Machine& here, Process p) {
-    const auto& word = here.words[p];
+    const Word& word = here.words[p];
     std::vector<Location> passed;
     for (std::size_t i = 0; i < word.size() && word[i] != marker; ++i) {
       Location x = letters_.location(word[i]);
       if (std::find(passed.begin(), passed.end(), x) == passed.end()) {
         Machine next = here;
-        auto& rest = next.words[p];
-        rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
-        while (!rest.empty() && rest.front() == marker) rest.erase(rest.begin());
+        next.words[p] = committed(word, i);
         next.memory[static_cast<std::size_t>(x)] = letters_.value(word[i]);
         visit(std::move(next), {Step::Kind::commit, p, 0, x, {}});
       }

@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "symbolic/word.hpp"
+
 namespace teetotal::symbolic {
 
 namespace {
@@ -14,7 +16,7 @@ using K = Action::Kind;
 struct Configuration {
   std::uint32_t phase = 0;  // how many changes of memory have happened
   Control control = 0;
-  std::vector<Letter> word;
+  Word word;
   auto operator<=>(const Configuration&) const = default;
 };
 
@@ -109,16 +111,10 @@ class Search {
   }
 
   // Whether a store to come could still take this letter's place.
-  bool may_be_absorbed(const std::vector<Letter>& word, std::size_t i) const {
+  bool may_be_absorbed(const Word& word, std::size_t i) const {
     for (std::size_t j = i + 1; j < word.size(); ++j)
       if (!pso_ || word[j] == marker || alphabet_.location(word[j]) == alphabet_.location(word[i])) return false;
     return true;
-  }
-
-  Letter own(const Configuration& c, Location x) const {
-    for (std::size_t i = c.word.size(); i-- > 0;)
-      if (c.word[i] != marker && alphabet_.location(c.word[i]) == x) return c.word[i];
-    return 0;
   }
 
   void local(const Configuration& c, std::size_t from) {
@@ -131,7 +127,7 @@ class Search {
           go(graph_.target(p_, action));
           break;
         case K::load: {
-          Letter mine = own(c, action.location);
+          Letter mine = own_store(c.word, action.location, alphabet_);
           go(graph_.after_load(p_, c.control,
                                mine != 0 ? alphabet_.value(mine) : m[static_cast<std::size_t>(action.location)]));
           break;
@@ -140,7 +136,7 @@ class Search {
           if (c.word.empty()) go(graph_.target(p_, action));
           break;
         case K::sfence:
-          if (c.word.empty() || c.word.back() == marker) {
+          if (!marks(c.word)) {
             go(graph_.target(p_, action));
           } else {
             Configuration next{c.phase, graph_.target(p_, action), c.word};
@@ -149,7 +145,7 @@ class Search {
           }
           break;
         case K::atomic:
-          if (ready(action, c))
+          if (ready(c.word, Graph::needs(action), pso_, alphabet_))
             for (const Outcome& outcome : graph_.outcomes(p_, c.control, action, m))
               if (!changes(outcome.writes, m)) go(graph_.target(p_, outcome), outcome.writes);
           break;
@@ -157,12 +153,6 @@ class Search {
           store(c, from, action);
           break;
       }
-  }
-
-  bool ready(const Action& action, const Configuration& c) const {
-    Location needs = action.kind == K::store ? needs_nothing : action.location;
-    return needs == needs_nothing || c.word.empty() ||
-           (pso_ && needs >= 0 && own(c, needs) == 0 && std::count(c.word.begin(), c.word.end(), marker) == 0);
   }
 
   void store(const Configuration& c, std::size_t from, const Action& action) {
@@ -204,7 +194,7 @@ class Search {
     if (!h.commit) {
       const Memory& m = memories_[c.phase];
       for (const Action& action : graph_.state(p_, c.control).actions) {
-        if (graph_.kind(action) != K::atomic || !ready(action, c)) continue;
+        if (graph_.kind(action) != K::atomic || !ready(c.word, Graph::needs(action), pso_, alphabet_)) continue;
         for (const Outcome& outcome : graph_.outcomes(p_, c.control, action, m))
           if (outcome.writes == h.writes)
             visit({c.phase + 1, graph_.target(p_, outcome), c.word}, from, {true, 0, -1, false, 0, outcome.writes});
@@ -215,10 +205,7 @@ class Search {
       if (c.word[i] == marker) return;
       if (!pso_ || alphabet_.location(c.word[i]) == alphabet_.location(h.letter)) {
         if (c.word[i] != h.letter) return;
-        Configuration next{c.phase + 1, c.control, c.word};
-        next.word.erase(next.word.begin() + static_cast<std::ptrdiff_t>(i));
-        while (!next.word.empty() && next.word.front() == marker) next.word.erase(next.word.begin());
-        visit(std::move(next), from, {false, 0, -1, true, i, {}});
+        visit({c.phase + 1, c.control, committed(c.word, i)}, from, {false, 0, -1, true, i, {}});
         return;
       }
     }
@@ -249,7 +236,7 @@ std::optional<std::vector<Step>> concretise(Graph& graph, Alphabet& alphabet, co
     if (!deeds) return std::nullopt;
     std::vector<int> counts;  // how many stores each letter of the word stands for; markers count none
     std::uint32_t phase = 0;
-    std::vector<Letter> word;
+    Word word;
     for (const auto& [after, deed] : *deeds) {
       auto& steps = after.phase == phase ? by_phase[phase][p] : changing[phase];
       if (deed.moves) steps.push_back({Step::Kind::move, p, after.control, -1, deed.writes});

@@ -55,4 +55,19 @@ Control Graph::skip(Process p, Control q) {
   }
 }
 
+bool Graph::is_bad(const std::vector<Control>& controls, const Memory& m) {
+  for (Process p = 0; p < controls.size(); ++p)
+    if (state(p, controls[p]).failed) return true;
+  for (std::uint32_t i = 0; i < system_.bad.size(); ++i) {
+    const Bad& wanted = system_.bad[i];
+    bool all = true;
+    for (Process p = 0; p < controls.size() && all; ++p) {
+      std::uint64_t at = state(p, controls[p]).labels;
+      all = (at & wanted.must[p]) == wanted.must[p] && (at & wanted.must_not[p]) == 0;
+    }
+    if (all && is_bad(i, m)) return true;
+  }
+  return false;
+}
+
 }  // namespace teetotal::symbolic

@@ -120,6 +120,13 @@ class Graph {
   bool is_bad(std::uint32_t bad, const Memory& m) {
     return !system_.bad[bad].asks_ghosts || source_->ghosts_hold(bad, m);
   }
+  // Whether an assertion failed, or one of the cases holds.
+  bool is_bad(const std::vector<Control>& controls, const Memory& m);
+
+  // What an atomic step needs of its process's buffer; a store is one too, under SC, and needs nothing.
+  static Location needs(const Action& action) {
+    return action.kind == Action::Kind::store ? needs_nothing : action.location;
+  }
 
  private:
   // Past fences that are not there: they are no places to stand at.

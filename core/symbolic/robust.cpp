@@ -46,7 +46,7 @@ class Search {
     start.loads.resize(start.memory.size());
     visit(std::move(start), {});
     for (std::size_t i = 0; i < order_.size() && result_.robust; ++i) {
-      if ((i & 0xff) == 0 && progress_ != nullptr) progress_->report(order_.size(), order_.size() - i, 0);
+      if ((i & 0x1f) == 0 && progress_ != nullptr) progress_->report(order_.size(), order_.size() - i, 0);
       from_ = i;
       const Attack here = *order_[i];
       for (Process p = 0; p < graph_.processes() && result_.robust; ++p) steps(here, p);

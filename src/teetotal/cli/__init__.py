@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import os
 import sys
 import traceback
@@ -46,7 +47,9 @@ class Verbs(click.Group):
 
     def invoke(self, context: click.Context) -> object:
         try:
-            return super().invoke(context)
+            status: object = super().invoke(context)
+            sys.stdout.flush()
+            return status
         except BrokenPipeError:  # caught here, since click would make it exit status 1, which is a violation
             _drop_output()
             return 141
@@ -64,6 +67,14 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _buffer_output() -> None:
+    """With PYTHONUNBUFFERED, Python does not notice that a full disk took only a part of what it wrote."""
+    if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
+        old = sys.stdout
+        raw = io.FileIO(old.fileno(), "w", closefd=False)
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding=old.encoding, errors=old.errors)
+
+
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="teetotal", prog_name="teetotal")
 def teetotal() -> None:
@@ -72,6 +83,7 @@ def teetotal() -> None:
 
 def main() -> None:
     """The entry point. Verbs return their exit status; everything that can go wrong ends here."""
+    _buffer_output()
     try:
         status = teetotal.main(standalone_mode=False)
     except click.exceptions.Abort:

@@ -69,6 +69,8 @@ class FileJob(msgspec.Struct, frozen=True):
             return Answer(
                 [check_file(self.path, options.models, options.semantics, options.seconds, options.max_megabytes)]
             )
+        except Interrupted as interrupt:
+            return Answer([interrupt.result], [], interrupted=True)
         except TeetotalError as error:
             return Answer([], [str(error)])
 

@@ -25,24 +25,30 @@ KINDS = ("sc", "tso", "pso", "corrupted", "fig1c", "fig5", "ring", "formula")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--by-thread", is_flag=True, help="Thread after thread, so that the file's order tells nothing.")
 @click.option("--format", "format", type=click.Choice(("axe", "text")), default="axe", show_default=True)
-@click.option("--output", type=click.File("w"), default="-", help="A file; default: standard output.")
-def history(kind: str, count: int, seed: int, format: str, output: Any, **parameters: Any) -> int:
+@click.option("--output", type=click.Path(), default="-", help="A file; default: standard output.")
+def history(kind: str, count: int, seed: int, format: str, output: str, **parameters: Any) -> int:
     """A history of that KIND.
 
     sc: a run of an SC machine. tso: a TSO run that is not SC. pso: a PSO run that is not TSO. corrupted: an SC run with
     reads changed. fig1c, fig5, ring: the paper's histories that saturation does not decide. formula: a random 3-SAT
     formula as a history, SC if and only if it is satisfiable.
     """
+    from teetotal import writing
     from teetotal.histories.generate import to_axe
     from teetotal.histories.history import to_text
 
     if parameters["rmws"] + parameters["fences"] > 1:
         raise click.UsageError("--rmws and --fences together are more than everything")
+    texts = []
     for number in range(count):
         made = _make(kind, seed + number, **parameters)
         if count > 1 or not made.name:
             made.name = f"{kind}-{seed + number}"
-        output.write(to_axe(made) if format == "axe" else to_text(made))
+        texts.append(to_axe(made) if format == "axe" else to_text(made))
+        if output == "-":
+            click.echo(texts.pop(), nl=False)
+    if output != "-":
+        writing.write(output, "".join(texts).encode())
     return 0
 
 

@@ -84,10 +84,9 @@ def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: s
     tasks = [task for file in files for task in _shares(file, counts[file], options, workers)]
     report = Report(as_json, total, chosen["witness"])
     with progress("histories", total) as advance:
-        for results in examine_all(tasks, workers):
-            for result in results:
-                report.add(result)
-                advance()
+        for result in examine_all(tasks, workers):
+            report.add(result)
+            advance()
     return report.finish()
 
 
@@ -102,8 +101,9 @@ def _count(file: str, format: str | None, transactions: str) -> int:
 
 
 def _shares(file: str, count: int, options: list[Any], workers: int) -> list[Any]:
-    """Each model's histories of a file in shares, four for each worker so that all are busy to the end."""
-    size = max(1, -(-count // (4 * workers))) if workers > 1 else max(1, min(count, 100))
+    """Each model's histories of a file in shares, at least four for each worker so that all are busy to the end, and small
+    enough to lose little to Ctrl-C."""
+    size = max(1, min(-(-count // (4 * workers)), 100))
     return [(file, at, min(at + size, count), option) for option in options for at in range(0, count, size)]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from teetotal.cli.options import Models, semantics, semantics_options
+from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
 from teetotal.verdicts import Verdict, to_json
 
@@ -22,7 +23,7 @@ from teetotal.verdicts import Verdict, to_json
 @click.option("--engine", default="saturate", show_default=True, help="saturate, accelerate, or bounded:N")
 @click.option("--fence", is_flag=True, help="insert fences, and prove the program with them")
 @click.option("--all", "every", is_flag=True, help="with --fence: all minimal fence sets")
-@click.option("--cost", metavar="mfence=…,sfence=…", help="with --fence: a cheapest set at these costs")
+@click.option("--cost", metavar="mfence=…,sfence=…,loop=…", help="with --fence: a cheapest set at these costs")
 @click.option("--write", is_flag=True, help="with --fence: change the file; default is to print a diff")
 @click.option("--certificate", type=click.Path(), help="where to write the proof of a safe verdict")
 @click.option("--check", type=click.Path(), metavar="CERTIFICATE", help="confirm a proof with independent code")
@@ -83,34 +84,45 @@ def _verify(file: str, options: dict[str, Any]) -> Verdict:
     from teetotal.programs.promela import load
     from teetotal.symbolic import certificates, results
     from teetotal.symbolic.graph import ControlGraph
-    from teetotal.symbolic.verify import Limits, robust
+    from teetotal.symbolic.verify import Limits, interrupted, robust
     from teetotal.symbolic.verify import verify as run
 
     program = load(file)
     graph = ControlGraph(program, semantics(options["rmw"], options["mutex"]))
     limits = Limits(seconds=options["seconds"], megabytes=options["megabytes"])
     report = _report(options)
+    engine = "robust" if options["goal"] == "robust" else options["engine"]
+    certify = options["certificate"] is not None
     outcomes = []
     witness: dict[ModelName, str] = {}
+    trouble: BaseException | None = None  # told after what is known all the same
     for model in options["model"]:
-        if options["goal"] == "robust":
-            outcome = robust(graph, model, limits=limits, report=report)
-        else:
-            certify = options["certificate"] is not None
-            outcome = run(graph, model, engine=options["engine"], limits=limits, certify=certify, report=report)
+        try:
+            if options["goal"] == "robust":
+                outcome = robust(graph, model, limits=limits, report=report)
+            else:
+                outcome = run(graph, model, engine=engine, limits=limits, certify=certify, report=report)
+        except KeyboardInterrupt:
+            trouble = click.Abort()
+            outcomes.append(interrupted(engine, model))
+            break
+        outcomes.append(outcome)
         if outcome.certificate is not None:
             path = _certificate_path(Path(options["certificate"]), model, len(options["model"]) > 1)
-            certificates.save(outcome.certificate, path)
-            witness[model] = str(path)
-        outcomes.append(outcome)
-    if options["certificate"] is not None and not witness:
+            try:
+                certificates.save(outcome.certificate, path)
+                witness[model] = str(path)
+            except TeetotalError as error:
+                trouble = trouble or error
+    if certify and not witness and trouble is None:
         click.echo("teetotal: no certificate: only a safe verdict of the saturate engine has one", err=True)
-    engine = "robust" if options["goal"] == "robust" else options["engine"]
     answer = results.result(program, options["goal"], engine, outcomes, witness, _semantic_options(options))
     if options["as_json"]:
         click.echo(to_json(answer))
     else:
         _print(file, outcomes, witness, answer)
+    if trouble is not None:
+        raise trouble
     return answer.verdict
 
 
@@ -145,9 +157,10 @@ def _print_lines(replay: Any) -> None:
 def _fence(file: str, options: dict[str, Any]) -> Verdict:
     import msgspec
 
+    from teetotal.fences import costs, text
+    from teetotal.fences.linden_wolper import insert_fences
     from teetotal.programs.promela import load
     from teetotal.symbolic import certificates, results
-    from teetotal.symbolic.fences import insert_fences, parse_costs
     from teetotal.symbolic.verify import Limits
 
     program = load(file)
@@ -160,17 +173,23 @@ def _fence(file: str, options: dict[str, Any]) -> Verdict:
         semantics=semantics(options["rmw"], options["mutex"]),
         limits=Limits(seconds=options["seconds"], megabytes=options["megabytes"]),
         every=options["every"],
-        costs=parse_costs(options["cost"]) if options["cost"] else None,
+        costs=costs.parse(options["cost"]) if options["cost"] else None,
         report=_report(options),
     )
     seconds = time.process_time() - started
     witness: dict[ModelName, str] = {}
-    if options["certificate"] is not None:
-        for proof in found.proofs:
+    backup = None
+    trouble: TeetotalError | None = None  # told after what is known all the same
+    try:
+        for proof in found.proofs if options["certificate"] is not None else ():
             if proof.certificate is not None:
                 path = _certificate_path(Path(options["certificate"]), proof.model, len(found.proofs) > 1)
                 certificates.save(proof.certificate, path)
                 witness[proof.model] = str(path)
+        if options["write"] and found.verdict is Verdict.SAFE and found.text != program.text:
+            backup = text.write({file: found.text}, {file: program.text})[file]
+    except TeetotalError as error:
+        trouble = error
     failures = [] if found.failure is None else [found.failure]
     answer = results.result(
         program, options["goal"], options["engine"], [*found.proofs, *failures], witness, _semantic_options(options)
@@ -178,24 +197,28 @@ def _fence(file: str, options: dict[str, Any]) -> Verdict:
     answer = msgspec.structs.replace(
         answer,
         seconds=seconds,
-        fences=results.fence_rows(program, found),
-        sets=[results.site_rows(program, s) for s in found.sets] if options["every"] else None,
+        verdict=found.verdict,
+        complete=found.verdict is not Verdict.INCONCLUSIVE,
+        notes=[*answer.notes, *([found.undecided] if found.undecided else [])],
+        fences=[results.fence_row(fence.site, fence.processes) for fence in found.fences],
+        sets=[[results.fence_row(f.site, f.processes) for f in s] for s in found.sets] if options["every"] else None,
         iterations=found.iterations,
         verifications=found.verifications,
     )
-    if options["write"] and found.failure is None:
-        Path(file).write_text(found.text, encoding="utf-8")
     if options["as_json"]:
         click.echo(to_json(answer))
-        return answer.verdict
-    if found.failure is not None:
+    elif found.undecided:
+        click.echo(f"{file}\n  {found.verdict}: {found.undecided}")
+    elif found.failure is not None:
         click.echo(file)
         reason = "already so under SC: no fence helps" if found.failure.model == "sc" else "no fences found"
         click.echo(f"  {found.failure.model}  {found.failure.verdict}: {found.failure.why} ({reason})")
         if found.failure.replay is not None:
             _print_lines(found.failure.replay)
-        return answer.verdict
-    _print_fences(file, program, found, answer, witness, seconds, options)
+    else:
+        _print_fences(file, program, found, answer, witness, seconds, backup)
+    if trouble is not None:
+        raise trouble
     return answer.verdict
 
 
@@ -206,7 +229,7 @@ def _print_fences(
     answer: Any,
     witness: dict[ModelName, str],
     seconds: float,
-    options: dict[str, Any],
+    backup: str | None,
 ) -> None:
     click.echo(file)
     for row in answer.fences:
@@ -221,9 +244,12 @@ def _print_fences(
         click.echo(f"  {proof.model}  {proof.verdict}: proved with these fences ({proof.states} states)")
         if proof.model in witness:
             click.echo(f"      certificate: {witness[proof.model]}")
-    if witness and not options["write"]:
-        click.echo("  the certificates are about the fenced text: use --write, or apply the diff, before --check")
-    if not options["write"] and found.text != program.text:
+    if backup is not None:
+        click.echo(f"  {file} is patched; as it was: {backup}")
+        return
+    if found.text != program.text:
+        if witness:
+            click.echo("  the certificates are about the fenced text: use --write, or apply the diff, before --check")
         old, new = program.text.splitlines(keepends=True), found.text.splitlines(keepends=True)
         click.echo("".join(difflib.unified_diff(old, new, file, f"{file} (fenced)")), nl=False)
 

@@ -111,8 +111,7 @@ def fence(path: str | Sequence[str], options: Options = Options(), *, command: s
         from teetotal.fences import promela
 
         _refuse_strengthen(only, options)
-        result, patched = promela.fence(only, text, options, command)
-        return Answer(result, {only: patched}, {only: text})
+        return run(only, promela.job(only, text, options), options, command)
     return run(only, job(source(only, text, options), options), options, command)
 
 

@@ -1,96 +1,268 @@
-"""Fences in Promela programs, with unbounded buffers: ``symbolic.fences`` told as ``teetotal fence`` tells it."""
+"""The problem of fences for a Promela program, with unbounded buffers: what the symbolic engines find violated.
+
+An engine's violation has been replayed by the model's machine (``Replay``), so it is one execution with finitely many
+steps, however long buffers could become: ``killers`` says which fences would prevent it, and why that is exact. Two kinds
+of steps are no events, and count there as what they are to a buffer: choices, labels and ghost variables as a load
+would, an atomic block as an atomic access. Places that a process passed after its last step are no killers: with a fence
+there, everything would happen in the same way before it.
+
+A fence costs as much as it costs each process that has it.
+"""
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from teetotal.errors import TeetotalError
-from teetotal.events import Kind, ModelName
+import msgspec
+
+from teetotal.events import Event, Kind, ModelName, Semantics
 from teetotal.fences import text as texts
-from teetotal.fences.result import FenceResult, PlacedFence
+from teetotal.fences.costs import PREFERRED, Costs
+from teetotal.fences.insertion import Finding, Site, Undecided
+from teetotal.fences.killers import killers
+from teetotal.fences.of_program import Goal
+from teetotal.fences.sources import Patched
 from teetotal.programs.promela.compile import compile_text
-from teetotal.programs.promela.program import FenceSite
-from teetotal.symbolic.fences import Insertion, insert_fences
+from teetotal.programs.promela.flow import comes_again
+from teetotal.programs.promela.instructions import Slot
+from teetotal.programs.promela.program import PromelaProgram
+from teetotal.symbolic.graph import ControlGraph
 from teetotal.symbolic.results import violation
-from teetotal.symbolic.verify import Limits
-from teetotal.verdicts import CheckResult, ModelResult, Verdict
+from teetotal.symbolic.schedules import Line, Replay
+from teetotal.symbolic.verify import Limits, Outcome, Report, robust, verify
+from teetotal.verdicts import CheckResult, ModelResult, StoryStep, Verdict
 
 if TYPE_CHECKING:
-    from teetotal.fences.fencing import Options
+    from teetotal.fences.fencing import Job, Options
 
 
-def fence(path: str, text: str, options: Options, command: str) -> tuple[FenceResult, str]:
-    if options.remove:
-        raise TeetotalError(f"{path}: --remove does not look at Promela programs")
-    started = time.perf_counter()
-    program = compile_text(text, path)
-    prices = {Kind.MFENCE: float(options.costs.mfence), Kind.SFENCE: float(options.costs.sfence)}
-    least = options.minimum or options.every
-    found = insert_fences(
-        program,
-        goal=options.goal,
-        models=options.models,
-        semantics=options.semantics,
-        limits=Limits(seconds=None if options.seconds == float("inf") else options.seconds),
-        every=options.every,
-        costs=prices if least else None,
-    )
+def loops(program: PromelaProgram) -> list[list[bool]]:
+    """By site, and for each process that has the fence: whether a loop runs it again."""
+    found: list[list[bool]] = [[] for _ in program.sites]
+    for process in program.processes:
+        mine: dict[int, bool] = {}
+        for pc, instruction in enumerate(process.code):
+            if isinstance(instruction, Slot):
+                mine[instruction.fence] = mine.get(instruction.fence, False) or comes_again(process.code, pc)
+        for fence, in_loop in mine.items():
+            found[fence].append(in_loop)
+    return found
 
-    def placed(site: FenceSite, processes: int = 1) -> PlacedFence:
-        words = program.text[site.span.start : site.span.end].partition("\n")[0].strip()
-        full = site.kind is Kind.MFENCE
-        return PlacedFence(
-            kind="mfence" if full else "sfence",
-            file=site.location.file,
-            line=site.location.line,
-            after=words if full else "",
-            before="" if full else words,
-            patched_line=site.location.line,  # fences share the line of their store
-            cost=prices[site.kind] * processes,
+
+def sites(program: PromelaProgram, costs: Costs, looped: list[list[bool]]) -> list[Site]:
+    """The program's own sites, in its order."""
+    found = []
+    for number, site in enumerate(program.sites):
+        lines = program.text[site.span.start : site.span.end].splitlines()
+        words = lines[-1 if site.after else 0].strip()
+        cost = sum((costs.of(site.kind, in_loop) for in_loop in looped[number]), Fraction(0))
+        found.append(
+            Site(
+                kind=site.kind,
+                place=(site.span.start, site.after, site.existing),
+                cost=cost * PREFERRED if site.existing else cost,
+                in_loop=any(looped[number]),
+                location=site.location,
+                after=words if site.after and not site.existing else "",
+                before="" if site.after else words,
+            )
+        )
+    return found
+
+
+class PromelaProblem:
+    """Each answer about a model is remembered, and all share one control graph. ``last``: the latest answer."""
+
+    def __init__(
+        self,
+        program: PromelaProgram,
+        models: Sequence[ModelName] = ("tso", "pso"),
+        goal: Goal = "robust",
+        semantics: Semantics = Semantics(),
+        costs: Costs = Costs(),
+        *,
+        always: frozenset[int] = frozenset(),
+        engine: str = "saturate",
+        seconds: float = math.inf,
+        megabytes: float | None = None,
+        report: Report | None = None,
+    ) -> None:
+        self.program, self.models, self.goal, self.always = program, tuple(models), goal, always
+        self.engine, self.megabytes, self.report = engine, megabytes, report
+        self.graph = ControlGraph(program, semantics)
+        self.costs = costs
+        self.existing = frozenset(number for number, site in enumerate(program.sites) if site.existing)
+        self.deadline = time.perf_counter() + seconds
+        self.last: Outcome | None = None
+        self._known: dict[tuple[frozenset[int], ModelName], Outcome] = {}
+
+    @cached_property
+    def looped(self) -> list[list[bool]]:
+        return loops(self.program)
+
+    @cached_property
+    def sites(self) -> Sequence[Site]:
+        return sites(self.program, self.costs, self.looped)
+
+    def processes(self, site: int) -> int:
+        """How many have it."""
+        return len(self.looped[site])
+
+    @property
+    def verifications(self) -> int:
+        return len(self._known)
+
+    def outcome(self, on: frozenset[int], model: ModelName) -> Outcome:
+        """What the engine says with just these fences; ``Undecided`` where it ran out of its budget."""
+        key = (frozenset() if model == "sc" else on, model)  # no fence matters under SC
+        if key not in self._known:
+            outcome = self.ask(*key)
+            if outcome.verdict is Verdict.INCONCLUSIVE:
+                raise Undecided(f"{self.goal} or not under {model.upper()} is not known: {outcome.why}")
+            self._known[key] = outcome
+        self.last = self._known[key]
+        return self.last
+
+    def ask(self, on: frozenset[int], model: ModelName, certify: bool = False) -> Outcome:
+        left = None if self.deadline == math.inf else max(0.0, self.deadline - time.perf_counter())
+        limits = Limits(seconds=left, megabytes=self.megabytes)
+        if self.goal == "robust":
+            return robust(self.graph, model, fences=on, limits=limits, report=self.report)
+        return verify(
+            self.graph, model, engine=self.engine, fences=on, limits=limits, certify=certify, report=self.report
         )
 
-    fences = [placed(site, n) for site, n in zip(found.fences, found.processes, strict=True)]
-    failure = found.failure
-    result = FenceResult(
-        input=path,
-        command=command,
-        models=list(options.models),
-        goal=options.goal,
-        verdict=found.verdict,
-        complete=found.verdict is not Verdict.INCONCLUSIVE,
-        seconds=time.perf_counter() - started,
-        fences=fences,
-        cost=sum(fence.cost for fence in fences),
-        least_cost=least,
-        minimality="of least cost" if least else "minimal: none can go",
-        sets=[[placed(site) for site in one] for one in found.sets],
-        diff=texts.unified_diff(text, found.text, path),
-        patched=[] if failure is not None else [_proof(path, program.name, found, options.goal)],
-        violations=[violation(program, options.goal, failure, "")] if failure and failure.replay is not None else [],
-        checks=found.verifications,
-        notes=[] if failure is None else [failure.why],
+    def findings(self, fences: frozenset[int]) -> list[Finding]:
+        """SC first: what is unsafe there stays so with any fences."""
+        on = fences | self.always
+        if self.goal == "safe" and self.outcome(on, "sc").verdict is Verdict.VIOLATION:
+            return [self.finding(self.outcome(on, "sc"), on)]
+        outcomes = [self.outcome(on, model) for model in self.models]
+        return [self.finding(outcome, on) for outcome in outcomes if outcome.verdict is Verdict.VIOLATION]
+
+    def finding(self, outcome: Outcome, on: frozenset[int]) -> Finding:
+        assert outcome.replay is not None
+        found = violation(self.program, self.goal, outcome, "")
+        if (
+            outcome.model != "sc" and on != self.existing
+        ):  # a schedule of another program than the one that the user has
+            found = msgspec.structs.replace(found, replay="")
+        return Finding(found, killers_of(outcome.replay))
+
+
+def killers_of(replay: Replay) -> frozenset[int]:
+    """The places whose fence would not let the run happen."""
+    events: list[Event] = []
+    steps: list[StoryStep] = []
+    passed: dict[tuple[int, int], Sequence[int]] = {}
+    numbers: dict[tuple[int, int], int] = {}
+    for line in replay.lines:
+        if line.committed is not None:
+            event = line.committed
+            steps.append(StoryStep(event.thread, "commit", numbers[event.id], [list(b) for b in line.buffers]))
+            continue
+        event = line.event or _like_event(line, len(events))
+        steps += (StoryStep(store.thread, "commit", numbers[store.id]) for store in line.flushed)
+        steps.append(StoryStep(event.thread, "event", len(events)))
+        numbers[event.id], passed[event.id] = len(events), line.passed
+        events.append(event)
+    kinds = [site.kind for site in replay.program.sites]
+    return killers(replay.model, events, steps, lambda event: [(site, kinds[site]) for site in passed[event.id]])
+
+
+def _like_event(line: Line, number: int) -> Event:
+    """What a step that is no event is to the process's buffer. Its identity is nobody else's."""
+    return Event(line.step[0], -1 - number, Kind.RMW if line.locked else Kind.LD)
+
+
+# -- the text ---------------------------------------------------------------------------------------------------------
+
+
+def patched(program: PromelaProgram, added: frozenset[int], removed: frozenset[int] = frozenset()) -> Patched:
+    """The program's text with some fences more and some less. One beside a fence that goes is written in its place."""
+    edits: list[texts.Edit] = []
+    gone = {program.sites[number].span.start: number for number in removed}
+    for number in sorted(added, key=lambda number: (not program.sites[number].after, number)):
+        site = program.sites[number]
+        word, span = str(site.kind), site.span
+        if span.start in gone:
+            gone.pop(span.start)
+            edits.append(texts.Edit(span.start, span.end, word, number))
+        elif site.after:
+            edits.append(texts.Edit(span.end, span.end, f"; {word}{';' * (span.follows is None)}", number))
+        else:
+            edits.append(texts.Edit(span.start, span.start, f"{word}; ", number))
+    edits += (_removal(program, number) for number in gone.values())
+    done = texts.apply(program.text, edits)
+    return Patched(done.text, done.lines, done.was)
+
+
+def _removal(program: PromelaProgram, number: int) -> texts.Edit:
+    """The statement goes with its separator, and with its line if that has nothing else."""
+    text, span, instead = program.text, program.sites[number].span, program.sites[number].instead
+    if instead:
+        return texts.Edit(span.start, span.end, instead, number)
+    assert span.follows is not None
+    start, end = span.start, span.follows
+    while text[start - 1 : start] in (" ", "\t"):
+        start -= 1
+    rest = text[end:].partition("\n")[0]
+    alone = text[start - 1 : start] == "\n" and not rest.strip()
+    return texts.Edit(start, end + len(rest) + 1 if alone else end, "", number)
+
+
+def job(path: str, text: str, options: Options) -> Job:
+    from teetotal.fences.fencing import Job, Patch
+
+    program = compile_text(text, path, "gaps")
+    existing = frozenset(number for number, site in enumerate(program.sites) if site.existing)
+    problem = PromelaProblem(
+        program,
+        options.models,
+        options.goal,
+        options.semantics,
+        options.costs,
+        always=frozenset() if options.remove else existing,
+        seconds=options.seconds,
     )
-    return result, found.text
+
+    def write(added: frozenset[int], removed: frozenset[int]) -> Patch:
+        done = patched(program, added, removed)
+        return Patch({path: done.text}, {number: done.lines[number] for number in added})
+
+    def check(new: Mapping[str, str]) -> list[CheckResult]:
+        return [_proof(path, compile_text(new[path], path), options)]
+
+    return Job(problem=problem, existing=existing, originals={path: text}, write=write, check=check)
 
 
-def _proof(path: str, name: str, found: Insertion, goal: str) -> CheckResult:
+def _proof(path: str, program: PromelaProgram, options: Options) -> CheckResult:
     """What the engine says of the patched text: of the goal, and nothing else."""
+    seconds = options.seconds
+    problem = PromelaProblem(program, options.models, options.goal, options.semantics, seconds=seconds)
+    outcomes = [problem.ask(frozenset(), model) for model in options.models]
     models: dict[ModelName, ModelResult] = {}
-    for outcome in found.proofs:
+    verdict = Verdict.SAFE
+    for outcome in outcomes:
+        verdict += outcome.verdict
         holds = {Verdict.SAFE: True, Verdict.VIOLATION: False, Verdict.INCONCLUSIVE: None}[outcome.verdict]
         models[outcome.model] = ModelResult(
             verdict=outcome.verdict,
-            robust=holds if goal == "robust" else None,
-            safe=holds if goal == "safe" else None,
+            robust=holds if options.goal == "robust" else None,
+            safe=holds if options.goal == "safe" else None,
             states=outcome.states,
         )
     return CheckResult(
         input=path,
         command="fence",
-        name=name,
+        name=program.name,
         models=models,
-        verdict=found.verdict,
-        complete=found.verdict is not Verdict.INCONCLUSIVE,
-        seconds=sum(outcome.seconds for outcome in found.proofs),
+        verdict=verdict,
+        complete=verdict is not Verdict.INCONCLUSIVE,
+        seconds=sum(outcome.seconds for outcome in outcomes),
     )

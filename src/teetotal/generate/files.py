@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from teetotal import writing
 from teetotal.errors import TeetotalError
 from teetotal.events import MODELS, Kind, ModelName, Semantics
 from teetotal.generate.candidate import Litmus
@@ -48,28 +46,7 @@ def write_files(directory: Path, files: Mapping[str, str], *, force: bool = Fals
             more = f" and {len(there) - 3} more" if len(there) > 3 else ""
             raise TeetotalError(f"{directory} already has {', '.join(there[:3])}{more}; overwrite with --force")
         for name, content in files.items():
-            _write(directory / name, content, force)
+            writing.write(directory / name, content.encode(), overwrite=force)
     except OSError as problem:
         where = problem.filename2 or problem.filename or directory
         raise TeetotalError(f"cannot write {where}: {problem.strerror}") from problem
-
-
-def _write(path: Path, content: str, force: bool) -> None:
-    handle, name = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(content)
-        os.chmod(name, 0o666 & ~_umask())
-        if force:
-            os.replace(name, path)
-        else:
-            os.link(name, path)  # unlike a rename, it fails where somebody else was faster
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
 from typing import Any, Literal
 
 import msgspec
@@ -198,22 +196,31 @@ def read_once(file: str, format: str | None, split_transactions: bool) -> list[H
 _LAST_READ: dict[tuple[object, ...], list[History]] = {}
 
 
-def examine_share(task: Task) -> list[HistoryResult]:
-    """A worker's share. It reads the file itself: that is faster than to send the histories."""
+def examine_each(task: Task) -> Iterator[HistoryResult]:
     file, start, stop, options = task
-    histories = read_once(file, options.format, options.split_transactions)
-    return [examine(history, file, options) for history in histories[start:stop]]
+    for history in read_once(file, options.format, options.split_transactions)[start:stop]:
+        yield examine(history, file, options)
 
 
-def examine_all(tasks: list[Task], workers: int) -> Iterator[list[HistoryResult]]:
-    """The shares' results, in order, by that many processes."""
+def examine_share(task: Task) -> list[HistoryResult] | TeetotalError:
+    """A worker's share. It reads the file itself: that is faster than to send the histories."""
+    try:
+        return list(examine_each(task))
+    except TeetotalError as error:
+        return error
+
+
+def examine_all(tasks: list[Task], workers: int) -> Iterator[HistoryResult]:
+    """The shares' results, in order, by that many processes; as soon as they are known, for somebody may press Ctrl-C."""
     if workers == 1 or len(tasks) == 1:
-        yield from map(examine_share, tasks)
+        for task in tasks:
+            yield from examine_each(task)
         return
-    import multiprocessing
+    from teetotal.scale.local import WorkerDied, each, in_order
 
-    with ExitStack() as stack:
-        context = multiprocessing.get_context("spawn")
-        pool = stack.enter_context(ProcessPoolExecutor(min(workers, len(tasks)), mp_context=context))
-        stack.callback(pool.shutdown, cancel_futures=True)
-        yield from pool.map(examine_share, tasks)
+    for number, found in enumerate(in_order(each(examine_share, tasks, workers))):
+        if isinstance(found, WorkerDied):
+            raise TeetotalError(f"{tasks[number][0]}: {found}")
+        if isinstance(found, TeetotalError):
+            raise found
+        yield from found

@@ -218,7 +218,7 @@ class Encoding:
 
     def solve(self, solver: Any, *assumptions: int) -> Solution | None:
         """A solution without cycles, or None if there is none."""
-        while solver.solve(assumptions=list(assumptions)):
+        while _satisfiable(solver, list(assumptions)):
             self.rounds += 1
             values = np.zeros(self.variables + 1, bool)
             values[[literal for literal in solver.get_model() or () if 0 < literal <= self.variables]] = True
@@ -251,3 +251,14 @@ class Encoding:
             }
             clauses.add(tuple(sorted(-literal for literal in literals)))
         return [list(clause) for clause in sorted(clauses, key=lambda c: (len(c), c))], order
+
+
+def _satisfiable(solver: Any, assumptions: list[int]) -> bool:
+    import pysolvers  # type: ignore[import-not-found]
+
+    try:
+        return bool(solver.solve(assumptions=assumptions))
+    except pysolvers.error as error:  # its own way to tell of Ctrl-C
+        if "keyboard interrupt" in str(error):
+            raise KeyboardInterrupt from None
+        raise

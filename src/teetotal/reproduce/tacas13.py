@@ -15,8 +15,8 @@ import msgspec
 
 from teetotal.errors import TeetotalError
 from teetotal.events import Kind
+from teetotal.fences.linden_wolper import insert_fences
 from teetotal.programs.promela import load
-from teetotal.symbolic.fences import insert_fences
 
 TITLE = "Fences inserted for PSO with unbounded buffers; `robust` are ours for that other goal, mfence+sfence"
 COLUMNS = (

@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from teetotal import writing
 from teetotal.errors import ParseError
 from teetotal.events import ModelName, Semantics
 from teetotal.symbolic.graph import ControlGraph
@@ -64,7 +65,7 @@ def write(graph: ControlGraph, model: ModelName, fences: frozenset[int], found: 
 
 
 def save(certificate: Certificate, path: Path) -> None:
-    path.write_bytes(msgspec.json.encode(certificate))
+    writing.write(path, msgspec.json.encode(certificate))
 
 
 def read(path: Path) -> Certificate:

@@ -19,16 +19,9 @@ from typing import Any, NamedTuple
 from teetotal.errors import TeetotalError
 from teetotal.events import Kind
 from teetotal.programs.program import Unlock
-from teetotal.programs.promela.program import (
-    AccessAction,
-    Atomically,
-    Control,
-    Fenced,
-    PromelaProgram,
-    Slot,
-    Tau,
-    ghosts_hold,
-)
+from teetotal.programs.promela.evaluation import ghosts_hold
+from teetotal.programs.promela.instructions import AccessAction, Atomically, Control, Fenced, Slot, Tau
+from teetotal.programs.promela.program import PromelaProgram
 from teetotal.symbolic.certificates import VERSION, Certificate, digest
 
 MARKER = 0

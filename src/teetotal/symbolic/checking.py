@@ -7,8 +7,8 @@ from teetotal.events import ModelName, Semantics
 from teetotal.programs.promela import load
 from teetotal.symbolic.graph import ControlGraph
 from teetotal.symbolic.results import violation
-from teetotal.symbolic.verify import Limits, Outcome, robust, verify
-from teetotal.verdicts import CheckResult, ModelResult, Verdict
+from teetotal.symbolic.verify import Limits, Outcome, interrupted, robust, verify
+from teetotal.verdicts import CheckResult, Interrupted, ModelResult, Verdict
 
 HOLDS = {Verdict.SAFE: True, Verdict.VIOLATION: False, Verdict.INCONCLUSIVE: None}
 
@@ -16,20 +16,28 @@ HOLDS = {Verdict.SAFE: True, Verdict.VIOLATION: False, Verdict.INCONCLUSIVE: Non
 def check_file(
     path: str, models: tuple[ModelName, ...], semantics: Semantics, seconds: float, megabytes: float
 ) -> CheckResult:
-    """Whether the program is safe under SC and the models, and robust under the models, with unbounded buffers."""
+    """Whether the program is safe under SC and the models, and robust under the models, with unbounded buffers.
+    ``Interrupted`` with what is known by then, where the user ends it."""
     program = load(path)
     graph = ControlGraph(program, semantics)
     limits = Limits(seconds=None if seconds == float("inf") else seconds, megabytes=megabytes)
     results: dict[ModelName, ModelResult] = {}
     notes: list[str] = []
     spent = 0.0
+    stopped = False
     for model in dict.fromkeys(("sc", *models)):
-        answers: dict[str, Outcome] = {"safe": verify(graph, model, limits=limits)}
-        if model != "sc":
-            try:
+        answers: dict[str, Outcome] = {}
+        try:
+            answers["safe"] = verify(graph, model, limits=limits)
+            if model != "sc":
                 answers["robust"] = robust(graph, model, limits=limits)
-            except ProgramError as error:
-                notes.append(str(error))
+        except ProgramError as error:
+            notes.append(str(error))
+        except KeyboardInterrupt:
+            stopped = True
+            answers.setdefault("safe", interrupted("saturate", model))
+            if model != "sc":
+                answers["robust"] = interrupted("robust", model)
         verdict = Verdict.SAFE
         for goal, answer in answers.items():
             verdict = verdict + answer.verdict
@@ -47,10 +55,12 @@ def check_file(
             ],
             states=sum(answer.states for answer in answers.values()),
         )
+        if stopped:
+            break
     overall = Verdict.SAFE
     for result in results.values():
         overall = overall + result.verdict
-    return CheckResult(
+    found = CheckResult(
         input=path,
         command="check",
         name=program.name,
@@ -62,3 +72,6 @@ def check_file(
         violations=[v for result in results.values() for v in result.violations],
         notes=notes,
     )
+    if stopped:
+        raise Interrupted(found)
+    return found

@@ -12,16 +12,9 @@ from teetotal import _core
 from teetotal.errors import ProgramError
 from teetotal.events import Kind, ModelName, Semantics
 from teetotal.programs.program import Lock, Rmw, Unlock
-from teetotal.programs.promela.program import (
-    AccessAction,
-    Atomically,
-    Begin,
-    Control,
-    Fenced,
-    PromelaProgram,
-    Tau,
-    ghosts_hold,
-)
+from teetotal.programs.promela.evaluation import ghosts_hold
+from teetotal.programs.promela.instructions import AccessAction, Atomically, Begin, Control, Fenced, Tau
+from teetotal.programs.promela.program import PromelaProgram
 
 MODEL_NUMBERS: dict[ModelName, int] = {"sc": 0, "tso": 1, "pso": 2}
 TAU, LOAD, STORE, MFENCE, SFENCE, ATOMIC = range(6)

@@ -7,10 +7,10 @@ from typing import Literal
 
 import msgspec
 
-from teetotal.events import Kind, ModelName
-from teetotal.programs.promela.program import FenceSite, InBounds, PromelaProgram
-from teetotal.symbolic.fences import Insertion
-from teetotal.symbolic.schedules import schedule_text
+from teetotal.events import EventId, ModelName
+from teetotal.programs.promela.instructions import FenceSite, InBounds
+from teetotal.programs.promela.program import PromelaProgram
+from teetotal.symbolic.schedules import Replay, schedule_text
 from teetotal.symbolic.verify import Outcome
 from teetotal.trace import Trace
 from teetotal.verdicts import Edge, ModelResult, StoryStep, Verdict, Violation, ViolationKind
@@ -99,18 +99,14 @@ def violation(program: PromelaProgram, goal: str, outcome: Outcome, options: str
             kind = "wild access"
     events = [line.event for line in replay.lines if line.event is not None]
     numbers = {event.id: number for number, event in enumerate(events)}
-    steps = []
+    steps: list[StoryStep] = []
     for line in replay.lines:
         event = line.event or line.committed
         if event is not None:
+            steps += (StoryStep(store.thread, "commit", numbers[store.id]) for store in line.flushed)
             action: Literal["event", "commit"] = "event" if line.event is not None else "commit"
             steps.append(StoryStep(event.thread, action, numbers[event.id], [list(b) for b in line.buffers]))
-    cycle: list[Edge] = []
-    if goal == "robust":
-        trace = Trace.from_run(replay.run)
-        for edge in trace.cycle():
-            source, target = numbers[trace.event(edge.source).id], numbers[trace.event(edge.target).id]
-            cycle.append(Edge(source, target, edge.reason, edge.because))
+    cycle = _cycle(replay, numbers)
     places = [events[edge.source].location for edge in cycle] if cycle else [line.location for line in replay.lines]
     schedule = schedule_text(outcome.schedule)
     return Violation(
@@ -125,22 +121,25 @@ def violation(program: PromelaProgram, goal: str, outcome: Outcome, options: str
     )
 
 
-def site_rows(program: PromelaProgram, sites: tuple[FenceSite, ...]) -> list[FenceRow]:
-    """Without the number of processes, which only the chosen set says."""
+def _cycle(replay: Replay, numbers: dict[EventId, int]) -> list[Edge]:
+    """Why the run is not sequentially consistent, if it is not. Atomic blocks make events that the story does not tell."""
+    run = replay.run.copy()
+    while commits := run.memory.commits():  # only a run whose stores are all visible has a trace
+        run.take(commits[0])
+    if any(event.id not in numbers for events in run.events for event in events):
+        return []
+    trace = Trace.from_run(run)
     return [
-        FenceRow(kind=str(s.kind), file=s.location.file, line=s.location.line, after=s.kind is Kind.MFENCE, processes=0)
-        for s in sites
+        Edge(numbers[trace.event(e.source).id], numbers[trace.event(e.target).id], e.reason, e.because)
+        for e in trace.cycle()
     ]
 
 
-def fence_rows(program: PromelaProgram, insertion: Insertion) -> list[FenceRow]:
-    return [
-        FenceRow(
-            kind=str(site.kind),
-            file=site.location.file,
-            line=site.location.line,
-            after=site.kind is Kind.MFENCE,
-            processes=count,
-        )
-        for site, count in zip(insertion.fences, insertion.processes, strict=True)
-    ]
+def fence_row(site: FenceSite, processes: int) -> FenceRow:
+    return FenceRow(
+        kind=str(site.kind),
+        file=site.location.file,
+        line=site.location.line,
+        after=site.after,
+        processes=processes,
+    )

@@ -16,16 +16,9 @@ from typing import NamedTuple
 from teetotal.errors import TeetotalError
 from teetotal.events import Event, EventId, Kind, Location, ModelName, Semantics
 from teetotal.models import Commit, Issue, Run
-from teetotal.programs.promela.program import (
-    Begin,
-    Choose,
-    Control,
-    Mark,
-    Outcome,
-    PromelaProgram,
-    Slot,
-    ghosts_hold,
-)
+from teetotal.programs.promela.evaluation import ghosts_hold
+from teetotal.programs.promela.instructions import Begin, Choose, Control, Mark, Outcome, Slot
+from teetotal.programs.promela.program import PromelaProgram
 from teetotal.symbolic.graph import ControlGraph
 
 CoreStep = tuple[bool, int, int, int, list[tuple[int, int]]]
@@ -45,8 +38,10 @@ class Line(NamedTuple):
     """What one step did, for a person and for fence insertion.
 
     ``pending`` are the stores (location of the statement, address) that were in the process's buffer before the step,
-    oldest first; for a commit, ``overtaken`` are those older than the one that became visible. ``buffers`` is what all
-    buffers hold after the step.
+    oldest first, and ``flushed`` those of them that the step itself made visible; for a commit, ``overtaken`` are those
+    older than the one that became visible. ``passed`` are the places without a fence that the process passed since its
+    step before. ``locked`` is an atomic block, ``ghost`` one that no buffer delays. ``buffers`` is what all buffers hold
+    after the step.
     """
 
     step: ScheduleStep
@@ -57,6 +52,9 @@ class Line(NamedTuple):
     committed: Event | None = None
     overtaken: tuple[Event, ...] = ()
     ghost: bool = False
+    locked: bool = False
+    flushed: tuple[Event, ...] = ()
+    passed: tuple[int, ...] = ()
     buffers: tuple[tuple[str, ...], ...] = ()
 
 
@@ -69,12 +67,10 @@ class Replay:
         self.run = Run(program, model, semantics)
         self.ghosts = {name: value for name, value in program.memory.items() if name in program.ghosts}
         self.lines: list[Line] = []
-        self.killers: set[int] = set()
-        """Fences that are not there and would have made this run impossible: one of them is needed."""
         self.stores: dict[EventId, int] = {}
         """Where in its process's code each store was done."""
         self._pending: list[list[Event]] = [[] for _ in program.processes]
-        self._passed: list[tuple[int, list[EventId], int]] = []  # sfences: which, stores then pending, next event
+        self._passed: list[list[int]] = [[] for _ in program.processes]  # by process, since its last step
         for p in range(len(program.processes)):
             self._skip(p)
 
@@ -145,17 +141,18 @@ class Replay:
     # -- one step ---------------------------------------------------------------------------------------------------
 
     def _skip(self, p: int) -> None:
-        """Go past fences that are not there, and note which of them would have mattered."""
+        """Go past fences that are not there."""
         end = self.settled(p, self.control(p))
         while (state := self.control(p)) != end:
             slot = self.program.instruction(p, state)
             assert isinstance(slot, Slot)
-            if self._pending[p]:
-                if self.program.sites[slot.fence].kind is Kind.MFENCE:
-                    self.killers.add(slot.fence)
-                else:
-                    self._passed.append((slot.fence, [e.id for e in self._pending[p]], len(self.run.events[p])))
+            self._passed[p].append(slot.fence)
             self.run.locals[p] = self.program.after(p, state)
+
+    def _passed_by(self, p: int) -> tuple[int, ...]:
+        passed = tuple(self._passed[p])
+        self._passed[p].clear()
+        return passed
 
     def _buffers(self) -> tuple[tuple[str, ...], ...]:
         memory = self.run.memory
@@ -184,8 +181,20 @@ class Replay:
             self.stores[event.id] = pc
         buffered = {write.event for write in self.run.memory.buffered(p) if write is not None}
         self._pending[p] = [e for e in self._pending[p] if e.id in buffered]
+        flushed = tuple(e for e in pending if e.id not in buffered)
         text = f"{self.program.processes[p].name}: {event.text}"
-        self.lines.append(Line(step, text, event.location, event, pending, buffers=self._buffers()))
+        self.lines.append(
+            Line(
+                step,
+                text,
+                event.location,
+                event,
+                pending,
+                flushed=flushed,
+                passed=self._passed_by(p),
+                buffers=self._buffers(),
+            )
+        )
 
     def _internal(self, p: int, step: Move, outcome: Outcome) -> None:
         writes, target = outcome
@@ -214,11 +223,25 @@ class Replay:
         if isinstance(instruction, Begin):
             what = "ghost" if ghost else "atomic"
             text = f"{name}: {what} {', '.join(done) or 'step'}"
-            self.lines.append(Line(step, text, instruction.location, None, pending, ghost=ghost))
+            flushed = () if ghost else pending
+            passed = self._passed_by(p)
+            self.lines.append(
+                Line(
+                    step,
+                    text,
+                    instruction.location,
+                    None,
+                    pending,
+                    ghost=ghost,
+                    locked=not ghost,
+                    flushed=flushed,
+                    passed=passed,
+                )
+            )
         else:
             labels = " ".join(self.program.labels(p, state))
             text = f"{name}: leaves {labels}" if labels else f"{name}: chooses"
-            self.lines.append(Line(step, text, instruction.location))
+            self.lines.append(Line(step, text, instruction.location, passed=self._passed_by(p)))
 
     def _commit(self, step: Commit) -> None:
         if step not in self.run.memory.commits():
@@ -228,10 +251,6 @@ class Replay:
         position = next(i for i, e in enumerate(pending) if step.address in (None, e.address))
         event = pending.pop(position)
         self.run.take(step)
-        still = {e.id for e in pending}
-        for fence, before, index in self._passed:
-            if event.id.thread == before[0].thread and event.id.index >= index and still.intersection(before):
-                self.killers.add(fence)
         name = self.program.processes[p].name
         text = f"{name}: {event.address} = {event.value} becomes visible"
         overtaken = tuple(pending[:position])

@@ -22,7 +22,8 @@ from teetotal import _core
 from teetotal.errors import ProgramError, TeetotalError
 from teetotal.events import ModelName, Semantics
 from teetotal.models import is_sc
-from teetotal.programs.promela.program import Begin, PromelaProgram
+from teetotal.programs.promela.instructions import Begin
+from teetotal.programs.promela.program import PromelaProgram
 from teetotal.symbolic.certificates import Certificate, write
 from teetotal.symbolic.graph import MODEL_NUMBERS, ControlGraph
 from teetotal.symbolic.schedules import Replay, ScheduleStep, replay_core
@@ -58,6 +59,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     schedule: tuple[ScheduleStep, ...] = ()
     replay: Replay | None = None
     certificate: Certificate | None = None
+
+
+def interrupted(engine: str, model: ModelName) -> Outcome:
+    """What is known when the user ends the run."""
+    return Outcome(verdict=Verdict.INCONCLUSIVE, engine=engine, model=model, states=0, seconds=0.0, why="interrupted")
 
 
 class _OutOfBudget(Exception):

@@ -17,7 +17,7 @@ HEADER = "teetotal.h"
 """The header that makes a file run under SPIN. Its words are built in here, so including it changes nothing."""
 
 _TOKEN = re.compile(
-    r"""(?P<space>[ \t\r\f\v]+|\\\n)
+    r"""(?P<space>[ \t\r\f\v]+|\\\r?\n)
       | (?P<newline>\n)
       | (?P<comment>/\*.*?\*/|//[^\n]*)
       | (?P<number>\d+)

@@ -7,82 +7,17 @@ replaced by their bodies here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn, get_args
+from typing import Any
 
 import msgspec
 
-from teetotal.errors import ParseError
 from teetotal.events import Kind, Location
 from teetotal.programs.promela import syntax as s
+from teetotal.programs.promela.cursor import KEYWORDS, REFUSED, TYPES
+from teetotal.programs.promela.expression_parser import ExpressionParser
+from teetotal.programs.promela.folding import fold
 from teetotal.programs.promela.lexer import Token, tokens
 
-TYPES: tuple[str, ...] = get_args(s.TypeName)
-REFUSED = {
-    "chan": "channels",
-    "typedef": "typedef",
-    "never": "never claims",
-    "ltl": "ltl formulas (use forbidden)",
-    "unless": "unless",
-    "timeout": "timeout",
-    "provided": "provided",
-    "priority": "priority",
-    "unsigned": "unsigned",
-    "c_code": "embedded C",
-    "c_expr": "embedded C",
-    "c_decl": "embedded C",
-    "_nr_pr": "_nr_pr",
-    "_last": "_last",
-    "enabled": "enabled()",
-    "np_": "np_",
-}
-KEYWORDS = {
-    *TYPES,
-    *REFUSED,
-    *(
-        "if",
-        "fi",
-        "do",
-        "od",
-        "else",
-        "goto",
-        "break",
-        "atomic",
-        "d_step",
-        "assert",
-        "skip",
-        "active",
-        "proctype",
-        "init",
-    ),
-    *(
-        "run",
-        "inline",
-        "ghost",
-        "forbidden",
-        "mfence",
-        "sfence",
-        "cas",
-        "xchg",
-        "fetch_add",
-        "lock",
-        "unlock",
-        "printf",
-    ),
-    *("select", "for", "true", "false", "mtype", "hidden", "show", "local"),
-}
-BINARY = [
-    ["||"],
-    ["&&"],
-    ["|"],
-    ["^"],
-    ["&"],
-    ["==", "!="],
-    ["<", "<=", ">", ">="],
-    ["<<", ">>"],
-    ["+", "-"],
-    ["*", "/", "%"],
-]
-"""From the weakest binding to the strongest, as in C."""
 INLINE_DEPTH = 50
 
 
@@ -95,52 +30,12 @@ class _Inline(msgspec.Struct, frozen=True):
     body: tuple[Token, ...]
 
 
-class _Parser:
+class _Parser(ExpressionParser):
     def __init__(self, text: str, file: str) -> None:
+        super().__init__(tokens(text, file))
         self.file, self.text = file, text
-        self.tokens = tokens(text, file)
-        self.position = 0
         self.inlines: dict[str, _Inline] = {}
-        self.mtypes: dict[str, int] = {}
         self.depth = 0
-
-    # -- tokens ---------------------------------------------------------------------------------------------------
-
-    @property
-    def token(self) -> Token:
-        return self.tokens[self.position]
-
-    def at(self, *texts: str) -> bool:
-        return self.token.kind in ("name", "punctuation") and self.token.text in texts
-
-    def next(self) -> Token:
-        token = self.token
-        self.position += token.kind != "end"
-        return token
-
-    def accept(self, *texts: str) -> bool:
-        if self.at(*texts):
-            self.next()
-            return True
-        return False
-
-    def expect(self, text: str, why: str = "") -> Token:
-        if not self.at(text):
-            self.fail(f"expected {text!r}{why}, found {self.token.text!r}")
-        return self.next()
-
-    def name(self, what: str) -> str:
-        if self.token.kind == "name" and self.token.text in REFUSED:
-            self.refuse()
-        if self.token.kind != "name" or self.token.text in KEYWORDS:
-            self.fail(f"expected {what}, found {self.token.text!r}")
-        return self.next().text
-
-    def fail(self, message: str, location: Location | None = None) -> NoReturn:
-        raise ParseError(message, location or self.token.location)
-
-    def refuse(self) -> NoReturn:
-        self.fail(f"{REFUSED[self.token.text]} is not supported; see docs/reference/promela.md")
 
     # -- the file -------------------------------------------------------------------------------------------------
 
@@ -282,11 +177,18 @@ class _Parser:
         while not self.at(*ends):
             if self.accept(";", "->"):
                 continue
-            body.append(self.statement())
+            statement = self.statement()
             closed = self.tokens[self.position - 1].text in ("}", "fi", "od")
             if not self.at(";", "->", *ends) and not closed:
                 self.fail(f"expected ';' or {ends[-1]!r}, found {self.token.text!r}")
+            span = statement.span._replace(first=not body, follows=self.follows(statement.span, *ends))
+            body.append(msgspec.structs.replace(statement, span=span))
         return tuple(body)
+
+    def follows(self, span: s.Span, *ends: str) -> int | None:
+        if self.at(*ends):
+            return span.end
+        return self.token.end if self.at(";", "->") and self.token.macro is None else None
 
     def statement(self) -> s.Statement:
         labels: list[str] = []
@@ -495,7 +397,13 @@ class _Parser:
         if self.depth == INLINE_DEPTH:
             self.fail(f"inline {name} calls itself", place["location"])
         bound = dict(zip(inline.parameters, given, strict=True))
-        body = [t for b in inline.body for t in (bound.get(b.text, [b]) if b.kind == "name" else [b])]
+
+        def at(parameter: Token) -> list[Token]:
+            """What was given, lying where the parameter lies: text is put into the inline, never into its arguments."""
+            start, end, macro = parameter.start, parameter.end, parameter.macro
+            return [token._replace(start=start, end=end, macro=macro) for token in bound[parameter.text]]
+
+        body = [t for b in inline.body for t in ([b] if b.text not in bound or b.kind != "name" else at(b))]
         saved = self.tokens, self.position
         self.tokens, self.position = [*body, body[-1]._replace(kind="end", text="end of inline")], 0
         self.depth += 1
@@ -503,93 +411,3 @@ class _Parser:
         self.depth -= 1
         self.tokens, self.position = saved
         return s.Block(**place, body=statements)
-
-    # -- expressions ----------------------------------------------------------------------------------------------
-
-    def expression(self) -> s.Expression:
-        return fold(self.binary(0))
-
-    def binary(self, level: int) -> s.Expression:
-        if level == len(BINARY):
-            return self.unary()
-        left = self.binary(level + 1)
-        while self.at(*BINARY[level]):
-            token = self.next()
-            left = fold(s.Operation(token.text, (left, self.binary(level + 1)), token.location))
-        return left
-
-    def unary(self) -> s.Expression:
-        if self.at("!", "-", "~"):
-            token = self.next()
-            return fold(s.Operation(token.text, (self.unary(),), token.location))
-        return self.primary()
-
-    def primary(self) -> s.Expression:
-        token = self.token
-        if token.kind == "number":
-            return s.Number(int(self.next().text))
-        if self.accept("("):
-            inner = self.expression()
-            if self.accept("->"):
-                yes = self.expression()
-                self.expect(":")
-                inner = s.Operation("?:", (inner, yes, self.expression()), token.location)
-            self.expect(")")
-            return fold(inner)
-        if self.accept("true", "skip"):
-            return s.Number(1)
-        if self.accept("false"):
-            return s.Number(0)
-        name = self.name("an expression")
-        if name in self.mtypes:
-            return s.Number(self.mtypes[name])
-        index = None
-        if self.accept("["):
-            index = self.expression()
-            self.expect("]")
-        if self.accept("@"):
-            return s.At(name, index, self.name("a label"), token.location)
-        if self.at("."):
-            self.fail("typedef is not supported; see docs/reference/promela.md")
-        if self.at("?"):
-            self.fail("channels are not supported; see docs/reference/promela.md")
-        return s.Name(name, index, token.location)
-
-
-_FOLD: dict[str, Callable[..., int]] = {
-    "||": lambda a, b: int(bool(a or b)),
-    "&&": lambda a, b: int(bool(a and b)),
-    "|": lambda a, b: a | b,
-    "^": lambda a, b: a ^ b,
-    "&": lambda a, b: a & b,
-    "==": lambda a, b: int(a == b),
-    "!=": lambda a, b: int(a != b),
-    "<": lambda a, b: int(a < b),
-    "<=": lambda a, b: int(a <= b),
-    ">": lambda a, b: int(a > b),
-    ">=": lambda a, b: int(a >= b),
-    "<<": lambda a, b: a << b,
-    ">>": lambda a, b: a >> b,
-    "+": lambda a, b: a + b,
-    "-": lambda a, b=None: -a if b is None else a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
-    "%": lambda a, b: abs(a) % abs(b) * (1 if a >= 0 else -1),
-    "!": lambda a: int(not a),
-    "~": lambda a: ~a,
-    "?:": lambda a, b, c: b if a else c,
-}
-
-
-def fold(expression: s.Expression) -> s.Expression:
-    """A constant in place of an operation on constants."""
-    if not isinstance(expression, s.Operation):
-        return expression
-    values = [operand.value for operand in expression.operands if isinstance(operand, s.Number)]
-    if len(values) < len(expression.operands):
-        return expression
-    if expression.operator in ("/", "%") and values[1] == 0:
-        raise ParseError("division by zero", expression.location)
-    if expression.operator in ("<<", ">>") and not 0 <= values[1] < 32:
-        raise ParseError("a shift by less than 0 or more than 31", expression.location)
-    return s.Number(_FOLD[expression.operator](*values))

@@ -13,11 +13,15 @@ TypeName = Literal["bit", "bool", "byte", "short", "int", "mtype", "pid"]
 
 class Span(NamedTuple):
     """Where a statement's text lies, as offsets in the file; ``whole`` is False if a macro made only a part of it
-    together with something else, so that nothing can be inserted there."""
+    together with something else, so that nothing can be inserted there. ``first`` of its sequence; ``follows``: where the
+    separator behind it ends, None if another statement or a macro's text comes at once. At the end of the sequence,
+    where none is needed, that is ``end``."""
 
     start: int
     end: int
     whole: bool
+    first: bool = False
+    follows: int | None = None
 
 
 class Number(msgspec.Struct, frozen=True):

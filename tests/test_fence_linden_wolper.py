@@ -1,25 +1,22 @@
-"""Fence insertion: what it gives is proved safe, needs each of its fences, and matches brute force."""
+"""Fence insertion as in the paper: what it gives is proved safe, needs each of its fences, and matches brute force."""
 
 from __future__ import annotations
 
 from itertools import chain, combinations
+from pathlib import Path
 
 import pytest
 
 from symbolic_programs import NAMES, PROGRAMS
-from teetotal.errors import ProgramError, TeetotalError
+from teetotal.errors import ProgramError
 from teetotal.events import Kind
+from teetotal.fences.costs import Costs, parse
+from teetotal.fences.linden_wolper import insert_fences
+from teetotal.fences.of_program import Goal
 from teetotal.programs.promela import compile_text, load
 from teetotal.symbolic.checker import check
-from teetotal.symbolic.fences import (
-    Goal,
-    cheapest_hitting_set,
-    insert_fences,
-    minimal_hitting_sets,
-    parse_costs,
-)
 from teetotal.symbolic.graph import ControlGraph
-from teetotal.symbolic.verify import robust, verify
+from teetotal.symbolic.verify import Limits, robust, verify
 from teetotal.verdicts import Verdict
 
 SAFE = {
@@ -54,7 +51,7 @@ def test_proved_with_them_and_broken_without_any_one(name: str, goal: Goal) -> N
         for proof in found.proofs:
             assert proof.certificate is not None
             check(fenced, proof.certificate)
-    numbers = [program.sites.index(site) for site in found.fences]
+    numbers = [program.sites.index(fence.site) for fence in found.fences]
     graph = ControlGraph(program)
     for fence in numbers:
         rest = frozenset(numbers) - {fence}
@@ -76,26 +73,40 @@ def test_all_minimal_sets_are_those_of_brute_force(name: str) -> None:
         if all(verify(graph, model, fences=fences).verdict is Verdict.SAFE for model in ("tso", "pso")):
             working.append(fences)
     found = insert_fences(program, every=True)
-    sets = {frozenset(program.sites.index(site) for site in s) for s in found.sets}
+    sets = {frozenset(program.sites.index(fence.site) for fence in s) for s in found.sets}
     assert {s for s in sets if len(s) < 5} == set(working)
 
 
 def test_the_cheapest_set_depends_on_the_costs() -> None:
     program = load(PROGRAMS / "lamport_fast.pml")
-    dear = insert_fences(program, costs=parse_costs("mfence=10,sfence=1"))
-    flat = insert_fences(program, every=True, costs=parse_costs("mfence=1,sfence=10"))
+    dear = insert_fences(program, costs=parse("mfence=10,sfence=1"))
+    flat = insert_fences(program, every=True, costs=parse("mfence=1,sfence=10"))
     assert dear.count(Kind.SFENCE) > 0
     assert flat.count(Kind.SFENCE) == 0
     assert len(flat.sets) >= 2
 
 
-def test_unsafe_under_sc_has_no_fences() -> None:
+def test_the_sets_that_are_listed_count_their_processes() -> None:
+    found = insert_fences(load(PROGRAMS / "peterson_n.pml"), every=True)
+    assert found.sets[0] == found.fences
+    assert all(fence.processes == 3 for one in found.sets for fence in one)
+
+
+@pytest.mark.parametrize("costs", [None, Costs()])
+def test_unsafe_under_sc_has_no_fences(costs: Costs | None) -> None:
     text = "byte x; active [2] proctype P() { x = 1; cs: skip } forbidden(m, P[0]@cs && P[1]@cs)"
-    found = insert_fences(compile_text(text))
+    found = insert_fences(compile_text(text), costs=costs)
     assert found.verdict is Verdict.VIOLATION
     assert found.failure is not None
     assert found.failure.model == "sc"
     assert found.fences == ()
+
+
+@pytest.mark.parametrize("costs", [None, Costs()])
+def test_a_budget_that_runs_out_is_told(costs: Costs | None) -> None:
+    found = insert_fences(load(PROGRAMS / "lamport_fast.pml"), limits=Limits(seconds=0.0), costs=costs)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "time" in found.undecided
 
 
 def test_fences_go_into_inlines_and_past_labels() -> None:
@@ -113,6 +124,15 @@ forbidden(mutex, P[0]@cs && P[1]@cs)
     assert found.verdict is Verdict.SAFE
 
 
+def test_windows_line_ends_stay(tmp_path: Path) -> None:
+    path = tmp_path / "windows.pml"
+    text = (PROGRAMS / "peterson.pml").read_text() + "#define TWO \\\n  2\n"
+    path.write_bytes(text.replace("\n", "\r\n").encode())
+    found = insert_fences(load(path))
+    assert found.verdict is Verdict.SAFE
+    assert found.text.count("\n") == found.text.count("\r\n") > 0
+
+
 def test_a_store_made_by_a_macro_with_more_is_refused() -> None:
     text = """#define ENTER f[_pid] = 1; (f[1 - _pid] == 0)
 bit f[2];
@@ -121,17 +141,3 @@ forbidden(mutex, P[0]@cs && P[1]@cs)
 """
     with pytest.raises(ProgramError, match="macro"):
         insert_fences(compile_text(text))
-
-
-def test_hitting_sets() -> None:
-    clauses = [frozenset({1, 2}), frozenset({2, 3}), frozenset({3, 4})]
-    assert set(minimal_hitting_sets(clauses)) == {frozenset({2, 3}), frozenset({1, 3}), frozenset({2, 4})}
-    assert minimal_hitting_sets([]) == [frozenset()]
-    assert cheapest_hitting_set(clauses, lambda f: {1: 1, 2: 5, 3: 1, 4: 1}[f]) == frozenset({1, 3})
-
-
-def test_costs_are_parsed() -> None:
-    assert parse_costs("mfence=3") == {Kind.MFENCE: 3.0, Kind.SFENCE: 1.0}
-    for wrong in ("lfence=1", "mfence", "mfence=x", "sfence=0"):
-        with pytest.raises(TeetotalError):
-            parse_costs(wrong)

@@ -1,0 +1,79 @@
+"""Promela's expressions: C's operators on integers, and ``(a -> b : c)``."""
+
+from __future__ import annotations
+
+from teetotal.programs.promela import syntax as s
+from teetotal.programs.promela.cursor import Cursor
+from teetotal.programs.promela.folding import fold
+from teetotal.programs.promela.lexer import Token
+
+BINARY = [
+    ["||"],
+    ["&&"],
+    ["|"],
+    ["^"],
+    ["&"],
+    ["==", "!="],
+    ["<", "<=", ">", ">="],
+    ["<<", ">>"],
+    ["+", "-"],
+    ["*", "/", "%"],
+]
+"""From the weakest binding to the strongest, as in C."""
+
+
+class ExpressionParser(Cursor):
+    """``mtypes``: the constants that are declared so far."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        super().__init__(tokens)
+        self.mtypes: dict[str, int] = {}
+
+    def expression(self) -> s.Expression:
+        return fold(self.binary(0))
+
+    def binary(self, level: int) -> s.Expression:
+        if level == len(BINARY):
+            return self.unary()
+        left = self.binary(level + 1)
+        while self.at(*BINARY[level]):
+            token = self.next()
+            left = fold(s.Operation(token.text, (left, self.binary(level + 1)), token.location))
+        return left
+
+    def unary(self) -> s.Expression:
+        if self.at("!", "-", "~"):
+            token = self.next()
+            return fold(s.Operation(token.text, (self.unary(),), token.location))
+        return self.primary()
+
+    def primary(self) -> s.Expression:
+        token = self.token
+        if token.kind == "number":
+            return s.Number(int(self.next().text))
+        if self.accept("("):
+            inner = self.expression()
+            if self.accept("->"):
+                yes = self.expression()
+                self.expect(":")
+                inner = s.Operation("?:", (inner, yes, self.expression()), token.location)
+            self.expect(")")
+            return fold(inner)
+        if self.accept("true", "skip"):
+            return s.Number(1)
+        if self.accept("false"):
+            return s.Number(0)
+        name = self.name("an expression")
+        if name in self.mtypes:
+            return s.Number(self.mtypes[name])
+        index = None
+        if self.accept("["):
+            index = self.expression()
+            self.expect("]")
+        if self.accept("@"):
+            return s.At(name, index, self.name("a label"), token.location)
+        if self.at("."):
+            self.fail("typedef is not supported; see docs/reference/promela.md")
+        if self.at("?"):
+            self.fail("channels are not supported; see docs/reference/promela.md")
+        return s.Name(name, index, token.location)

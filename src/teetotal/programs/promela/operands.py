@@ -1,0 +1,185 @@
+"""Code in the making: jumps, registers, and the loads that an expression of Promela takes.
+
+Every shared variable that a statement reads is loaded once, into a register of its own; ``known`` maps the names that are
+loaded to what holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
+
+import msgspec
+
+from teetotal.errors import ParseError
+from teetotal.events import Location
+from teetotal.programs.expressions import Const, Expr, Op, Reg
+from teetotal.programs.program import Assign, Load
+from teetotal.programs.promela import syntax as s
+from teetotal.programs.promela.arithmetic import operation, truncate
+from teetotal.programs.promela.instructions import InBounds, Instruction
+from teetotal.programs.promela.scope import Global, Scope
+
+
+class Spawn(msgspec.Struct, frozen=True, kw_only=True):
+    """``run``, inside ``init`` only: gone before a ``PromelaProgram`` is made."""
+
+    proctype: s.Proctype
+    arguments: tuple[Expr, ...]
+    location: Location | None = None
+
+
+class Operands:
+    """Of one process. ``atomic``: inside an atomic block, where everything is loaded, ghosts too."""
+
+    def __init__(self, scope: Scope, number: int) -> None:
+        self.scope = scope
+        self.code: list[Instruction | Spawn] = []
+        self.registers: dict[str, int] = {}
+        self.types: dict[str, tuple[s.TypeName, int | None]] = {}
+        self.constants: dict[str, int] = {"_pid": number}
+        self.targets: list[int | None] = []
+        self.atomic: str | None = None
+        self.temporaries = 0
+
+    def fail(self, message: str, location: Location) -> NoReturn:
+        raise ParseError(message, location)
+
+    # -- emitting -------------------------------------------------------------------------------------------------
+
+    def emit(self, instruction: Instruction | Spawn) -> None:
+        self.code.append(instruction)
+
+    def target(self) -> int:
+        """A place to jump to, known later."""
+        self.targets.append(None)
+        return len(self.targets) - 1
+
+    def here(self, target: int) -> None:
+        self.targets[target] = len(self.code)
+
+    def placed(self) -> int:
+        target = self.target()
+        self.here(target)
+        return target
+
+    def temporary(self) -> str:
+        self.temporaries += 1
+        name = f"%{self.temporaries}"
+        self.registers[name] = 0
+        return name
+
+    # -- variables and expressions ----------------------------------------------------------------------------------
+
+    def variable(self, name: s.Name) -> Global | None:
+        """A shared one, or None for one of the process's own."""
+        if name.name in self.types or name.name in self.constants:
+            return None
+        found = self.scope.globals.get(name.name)
+        if found is None:
+            self.fail(f"{name.name} is not declared", name.location)
+        if (found.size is None) != (name.index is None):
+            self.fail(f"{name.name} is {'not ' if found.size is None else ''}an array", name.location)
+        return found
+
+    def reads(self, expression: s.Expression) -> Iterator[tuple[s.Name, Global]]:
+        """The shared variables that an expression reads, inner ones first, in the order of the text."""
+        match expression:
+            case s.Name(index=index):
+                if index is not None:
+                    yield from self.reads(index)
+                shared = self.variable(expression)
+                if shared is not None:
+                    yield expression, shared
+            case s.Operation(operands=operands):
+                for operand in operands:
+                    yield from self.reads(operand)
+            case s.At(location=location):
+                self.fail("P@label can only be used in forbidden", location)
+
+    def address(self, name: s.Name, shared: Global, known: dict[s.Name, Expr], location: Location) -> Expr:
+        if name.index is None:
+            return Const(shared.first + 1)
+        assert shared.size is not None
+        index = self.value(name.index, known)
+        if isinstance(index, Const):
+            if not 0 <= index.value < shared.size:
+                self.fail(f"{name.name}[{index.value}] is outside the array", name.location)
+            return Const(shared.first + 1 + index.value)
+        self.bounds(index, shared.size, location)
+        return Op("[]", (Const(shared.first + 1), index, Const(shared.size)))
+
+    def bounds(self, index: Expr, size: int, location: Location) -> None:
+        inside = Op("and", (Op("<=", (Const(0), index)), Op("<", (index, Const(size)))))
+        self.emit(InBounds(condition=inside, location=location))
+
+    def load(self, expressions: Sequence[s.Expression], known: dict[s.Name, Expr], ghost: bool, at: Location) -> None:
+        """Load what the expressions read and is not known yet: the ghosts, or the others (in a block, both)."""
+        for expression in expressions:
+            for name, shared in list(self.reads(expression)):
+                key = msgspec.structs.replace(name, location=at)
+                if key in known or (shared.ghost != ghost and self.atomic != "locked"):
+                    continue
+                if not shared.ghost and name.index is not None and any(g.ghost for _, g in self.reads(name.index)):
+                    self.fail("a ghost variable cannot be the index of shared memory", name.location)
+                register = self.temporary()
+                self.emit(Load(register=register, address=self.address(name, shared, known, at), location=at))
+                known[key] = Reg(register)
+                known[name] = Reg(register)
+
+    def has_ghosts(self, *expressions: s.Expression) -> bool:
+        return any(shared.ghost for e in expressions for _, shared in self.reads(e))
+
+    def value(self, expression: s.Expression, known: dict[s.Name, Expr]) -> Expr:
+        match expression:
+            case s.Number(value):
+                return Const(value)
+            case s.Name(name, index):
+                if name in self.constants:
+                    return Const(self.constants[name])
+                if name in self.types:
+                    return self.local(expression, known)
+                found = next((v for k, v in known.items() if k.name == name and k.index == index), None)
+                assert found is not None, f"{name} was not loaded"
+                return found
+            case s.Operation(operator, operands, location):
+                return operation(operator, tuple(self.value(operand, known) for operand in operands), location)
+            case s.At(location=location):
+                self.fail("P@label can only be used in forbidden", location)
+
+    def local(self, name: s.Name, known: dict[s.Name, Expr]) -> Expr:
+        size = self.types[name.name][1]
+        if (size is None) != (name.index is None):
+            self.fail(f"{name.name} is {'not ' if size is None else ''}an array", name.location)
+        if name.index is None or size is None:
+            return Reg(name.name)
+        index = self.value(name.index, known)
+        if isinstance(index, Const):
+            if not 0 <= index.value < size:
+                self.fail(f"{name.name}[{index.value}] is outside the array", name.location)
+            return Reg(f"{name.name}[{index.value}]")
+        self.bounds(index, size, name.location)
+        chosen: Expr = Const(0)
+        for i in range(size):
+            chosen = Op("+", (chosen, Op("*", (Op("==", (index, Const(i))), Reg(f"{name.name}[{i}]")))))
+        return chosen
+
+    def assign_local(self, target: s.Name, value: Expr, known: dict[s.Name, Expr], at: Location) -> None:
+        if target.name in self.constants:
+            self.fail(f"{target.name} cannot be assigned to", target.location)
+        kind, size = self.types[target.name]
+        value = truncate(kind, value)
+        place = self.local(target, known)
+        if isinstance(place, Reg):
+            self.emit(Assign(register=place.name, value=value, location=at))
+            return
+        assert target.index is not None
+        assert size is not None
+        index, stored = self.temporary(), self.temporary()
+        self.emit(Assign(register=index, value=self.value(target.index, known), location=at))
+        self.emit(Assign(register=stored, value=value, location=at))
+        for i in range(size):
+            here = Op("==", (Reg(index), Const(i)))
+            element = Reg(f"{target.name}[{i}]")
+            new = Op("+", (Op("*", (here, Reg(stored))), Op("*", (Op("not", (here,)), element))))
+            self.emit(Assign(register=element.name, value=new, location=at))
