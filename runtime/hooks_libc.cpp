@@ -91,12 +91,14 @@ void release(void* pointer, std::uintptr_t place) {
   // Freeing is a write to all that others may look at.
   if (!process.alone) {
     const std::uintptr_t end = block.address + block.size;
-    for (std::uintptr_t next = block.address; const auto piece = process.cells.first_inside(next, end);) {
+    bool part = false;
+    for (std::uintptr_t next = block.address; const auto piece = process.cells.first_inside(next, end); part = true) {
       next = piece->address + 1;
       self->operation = {.kind = Kind::st,
                          .writes = Writes::always,
                          .tag = piece->tag,
                          .verb = Verb::free,
+                         .part = part,
                          .cell = process.cells.number(piece->address, piece->tag),
                          .address = piece->address,
                          .place = place};
