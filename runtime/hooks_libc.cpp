@@ -70,6 +70,15 @@ bool for_program(std::uintptr_t place) {
   return true;
 }
 
+}  // namespace
+
+bool of_library(std::uintptr_t address) {
+  if (foreign[0].end == 0) find_foreign();
+  return std::ranges::any_of(foreign, [&](const Range& r) { return address - r.begin < r.end - r.begin; });
+}
+
+namespace {
+
 // Frees memory that is not the program's.
 void release_outside(void* pointer) {
   if (process.current != nullptr) ++process.outside;
