@@ -35,6 +35,6 @@ def rows() -> Iterator[tuple[object, ...]]:
             strategy = Strategy("interleavings") if bound is None else Strategy("preemptions", bound)
             counts = programs.count(name, strategy, ["sober"], flags=_FLAGS[name])
             yield (
-                name, programs.lines_of_code(name), "∞" if bound is None else bound, counts.executions, counts.reporting["sober"],
-                round(counts.seconds, 2), lines, *paper,
+                name, programs.lines_of_code(name), "∞" if bound is None else bound,
+                counts.executions, counts.reporting["sober"], round(counts.seconds, 2), lines, *paper,
             )  # fmt: skip
