@@ -84,7 +84,7 @@ def check(
                     interrupted = True
                 if hidden:
                     findings.undecided = True
-                    findings.notes.append(f"inline assembly that cannot be seen: {'; '.join(hidden[:8])}")
+                    findings.notes.append(f"what cannot be seen: {'; '.join(hidden[:8])}")
                 result = findings.result(command)
                 answer = result if answer is None else answer + result
                 if interrupted:
