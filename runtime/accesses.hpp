@@ -5,6 +5,9 @@
 
 namespace teetotal::runtime {
 
+// Whether an address belongs to the C library: its variables (stderr) are its own affair. hooks_libc.cpp.
+bool of_library(std::uintptr_t address);
+
 // Whether nobody else can see the address.
 inline bool hidden(const Thread& self, std::uintptr_t address) {
   const std::uint32_t owner = stack_owner(address);
@@ -17,7 +20,10 @@ inline bool hidden(const Thread& self, std::uintptr_t address) {
     }
     return false;
   }
-  return address - self.tls < self.tls_size;
+  if (address - self.tls < self.tls_size) return true;
+  if (process.memory.in_object(address) || in_heap(address)) return false;
+  constexpr std::uintptr_t kStaticBlock = 4096;  // where errno lies
+  return self.fiber.thread_pointer - address < kStaticBlock || of_library(address);
 }
 
 [[gnu::noinline, gnu::cold]] inline void bad_heap_access(Thread& self, std::uintptr_t address, std::uintptr_t place) {

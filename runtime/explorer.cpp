@@ -58,7 +58,7 @@ void Explorer::run() {
       output_.line(R"({"type":"restart"})");
     }
   }
-  tell_end(totals_.result.full ? "memory" : stopped_ ? "budget" : "");
+  tell_end(totals_.result.full ? "memory" : hangs_ == kMostHangs ? "hangs" : stopped_ ? "budget" : "");
 }
 
 // The next assignment of values to the choices that the program asked for; false after the last.
@@ -138,6 +138,7 @@ void Explorer::tell_violation(std::uint32_t monitor, const monitors::Report& rep
 void Explorer::tell_failures(std::span<const Event> execution) {
   for (const std::uint32_t number : system_.failed()) {
     const Thread& thread = process.threads[number];
+    if (thread.failure == Failure::hang && ++hangs_ == kMostHangs) stopped_ = true;
     if (!seen_failures_.insert({static_cast<int>(thread.failure), thread.failed_at, 0}).second) continue;
     // Up to its last step: what others did afterwards does not matter.
     std::size_t end = execution.size();

@@ -80,6 +80,8 @@ class Explorer final : public Visitor {
   std::set<std::uint64_t> classes_;
   Clock::time_point started_ = Clock::now(), told_ = Clock::now();
   bool stopped_ = false;
+  static constexpr std::uint64_t kMostHangs = 3;  // each costs the watchdog's patience
+  std::uint64_t hangs_ = 0;
 };
 
 }  // namespace teetotal::runtime

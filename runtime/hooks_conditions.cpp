@@ -54,8 +54,9 @@ void signal(Thread& self, const void* object, std::size_t most, std::uintptr_t p
   each_waiting(object, [&](Thread& thread) { thread.signals += more; });
 }
 
-int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mutex, bool limited,
+int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* limit,
                    std::uintptr_t place) {
+  const bool limited = limit != nullptr;
   if (!holds(self, mutex)) fail(self, Failure::misuse, "waits on a condition without its mutex", place);
   begin_waiting(self, condition, place);
   const unsigned count = mutex->__data.__count;
@@ -65,7 +66,7 @@ int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mut
   self.idle_wakes += may_idle && !signalled;
   lock(self, mutex, place);
   mutex->__data.__count = count;
-  return signalled || may_idle ? 0 : ETIMEDOUT;
+  return signalled || may_idle ? 0 : out_of_time(self, limit);
 }
 
 struct Barrier {
@@ -114,14 +115,15 @@ void done_with(Thread& self, const void* futex, std::uintptr_t place) {
   self.bucket = nullptr;
 }
 
-int futex_wait(Thread& self, int* word_at, int expected, bool limited, std::uintptr_t place) {
+int futex_wait(Thread& self, int* word_at, int expected, const timespec* limit, std::uintptr_t place) {
+  const bool limited = limit != nullptr;
   busy_with(self, word_at, place);
   look_at(word_at, place);
   const bool changed = *word_at != expected;
   if (!changed) begin_waiting(self, word_at, place);
   done_with(self, word_at, place);
   if (!changed && wait(self, limited ? Verb::wake_or_not : Verb::wake, word_at, !limited, place)) return 0;
-  errno = changed ? EAGAIN : ETIMEDOUT;
+  errno = changed ? EAGAIN : out_of_time(self, limit);
   return -1;
 }
 
@@ -156,15 +158,15 @@ int pthread_cond_init(pthread_cond_t* condition, const pthread_condattr_t*) {
 int pthread_cond_destroy(pthread_cond_t*) { return 0; }
 int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   Thread* self = controlled(condition);
-  return self == nullptr ? 0 : condition_wait(*self, condition, mutex, false, TEETOTAL_PLACE);
+  return self == nullptr ? 0 : condition_wait(*self, condition, mutex, nullptr, TEETOTAL_PLACE);
 }
-int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec*) {
+int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* limit) {
   Thread* self = controlled(condition);
-  return self == nullptr ? ETIMEDOUT : condition_wait(*self, condition, mutex, true, TEETOTAL_PLACE);
+  return self == nullptr ? ETIMEDOUT : condition_wait(*self, condition, mutex, limit, TEETOTAL_PLACE);
 }
-int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t, const timespec*) {
+int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t, const timespec* limit) {
   Thread* self = controlled(condition);
-  return self == nullptr ? ETIMEDOUT : condition_wait(*self, condition, mutex, true, TEETOTAL_PLACE);
+  return self == nullptr ? ETIMEDOUT : condition_wait(*self, condition, mutex, limit, TEETOTAL_PLACE);
 }
 int pthread_cond_signal(pthread_cond_t* condition) {
   Thread* self = controlled(condition);
@@ -216,9 +218,9 @@ int sem_trywait(sem_t* object) {
   }
   return 0;
 }
-int sem_timedwait(sem_t* object, const timespec*) {
+int sem_timedwait(sem_t* object, const timespec* limit) {
   if (sem_trywait(object) == 0) return 0;
-  errno = ETIMEDOUT;
+  errno = process.current != nullptr ? out_of_time(*process.current, limit) : ETIMEDOUT;
   return -1;
 }
 int sem_clockwait(sem_t* object, clockid_t, const timespec* limit) { return sem_timedwait(object, limit); }
@@ -248,7 +250,7 @@ long syscall(long number, ...) {
     auto* word_at = reinterpret_cast<int*>(arguments[0]);
     const int operation = static_cast<int>(arguments[1]) & FUTEX_CMD_MASK, value = static_cast<int>(arguments[2]);
     if (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET)
-      return futex_wait(*self, word_at, value, arguments[3] != 0, TEETOTAL_PLACE);
+      return futex_wait(*self, word_at, value, reinterpret_cast<const timespec*>(arguments[3]), TEETOTAL_PLACE);
     if (operation == FUTEX_WAKE || operation == FUTEX_WAKE_BITSET)
       return futex_wake(*self, word_at, value, TEETOTAL_PLACE);
     fail(*self, Failure::unsupported, "a futex operation other than wait and wake", TEETOTAL_PLACE);

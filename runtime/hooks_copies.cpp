@@ -31,6 +31,12 @@ class Parts {
 
 template <typename Visit>
 void each_part(Thread& self, Kind kind, std::uintptr_t address, std::size_t size, std::uintptr_t place, Visit visit) {
+  const std::size_t most = process.buffered ? std::size_t{1} << 15 : std::size_t{1} << 19;
+  if (size > most)
+    fail(self, Failure::unsupported,
+         "a copy or fill of more than " + std::to_string(most >> 10) + " KB" +
+             (process.buffered ? " under --goal safe" : " beside other threads"),
+         place);
   for (std::size_t offset = 0; offset < size;) {
     const Cells::Piece piece = process.cells.piece(address + offset, address + size);
     const Writes writes = kind == Kind::st ? Writes::always : Writes::never;

@@ -5,6 +5,7 @@
 // their own, which outlives an execution: buffers of files, for instance.
 #include <dlfcn.h>
 #include <link.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -16,8 +17,8 @@
 #include <ctime>
 #include <new>
 
-#include "process.hpp"
 #include "real.hpp"
+#include "synchronisation.hpp"
 
 extern "C" {
 void* __libc_malloc(std::size_t);
@@ -70,6 +71,15 @@ bool for_program(std::uintptr_t place) {
   return true;
 }
 
+}  // namespace
+
+bool of_library(std::uintptr_t address) {
+  if (foreign[0].end == 0) find_foreign();
+  return std::ranges::any_of(foreign, [&](const Range& r) { return address - r.begin < r.end - r.begin; });
+}
+
+namespace {
+
 // Frees memory that is not the program's.
 void release_outside(void* pointer) {
   if (process.current != nullptr) ++process.outside;
@@ -92,12 +102,14 @@ void release(void* pointer, std::uintptr_t place) {
   // Freeing is a write to all that others may look at.
   if (!process.alone) {
     const std::uintptr_t end = block.address + block.size;
-    for (std::uintptr_t next = block.address; const auto piece = process.cells.first_inside(next, end);) {
+    bool part = false;
+    for (std::uintptr_t next = block.address; const auto piece = process.cells.first_inside(next, end); part = true) {
       next = piece->address + 1;
       self->operation = {.kind = Kind::st,
                          .writes = Writes::always,
                          .tag = piece->tag,
                          .verb = Verb::free,
+                         .part = part,
                          .cell = process.cells.number(piece->address, piece->tag),
                          .address = piece->address,
                          .place = place};
@@ -118,13 +130,35 @@ std::uint64_t next_random(std::uint64_t& state) {
   return z ^ (z >> 31);
 }
 
-// Time is a thread's own: it goes on with each look at it, and does not depend on the schedule.
+// Time is a thread's own: it goes on with each look at it, and while the thread sleeps or waits in vain, and does not
+// depend on the schedule. Thread::clock counts microseconds.
+constexpr std::uint64_t kSecond = 1'000'000;
+constexpr std::uint64_t kEpoch = 1'000'000'000;  // what the clock shows in the beginning, in seconds
+
 timespec now(Thread& self) {
-  process.note("the program reads the clock: time passes only when a thread looks, a microsecond each time");
-  constexpr std::uint64_t kMicroseconds = 1'000'000;
+  process.note("the program reads the clock: time passes only when a thread looks, sleeps, or waits in vain");
   const std::uint64_t ticks = ++self.clock;
-  return {static_cast<time_t>(1'000'000'000 + ticks / kMicroseconds), static_cast<long>(ticks % kMicroseconds * 1000)};
+  return {static_cast<time_t>(kEpoch + ticks / kSecond), static_cast<long>(ticks % kSecond * 1000)};
 }
+
+int sleep_for(std::uint64_t microseconds) {
+  if (process.current != nullptr) process.current->clock += microseconds;
+  return 0;
+}
+
+std::uint64_t microseconds_of(const timespec& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * kSecond + static_cast<std::uint64_t>(time.tv_nsec + 999) / 1000;
+}
+
+}  // namespace
+
+int out_of_time(Thread& self, const timespec* limit) {
+  const std::uint64_t then = microseconds_of(*limit), beginning = kEpoch * kSecond;
+  if (then > beginning) self.clock = std::max(self.clock, then - beginning);
+  return ETIMEDOUT;
+}
+
+namespace {
 
 [[noreturn]] void unsupported(const char* what, std::uintptr_t place) {
   if (process.current == nullptr) _exit(70);
@@ -354,13 +388,18 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
   int usleep(useconds_t microseconds) {
     if (process.current == nullptr) {
       timespec wanted{0, static_cast<long>(microseconds) * 1000};
-      return clock_nanosleep(CLOCK_MONOTONIC, 0, &wanted, nullptr);
+      return static_cast<int>(syscall(SYS_nanosleep, &wanted, nullptr));
     }
+    return sleep_for(microseconds);
+  }
+  unsigned sleep(unsigned seconds) { return static_cast<unsigned>(sleep_for(seconds * kSecond)); }
+  int nanosleep(const timespec* time, timespec*) { return sleep_for(microseconds_of(*time)); }
+  int thrd_sleep(const timespec* time, timespec*) { return sleep_for(microseconds_of(*time)); }
+  int clock_nanosleep(clockid_t, int flags, const timespec* time, timespec*) {
+    if ((flags & TIMER_ABSTIME) == 0) return sleep_for(microseconds_of(*time));
+    if (process.current != nullptr) out_of_time(*process.current, time);
     return 0;
   }
-  unsigned sleep(unsigned) { return 0; }
-  int nanosleep(const timespec*, timespec*) { return 0; }
-  int thrd_sleep(const timespec*, timespec*) { return 0; }
 
   int rand() {
     if (process.current == nullptr) return 0;

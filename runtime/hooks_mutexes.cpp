@@ -180,15 +180,15 @@ int pthread_mutex_trylock(pthread_mutex_t* mutex) {
   Thread* self = controlled(mutex);
   return self == nullptr ? real().mutex_lock(mutex) : mutex_trylock(*self, mutex, TEETOTAL_PLACE);
 }
-int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec*) {
+int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* limit) {
   Thread* self = controlled(mutex);
   if (self == nullptr) return real().mutex_lock(mutex);
-  return mutex_trylock(*self, mutex, TEETOTAL_PLACE) == 0 ? 0 : ETIMEDOUT;
+  return mutex_trylock(*self, mutex, TEETOTAL_PLACE) == 0 ? 0 : out_of_time(*self, limit);
 }
-int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t, const timespec*) {
+int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t, const timespec* limit) {
   Thread* self = controlled(mutex);
   if (self == nullptr) return real().mutex_lock(mutex);
-  return mutex_trylock(*self, mutex, TEETOTAL_PLACE) == 0 ? 0 : ETIMEDOUT;
+  return mutex_trylock(*self, mutex, TEETOTAL_PLACE) == 0 ? 0 : out_of_time(*self, limit);
 }
 
 int pthread_spin_init(pthread_spinlock_t* object, int) {
@@ -230,21 +230,21 @@ int pthread_rwlock_trywrlock(pthread_rwlock_t* object) {
   Thread* self = controlled(object);
   return self == nullptr ? 0 : write_trylock(*self, object, TEETOTAL_PLACE);
 }
-int pthread_rwlock_timedrdlock(pthread_rwlock_t* object, const timespec*) {
+int pthread_rwlock_timedrdlock(pthread_rwlock_t* object, const timespec* limit) {
   Thread* self = controlled(object);
-  return self == nullptr || read_trylock(*self, object, TEETOTAL_PLACE) == 0 ? 0 : ETIMEDOUT;
+  return self == nullptr || read_trylock(*self, object, TEETOTAL_PLACE) == 0 ? 0 : out_of_time(*self, limit);
 }
-int pthread_rwlock_timedwrlock(pthread_rwlock_t* object, const timespec*) {
+int pthread_rwlock_timedwrlock(pthread_rwlock_t* object, const timespec* limit) {
   Thread* self = controlled(object);
-  return self == nullptr || write_trylock(*self, object, TEETOTAL_PLACE) == 0 ? 0 : ETIMEDOUT;
+  return self == nullptr || write_trylock(*self, object, TEETOTAL_PLACE) == 0 ? 0 : out_of_time(*self, limit);
 }
-int pthread_rwlock_clockrdlock(pthread_rwlock_t* object, clockid_t, const timespec*) {
+int pthread_rwlock_clockrdlock(pthread_rwlock_t* object, clockid_t, const timespec* limit) {
   Thread* self = controlled(object);
-  return self == nullptr || read_trylock(*self, object, TEETOTAL_PLACE) == 0 ? 0 : ETIMEDOUT;
+  return self == nullptr || read_trylock(*self, object, TEETOTAL_PLACE) == 0 ? 0 : out_of_time(*self, limit);
 }
-int pthread_rwlock_clockwrlock(pthread_rwlock_t* object, clockid_t, const timespec*) {
+int pthread_rwlock_clockwrlock(pthread_rwlock_t* object, clockid_t, const timespec* limit) {
   Thread* self = controlled(object);
-  return self == nullptr || write_trylock(*self, object, TEETOTAL_PLACE) == 0 ? 0 : ETIMEDOUT;
+  return self == nullptr || write_trylock(*self, object, TEETOTAL_PLACE) == 0 ? 0 : out_of_time(*self, limit);
 }
 int pthread_rwlock_unlock(pthread_rwlock_t* object) {
   if (Thread* self = controlled(object)) rw_unlock(*self, object, TEETOTAL_PLACE);

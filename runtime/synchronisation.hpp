@@ -5,6 +5,8 @@
 //   rwlock            0, -1 (a writer), or how many read   once        0, 1 running, 2 done
 #pragma once
 
+#include <ctime>
+
 #include "process.hpp"
 
 namespace teetotal::runtime {
@@ -24,6 +26,10 @@ void unlock(Thread& self, void* mutex, std::uintptr_t place);
 
 // Reads a word of the program as it would itself: hooks_access.cpp.
 void look_at(const int* word, std::uintptr_t place);
+
+// What waits with a limit gives up whenever it is scheduled before it gets what it waits for: then it is that late for
+// the thread, and the answer is ETIMEDOUT. hooks_libc.cpp.
+int out_of_time(Thread& self, const timespec* limit);
 
 // Visits the threads that wait on an object for others to wake them.
 template <typename Visit>

@@ -244,7 +244,7 @@ Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
   Step& step = steps_.emplace_back(event, agent.thread, entry.operation);
   step.commit = true;
   step.operation.enabler = entry.issued;
-  step.before = seen_by(entry.operation);
+  step.before = readable(entry.operation.address) ? seen_by(entry.operation) : 0;
   step.after = entry.value;
   step.markers = entry.markers;
   for (std::uint32_t other = 0; other < agents_.size(); ++other) {  // stores before an sfence come first (PSO)

@@ -16,9 +16,9 @@ PROGRAMS = Path(__file__).parents[1] / "benchmarks" / "programs"
 NAMES = sorted(file.stem for file in PROGRAMS.glob("*.c"))
 PAPERS = Semantics(rmw="address", mutex="rmw")
 
-NOT_ROBUST_ON_TSO = {"bakery", "chaselev", "dekker", "peterson", "spsc", "takequeue"}
+NOT_ROBUST_ON_TSO = {"bakery", "chaselev", "dekker", "peterson", "sb", "spsc", "takequeue"}
 UNSAFE = {
-    "tso": {"chaselev", "dekker", "peterson", "bakery", "takequeue"},
+    "tso": {"chaselev", "dekker", "peterson", "bakery", "sb", "takequeue"},
     "pso": {
         "chaselev",
         "dekker",
@@ -27,6 +27,7 @@ UNSAFE = {
         "takequeue",
         "dcl",
         "rcu",
+        "sb",
         "seqlock",
         "spsc",
         "ticket",

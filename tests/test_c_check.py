@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -11,6 +12,7 @@ from c_programs import COMPILERS
 from teetotal.explore.strategies import parse
 from teetotal.programs.c.build import CompileError, Source
 from teetotal.programs.c.check import Options, check
+from teetotal.report import terminal
 from teetotal.verdicts import CheckResult, Verdict
 
 HEAD = """#include <assert.h>
@@ -184,7 +186,7 @@ def test_a_program_without_threads(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "note"),
     [
-        ("#include <unistd.h>\nint main(void) { fork(); return 0; }", "the program calls fork"),
+        ("#include <unistd.h>\nint main(void) { fork(); return 0; }", "the program uses fork"),
         ("int main(void) { for (;;) ; }", "runs on without an operation that others can see"),
         (
             HEAD + "volatile int n; void *f(void *p) { for (;;) n = n + 1; } RUN(f, f)",
@@ -365,3 +367,60 @@ def test_no_compiler(tmp_path: Path) -> None:
     assert shutil.which("no-such-cc") is None
     with pytest.raises(Exception, match="needs a C compiler"):
         run(tmp_path, "int main(void) { return 0; }", compiler="no-such-cc")
+
+
+STORE_BUFFERING = (
+    HEAD
+    + """volatile int x, y; int a, b;
+void *f(void *p) { x = 1; a = y; return 0; }
+void *g(void *p) { y = 1; b = x; return 0; }
+RUN(f, g)"""
+)
+
+
+def test_what_was_not_asked_is_said_and_how_to_ask(tmp_path: Path) -> None:
+    result = run(tmp_path, STORE_BUFFERING, flags=("-DEND=assert(a || b);",))
+    assert result.models["tso"].safe is None
+    assert any("only TSO and PSO allow" in note and "--goal safe" in note for note in result.notes)
+    assert "SC executions" in terminal.render(result)
+    safety = run(tmp_path, STORE_BUFFERING, flags=("-DEND=assert(a || b);",), options=Options(goal="safe"))
+    assert safety.models["tso"].safe is False
+    assert not safety.notes
+    shown = terminal.render(safety)
+    assert "TSO: NOT SAFE\n" in shown  # and nothing about robustness, which was not asked
+    assert "SC executions" not in shown
+    proved = run(tmp_path, STORE_BUFFERING, options=Options(goal="safe"))
+    assert "safe (no assertion fails)" in terminal.render(proved)
+
+
+@pytest.mark.parametrize("goal", ["robust", "safe"])
+def test_a_crash_is_found_on_each_machine(tmp_path: Path, goal: Literal["robust", "safe"]) -> None:
+    text = HEAD + (
+        "volatile int x; void *f(void *p) { x = 1; return 0; }"
+        "void *g(void *p) { if (x) *(volatile int *)8 = 1; return 0; } RUN(f, g)"
+    )
+    result = run(tmp_path, text, options=Options(goal=goal))
+    assert {violation.kind for violation in result.violations} == {"crash"}
+    assert [model.safe for model in result.models.values()] == [False] * 3
+    assert result.complete
+    assert result.violations[0].events[-1].address == "address 0x8"
+
+
+@pytest.mark.parametrize("goal", ["robust", "safe"])
+def test_more_than_can_be_followed_is_refused(tmp_path: Path, goal: Literal["robust", "safe"]) -> None:
+    text = HEAD + "char a[1 << 20]; void *f(void *p) { memset(a, 1, sizeof a); return 0; } RUN(f, f)"
+    result = run(tmp_path, text, options=Options(goal=goal))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert any("fill of more than 512 KB" in note for note in result.notes), result.notes
+
+
+def test_variables_of_the_c_library_are_its_own_affair(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """#include <errno.h>
+#include <stdio.h>
+void *f(void *p) { for (int i = 0; i < 1000; i++) { fprintf(stderr, "%d\\n", i); errno = 0; } return 0; }
+RUN(f, f)"""
+    )
+    result = run(tmp_path, text)
+    assert (result.verdict, result.executions) == (Verdict.SAFE, 1)

@@ -51,6 +51,19 @@ void *f(void *p) {
 RUN(4, f)
 """
 )
+PRODUCER_CONSUMER = (
+    THREADS
+    + """
+pthread_mutex_t m; int items;
+void *f(void *p) {
+  pthread_mutex_lock(&m);
+  if ((long)p < 2) items++; else if (items) items--;
+  pthread_mutex_unlock(&m);
+  return 0;
+}
+RUN(4, f)
+"""
+)
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
@@ -66,6 +79,7 @@ RUN(4, f)
         (ADD, "-DN=5", 120, 0),
         (ADD, "-DN=7", 5040, 0),
         (PHILOSOPHERS, "-DN", 15, 1),
+        (PRODUCER_CONSUMER, "-DN", 24, 0),
     ],
 )
 def test_known_counts(text: str, flags: str, executions: int, blocked: int, compiler: str) -> None:

@@ -149,6 +149,7 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     violations: list[Violation] = []
     notes: list[str] = []
     cpu: float | None = None
+    goal: Literal["robust", "safe"] = "robust"
 
     def __add__(self, other: CheckResult) -> CheckResult:
         names = [*self.models, *(name for name in other.models if name not in self.models)]
@@ -166,6 +167,7 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
             violations=self.violations + other.violations,
             notes=list(dict.fromkeys(self.notes + other.notes)),
             cpu=None if self.cpu is None or other.cpu is None else self.cpu + other.cpu,
+            goal=self.goal,
         )
 
 

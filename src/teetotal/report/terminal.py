@@ -26,7 +26,7 @@ def _lines(result: CheckResult, every_outcome: bool, every_violation: bool) -> I
         yield f"In every outcome: {_values(constant)}"
     for name, model in result.models.items():
         yield ""
-        yield f"{name.upper()}: {_summary(name, model)}"
+        yield f"{name.upper()}: {_summary(model, name != 'sc' and result.goal == 'robust')}"
         yield from _outcomes(name, result.models, constant, every_outcome)
         if model.positive is not None:
             word = model.observation or "unknown"
@@ -98,9 +98,9 @@ def steps(violation: Violation, source: str) -> Iterator[str]:
         yield f"  {number_text:>{widths[0]}}  {'  '.join(cells)}".rstrip()
 
 
-def _summary(name: ModelName, model: ModelResult) -> str:
+def _summary(model: ModelResult, about_robustness: bool) -> str:
     words = []
-    if name != "sc":
+    if about_robustness:
         words.append({True: "robust", False: "NOT ROBUST", None: "robust or not: unknown"}[model.robust])
     words.append({True: "safe", False: "NOT SAFE", None: "safe or not: unknown"}[model.safe])
     if model.outcomes is not None:  # not every engine lists them
@@ -176,8 +176,9 @@ def _place(place: Location, source: str) -> str:
 
 
 def _verdict(result: CheckResult) -> str:
+    robust = result.goal == "robust" and list(result.models) != ["sc"]
     word = {
-        Verdict.SAFE: f"safe ({'' if list(result.models) == ['sc'] else 'robust, and '}no assertion fails)",
+        Verdict.SAFE: f"safe ({'robust, and ' if robust else ''}no assertion fails)",
         Verdict.VIOLATION: "violation",
         Verdict.INCONCLUSIVE: "inconclusive",
     }[result.verdict]
@@ -185,7 +186,8 @@ def _verdict(result: CheckResult) -> str:
     if result.executions is not None:
         blocked = f" ({result.blocked:,} blocked)" if result.blocked else ""
         rate = f", {result.executions / result.cpu:,.0f} a second" if result.cpu and result.executions > 1000 else ""
-        counts.append(f"{counted(result.executions, 'SC execution')}{blocked}{rate}")
+        noun = "SC execution" if result.goal == "robust" else "execution"
+        counts.append(f"{counted(result.executions, noun)}{blocked}{rate}")
     counts.append(f"{result.seconds:.3f} s")
     return f"{word}{'' if result.complete else ', not everything explored'}; {', '.join(counts)}"
 

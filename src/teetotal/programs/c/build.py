@@ -21,6 +21,7 @@ import msgspec
 
 from teetotal.errors import ParseError, TeetotalError
 from teetotal.programs.c.assembly import make_visible
+from teetotal.programs.c.by_value import unseen_copies
 
 C_SUFFIXES = (".c",)
 CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".C")
@@ -34,7 +35,7 @@ _CLANG = (
     "-mllvm", "-tsan-instrument-func-entry-exit=0",
 )  # fmt: skip
 UNSEEN = "unseen"
-"""Beside the object: a file that lists inline assembly on memory that no hook sees, if there is any."""
+"""Beside the object: a file that lists accesses to memory that no hook sees, if there are any."""
 LIBRARY = "library"
 """Beside the object of a C++ program: which of its functions are the library's, for runtime/callers.hpp."""
 _HOOKED = ("memcpy", "memmove", "memset")
@@ -88,12 +89,19 @@ def build(source: Source, directory: Path) -> Path:
     objects = []
     for number, file in enumerate(source.files):
         compiler = _compiler(source, file)
-        assembly, output = directory / f"{number}.s", directory / f"{number}.o"
-        _run([*compiler, *_COMMON, *_instrumentation(compiler), *compile_flags, "-S", file, "-o", str(assembly)], file)
-        filtered = make_visible(assembly.read_text())
-        if filtered.unseen:
+        assembly, output, dump = (directory / f"{number}.{kind}" for kind in ("s", "o", "dump"))
+        telling = () if is_clang(compiler) else (f"-fdump-tree-tsan0-lineno={dump}",)
+        options = (*_COMMON, *_instrumentation(compiler), *compile_flags, *telling)
+        _run([*compiler, *options, "-S", file, "-o", str(assembly)], file)
+        text = assembly.read_text()
+        filtered = make_visible(text)
+        hidden = [f"inline assembly at {file}:{where}" for where in filtered.unseen]
+        if dump.exists():
+            copies = unseen_copies(dump.read_text(errors="replace"), text)
+            hidden += [f"a struct passed or returned by value at {place}" for place in copies]
+        if hidden:
             with (directory / UNSEEN).open("a") as list_of_unseen:
-                list_of_unseen.writelines(f"{file}:{where}\n" for where in filtered.unseen)
+                list_of_unseen.writelines(f"{what}\n" for what in hidden)
         assembly.write_text(filtered.text)
         _run([*compiler, "-c", str(assembly), "-o", str(output)], file)
         _rename(output)
@@ -109,7 +117,7 @@ def build(source: Source, directory: Path) -> Path:
 
 
 def unseen(program: Path) -> list[str]:
-    """The inline assembly of a built program that no hook sees."""
+    """What a built program does to memory that no hook sees."""
     file = program.parent / UNSEEN
     return file.read_text().splitlines() if file.exists() else []
 

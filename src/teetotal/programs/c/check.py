@@ -30,8 +30,11 @@ LOOP_BOUND = 100
 """How often a thread may come to the same instruction in one execution. Loops that only read until something changes
 need no bound: see runtime/system.hpp."""
 
+STEPS = 100_000
+"""The longest execution: what goes on after so many steps is cut."""
+
 _UNDECIDED = {
-    "unsupported": "the program calls {message}{where}, which cannot be explored",
+    "unsupported": "the program uses {message}{where}, which cannot be explored",
     "hang": "T{thread} {message}{where} for five seconds",
 }
 
@@ -81,7 +84,7 @@ def check(
                     interrupted = True
                 if hidden:
                     findings.undecided = True
-                    findings.notes.append(f"inline assembly that cannot be seen: {'; '.join(hidden[:8])}")
+                    findings.notes.append(f"what cannot be seen: {'; '.join(hidden[:8])}")
                 result = findings.result(command)
                 answer = result if answer is None else answer + result
                 if interrupted:
@@ -121,6 +124,7 @@ class _Findings:
             f"model={self.model}", f"strategy={explore.name}", f"count={explore.count}", f"depth={explore.depth}",
             f"seed={options.seed}",
             f"rmw={options.semantics.rmw}", f"mutex={options.semantics.mutex}",
+            f"steps={STEPS}",
             f"loop-bound={LOOP_BOUND if options.loop_bound is None else options.loop_bound}",
             f"nondet-low={options.nondet[0]}", f"nondet-high={options.nondet[1]}", f"spurious={options.spurious}",
         ]  # fmt: skip
@@ -250,17 +254,22 @@ class _Findings:
             "blocked": 0,
             "cut": 0,
             "complete": False,
+            "longest": 0,
             "mixed": [],
             "oddities": [],
         }
         notes = list(dict.fromkeys(self.notes + end["oddities"]))
         if self.ended_early:
             notes.append(f"{self.ended_early}; what was found until then is told")
-        if end["cut"]:
+        if end["cut"] and end["longest"] >= STEPS:
+            notes.append(f"an execution was cut after {STEPS:,} steps")
+        elif end["cut"]:
             bound = LOOP_BOUND if self.options.loop_bound is None else self.options.loop_bound
             notes.append(f"a loop was cut after {bound} visits of an instruction; see --loop-bound")
         elif end.get("stopped") == "memory":
             notes.append(f"what is yet to be explored needs more than {self.options.max_megabytes:,} MB; see --memory")
+        elif end.get("stopped") == "hangs":
+            notes.append("the search was stopped after three executions that hang")
         elif end.get("stopped"):
             notes.append("the budget ran out; see --time and --executions")
         elif not end["complete"] and not self.undecided and not self.ended_early:
@@ -284,6 +293,12 @@ class _Findings:
                     f"among the executions of {self.options.explore}"
                 )
             models[model] = self._model(model, complete, complete and sure and not end["mixed"])
+        unasked = [name.upper() for name, found in models.items() if found.robust is False and found.safe is None]
+        if unasked and not self.violations["sc"]:
+            notes.append(
+                f"whether anything fails in executions that only {' and '.join(unasked)} allow was not asked: "
+                "--goal safe explores these"
+            )
         return CheckResult(
             input=self.source.name,
             command=command,
@@ -297,6 +312,7 @@ class _Findings:
             violations=[violation for result in models.values() for violation in result.violations],
             notes=notes,
             cpu=end.get("cpu"),
+            goal=self.options.goal,
         )
 
     def _data_races(self, told: list[list[int]]) -> list[str]:

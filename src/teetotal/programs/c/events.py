@@ -60,8 +60,10 @@ class Names:
                 return f"heap[{block_size}]{offset}" + (f" from {where}" if where is not None else f" at {block:#x}")
             case "stack":
                 return f"T{block}'s stack {address:#x}"
+            case "thread-local":
+                return f"thread-local {address:#x}"
             case _:
-                return f"{region} {address:#x}"
+                return f"address {address:#x}"
 
 
 _COMMIT = 7
