@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import tempfile
 from pathlib import Path
@@ -23,18 +22,29 @@ def write(path: str | Path, content: bytes, *, overwrite: bool = True) -> None:
 
 
 def _write_beside(target: Path, content: bytes, overwrite: bool) -> None:
-    handle, name = tempfile.mkstemp(prefix=".", suffix=".part", dir=target.parent)
+    fresh = beside(target, content)
+    try:
+        if overwrite:
+            os.replace(fresh, target)
+        else:
+            os.link(fresh, target)  # unlike a rename, it fails where somebody else was faster
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def beside(target: Path, content: bytes) -> Path:
+    """A new file in the target's directory, with the target's mode, safely on the disk: to take its place."""
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         os.chmod(name, target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
-        if overwrite:
-            os.replace(name, target)
-        else:
-            os.link(name, target)  # unlike a rename, it fails where somebody else was faster
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
+    except BaseException:
+        os.unlink(name)
+        raise
+    return Path(name)
 
 
 def _umask() -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import os
 import shutil
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from teetotal import writing
 from teetotal.errors import ParseError, TeetotalError
 from teetotal.events import Location
 
@@ -112,12 +112,12 @@ def write(texts: Mapping[str, str], originals: Mapping[str, str]) -> dict[str, s
     for path in targets:
         if read(path) != originals[path]:
             raise TeetotalError(f"{path} has changed since it was read; nothing was written")
-    fresh: dict[str, str] = {}
+    fresh: dict[str, Path] = {}
     backups: dict[str, Path] = {}
     replaced: list[str] = []
     try:
         for path, target in targets.items():
-            fresh[path] = _beside(target, texts[path])
+            fresh[path] = writing.beside(target, texts[path].encode())
         for path, target in targets.items():
             backups[path] = _backup_name(target)
             shutil.copy2(target, backups[path])
@@ -127,27 +127,12 @@ def write(texts: Mapping[str, str], originals: Mapping[str, str]) -> dict[str, s
     except BaseException as problem:
         for done in replaced:
             os.replace(backups.pop(done), targets[done])
-        for left in (*(Path(fresh[name]) for name in fresh if name not in replaced), *backups.values()):
+        for left in (*(fresh[name] for name in fresh if name not in replaced), *backups.values()):
             left.unlink(missing_ok=True)
         if isinstance(problem, OSError):
             raise TeetotalError(f"{path} cannot be written: {problem.strerror}; nothing was changed") from problem
         raise
     return {name: str(backup) for name, backup in backups.items()}
-
-
-def _beside(target: Path, text: str) -> str:
-    """A new file in the same directory, safely on the disk."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        shutil.copymode(target, temporary)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    return temporary
 
 
 def _backup_name(target: Path) -> Path:

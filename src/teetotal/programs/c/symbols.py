@@ -83,11 +83,7 @@ class Symbols:
     @cached_property
     def _inlined(self) -> list[Inlined]:
         found: list[Inlined] = []
-        for unit in self._dwarf.iter_CUs() if self._dwarf else ():
-            program = self._dwarf.line_program_for_CU(unit)
-            if program is None:
-                continue
-            names = _FileNames(unit, program, self._spelled)
+        for unit, _, names in self._units():
             for die in unit.iter_DIEs():
                 if die.tag != "DW_TAG_inlined_subroutine" or "DW_AT_call_line" not in die.attributes:
                     continue
@@ -96,6 +92,13 @@ class Symbols:
                 )
                 found.extend(Inlined(begin, end, place) for begin, end in self._ranges(die))
         return found
+
+    def _units(self) -> Iterator[tuple[Any, Any, _FileNames]]:
+        """Those that have lines, with their lines and the names of their files."""
+        for unit in self._dwarf.iter_CUs() if self._dwarf else ():
+            program = self._dwarf.line_program_for_CU(unit)
+            if program is not None:
+                yield unit, program, _FileNames(unit, program, self._spelled)
 
     def _ranges(self, die: Any) -> Iterator[tuple[int, int]]:
         """The code of a function or of an inlined call."""
@@ -118,11 +121,7 @@ class Symbols:
     @cached_property
     def _lines(self) -> tuple[list[int], list[Location | None]]:
         found: list[tuple[int, Location | None]] = []
-        for unit in self._dwarf.iter_CUs() if self._dwarf else ():
-            program = self._dwarf.line_program_for_CU(unit)
-            if program is None:
-                continue
-            names = _FileNames(unit, program, self._spelled)
+        for _, program, names in self._units():
             for entry in program.get_entries():
                 if entry.state is None:
                     continue
