@@ -182,6 +182,7 @@ void f (struct s given, int n)
   [a.c:2:2] take (given);
   [a.c:3:2] take (D.123);
   [a.c:4:2] _1 = call (&shared, n, 5, callback);
+  [a.c:4:2] mine = shared;
   [a.c:5:2] shared = make (); [return slot optimization]
   [a.c:6:2] [a.c:6:2] *p.0_1 = make ();
   [a.c:7:2] take (shared);
@@ -190,6 +191,8 @@ void f (struct s given, int n)
   [a.c:10:2] this_2->field = make ();
   [a.c:11:2] kept = make ();
   [a.c:12:2] take (mine.inner, other[3]);
+  [a.c:13:2] __assert_fail ("seen->a == 1, *p (\\"x\\")", "a.c", 13, &__PRETTY_FUNCTION__);
+  [a.c:14:2] lock (&[a.c:14:2] this_2->mutex);
 }
 """
     assembly = "\t.type\tshared, @object\n\t.comm\tother,32,16\n\t.type\tcallback, @function\n"

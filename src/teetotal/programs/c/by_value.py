@@ -11,11 +11,12 @@ from collections.abc import Iterator
 
 _TAG = re.compile(r"\[([^\[\]]*):(\d+):\d+[^\[\]]*\] ")
 _CALL = re.compile(r"^(?:(?P<into>.+?) = )?(?P<function>[^\s(][^(]*) \((?P<given>.*)\);(?: \[[^\]]*\])?$")
-_DECLARED = re.compile(r"^  (?P<type>.+?)[ *]+(?P<name>[\w.]+)(?:\[[^;]*\])*;$")
+_DECLARED = re.compile(r"^  (?P<type>[^\[=]+?)[ *]+(?P<name>[\w.]+)(?:\[[^;]*\])*;$")
 _PARAMETER = re.compile(r"([\w.]+)$")
 _REGISTER = re.compile(r"^[\w.]*_\d+(\(D\))?$")
 _NAME = re.compile(r"^(D\.\d+|\w+)")
 _OBJECT = re.compile(r"^\s*\.(?:type\s+(\w+), *@object|comm\s+(\w+)|local\s+(\w+))", re.MULTILINE)
+_STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _KEYWORDS = ("if", "switch", "return", "goto")
 
 
@@ -34,7 +35,7 @@ def unseen_copies(dump: str, assembly: str) -> list[str]:
             if not declared["type"].startswith("static "):
                 own.add(declared["name"])
         elif (place := _TAG.search(line)) and not place.group(1).startswith("/usr/"):
-            call = _CALL.match(_TAG.sub("", line).strip())
+            call = _CALL.match(_TAG.sub("", _STRING.sub('""', line)).strip())
             if call is None or call["function"].startswith(("__builtin___tsan", ".")) or call["function"] in _KEYWORDS:
                 continue
             passed = any(_in_memory(part, own, variables) for part in _arguments(call["given"]))
@@ -45,6 +46,8 @@ def unseen_copies(dump: str, assembly: str) -> list[str]:
 
 def _in_memory(operand: str, own: set[str], variables: set[str] | None) -> bool:
     """Whether others may look at it. A bare name among arguments must be that of a variable."""
+    if operand.startswith(("&", '"')):
+        return False
     if operand.startswith(("*", "MEM")) or "->" in operand:
         return True
     name = _NAME.match(operand)
