@@ -7,6 +7,7 @@ others never notice.
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -14,6 +15,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
+
+_PR_SET_PDEATHSIG = 1
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -114,6 +117,8 @@ class _Worker(Generic[Item, Answer]):
 
 def _serve(work: Callable[[Item], Answer], pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started us decides
+    if sys.platform == "linux":  # and when that one is killed, nobody waits for our answer
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     while True:
         try:
             item = pipe.recv()
