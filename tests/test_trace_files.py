@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -502,6 +503,12 @@ def test_an_impossible_event_of_a_binary_file(change: dict[str, int], message: s
     assert f"some.trace: byte {HEADER_SIZE + CHUNK_SIZE + 8}, event 3: " in str(error)
 
 
+def _pyarrow() -> Any:
+    """With Parquet, which importing pyarrow alone does not bring."""
+    pytest.importorskip("pyarrow.parquet")
+    return sys.modules["pyarrow"]
+
+
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
@@ -516,7 +523,7 @@ def test_an_impossible_event_of_a_binary_file(change: dict[str, int], message: s
     ],
 )
 def test_an_impossible_row_of_an_arrow_table(column: str, values: list[object], message: str, tmp_path: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
+    pyarrow = _pyarrow()
     table = pyarrow.table({"thread": [0, 0, 0], "kind": ["ld"] * 3, "address": ["x"] * 3} | {column: values})
     path = tmp_path / "t.parquet"
     pyarrow.parquet.write_table(table, path)
@@ -534,7 +541,7 @@ def test_an_impossible_row_of_an_arrow_table(column: str, values: list[object], 
     ],
 )
 def test_a_wrong_arrow_table_is_refused(columns: dict[str, object], message: str, tmp_path: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
+    pyarrow = _pyarrow()
     path = tmp_path / "t.parquet"
     pyarrow.parquet.write_table(pyarrow.table(columns), path)
     found, error = outcome(traces.open_trace(path))
