@@ -39,8 +39,9 @@ inline void check_heap(Thread& self, std::uintptr_t address, std::uintptr_t plac
     bad_heap_access(self, address, place);
 }
 
-inline void operate(Thread& self, Kind kind, Writes writes, std::uintptr_t address, Tag tag, std::uintptr_t place,
-                    Wide expected = 0, bool plain = false, bool part = false) {
+[[gnu::always_inline]] inline void operate(Thread& self, Kind kind, Writes writes, std::uintptr_t address, Tag tag,
+                                           std::uintptr_t place, Wide expected = 0, bool plain = false,
+                                           bool part = false) {
   if (!process.alone) {
     self.operation.kind = kind;
     self.operation.writes = writes;

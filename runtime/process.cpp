@@ -207,8 +207,8 @@ void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object
                     .enabler = choice.enabler,
                     .address = address,
                     .place = place,
-                    .expected = choice.expected,
-                    .enabled = choice.enabled};
+                    .enabled = choice.enabled,
+                    .expected = choice.expected};
   visible(self);
 }
 

@@ -83,10 +83,10 @@ struct Operation {
   std::uint32_t cell = 0;
   std::int32_t enabler = -1;  // the step that made it possible
   std::uintptr_t address = 0;
-  std::uintptr_t place = 0;   // the instruction: the return address of the hook
-  std::uintptr_t caller = 0;  // where the program's own code called for it, if that is elsewhere
-  Wide expected = 0;
+  std::uintptr_t place = 0;                  // the instruction: the return address of the hook
+  std::uintptr_t caller = 0;                 // where the program's own code called for it, if that is elsewhere
   bool (*enabled)(const Thread&) = nullptr;  // null: always
+  Wide expected = 0;
 
   std::uintptr_t told_place() const { return caller != 0 ? caller : place; }
 };

@@ -99,11 +99,13 @@ void Controlled::describe(std::uint32_t thread) {
   const Operation& operation = process.threads[thread].operation;
   next_[thread] = {agent(thread, kThread), operation.kind, operation.writes == Writes::always, operation.cell,
                    location(operation.place)};
+  halts_[thread] = cut(thread) || spinning(thread);
 }
 
 void Controlled::described_new_threads() {
   while (next_.size() < process.count) {
     next_.emplace_back();
+    halts_.push_back(false);
     own_.emplace_back();
     visits_.emplace_back();
   }
@@ -140,7 +142,8 @@ Pending Controlled::pending_thread(std::uint32_t number, std::uint32_t as) const
     event.writes = runtime::would_write(operation, readable(operation.address) ? seen_by(operation) : 0);
   if (operation.enabled != nullptr && !operation.enabled(thread))
     return {operation.waiting == Waiting::lock ? Readiness::waiting : Readiness::stopped, event};
-  if (cut(number) || (spinning(number) && !sees_changes(number))) return {Readiness::stopped, event};
+  if (steps_.size() >= bounds_.steps || (halts_[number] && (cut(number) || !sees_changes(number))))
+    return {Readiness::stopped, event};
   return {Readiness::enabled, event};
 }
 
@@ -181,7 +184,7 @@ Event Controlled::execute(std::uint32_t number) {
 Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   Thread& thread = process.threads[number];
   const std::size_t index = steps_.size();
-  const Event next = pending(as).event;
+  const Event next = relaxed() ? pending(as).event : pending_thread(number, as).event;
   std::vector<std::int32_t> enablers;
   Step& step = steps_.emplace_back(next, number, thread.operation);
   const Operation& operation = step.operation;
@@ -229,8 +232,8 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   keep(step, std::move(enablers));
   if (process.count != next_.size() || step.operation.tag == Tag::thread) described_new_threads();
   if (thread.state == State::parked) {
-    describe(number);
     if (!wrote) detect_spinning(number);
+    describe(number);
   } else if (thread.failure != Failure::none) {
     failed_.push_back(number);
   }
@@ -490,6 +493,7 @@ void Controlled::forget() {
   process.tape.clear();
   stale_ = true;
   next_.clear();
+  halts_.clear();
   own_.clear();
   visits_.clear();
   writer_.clear();

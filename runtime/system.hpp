@@ -156,6 +156,7 @@ class Controlled final : public System {
   Snapshots snapshots_;
   std::uint64_t restored_ = 0;
   std::vector<Event> next_;                         // of each thread, without `writes` where that depends on memory
+  std::vector<char> halts_;                         // of each thread: whether it is cut or spins
   std::vector<std::vector<std::uint32_t>> own_;     // steps of each thread
   std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location
   std::vector<std::int32_t> writer_;                // the latest, by cell
