@@ -20,24 +20,33 @@ bool Callers::of_library(std::uintptr_t place) const {
   return next != library_.begin() && place - 1 < std::prev(next)->end;
 }
 
-std::uintptr_t Callers::teller(std::uintptr_t place, const void* frame) const {
-  const auto in_program = [&](std::uintptr_t at) { return process.memory.in_object(at) && !of_library(at); };
-  if (in_program(place) || process.current == nullptr) return place;
+bool Callers::of_program(std::uintptr_t place) const { return process.memory.in_object(place) && !of_library(place); }
+
+Callers::Caller Callers::nearest(const void* frame) const {
   struct Frame {
     const Frame* caller;
     std::uintptr_t returns_to;
   };
+  if (process.current == nullptr) return {};
   constexpr int kDeepest = 64;
   const std::uintptr_t top = stack_top(process.current->number);
   const auto* at = static_cast<const Frame*>(frame);
-  for (int depth = 0; depth < kDeepest; ++depth) {
+  for (int depth = 1; depth <= kDeepest; ++depth) {
     const auto address = reinterpret_cast<std::uintptr_t>(at);
-    if (address % sizeof(void*) != 0 || address >= top || address < top - kStackSize + 4096) return place;
-    if (in_program(at->returns_to)) return at->returns_to;
-    if (at->caller <= at) return place;
+    if (address % sizeof(void*) != 0 || address >= top || address < top - kStackSize + 4096) break;
+    if (of_program(at->returns_to)) return {at->returns_to, depth};
+    if (at->caller <= at) break;
     at = at->caller;
   }
-  return place;
+  return {};
 }
+
+std::uintptr_t Callers::teller(std::uintptr_t place, const void* frame) const {
+  if (of_program(place)) return place;
+  const Caller found = nearest(frame);
+  return found.place != 0 ? found.place : place;
+}
+
+int Callers::frames_up(const void* frame) const { return nearest(frame).frames; }
 
 }  // namespace teetotal::runtime

@@ -22,11 +22,20 @@ class Callers {
   // The place to tell for an operation at `place`, seen from a hook with this frame.
   std::uintptr_t teller(std::uintptr_t place, const void* frame) const;
 
+  // How many frames above this one the program's own code is; 1 where that cannot be told.
+  int frames_up(const void* frame) const;
+
  private:
   struct Range {
     std::uintptr_t begin, end;
   };
+  struct Caller {
+    std::uintptr_t place = 0;  // 0: none was found
+    int frames = 1;            // between it and where the search began
+  };
   bool of_library(std::uintptr_t place) const;
+  bool of_program(std::uintptr_t place) const;
+  Caller nearest(const void* frame) const;
 
   std::vector<Range> library_;
 };

@@ -12,6 +12,7 @@
 namespace teetotal::runtime {
 
 Process process;
+int teetotal_frames_up = 1;
 
 namespace {
 

@@ -258,6 +258,7 @@ struct Process : ProcessRecord {
 };
 
 extern Process process;
+extern "C" int teetotal_frames_up;  // for the debugger: where the program's own code is when it stops
 
 // -- for hooks: all of these run on the stack of the current thread ---------------------------------------------------
 
@@ -288,6 +289,7 @@ inline void visible(Thread& self) {
   switch_fiber(self.fiber, process.scheduler);
   if (process.trap) [[unlikely]] {
     process.trap = false;
+    teetotal_frames_up = process.callers.frames_up(__builtin_frame_address(0));
     asm volatile("int3");
   }
 }

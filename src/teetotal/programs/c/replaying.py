@@ -109,9 +109,20 @@ def _text(step: Step) -> str:
 
 
 def _debug(program: Path, options: Sequence[str], arguments: Sequence[str]) -> None:
-    """gdb on the runtime: it stops in the hook of the last step, and ``up`` is the program's own line."""
+    """gdb on the runtime: it stops in the hook of the last step, and goes up to the program's own line."""
     inferior = [str(runtime.executable()), str(program), "1", *options, "--", program.stem, *arguments]
     subprocess.run(
-        ["gdb", "-q", "-ex", "handle SIGALRM nostop noprint pass", "-ex", "run", "-ex", "up", "--args", *inferior],
+        [
+            "gdb",
+            "-q",
+            "-ex",
+            "handle SIGALRM nostop noprint pass",
+            "-ex",
+            "run",
+            "-ex",
+            "up (int)teetotal_frames_up",
+            "--args",
+            *inferior,
+        ],
         check=False,
     )
