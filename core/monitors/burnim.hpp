@@ -45,25 +45,20 @@ class Burnim : public State<burnim_layout, Undo> {
   template <std::size_t Stride>
   TEETOTAL_INLINE bool step(const Event& e, Report& found) {
     const std::size_t n = width<Stride>(this->stride());
-    this->begin_event();
-    this->change_thread(e.thread, n);
-    Word* thread = this->thread_row(e.thread);
-    ++thread[Base::count];
+    Word* thread = this->begin_event(e, n);
     if (is_fence(e.kind)) {
       thread[e.kind == Kind::mfence ? committed : marker] = thread[Base::count];
       this->advance_hb(thread, nullptr, e, n);
       this->end_event(thread, e);
       return false;
     }
-    this->change_address(e.address, n);
-    Word* address = this->address_row(e.address);
+    Word* address = this->change_address(e.address, n);
     bool violation = false;
     if (address[Base::writes_begin] != address[Base::writes_end]) {
       const Write& last = this->list(e.address).writes[address[Base::writes_end] - 1];
       if (last.thread != e.thread) {
         violation = e.kind != Kind::lock && overtakes(thread, address, e, n, found);
-        this->change_thread(last.thread, n);
-        commit(this->thread_row(last.thread), last);
+        commit(this->change_thread(last.thread, n), last);
         this->forget_writes(address);
       } else if (is_atomic(e.kind) || (pso && LastOnly && e.writes)) {
         commit(thread, last);

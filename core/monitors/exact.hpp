@@ -62,10 +62,7 @@ class Exact : public State<exact_layout(Tso, Pso), Undo> {
   template <std::size_t Stride>
   TEETOTAL_INLINE bool step(const Event& e, Report& found) {
     const std::size_t n = width<Stride>(this->stride());
-    this->begin_event();
-    this->change_thread(e.thread, n);
-    Word* thread = this->thread_row(e.thread);
-    ++thread[Base::count];
+    Word* thread = this->begin_event(e, n);
     if (is_fence(e.kind)) {
       if constexpr (Tso) {
         if (e.kind == Kind::mfence)
@@ -76,8 +73,7 @@ class Exact : public State<exact_layout(Tso, Pso), Undo> {
       this->end_event(thread, e);
       return false;
     }
-    this->change_address(e.address, n);
-    Word* address = this->address_row(e.address);
+    Word* address = this->change_address(e.address, n);
     const bool own = address[last_writer] == e.thread + Word{1};  // the last write is its own plain store
     const bool violation = !own && e.kind != Kind::lock && overtakes(thread, address, e, n, found);
     this->advance_hb(thread, address, e, n);

@@ -48,18 +48,14 @@ class Sober : public State<sober_layout(Corrected), Undo> {
   template <std::size_t Stride>
   TEETOTAL_INLINE bool step(const Event& e, Report& found) {
     const std::size_t n = width<Stride>(this->stride());
-    this->begin_event();
-    this->change_thread(e.thread, n);
-    Word* thread = this->thread_row(e.thread);
-    ++thread[Base::count];
+    Word* thread = this->begin_event(e, n);
     if (is_fence(e.kind)) {
       if (e.kind == Kind::mfence) join(this->thread_clock(thread, lc, n), this->thread_clock(thread, sc, n), n);
       this->advance_hb(thread, nullptr, e, n);
       this->end_event(thread, e);
       return false;
     }
-    this->change_address(e.address, n);
-    Word* address = this->address_row(e.address);
+    Word* address = this->change_address(e.address, n);
     const bool violation = e.kind == Kind::ld && overtakes(thread, address, e, n, found);
     this->advance_hb(thread, address, e, n);
     advance_ghb(thread, address, e, n);

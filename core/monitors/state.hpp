@@ -108,10 +108,21 @@ class State {
   }
   WriteList& list(std::size_t a) { return lists_[a]; }
 
-  // Opens one event. `change_*` comes before the row is asked for and changed; `n` is the stride.
-  TEETOTAL_INLINE void begin_event() { rows_.begin_event(); }
-  TEETOTAL_INLINE void change_thread(std::size_t p, std::size_t n) { rows_.copy_thread(p, n); }
-  TEETOTAL_INLINE void change_address(std::size_t a, std::size_t n) { rows_.copy_address(a, n); }
+  // Rows to be changed; `n` is the stride. One event's begins with its thread's, which counts it.
+  TEETOTAL_INLINE Word* begin_event(const Event& e, std::size_t n) {
+    rows_.begin_event();
+    Word* thread = change_thread(e.thread, n);
+    ++thread[count];
+    return thread;
+  }
+  TEETOTAL_INLINE Word* change_thread(std::size_t p, std::size_t n) {
+    rows_.copy_thread(p, n);
+    return thread_row(p);
+  }
+  TEETOTAL_INLINE Word* change_address(std::size_t a, std::size_t n) {
+    rows_.copy_address(a, n);
+    return address_row(a);
+  }
   TEETOTAL_INLINE void end_event(Word* thread, const Event& e) {
     thread[previous_event] = events_++;
     thread[previous_location] = e.location;
