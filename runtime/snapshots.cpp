@@ -35,8 +35,6 @@ bool Snapshots::take(std::size_t steps) {
     const std::uintptr_t low = used_stack(thread);
     snapshot.regions.push_back({low, stack_top(number) - low});
     if (thread.tls != 0) snapshot.regions.push_back({thread.tls, thread.tls_size});
-    if (thread.exceptions != nullptr)
-      snapshot.regions.push_back({reinterpret_cast<std::uintptr_t>(thread.exceptions), kExceptionWords});
   }
   std::size_t size = 0;
   for (const Region& region : snapshot.regions) size += region.size;
@@ -52,7 +50,12 @@ bool Snapshots::take(std::size_t steps) {
   snapshot.steps = steps;
   snapshot.outside = process.outside;
   snapshot.process = process;
-  snapshot.threads.assign(process.threads.begin(), process.threads.begin() + process.count);
+  snapshot.threads.resize(process.count);
+  for (std::uint32_t number = 0; number < process.count; ++number) {
+    KeptThread& kept = snapshot.threads[number];
+    static_cast<ThreadRecord&>(kept) = process.threads[number];
+    if (kept.exceptions != nullptr) std::memcpy(kept.caught.data(), kept.exceptions, kExceptionWords);
+  }
   snapshot.used = process.memory.used();
   ++depth_;
   return true;
@@ -72,7 +75,13 @@ bool Snapshots::restore(std::size_t steps) {
     }
     const std::uintptr_t now = used_stack(thread), then = used_stack(snapshot.threads[number]);
     if (now < then) std::memset(reinterpret_cast<void*>(now), 0, then - now);
-    static_cast<ThreadRecord&>(thread) = snapshot.threads[number];
+    const KeptThread& kept = snapshot.threads[number];
+    if (kept.exceptions != nullptr) {
+      std::memcpy(kept.exceptions, kept.caught.data(), kExceptionWords);
+    } else if (thread.exceptions != nullptr) {
+      std::memset(thread.exceptions, 0, kExceptionWords);  // it had not begun
+    }
+    static_cast<ThreadRecord&>(thread) = kept;
     thread.forget_words();
   }
   static_cast<ProcessRecord&>(process) = snapshot.process;

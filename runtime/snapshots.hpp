@@ -13,6 +13,7 @@
 // few steps (`Process::snapshots`), fewer of them the larger they are.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -38,11 +39,14 @@ class Snapshots {
   }
 
  private:
+  struct KeptThread : ThreadRecord {
+    std::array<std::byte, kExceptionWords> caught{};  // what is at `exceptions`
+  };
   struct Snapshot {
     std::size_t steps = 0;
     std::uint64_t outside = 0;
     ProcessRecord process;
-    std::vector<ThreadRecord> threads;
+    std::vector<KeptThread> threads;
     Used used{};
     std::vector<Region> regions;
     std::vector<std::byte> bytes;  // of the regions, one after the other
