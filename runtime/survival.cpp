@@ -42,7 +42,9 @@ void Survival::double_up() {
   if (journal_ == nullptr) begin();
   if (journal_ == nullptr) return;  // no memory to share: the search goes on as it is
   const double so_far = processor_seconds();
+  suspect_ = kNone;
   for (;;) {
+    journal_->steps = steps_;
     // Not the C library's fork: it would take the memory of the sleeping threads, which are no more in the child, for
     // its own, and their thread-local variables are in use.
     const long child = syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr);
@@ -63,13 +65,18 @@ void Survival::double_up() {
   find_next_death();
 }
 
-// A child died at the step that the journal tells. Where that is no step of its own, where somebody else wants it to
-// end, or where too many died, the same death for this process.
+// A child died at the step that the journal tells. Only where another one dies there too was it the program: the first
+// may have been killed by somebody else. Where it is no step of the child's own, where somebody wants all to end, or
+// where too many died, the same death for this process.
 void Survival::learn(int status) {
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   const bool asked = signal == SIGPIPE || signal == SIGINT || signal == SIGTERM || signal == SIGHUP;
-  const bool known = !asked && journal_->steps > steps_ && journal_->deaths < kMostDeaths;
-  if (known) {
+  if (!asked && journal_->steps != suspect_ && journal_->suspicions < kMostDeaths) {
+    suspect_ = journal_->steps;
+    ++journal_->suspicions;
+    return;
+  }
+  if (!asked && journal_->steps == suspect_ && suspect_ > steps_ && journal_->deaths < kMostDeaths) {
     journal_->death[journal_->deaths++] = {journal_->steps, status};
     return;
   }

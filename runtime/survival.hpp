@@ -2,9 +2,9 @@
 // the process, memory of ours overwritten, no memory left.
 //
 // The search runs in a child process. Its parent, a copy of everything as it was at the fork, waits. When the child
-// dies, the parent starts another one. A search does the same again from the same state, so the new child knows at
-// which step the first one died (the journal, which they share, counts steps): there the thread fails instead of going
-// on. So a death costs the work since the fork, and is told with its schedule like any other failure.
+// dies, the parent starts another one. A search does the same again from the same state, so if that one dies at the
+// same step (the journal, which they share, counts steps), a third knows: there the thread fails instead of going on.
+// So a death costs the work since the fork, twice, and is told with its schedule like any other failure.
 //
 // A search doubles up at its beginning, then each time it has run twice as long, and after each death that it survived.
 #pragma once
@@ -49,9 +49,11 @@ class Survival {
     int status;  // as waitpid tells it
   };
   static constexpr std::uint32_t kMostDeaths = 100;
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
   struct Journal {
     std::uint64_t steps = 0;
     std::uint32_t deaths = 0;
+    std::uint32_t suspicions = 0;  // deaths that may not be the program's doing
     bool finished = false;
     Death death[kMostDeaths] = {};
   };
@@ -71,7 +73,8 @@ class Survival {
   std::uint64_t next_death_ = 0;  // the step, 0 for none
   int next_status_ = 0;
   int survived_status_ = 0;
-  bool passed_ = false;  // a death, since the last fork
+  bool passed_ = false;            // a death, since the last fork
+  std::uint64_t suspect_ = kNone;  // the step at which a child of this process died, so far once
   Clock::time_point forked_{};
   Clock::duration pause_ = std::chrono::seconds(1);
   double earlier_seconds_ = 0;

@@ -93,16 +93,32 @@ def test_death_before_anything_can_be_seen() -> None:
         list(runtime.answers(program, []))
 
 
-def _explores(session: int) -> bool:
-    """Whether the runtime is running in this session."""
+def _explorers(leader: int) -> list[int]:
+    """The processes of the runtime that were started, by others in between, from this one, oldest first."""
+    found = []
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
             name, _, rest = status.read_text().rpartition(")")
         except OSError:
             continue  # it has ended
-        if name.endswith("(teetotal-runtim") and int(rest.split()[3]) == session:
-            return True
-    return False
+        if name.endswith("(teetotal-runtim") and int(rest.split()[3]) == leader:
+            found.append(int(status.parent.name))
+    return sorted(found)
+
+
+def test_a_worker_that_somebody_else_kills_is_no_fault_of_the_program() -> None:
+    file = Path(__file__).parent.parent / "benchmarks" / "programs" / "dekker.c"
+    command = [sys.executable, "-m", "teetotal", "check", "--json", "--executions", "300000", str(file)]
+    command += ["--", "-DROUNDS=3", "-DFENCED"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stdout is not None
+        while len(explorers := _explorers(process.pid)) < 2:
+            time.sleep(0.005)
+        os.kill(explorers[-1], signal.SIGKILL)
+        result = json.loads(process.stdout.read())
+    assert not result.get("violations")
+    assert result["executions"] == 300_000
+    assert not any("took the explorer down" in note for note in result["notes"])
 
 
 def test_an_interrupt_keeps_what_was_found() -> None:
@@ -112,7 +128,7 @@ def test_an_interrupt_keeps_what_was_found() -> None:
         command, stdout=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=hear_interrupts
     ) as process:
         assert process.stdout is not None
-        while not _explores(process.pid):
+        while not _explorers(process.pid):
             time.sleep(0.05)
         time.sleep(1)  # the first violation is among the first executions
         os.killpg(process.pid, signal.SIGINT)
