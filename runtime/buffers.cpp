@@ -1,0 +1,53 @@
+// The store buffers of a program under TSO and PSO, as agents of the search: see system.hpp.
+#include <algorithm>
+
+#include "system.hpp"
+
+namespace teetotal::runtime {
+
+std::uint32_t Controlled::agent(std::uint32_t thread, std::int64_t buffer) {
+  if (!relaxed()) return thread;
+  const auto [entry, fresh] = agent_numbers_.try_emplace({thread, buffer}, static_cast<std::uint32_t>(agents_.size()));
+  if (fresh) {
+    agents_.push_back({thread, buffer});
+    agent_steps_.emplace_back();
+  }
+  return entry->second;
+}
+
+std::uint32_t Controlled::buffer_agent(const Entry& entry, std::uint32_t thread) {
+  return agent(thread, bounds_.model == Model::tso ? kWhole : static_cast<std::int64_t>(entry.operation.cell));
+}
+
+std::uint32_t Controlled::agent_for(std::uint32_t thread, bool commit, std::int64_t cell) {
+  catch_up();
+  return agent(thread, !commit ? kThread : bounds_.model == Model::tso ? kWhole : cell);
+}
+
+// The store that the buffer can commit now, if any.
+const Controlled::Entry* Controlled::committable(const Agent& agent) const {
+  const auto& buffer = buffers_.stores[agent.thread];
+  if (buffer.empty()) return nullptr;
+  if (agent.buffer == kWhole) return &buffer.front();
+  std::uint32_t oldest = buffer.front().markers;
+  for (const Entry& entry : buffer) oldest = std::min(oldest, entry.markers);
+  for (const Entry& entry : buffer)
+    if (static_cast<std::int64_t>(entry.operation.cell) == agent.buffer)
+      return entry.markers == oldest ? &entry : nullptr;
+  return nullptr;
+}
+
+// Whether the thread's buffers hold nothing that must reach memory before the operation.
+bool Controlled::flushed(std::uint32_t thread, const Operation& operation) const {
+  const auto& buffer = buffers_.stores[thread];
+  if (buffer.empty() || operation.kind == Kind::ld || operation.kind == Kind::st || operation.kind == Kind::sfence)
+    return true;
+  if (operation.kind == Kind::mfence || bounds_.model == Model::tso || operation.tag == Tag::thread) return false;
+  if (bounds_.semantics.rmw_flushes_all || (operation.kind == Kind::unlock && bounds_.semantics.unlock_is_fence))
+    return false;
+  return std::ranges::none_of(buffer, [&](const Entry& entry) {
+    return entry.markers < buffers_.markers[thread] || entry.operation.cell == operation.cell;
+  });
+}
+
+}  // namespace teetotal::runtime
