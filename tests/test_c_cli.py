@@ -154,3 +154,8 @@ def test_a_debugger_stops_at_the_last_step() -> None:
     assert "SIGTRAP" in done.stdout, done.stdout + done.stderr
     assert "while (flag[other])" in done.stdout
     assert "other = 0" in done.stdout
+
+
+@pytest.mark.parametrize("option", ["--memory", "--executions", "--loop-bound", "--seed", "--spurious"])
+def test_a_number_that_is_too_large_is_refused(option: str) -> None:
+    assert "is not in the range" in teetotal("check", option, "9" * 30, str(EXAMPLE), expect=2)

@@ -97,6 +97,7 @@ class CJob(msgspec.Struct, frozen=True):
 
 
 Job = FileJob | CJob
+_INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
 
 
 def run(job: Job) -> Answer:
@@ -125,11 +126,13 @@ def run(job: Job) -> Answer:
 @click.option("--each", is_flag=True, help="Each C file is a program of its own.")
 @click.option("--goal", type=click.Choice(["robust", "safe"]), default="robust", show_default=True,
               help="Of a C program: SC executions and robustness, or the executions of each model itself.")  # fmt: skip
-@click.option("--executions", type=click.IntRange(min=1), metavar="N", help="Executions to explore at most (C).")
-@click.option("--nondet", type=(int, int), default=(0, 1), show_default=True, metavar="LOW HIGH",
+@click.option(
+    "--executions", type=click.IntRange(min=1, max=2**63), metavar="N", help="Executions to explore at most (C)."
+)
+@click.option("--nondet", type=(_INT64, _INT64), default=(0, 1), show_default=True, metavar="LOW HIGH",
               help="Range of __VERIFIER_nondet_int (C).")  # fmt: skip
 @spurious_option
-@click.option("--loop-bound", type=click.IntRange(min=0), metavar="N",
+@click.option("--loop-bound", type=click.IntRange(min=0, max=2**31 - 1), metavar="N",
               help="Backward jumps that a thread may take (default: none for outcomes and for loops that only wait, "
               f"{checking.LOOP_BOUND} otherwise); in C, visits of one instruction (default: "
               f"{c_check.LOOP_BOUND}).")  # fmt: skip
@@ -137,9 +140,16 @@ def run(job: Job) -> Answer:
               help="Time to spend on each program (default: no limit).")  # fmt: skip
 @click.option("--states", type=click.IntRange(min=1, max=2**32 - 2), default=MAX_STATES, show_default=True,
               metavar="N", help="States to visit under each model at most.")  # fmt: skip
-@click.option("--memory", type=click.IntRange(min=1), default=MAX_MEGABYTES, show_default=True,
+@click.option("--memory", type=click.IntRange(min=1, max=2**30), default=MAX_MEGABYTES, show_default=True,
               metavar="MB", help="Memory for a model's states, and for what is yet to be explored, at most.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="For random and pct.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0, max=2**64 - 1),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="For random and pct.",
+)
 @click.option("--workers", type=click.IntRange(min=0), default=0, show_default="one per processor", metavar="N",
               help="Processes, each with one file at a time.")  # fmt: skip
 @click.option("--outcomes", is_flag=True, help="List every outcome with all its values, however many.")

@@ -33,7 +33,7 @@ from teetotal.verdicts import Verdict, to_json
 @click.option("--strengthen", is_flag=True, help="Also make atomic stores stronger, where that is cheaper (C, C++).")
 @semantics_options
 @c_options
-@click.option("--loop-bound", type=click.IntRange(min=0), help="Backward jumps that a thread may take.")
+@click.option("--loop-bound", type=click.IntRange(min=0, max=2**31 - 1), help="Backward jumps that a thread may take.")
 @click.option("--time", "seconds", type=click.FloatRange(min=0), help="Seconds to spend on the search.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def fence(

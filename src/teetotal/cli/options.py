@@ -60,7 +60,7 @@ def c_options(command: Command) -> Command:
 
 def spurious_option(command: Command) -> Command:
     return click.option(
-        "--spurious", type=click.IntRange(min=0), default=0, show_default=True, metavar="N",
+        "--spurious", type=click.IntRange(min=0, max=2**31 - 1), default=0, show_default=True, metavar="N",
         help="How often a thread may wake up on a condition variable for no reason (C).",
     )(command)  # fmt: skip
 
