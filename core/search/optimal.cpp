@@ -235,9 +235,10 @@ bool OptimalSearch::reverse(const Race& race) {
     // Stands in v no later than e′ would, were the tail not there: covered whatever the tail.
     if (static_cast<std::size_t>(at) < place || static_cast<std::size_t>(at) + 1 == sequence_.size()) return true;
   }
-  if (covered) return false;
-  insert(frame.tree, sequence_);
-  return true;
+  // A race is asked again even after its v was put into the tree: the branch that covers this v may begin with an event
+  // of its tail, or with one that is not in it, and then need not cover the v of an execution that ends otherwise.
+  if (!covered) insert(frame.tree, sequence_);
+  return false;
 }
 
 // v = notdep(e, E).e′, in sequence_. The result is the number of its events that stand before e′ in the execution.
