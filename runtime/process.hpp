@@ -126,9 +126,10 @@ struct ThreadRecord {
   std::uint32_t signals = 0;  // those since it began to wait that may still wake it: see hooks_conditions.cpp
   bool detached = false, joined = false, exiting = false;
   std::uint32_t atomic_section = 0;
-  const void* bucket = nullptr;    // the futex that it is busy with: others wait
-  const void* waits_on = nullptr;  // a condition variable, a barrier, …
-  std::int32_t waits_since = -1;   // the step at which it began
+  std::array<const void*, 16> rwlocks{};  // those that it holds, each as often as it does; null: free
+  const void* bucket = nullptr;           // the futex that it is busy with: others wait
+  const void* waits_on = nullptr;         // a condition variable, a barrier, …
+  std::int32_t waits_since = -1;          // the step at which it began
   std::uint64_t clock = 0, random = 0, nondet = 0;
   // What the compiler has announced and then does by itself, until the next hook: see hooks_copies.cpp.
   std::uintptr_t range_to = 0, range_from = 0, range_place = 0;
