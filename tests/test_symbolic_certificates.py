@@ -116,13 +116,3 @@ def test_rubbish_is_no_certificate(tmp_path: Path) -> None:
     broken = msgspec.structs.replace(certificate, states=[(0, [99, 99])])
     with pytest.raises(Rejected, match="malformed"):
         check(load(PROGRAMS / "clh.pml"), broken)
-
-
-def test_markers_in_a_circle_are_rejected() -> None:
-    """The words after a commit have no markers in front: stripping them must come to an end."""
-    program = compile_text("byte x; active proctype P() { x = 1; sfence; x = 2 }")
-    certificate = proof(program, "pso", frozenset())
-    assert certificate is not None
-    circle = [([(1, 1)], [0]), ([(0, 1)], [0])]
-    with pytest.raises(Rejected, match="two markers"):
-        check(program, msgspec.structs.replace(certificate, automata=[circle for _ in certificate.automata]))

@@ -84,10 +84,6 @@ class _Checker:
         self.automata: list[Automaton] = [
             [(dict(edges), frozenset(finals)) for edges, finals in nodes] for nodes in certificate.automata
         ]
-        for nodes in self.automata:
-            for edges, _ in nodes:
-                if MARKER in edges and MARKER in nodes[edges[MARKER]][0]:
-                    raise Rejected("two markers in a row, which no sfence leaves")
         self.states = [(tuple(certificate.memories[memory]), tuple(parts)) for memory, parts in certificate.states]
         self.by_memory: dict[Memory, list[tuple[int, ...]]] = {}
         for memory, parts in self.states:
