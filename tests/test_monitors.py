@@ -162,6 +162,22 @@ def test_an_sfence_is_a_marker(text: str, robust: bool) -> None:
         assert (flags(name, text) == 0) is robust
 
 
+def test_an_sfence_is_nothing_on_tso() -> None:
+    """If a store were kept before an sfence, as before an mfence, this would be robust."""
+    text = "T0: x=1; sfence; r=y || T1: y=1; sfence; r=x"
+    assert not models.robust(program(text), "tso", PAPERS)
+    for name in ("burnim-tso", "exact-tso", "sober-corrected"):
+        assert flags(name, text) > 0
+
+
+def test_loads_alone_decide_on_tso_but_not_on_pso() -> None:
+    """Two threads that only store: on PSO one store overtakes another, and no load sees it."""
+    text = "T0: x=1; y=1 || T1: y=2; x=2"
+    assert models.robust(program(text), "tso", PAPERS)
+    assert not models.robust(program(text), "pso", PAPERS)
+    assert flags("exact-pso", text) > 0
+
+
 def test_a_write_overtakes_plain_stores_only() -> None:
     """If T2's x=2 came before T0's exchange, that would read 2, and T0 would not read y: there is no cycle."""
     text = "T0: r0=xchg(x,1); if r0!=2 then r=y || T1: y=1; r=z || T2: z=1; x=2"

@@ -136,3 +136,42 @@ def test_the_table_of_the_paper() -> None:
     for title, _, _, mfences, sfences, _, _, _, _, their_mfences, their_sfences, _ in rows:
         same = (mfences, sfences) == (their_mfences, their_sfences)
         assert same != (title in ("Szymanski", "Lamport's fast mutex")), title
+
+
+UNDECIDED = {
+    "atomic blocks": "byte x, y; active proctype P() { atomic { x = 1; y = 1 } }",
+    "a mutex is also stored to": "bit m; active proctype P() { lock(m); m = 0 }",
+    "ghost variables decide": "byte x; ghost bit g; active proctype P() { (g == 0); x = 1 }",
+}
+
+
+@pytest.mark.parametrize("why", UNDECIDED)
+def test_robustness_that_is_not_decided_is_not_called_safe(why: str, tmp_path: Path) -> None:
+    (tmp_path / "p.pml").write_text(UNDECIDED[why])
+    refused = teetotal("verify", "--goal", "robust", "p.pml", folder=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "p.pml:1: robustness" in refused.stderr
+    assert why in refused.stderr
+    status, answer = as_json("check", "p.pml", folder=tmp_path)
+    assert (status, answer["verdict"], answer["complete"]) == (3, "inconclusive", False)
+    assert [answer["models"][model]["robust"] for model in ("tso", "pso")] == [None, None]
+    assert len(answer["notes"]) == 1
+
+
+def test_check_refuses_what_verify_refuses(tmp_path: Path) -> None:
+    (tmp_path / "p.pml").write_text("byte x, y; active proctype P() { atomic { x = 1; y == 1 } }")
+    for verb in ("check", "verify"):
+        done = teetotal(verb, "p.pml", folder=tmp_path)
+        assert (done.returncode, "may wait inside an atomic block" in done.stderr) == (2, True)
+
+
+def test_the_replay_of_a_program_with_ghosts_that_is_not_robust(tmp_path: Path) -> None:
+    """The assertion fails on the way, but ghosts and what is said about them are no part of a trace."""
+    text = "byte x, y; ghost byte g; active proctype P() { byte a; x = 1; g++; assert(g == 1); a = y }"
+    text += " active proctype Q() { byte b; y = 1; g++; assert(g == 1); b = x }"
+    (tmp_path / "p.pml").write_text(text)
+    status, answer = as_json("verify", "--goal", "robust", "p.pml", folder=tmp_path)
+    assert (status, len(answer["violations"])) == (1, 2)
+    for violation in answer["violations"]:
+        again = teetotal(*shlex.split(violation["replay"])[1:], folder=tmp_path)
+        assert (again.returncode, "not sequentially consistent" in again.stdout) == (1, True)

@@ -294,13 +294,15 @@ def _check_certificate(files: tuple[str, ...], path: Path, as_json: bool) -> int
 def _replay(file: str, options: dict[str, Any]) -> Verdict:
     from teetotal.models import is_sc
     from teetotal.programs.promela import load
+    from teetotal.symbolic.locality import events_only
     from teetotal.symbolic.schedules import parse_schedule, replay_schedule
 
     if len(options["model"]) != 1:
         raise click.UsageError("--replay needs one --model")
     (model,) = options["model"]
+    program = events_only(load(file)) if options["goal"] == "robust" else load(file)
     replay = replay_schedule(
-        load(file), model, parse_schedule(options["replay"]), semantics(options["rmw"], options["mutex"])
+        program, model, parse_schedule(options["replay"]), semantics(options["rmw"], options["mutex"])
     )
     bad = replay.bad()
     drained = not replay.run.memory.commits()

@@ -27,18 +27,20 @@ def check_file(
     stopped = False
     for model in dict.fromkeys(("sc", *models)):
         answers: dict[str, Outcome] = {}
+        verdict = Verdict.SAFE
         try:
             answers["safe"] = verify(graph, model, limits=limits)
             if model != "sc":
-                answers["robust"] = robust(graph, model, limits=limits)
-        except ProgramError as error:
-            notes.append(str(error))
+                try:
+                    answers["robust"] = robust(graph, model, limits=limits)
+                except ProgramError as error:  # not a program whose robustness is decided
+                    verdict = Verdict.INCONCLUSIVE
+                    notes.append(str(error))
         except KeyboardInterrupt:
             stopped = True
             answers.setdefault("safe", interrupted("saturate", model))
             if model != "sc":
                 answers["robust"] = interrupted("robust", model)
-        verdict = Verdict.SAFE
         for goal, answer in answers.items():
             verdict = verdict + answer.verdict
             spent += answer.seconds
@@ -70,7 +72,7 @@ def check_file(
         seconds=spent,
         states=sum(result.states or 0 for result in results.values()),
         violations=[v for result in results.values() for v in result.violations],
-        notes=notes,
+        notes=list(dict.fromkeys(notes)),
     )
     if stopped:
         raise Interrupted(found)

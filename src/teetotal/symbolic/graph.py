@@ -7,6 +7,7 @@ A ``Control`` of a process gets the next free number when it is first met. The c
 from __future__ import annotations
 
 import weakref
+from functools import cached_property
 
 from teetotal import _core
 from teetotal.errors import ProgramError
@@ -15,6 +16,7 @@ from teetotal.programs.program import Lock, Rmw, Unlock
 from teetotal.programs.promela.evaluation import ghosts_hold
 from teetotal.programs.promela.instructions import AccessAction, Atomically, Begin, Control, Fenced, Tau
 from teetotal.programs.promela.program import PromelaProgram
+from teetotal.symbolic.locality import events_only
 
 MODEL_NUMBERS: dict[ModelName, int] = {"sc": 0, "tso": 1, "pso": 2}
 TAU, LOAD, STORE, MFENCE, SFENCE, ATOMIC = range(6)
@@ -52,6 +54,11 @@ class ControlGraph:
         self.core = _core.ControlGraph(
             weakref.proxy(self), start, memory, program.buffered, loads, touches, bad, semantics.rmw == "address"
         )
+
+    @cached_property
+    def events_only(self) -> ControlGraph:
+        """For questions about traces, where ghost variables are nothing."""
+        return ControlGraph(events_only(self.program), self.semantics)
 
     def number(self, process: int, state: Control) -> int:
         numbers = self._numbers[process]

@@ -109,6 +109,7 @@ def violation(program: PromelaProgram, goal: str, outcome: Outcome, options: str
     cycle = _cycle(replay, numbers)
     places = [events[edge.source].location for edge in cycle] if cycle else [line.location for line in replay.lines]
     schedule = schedule_text(outcome.schedule)
+    options = f"{options} --goal robust" if goal == "robust" else options
     return Violation(
         model=outcome.model,
         kind=kind,

@@ -19,10 +19,9 @@ from typing import Any, Literal
 import msgspec
 
 from teetotal import _core
-from teetotal.errors import ProgramError, TeetotalError
+from teetotal.errors import TeetotalError
 from teetotal.events import ModelName, Semantics
 from teetotal.models import is_sc
-from teetotal.programs.promela.instructions import Begin
 from teetotal.programs.promela.program import PromelaProgram
 from teetotal.symbolic.certificates import Certificate, write
 from teetotal.symbolic.graph import MODEL_NUMBERS, ControlGraph
@@ -168,12 +167,9 @@ def robust(
     limits: Limits = NO_LIMITS,
     report: Report | None = None,
 ) -> Outcome:
-    """Whether every trace is sequentially consistent; ghost variables and properties do not matter."""
-    graph = program if isinstance(program, ControlGraph) else ControlGraph(program, semantics)
-    for process in graph.program.processes:
-        for instruction in process.code:
-            if isinstance(instruction, Begin) and not instruction.ghost:
-                raise ProgramError("robustness of programs with atomic blocks is not supported", instruction.location)
+    """Whether every trace is sequentially consistent. Ghost variables and properties do not matter: ``replay`` is of the
+    program without them (``locality.events_only``)."""
+    graph = (program if isinstance(program, ControlGraph) else ControlGraph(program, semantics)).events_only
     watch = _Watch(limits, report)
     present = [site in fences for site in range(len(graph.program.sites))]
     try:

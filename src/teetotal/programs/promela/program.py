@@ -65,6 +65,20 @@ class PromelaProgram(Runner):
         other.fences = fences
         return other
 
+    def with_processes(self, processes: tuple[Process, ...]) -> PromelaProgram:
+        """The same memory and the same sites, but other code."""
+        return PromelaProgram(
+            self.name,
+            self.source,
+            self.text,
+            processes,
+            self.memory,
+            self.ghosts,
+            self.properties,
+            self.sites,
+            self.fences,
+        )
+
     # -- the control graph of a process -----------------------------------------------------------------------------
 
     def begin(self, process: int) -> Control:
