@@ -9,7 +9,7 @@ namespace teetotal::runtime {
 
 // Everything that depends on the numbers of threads, addresses and places.
 void Explorer::begin_monitors() {
-  watch_ = monitors::Watch(request_.monitors, {.semantics = request_.semantics, .variant = request_.variant});
+  watch_ = monitors::Watch(request_.monitors, {.semantics = request_.semantics});
   reporting_.assign(request_.monitors.size(), {});
   reporting_executions_.assign(request_.monitors.size(), 0);
 }

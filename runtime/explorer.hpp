@@ -22,7 +22,6 @@ struct Request {
   std::uint32_t depth = 0;
   std::uint64_t seed = 0;
   std::vector<std::string> monitors;
-  bool variant = false;  // Burnim's monitors as in the technical report
   Semantics semantics;
   Bounds bounds;
   double seconds = 1e18;

@@ -114,12 +114,12 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.seed = number();
   else if (name == "monitor")
     request.monitors.push_back(value);
-  else if (name == "variant")
-    request.variant = value == "1";
   else if (name == "rmw")
     request.semantics.rmw_flushes_all = value == "all";
   else if (name == "mutex")
     request.semantics.unlock_is_fence = value == "fence";
+  else if (name == "failed-cas")
+    request.semantics.failed_cas_writes = value == "write";
   else if (name == "model")
     request.bounds.model = value == "tso" ? Model::tso : value == "pso" ? Model::pso : Model::sc;
   else if (name == "classes")
@@ -176,6 +176,7 @@ int run(int count, char** arguments) {
   process.rmw_needs_marker = !request.semantics.rmw_flushes_all;
   process.post_needs_fence = !request.semantics.rmw_flushes_all && request.semantics.unlock_is_fence;
   process.unlock_needs_fence = !request.semantics.rmw_flushes_all && !request.semantics.unlock_is_fence;
+  process.failed_cas_writes = request.semantics.failed_cas_writes;
   request.bounds.semantics = request.semantics;
   process.buffered = request.bounds.model != Model::sc;
   request.bounds.spinners_wake = request.strategy != "all";

@@ -162,6 +162,7 @@ def check(
     monitors: str,
     rmw: str,
     mutex: str,
+    failed_cas: str,
     compiler: str | None,
     arguments: tuple[str, ...],
     each: bool,
@@ -188,7 +189,7 @@ def check(
         monitor_info(name)
     options = Options(
         models=models,
-        semantics=semantics(rmw, mutex),
+        semantics=semantics(rmw, mutex, failed_cas),
         explore=strategies.parse(explore),
         monitors=watching,
         seconds=float("inf") if seconds is None else seconds,

@@ -51,6 +51,7 @@ def fence(
     strengthen: bool,
     rmw: str,
     mutex: str,
+    failed_cas: str,
     compiler: str | None,
     arguments: tuple[str, ...],
     loop_bound: int | None,
@@ -64,7 +65,7 @@ def fence(
     options = fencing.Options(
         models=tuple(model for model in models if model != "sc"),
         goal=goal,  # type: ignore[arg-type]
-        semantics=semantics(rmw, mutex),
+        semantics=semantics(rmw, mutex, failed_cas),
         costs=costs.parse(cost),
         minimum=minimum,
         every=every,

@@ -123,7 +123,7 @@ class _Findings:
         request = [
             f"model={self.model}", f"strategy={explore.name}", f"count={explore.count}", f"depth={explore.depth}",
             f"seed={options.seed}",
-            f"rmw={options.semantics.rmw}", f"mutex={options.semantics.mutex}",
+            *runtime.semantics_options(options.semantics),
             f"steps={STEPS}",
             f"loop-bound={LOOP_BOUND if options.loop_bound is None else options.loop_bound}",
             f"nondet-low={options.nondet[0]}", f"nondet-high={options.nondet[1]}", f"spurious={options.spurious}",
