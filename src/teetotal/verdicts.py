@@ -40,6 +40,9 @@ class Verdict(Enum):
         return {Verdict.SAFE: 0, Verdict.VIOLATION: 1, Verdict.INCONCLUSIVE: 3}[self]
 
 
+Goal = Literal["robust", "safe"]
+"""Of ``check`` and ``fence``: every execution sequentially consistent, or nothing fails."""
+
 Reason = Literal["po", "src", "co", "fr"]
 
 
@@ -149,7 +152,7 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     violations: list[Violation] = []
     notes: list[str] = []
     cpu: float | None = None
-    goal: Literal["robust", "safe"] = "robust"
+    goal: Goal = "robust"
 
     def __add__(self, other: CheckResult) -> CheckResult:
         names = [*self.models, *(name for name in other.models if name not in self.models)]

@@ -9,6 +9,8 @@ import click
 
 from teetotal.events import MODELS, ModelName, Semantics
 
+OWN_FAULT = "teetotal: this is a fault of teetotal itself; please report it with the lines above"
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import msgspec
 
@@ -24,7 +24,17 @@ from teetotal.programs.c import events, replaying, runtime, words
 from teetotal.programs.c.build import Source, built, unseen
 from teetotal.programs.c.symbols import Symbols
 from teetotal.schedules import to_token
-from teetotal.verdicts import CheckResult, Interrupted, ModelResult, StoryStep, Verdict, Violation, ViolationKind, both
+from teetotal.verdicts import (
+    CheckResult,
+    Goal,
+    Interrupted,
+    ModelResult,
+    StoryStep,
+    Verdict,
+    Violation,
+    ViolationKind,
+    both,
+)
 
 LOOP_BOUND = 100
 """How often a thread may come to the same instruction in one execution. Loops that only read until something changes
@@ -50,7 +60,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     nondet: tuple[int, int] = (0, 1)
     max_megabytes: int = MAX_MEGABYTES
-    goal: Literal["robust", "safe"] = "robust"
+    goal: Goal = "robust"
     spurious: int = 0
 
 
