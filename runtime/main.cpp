@@ -105,13 +105,13 @@ void redirect() {
 void set(Request& request, const std::string& name, const std::string& value) {
   const auto number = [&] { return std::stoull(value); };
   if (name == "strategy")
-    request.strategy = value;
+    request.strategy.name = value;
   else if (name == "count")
-    request.count = number();
+    request.strategy.count = number();
   else if (name == "depth")
-    request.depth = static_cast<std::uint32_t>(number());
+    request.strategy.depth = static_cast<std::uint32_t>(number());
   else if (name == "seed")
-    request.seed = number();
+    request.strategy.seed = number();
   else if (name == "monitor")
     request.monitors.push_back(value);
   else if (name == "rmw")
@@ -139,7 +139,7 @@ void set(Request& request, const std::string& name, const std::string& value) {
   else if (name == "library")
     request.library = value;
   else if (name == "memory")
-    request.megabytes = number();
+    request.strategy.megabytes = number();
   else if (name == "executions")
     request.executions = number();
   else if (name == "nondet-low")
@@ -179,7 +179,7 @@ int run(int count, char** arguments) {
   process.failed_cas_writes = request.semantics.failed_cas_writes;
   request.bounds.semantics = request.semantics;
   process.buffered = request.bounds.model != Model::sc;
-  request.bounds.spinners_wake = request.strategy != "all";
+  request.bounds.spinners_wake = request.strategy.name != "all";
 
   prepare_fibers();
   redirect();

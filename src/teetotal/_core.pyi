@@ -204,6 +204,7 @@ class SearchResult:
     redundant: int
     complete: bool
     full: bool
+    bounded: bool
 
 def search(
     program: Program,

@@ -135,7 +135,8 @@ def run(job: Job) -> Answer:
     default="all",
     show_default=True,
     metavar="HOW",
-    help="SC executions to watch: all (one per equivalence class), interleavings, preemptions:K, random:N, pct:N:D.",
+    help="SC executions to watch: all (one per equivalence class), interleavings, preemptions:K, "
+    "preemptions:0..K, random:N, pct:N:D.",
 )
 @click.option(
     "--monitor",

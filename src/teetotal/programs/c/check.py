@@ -16,6 +16,7 @@ import msgspec
 from teetotal import story
 from teetotal.errors import ProgramError
 from teetotal.events import MODELS, Event, ModelName, Semantics
+from teetotal.explore import strategies
 from teetotal.explore.outcomes import MAX_MEGABYTES
 from teetotal.explore.strategies import Strategy
 from teetotal.models import Issue
@@ -81,22 +82,31 @@ def check(
             answer: CheckResult | None = None
             interrupted = False
             for model in models:
-                left = options.seconds - (time.perf_counter() - started)
-                hidden = unseen(program)
-                findings = _Findings(source, msgspec.structs.replace(options, seconds=max(left, 0.0)), symbols, model)
-                try:
-                    for told in runtime.answers(program, findings.request(), source.arguments):
-                        findings.take(told, progress)
-                except runtime.RuntimeDied as death:
-                    findings.ended_early = str(death)
-                except KeyboardInterrupt:
-                    findings.ended_early = "interrupted"
-                    interrupted = True
-                if hidden:
-                    findings.undecided = True
-                    findings.notes.append(f"what cannot be seen: {'; '.join(hidden[:8])}")
-                result = findings.result(command)
-                answer = result if answer is None else answer + result
+                executions = options.executions
+                for searched in options.explore.rounds():
+                    left = options.seconds - (time.perf_counter() - started)
+                    asked = msgspec.structs.replace(
+                        options, explore=searched, seconds=max(left, 0.0), executions=executions
+                    )
+                    hidden = unseen(program)
+                    findings = _Findings(source, asked, symbols, model)
+                    try:
+                        for told in runtime.answers(program, findings.request(), source.arguments):
+                            findings.take(told, progress)
+                    except runtime.RuntimeDied as death:
+                        findings.ended_early = str(death)
+                    except KeyboardInterrupt:
+                        findings.ended_early = "interrupted"
+                        interrupted = True
+                    if hidden:
+                        findings.undecided = True
+                        findings.notes.append(f"what cannot be seen: {'; '.join(hidden[:8])}")
+                    result = findings.result(command)
+                    answer = result if answer is None else answer + result
+                    if executions is not None:
+                        executions -= result.executions or 0
+                    if findings.settled:
+                        break
                 if interrupted:
                     break
             assert answer is not None
@@ -256,6 +266,12 @@ class _Findings:
             replay=replaying.command(self.source, token, stacks, self.options.spurious),
         )
 
+    @property
+    def settled(self) -> bool:
+        """Whether a search with a larger bound on preemptions would be in vain, or is not wanted."""
+        stopped = self.end is None or self.end["stopped"] or not self.end["bounded"] or self.ended_early
+        return bool(stopped) or any(self.violations.values())
+
     # -- the verdict ------------------------------------------------------------------------------------------------------
 
     def result(self, command: str) -> CheckResult:
@@ -291,6 +307,8 @@ class _Findings:
             notes.append(
                 f"accessed in different sizes, which the monitors take for one location: {', '.join(named[:8])}"
             )
+        if self.options.explore.name == "exactly" and (self.settled or self.options.explore.is_last):
+            notes.append(strategies.how_far(self.options.explore, any(self.violations.values())))
         notes += self._data_races(end.get("races", []))
         complete = bool(end["complete"]) and not self.undecided and not self.ended_early
         models = {self.model: self._model(self.model, complete, True)}
