@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,32 @@ def test_robust_with_other_outcomes_is_a_fault(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(Fault, match=r"TSO has the outcome .*, which SC does not have, and yet"):
         checking.check(observed(BUFFERING))
     assert checking.check(observed(program("T0: x=1; mfence; r0=y || T1: y=1; mfence; r1=x"))).verdict is Verdict.SAFE
+
+
+def test_json_is_the_same_for_any_number_of_workers(run: Run) -> None:
+    """In order, keys and content, but for the seconds."""
+    Path("a.litmus").write_text(f"{SB}~exists {BOTH_ZERO}")
+    Path("b.litmus").write_text(f"{FENCED}exists {BOTH_ZERO}")
+    Path("c.litmus").write_text("X86_64 nothing")
+    Path("d.py").write_text(
+        "from teetotal import ld, program, st\n"
+        "def writer():\n    yield st('x', 1)\n    yield st('y', 1)\n"
+        "def reader():\n    if (yield ld('y')):\n        assert (yield ld('x')) == 1\n"
+        "one = program(writer(), reader(), x=0, y=0)\ntwo = program(reader(), writer(), x=0, y=0)\n"
+    )
+    Path("e.c").write_text(
+        "#include <pthread.h>\nint x;\nvoid *f(void *p) { x = 1; return 0; }\n"
+        "int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); int r = x; pthread_join(t, 0); return r - r; }\n"
+    )
+    found = []
+    for workers in ("1", "2", "4"):
+        for goal in ((), ("--goal", "robust")):
+            files = ["a.litmus", "b.litmus", "c.litmus", "d.py", "e.c"]
+            status, out, err = run("check", "--json", "--workers", workers, *goal, *files)
+            lines = re.sub(r'"(seconds|cpu)":[0-9.e-]+', r'"\1":0', out)
+            found.append((status, lines, err))
+    assert found[0][1].count("\n") == 5
+    assert all(one == found[0] for one in found)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
