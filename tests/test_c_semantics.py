@@ -146,7 +146,12 @@ def check_with(tmp_path: Path, text: str, *flags: str) -> CheckResult:
 @pytest.mark.parametrize(
     ("declared", "body"),
     [
-        pytest.param("static __thread int n;", "while (!GET(x)) if (++n == 5) assert(0);", id="a thread-local counts"),
+        pytest.param(
+            "static __thread int n;\nstatic int counted(void) { return ++n == 5; }\n"
+            "static void over(void) { volatile char b[512]; for (int i = 0; i < 512; i++) b[i] = 0; }",
+            "while (!GET(x)) { if (counted()) assert(0); over(); }",
+            id="a thread-local counts, and leaves nothing on the stack",
+        ),
         pytest.param("", "while (!GET(x)) if (rand() % 7 == 3) assert(0);", id="rand"),
     ],
 )
