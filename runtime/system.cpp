@@ -1,6 +1,7 @@
 #include "system.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "hash.hpp"
 #include "survival.hpp"
@@ -21,8 +22,11 @@ bool readable(std::uintptr_t address) {
 }
 
 std::uint64_t hash_range(std::uint64_t hash, std::uintptr_t begin, std::uintptr_t end) {
-  for (std::uintptr_t at = begin / 8 * 8; at + 8 <= end; at += 8)
-    hash = mix(hash, *reinterpret_cast<const std::uint64_t*>(at) + 0x9E37);
+  for (std::uintptr_t at = begin / 8 * 8; at < end; at += 8) {
+    std::uint64_t word = 0;  // the last one may be a part: thread-locals have any size
+    std::memcpy(&word, reinterpret_cast<const void*>(at), std::min<std::size_t>(end - at, 8));
+    hash = mix(hash, word + 0x9E37);
+  }
   return hash;
 }
 
