@@ -26,6 +26,8 @@ atomic_int x, y;
 pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;
 sem_t s;
+pthread_key_t k;
+static void over(void) { volatile char b[512]; for (int i = 0; i < 512; i++) b[i] = 0; }
 """
 
 
@@ -38,7 +40,8 @@ def run(tmp_path: Path, text: str, options: Options = Options()) -> CheckResult:
 def two(first: str, second: str) -> str:
     return (
         f"void *f(void *p) {{ {first} return 0; }}\nvoid *g(void *p) {{ {second} return 0; }}\n"
-        "int main(void) { pthread_t t, u; sem_init(&s, 0, 0); pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0);\n"
+        "int main(void) { pthread_t t, u; sem_init(&s, 0, 0); pthread_key_create(&k, 0);\n"
+        "  pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0);\n"
         "  pthread_join(t, 0); pthread_join(u, 0); return 0; }\n"
     )
 
@@ -143,14 +146,24 @@ def check_with(tmp_path: Path, text: str, *flags: str) -> CheckResult:
 # -- what is waiting, and what is not ----------------------------------------------------------------------------------
 
 
+COUNTED = "while (!GET(x)) { if (counted()) assert(0); over(); }"
+"""And nothing of what is counted stays on the stack."""
+
+
 @pytest.mark.parametrize(
     ("declared", "body"),
     [
         pytest.param(
-            "static __thread int n;\nstatic int counted(void) { return ++n == 5; }\n"
-            "static void over(void) { volatile char b[512]; for (int i = 0; i < 512; i++) b[i] = 0; }",
-            "while (!GET(x)) { if (counted()) assert(0); over(); }",
-            id="a thread-local counts, and leaves nothing on the stack",
+            "static __thread int n;\nstatic int counted(void) { return ++n == 5; }", COUNTED, id="a thread-local counts"
+        ),
+        pytest.param(
+            "static __thread char n;\nstatic int counted(void) { return ++n == 5; }", COUNTED, id="one of a byte counts"
+        ),
+        pytest.param(
+            "static int counted(void) {\n"
+            "  pthread_setspecific(k, (char *)pthread_getspecific(k) + 1); return pthread_getspecific(k) == (void *)5; }",
+            COUNTED,
+            id="the thread's data by a key counts",
         ),
         pytest.param("", "while (!GET(x)) if (rand() % 7 == 3) assert(0);", id="rand"),
     ],
