@@ -116,6 +116,7 @@ struct ThreadRecord {
   bool stack_private = true;
   std::uintptr_t stack_low = 0;          // the lowest address of its stack seen in use
   std::uintptr_t tls = 0, tls_size = 0;  // the program's thread-local variables
+  int* error = nullptr;                  // its errno
   void* exceptions = nullptr;            // those that it has caught or thrown: two words of the C++ library
   void* (*routine)(void*) = nullptr;
   void* argument = nullptr;

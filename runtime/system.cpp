@@ -34,6 +34,7 @@ std::uint64_t local_state(const Thread& thread) {
   std::uint64_t hash = mix(mix(thread.nondet, thread.random), thread.clock);
   hash = hash_range(hash, reinterpret_cast<std::uintptr_t>(thread.fiber.stack_pointer), stack_top(thread.number));
   if (thread.tls != 0) hash = hash_range(hash, thread.tls, thread.tls + thread.tls_size);
+  if (thread.error != nullptr) hash = mix(hash, static_cast<std::uint64_t>(*thread.error));
   for (const auto& [key, value] : thread.specific) hash = mix(mix(hash, key), reinterpret_cast<std::uintptr_t>(value));
   return hash | 1;
 }

@@ -16,6 +16,7 @@ from teetotal.programs.c.check import Options, check
 from teetotal.verdicts import CheckResult, Goal, Verdict
 
 HEAD = """#include <assert.h>
+#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -159,6 +160,7 @@ COUNTED = "while (!GET(x)) { if (counted()) assert(0); over(); }"
         pytest.param(
             "static __thread char n;\nstatic int counted(void) { return ++n == 5; }", COUNTED, id="one of a byte counts"
         ),
+        pytest.param("static int counted(void) { return ++errno == 5; }", COUNTED, id="errno counts"),
         pytest.param(
             "static int counted(void) {\n"
             "  pthread_setspecific(k, (char *)pthread_getspecific(k) + 1); return pthread_getspecific(k) == (void *)5; }",
