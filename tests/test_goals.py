@@ -12,14 +12,15 @@ import msgspec
 import pytest
 
 from notation import program
-from teetotal import checking
+from teetotal import checking, traces
 from teetotal.errors import Fault
-from teetotal.events import ModelName
+from teetotal.events import Event, Kind, ModelName
 from teetotal.explore.robustness import Robustness
 from teetotal.explore.strategies import parse
 from teetotal.programs.expressions import Final
 from teetotal.programs.litmus import read
 from teetotal.programs.program import Program
+from teetotal.trace import Trace
 from teetotal.verdicts import Verdict
 
 SB = """X86_64 SB
@@ -216,3 +217,37 @@ def test_a_fault_is_told_as_such_and_costs_one_file(run: Run, monkeypatch: pytes
     assert [json.loads(line)["input"] for line in out.splitlines()] == ["good.litmus"]
     assert "SB: TSO has the outcome 0:rax=0, 1:rax=0, which SC does not have" in err
     assert "this is a fault of teetotal itself" in err
+
+
+# -- a compare-and-swap that fails ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("choice", "status"), [("read", 0), ("write", 1)])
+def test_a_recorded_failed_compare_and_swap_reads_or_writes(run: Run, choice: str, status: int) -> None:
+    """The trace of T0: y=1; r=x || T1: cas(x,5,6); r3=y, robust only if the failed operation does not write."""
+    events = [
+        Event(0, 0, Kind.ST, "y", 1),
+        Event(0, 1, Kind.LD, "x", 0),
+        Event(1, 0, Kind.RMW, "x", read=0),
+        Event(1, 1, Kind.LD, "y", 1),
+    ]
+    traces.write(Trace.from_events(events), Path("trace.jsonl"))
+    found, out, err = run("monitor", "--failed-cas", choice, "--json", "trace.jsonl")
+    assert (found, err) == (status, "")
+    assert len(json.loads(out)["violations"]) == 2 * status
+
+
+@pytest.mark.parametrize(("choice", "robust"), [("read", True), ("write", False)])
+def test_a_failed_compare_and_swap_in_every_verb(run: Run, choice: str, robust: bool) -> None:
+    Path("cas.py").write_text(
+        "from teetotal import cas, ld, program, st\n"
+        "def a():\n    yield st('y', 1)\n    r = yield ld('x')\n"
+        "def b():\n    r2 = yield cas('x', 5, 6)\n    r3 = yield ld('y')\n"
+        "p = program(a(), b(), x=0, y=0)\n"
+    )
+    status, out, _ = run("check", "--failed-cas", choice, "--json", "cas.py")
+    assert (status == 0) == robust
+    for violation in json.loads(out).get("violations", []):
+        assert run(*violation["replay"].split()[1:])[0] == 1  # the token knows
+    status, out, _ = run("fence", "--failed-cas", choice, "--json", "cas.py")
+    assert (status, len(json.loads(out).get("fences", []))) == (0, 0 if robust else 1)
