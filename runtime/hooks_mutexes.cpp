@@ -28,7 +28,7 @@ namespace {
 int kind_of(const pthread_mutex_t* mutex) { return mutex->__data.__kind & 3; }
 
 bool try_lock(Thread& self, void* object, std::uintptr_t place) {
-  synchronise(self, Verb::try_lock, Kind::rmw, Tag::mutex, object, place, {.writes = Writes::if_equal, .expected = 0});
+  synchronise(self, Verb::try_lock, Kind::rmw, Tag::mutex, object, place, {.writes = swap_writes(), .expected = 0});
   if (word(object) != 0) return false;
   word(object) = static_cast<int>(self.number) + 1;
   return true;

@@ -146,7 +146,6 @@ class Monitor:
         unlock_is_fence: bool = True,
         threads: int = 0,
         undo: bool = False,
-        variant: bool = False,
     ) -> None: ...
     def step(self, thread: int, kind: int, writes: bool, address: int, location: int) -> _Found | None: ...
     def observe(
@@ -205,6 +204,7 @@ class SearchResult:
     redundant: int
     complete: bool
     full: bool
+    bounded: bool
 
 def search(
     program: Program,

@@ -15,6 +15,7 @@ import traceback
 
 import click
 
+from teetotal.cli.options import OWN_FAULT
 from teetotal.errors import TeetotalError
 
 VERBS = {
@@ -97,6 +98,6 @@ def main() -> None:
         status = 2
     except Exception:
         traceback.print_exc()
-        click.echo("teetotal: this is a fault of teetotal itself; please report it with the lines above", err=True)
+        click.echo(OWN_FAULT, err=True)
         status = 70
     sys.exit(status or 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,7 +12,15 @@ import msgspec
 
 from teetotal import checking
 from teetotal.checking import Options
-from teetotal.cli.options import Models, WithCompilerFlags, c_options, semantics, semantics_options, spurious_option
+from teetotal.cli.options import (
+    OWN_FAULT,
+    Models,
+    WithCompilerFlags,
+    c_options,
+    semantics,
+    semantics_options,
+    spurious_option,
+)
 from teetotal.cli.progress import counting, progress
 from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
@@ -27,11 +36,12 @@ from teetotal.verdicts import CheckResult, Interrupted, Verdict, to_json
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What became of one file: its programs' results, and what was wrong with it."""
+    """What became of one file: its programs' results, and what was wrong with it, or with teetotal (``fault``)."""
 
     results: list[CheckResult]
     problems: list[str] = []
     interrupted: bool = False
+    fault: str | None = None
 
 
 class FileJob(msgspec.Struct, frozen=True):
@@ -67,7 +77,16 @@ class FileJob(msgspec.Struct, frozen=True):
         options = self.options
         try:
             return Answer(
-                [check_file(self.path, options.models, options.semantics, options.seconds, options.max_megabytes)]
+                [
+                    check_file(
+                        self.path,
+                        options.models,
+                        options.semantics,
+                        options.seconds,
+                        options.max_megabytes,
+                        options.goal,
+                    )
+                ]
             )
         except Interrupted as interrupt:
             return Answer([interrupt.result], [], interrupted=True)
@@ -101,7 +120,11 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
 
 
 def run(job: Job) -> Answer:
-    return job.run()
+    """A fault of ours costs this file alone, and is told in the same way whichever process it happens in."""
+    try:
+        return job.run()
+    except Exception:
+        return Answer([], fault=traceback.format_exc())
 
 
 @click.command(cls=WithCompilerFlags, short_help="Robust and safe on TSO and PSO?")
@@ -112,7 +135,8 @@ def run(job: Job) -> Answer:
     default="all",
     show_default=True,
     metavar="HOW",
-    help="SC executions to watch: all (one per equivalence class), interleavings, preemptions:K, random:N, pct:N:D.",
+    help="SC executions to watch: all (one per equivalence class), interleavings, preemptions:K, "
+    "preemptions:0..K, random:N, pct:N:D.",
 )
 @click.option(
     "--monitor",
@@ -125,7 +149,8 @@ def run(job: Job) -> Answer:
 @c_options
 @click.option("--each", is_flag=True, help="Each C file is a program of its own.")
 @click.option("--goal", type=click.Choice(["robust", "safe"]), default="robust", show_default=True,
-              help="Of a C program: SC executions and robustness, or the executions of each model itself.")  # fmt: skip
+              help="robust: every execution sequentially consistent, and nothing fails; safe: nothing fails, where "
+              "~exists and forall of a litmus test must hold too.")  # fmt: skip
 @click.option(
     "--executions", type=click.IntRange(min=1, max=2**63), metavar="N", help="Executions to explore at most (C)."
 )
@@ -162,6 +187,7 @@ def check(
     monitors: str,
     rmw: str,
     mutex: str,
+    failed_cas: str,
     compiler: str | None,
     arguments: tuple[str, ...],
     each: bool,
@@ -188,7 +214,7 @@ def check(
         monitor_info(name)
     options = Options(
         models=models,
-        semantics=semantics(rmw, mutex),
+        semantics=semantics(rmw, mutex, failed_cas),
         explore=strategies.parse(explore),
         monitors=watching,
         seconds=float("inf") if seconds is None else seconds,
@@ -196,6 +222,7 @@ def check(
         max_megabytes=memory,
         loop_bound=loop_bound,
         seed=seed,
+        goal=goal,  # type: ignore[arg-type]
     )
     found, problems = files.find(paths)
     for problem in problems:
@@ -213,7 +240,7 @@ def check(
         seed=seed,
         nondet=nondet,
         max_megabytes=memory,
-        goal=goal,  # type: ignore[arg-type]
+        goal=options.goal,
         spurious=spurious,
     )
     jobs: list[Job] = [FileJob(path, options, len(found) == 1) for path in found if path not in c_files]
@@ -226,7 +253,7 @@ def check(
         for names in programs_in_c
     ]
     verdicts: list[Verdict] = []
-    bad = len(problems)
+    bad, faulty = len(problems), False
     for answer in _answers(jobs, workers or available_workers()):
         for result in answer.results:
             if as_json:
@@ -239,13 +266,16 @@ def check(
         for problem_text in answer.problems:
             bad += 1
             click.echo(f"teetotal: {problem_text}", err=True)
+        if answer.fault is not None:
+            faulty = True
+            click.echo(f"{answer.fault}{OWN_FAULT}", err=True)
         sys.stdout.flush()
         if answer.interrupted:
             raise click.Abort
     if len(verdicts) > 1 and not as_json:
         counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict if verdict in verdicts]
         click.echo(f"\n{len(verdicts)} programs: {', '.join(counts)}")
-    return 2 if bad else sum(verdicts, Verdict.SAFE).exit_status
+    return 70 if faulty else 2 if bad else sum(verdicts, Verdict.SAFE).exit_status
 
 
 def _answers(jobs: Sequence[Job], workers: int) -> Iterator[Answer]:

@@ -65,6 +65,7 @@ def litmus(
     only_list: bool,
     rmw: str,
     mutex: str,
+    failed_cas: str,
 ) -> int:
     """Make litmus tests from cycles of edges in diy's notation, as in
 
@@ -77,7 +78,7 @@ def litmus(
         raise click.UsageError("--count and --every go with --length")
     if cycle and fences:
         raise click.UsageError("--fences goes with --length or --family; in a cycle write MFencedWR and the like")
-    chosen = semantics(rmw, mutex)
+    chosen = semantics(rmw, mutex, failed_cas)
 
     def wanted(test: Litmus) -> bool:
         verdict = test.predict(chosen).allowed

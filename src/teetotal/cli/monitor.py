@@ -13,13 +13,14 @@ import click
 
 from teetotal.cli.options import semantics, semantics_options
 from teetotal.errors import TeetotalError
+from teetotal.monitors import MONITORS
 from teetotal.verdicts import Verdict, to_json
 
 
 @click.command(short_help="The monitors over a recorded SC trace.")
 @click.argument("paths", nargs=-1, required=True, metavar="TRACE…")
 @click.option("--monitor", "monitors", default="exact-tso,exact-pso", show_default=True, metavar="NAMES",
-              help="Which, separated by commas: exact-tso, exact-pso, burnim-tso, burnim-pso, sober, sober-corrected.",
+              help=f"Which, separated by commas: {', '.join(MONITORS)}.",
 )  # fmt: skip
 @semantics_options
 @click.option(
@@ -38,6 +39,7 @@ def monitor(
     monitors: str,
     rmw: str,
     mutex: str,
+    failed_cas: str,
     group: Literal["pair", "triple"],
     window: int,
     violations: bool,
@@ -57,7 +59,9 @@ def monitor(
         raise click.UsageError("standard input can be read only once")
     for name in names:
         monitor_info(name)
-    options = monitoring.Options(monitors=names, semantics=semantics(rmw, mutex), group=group, window=window)
+    options = monitoring.Options(
+        monitors=names, semantics=semantics(rmw, mutex, failed_cas), group=group, window=window
+    )
     verdict, bad = Verdict.SAFE, False
     for number, path in enumerate(paths):
         try:

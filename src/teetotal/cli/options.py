@@ -9,12 +9,21 @@ import click
 
 from teetotal.events import MODELS, ModelName, Semantics
 
+OWN_FAULT = "teetotal: this is a fault of teetotal itself; please report it with the lines above"
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def semantics_options(command: Command) -> Command:
-    """``--rmw`` and ``--mutex``, as the parameters ``rmw`` and ``mutex``."""
+    """``--rmw``, ``--mutex`` and ``--failed-cas``, as the parameters ``rmw``, ``mutex`` and ``failed_cas``."""
     for option in (
+        click.option(
+            "--failed-cas",
+            type=click.Choice(["read", "write"]),
+            default="read",
+            show_default=True,
+            help="What a failed compare-and-swap does: only read, or also write the old value back.",
+        ),
         click.option(
             "--mutex",
             type=click.Choice(["fence", "rmw"]),
@@ -65,8 +74,8 @@ def spurious_option(command: Command) -> Command:
     )(command)  # fmt: skip
 
 
-def semantics(rmw: str, mutex: str) -> Semantics:
-    return Semantics(rmw=rmw, mutex=mutex)  # type: ignore[arg-type]
+def semantics(rmw: str, mutex: str, failed_cas: str = "read") -> Semantics:
+    return Semantics(rmw=rmw, mutex=mutex, failed_cas=failed_cas)  # type: ignore[arg-type]
 
 
 class Models(click.ParamType["tuple[ModelName, ...]"]):

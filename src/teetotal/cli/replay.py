@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from teetotal import story
+from teetotal import goals, story
 from teetotal.cli.options import WithCompilerFlags, c_options, spurious_option
 from teetotal.errors import TeetotalError
 from teetotal.programs import c, files
@@ -20,6 +20,8 @@ from teetotal.verdicts import Verdict, Violation, to_json
 @click.command(cls=WithCompilerFlags, short_help="One execution again, step by step.")
 @click.argument("token")
 @click.argument("paths", metavar="FILE…", nargs=-1, required=True)
+@click.option("--goal", type=click.Choice(["robust", "safe"]), default="robust", show_default=True,
+              help="As it was for teetotal check: with safe, ~exists and forall of a litmus test must hold.")  # fmt: skip
 @click.option("--program", "name", help="Which program of a file that holds several.")
 @c_options
 @spurious_option
@@ -29,6 +31,7 @@ from teetotal.verdicts import Verdict, Violation, to_json
 def replay(
     token: str,
     paths: tuple[str, ...],
+    goal: str,
     name: str | None,
     compiler: str | None,
     arguments: tuple[str, ...],
@@ -48,6 +51,8 @@ def replay(
         raise TeetotalError("only C files make one program together")
     (path,) = paths
     program = _choose(files.read(path), path, name)
+    if goal == "safe":
+        program = goals.demanding(program)
     model, schedule, semantics = from_token(token, list(program.memory))
     try:
         told = story.violation(program, model, schedule, semantics, kind="replay")

@@ -25,7 +25,6 @@ from teetotal.fences import text as texts
 from teetotal.fences.costs import PREFERRED, Costs
 from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.killers import killers
-from teetotal.fences.of_program import Goal
 from teetotal.fences.sources import Patched
 from teetotal.programs.promela.compile import compile_text
 from teetotal.programs.promela.flow import comes_again
@@ -35,7 +34,7 @@ from teetotal.symbolic.graph import ControlGraph
 from teetotal.symbolic.results import violation
 from teetotal.symbolic.schedules import Line, Replay
 from teetotal.symbolic.verify import Limits, Outcome, Report, robust, verify
-from teetotal.verdicts import CheckResult, ModelResult, StoryStep, Verdict
+from teetotal.verdicts import CheckResult, Goal, ModelResult, StoryStep, Verdict
 
 if TYPE_CHECKING:
     from teetotal.fences.fencing import Job, Options

@@ -185,7 +185,9 @@ def _verdict(result: CheckResult) -> str:
     counts = [] if result.states is None else [counted(result.states, "state")]
     if result.executions is not None:
         blocked = f" ({result.blocked:,} blocked)" if result.blocked else ""
-        rate = f", {result.executions / result.cpu:,.0f} a second" if result.cpu and result.executions > 1000 else ""
+        rate = (
+            f", {result.executions / result.seconds:,.0f} a second" if result.cpu and result.executions > 1000 else ""
+        )
         noun = "SC execution" if result.goal == "robust" else "execution"
         counts.append(f"{counted(result.executions, noun)}{blocked}{rate}")
     counts.append(f"{result.seconds:.3f} s")

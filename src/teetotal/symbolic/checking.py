@@ -8,15 +8,15 @@ from teetotal.programs.promela import load
 from teetotal.symbolic.graph import ControlGraph
 from teetotal.symbolic.results import violation
 from teetotal.symbolic.verify import Limits, Outcome, interrupted, robust, verify
-from teetotal.verdicts import CheckResult, Interrupted, ModelResult, Verdict
+from teetotal.verdicts import CheckResult, Goal, Interrupted, ModelResult, Verdict
 
 HOLDS = {Verdict.SAFE: True, Verdict.VIOLATION: False, Verdict.INCONCLUSIVE: None}
 
 
 def check_file(
-    path: str, models: tuple[ModelName, ...], semantics: Semantics, seconds: float, megabytes: float
+    path: str, models: tuple[ModelName, ...], semantics: Semantics, seconds: float, megabytes: float, goal: Goal
 ) -> CheckResult:
-    """Whether the program is safe under SC and the models, and robust under the models, with unbounded buffers.
+    """Whether the program is safe under SC and the models and, if that is the goal, robust, with unbounded buffers.
     ``Interrupted`` with what is known by then, where the user ends it."""
     program = load(path)
     graph = ControlGraph(program, semantics)
@@ -30,7 +30,7 @@ def check_file(
         verdict = Verdict.SAFE
         try:
             answers["safe"] = verify(graph, model, limits=limits)
-            if model != "sc":
+            if model != "sc" and goal == "robust":
                 try:
                     answers["robust"] = robust(graph, model, limits=limits)
                 except ProgramError as error:  # not a program whose robustness is decided
@@ -39,20 +39,20 @@ def check_file(
         except KeyboardInterrupt:
             stopped = True
             answers.setdefault("safe", interrupted("saturate", model))
-            if model != "sc":
+            if model != "sc" and goal == "robust":
                 answers["robust"] = interrupted("robust", model)
-        for goal, answer in answers.items():
+        for question, answer in answers.items():
             verdict = verdict + answer.verdict
             spent += answer.seconds
             if answer.verdict is Verdict.INCONCLUSIVE:
-                notes.append(f"{model}, {goal}: {answer.why}")
+                notes.append(f"{model}, {question}: {answer.why}")
         results[model] = ModelResult(
             verdict=verdict,
             robust=HOLDS[answers["robust"].verdict] if "robust" in answers else None,
             safe=HOLDS[answers["safe"].verdict],
             violations=[
-                violation(program, goal, answer, "")
-                for goal, answer in answers.items()
+                violation(program, question, answer, "")
+                for question, answer in answers.items()
                 if answer.verdict is Verdict.VIOLATION
             ],
             states=sum(answer.states for answer in answers.values()),
@@ -73,6 +73,7 @@ def check_file(
         states=sum(result.states or 0 for result in results.values()),
         violations=[v for result in results.values() for v in result.violations],
         notes=list(dict.fromkeys(notes)),
+        goal=goal,
     )
     if stopped:
         raise Interrupted(found)

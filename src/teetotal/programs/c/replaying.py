@@ -52,7 +52,7 @@ def replay(
         token = token[: match.end(1)] + token[match.end() - 1 :]
     model, schedule, semantics = from_token(token, _MANY)
     options = [
-        f"model={model}", f"rmw={semantics.rmw}", f"mutex={semantics.mutex}", f"stacks={stacks}",
+        f"model={model}", *runtime.semantics_options(semantics), f"stacks={stacks}",
         f"schedule={' '.join(_text(step) for step in schedule)}", f"output={int(show_output)}",
         f"spurious={spurious}",
     ]  # fmt: skip

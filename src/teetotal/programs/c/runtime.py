@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from teetotal.errors import TeetotalError
+from teetotal.events import Semantics
 from teetotal.programs.c.build import LIBRARY
 
 
@@ -29,6 +30,10 @@ def executable() -> Path:
     if not path.exists():
         raise TeetotalError("this installation cannot run C programs: that needs Linux on x86-64")
     return path
+
+
+def semantics_options(semantics: Semantics) -> list[str]:
+    return [f"rmw={semantics.rmw}", f"mutex={semantics.mutex}", f"failed-cas={semantics.failed_cas}"]
 
 
 def answers(

@@ -115,10 +115,13 @@ def _initial(location: str, value: Any) -> int | Address:
     if isinstance(value, Address):
         return value
     try:
-        return wrap(operator.index(value))
+        number = operator.index(value)
     except TypeError:
         kind = type(value).__name__
         raise ProgramError(f"location {location!r} begins with {value!r}, a {kind}; locations hold integers") from None
+    if wrap(number) != number:
+        raise ProgramError(f"location {location!r} begins with {number}, which is not between -2**63 and 2**63 - 1")
+    return number
 
 
 def _numbered(memory: Mapping[str, int | Address], place: Location) -> dict[str, int]:
