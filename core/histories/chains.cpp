@@ -319,6 +319,7 @@ class ChainMaker {
       translate(edge.to);
       translate(edge.why);
     }
+    if (!graph_.impossible) return;  // and `refuted` says nothing
     translate(graph_.refuted.from);
     translate(graph_.refuted.to);
     translate(graph_.refuted.why);
