@@ -15,6 +15,7 @@ class AxeReader {
   std::vector<History> read() {
     for (; !in_.done(); line()) {
     }
+    if (out_.empty()) out_.name.clear();  // a comment at the end names nothing
     return out_.take();
   }
 

@@ -114,7 +114,7 @@ def _refuse_odd_combinations(models: list[str], given_witness: str | None, chose
     for option in ("witness", "check_witness"):
         if chosen[option] and not with_witness:
             raise click.UsageError(
-                f"--{option.replace('_', '-')}: {' and '.join(models)} have no witnesses; sc, tso and pso do"
+                f"--{option.replace('_', '-')}: there are witnesses of sc, tso and pso, not of {' and '.join(models)}"
             )
     if chosen["kernel"] and "sc" not in models:
         raise click.UsageError("--kernel is about SC; it needs --model sc")
