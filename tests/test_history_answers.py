@@ -107,7 +107,8 @@ def test_the_verdicts_of_all_histories_come_before_the_first_proof(tmp_path: Pat
     assert [line.split(":")[0].split() for line in lines[:3]] == [
         ["violation", "sc", "a"], ["consistent", "sc", "b"], ["violation", "sc", "c"],
     ]  # fmt: skip
-    assert [line.split() for line in lines[4:6]] == [["model", "consistent", "violation", "inconclusive"], ["sc", "1", "2", "0"]]  # fmt: skip
+    assert lines[4].split() == ["model", "consistent", "violation", "inconclusive"]
+    assert lines[5].split() == ["sc", "1", "2", "0"]
     assert [lines.index(f"{name} and sc:") for name in "ac"] == [7, 20]
     assert lines[8] == f"  (1) T0: st x = 1    {path}:2"
     assert lines[21] == f"  (1) T0: st x = 1    {path}:9"
@@ -186,9 +187,13 @@ def test_other_models_follow_from_what_is_known() -> None:
     (one,) = read_text(SB)
     known = {"pso": Verdict.VIOLATION}
     assert models_of(one, seconds=10, known=known)["tso"] is Verdict.VIOLATION  # not asked: it follows
-    assert models_of(one) == {
-        "sc": Verdict.VIOLATION, "tso": Verdict.SAFE, "pso": Verdict.SAFE, "wsc": Verdict.VIOLATION, "ccm": Verdict.VIOLATION,
-    }  # fmt: skip
+    assert [str(verdict) for verdict in models_of(one).values()] == [
+        "violation",
+        "safe",
+        "safe",
+        "violation",
+        "violation",
+    ]
 
 
 # ---- processes
@@ -227,7 +232,8 @@ def test_what_was_found_before_a_bad_history_is_told(workers: str, tmp_path: Pat
 def test_split_transactions_have_witnesses(tmp_path: Path) -> None:
     path = tmp_path / "split.dbcop"
     path.write_text("[x:=1 y:=2]\n---\n[y==2 x==1]\n")
-    assert "transaction of several operations" in str(pytest.raises(TeetotalError, run, path).value)
+    with pytest.raises(TeetotalError, match="transaction of several operations"):
+        run(path)
     for model in ("sc", "tso", "pso"):
         options = ["--transactions", "split", "--model", model, "--format", "dbcop"]
         answer = run(path, *options, "--witness", "--check-witness")
@@ -261,10 +267,9 @@ def test_options_that_do_not_go_together(options: list[str], message: str, sb: P
 def test_a_given_witness_that_is_none(witness: str, sb: Path, tmp_path: Path) -> None:
     given = tmp_path / "given.json"
     given.write_text(f'{{"input": "{sb}", "model": "tso", "witness": {witness}}}\n')
-    try:
-        answer = run(sb, "--given-witness", given)
-    except TeetotalError as error:
-        assert "given.json:1: not a result" in str(error)
+    answer = CliRunner().invoke(history, [str(sb), "--given-witness", str(given)], standalone_mode=False)
+    if answer.exception:
+        assert "given.json:1: not a result" in str(answer.exception)
     else:
         assert answer.return_value == 1
 
