@@ -141,7 +141,7 @@ def _count(file: str, options: Any) -> int:
     from teetotal.errors import TeetotalError
     from teetotal.histories.result import read_once
 
-    histories, _ = read_once(file, options)
+    histories, _ = read_once(file, options, bounded=True)
     if not histories:
         raise TeetotalError(f"{file}: there is no history in it")
     return len(histories)

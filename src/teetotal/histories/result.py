@@ -245,16 +245,16 @@ Task = tuple[str, int, int, Options]
 """A file, and which of its histories: from, to."""
 
 
-def read_once(file: str, options: Options) -> tuple[list[History], float]:
+def read_once(file: str, options: Options, *, bounded: bool = False) -> tuple[list[History], float]:
     """The histories of a file, and how long it took to read them; those of the last file are kept, as long as it does not
-    change. TimeoutError if it takes too long."""
+    change. ``bounded``, it takes no longer than ``options`` allow: TimeoutError."""
     from teetotal.histories.readers import read
 
     status = os.stat(file)
     key = (file, options.format, options.split_transactions, status.st_mtime_ns, status.st_size)
     if key not in _LAST_READ:
         _LAST_READ.clear()
-        clock = Clock(options.seconds)
+        clock = Clock(options.seconds if bounded else None)
         histories = read(file, format=options.format, split_transactions=options.split_transactions, seconds=clock.left)
         _LAST_READ[key] = histories, clock.passed
     return _LAST_READ[key]
