@@ -258,12 +258,29 @@ def test_gadgets_among_reads_that_wait() -> None:
     assert 5 < sum(seen) < 35
 
 
-def with_readers(rng: random.Random, history: History) -> History:
+@pytest.mark.parametrize("seed", [124, 435])
+def test_a_final_choice_keeps_what_an_open_one_below_takes_back(seed: int) -> None:
+    """Consistent, and called inconsistent if a choice that becomes final forgets the rows that were saved for the one
+    below it. Found by planting that fault."""
+    rng = random.Random(seed)
+    clauses = [
+        [rng.choice((n, -n)) for n in rng.sample((1, 2, 3, 4), rng.choice([1, 2, 3]))]
+        for _ in range(rng.choice([3, 5, 7, 9]))
+    ]
+    history = with_readers(rng, hard.formula(clauses), rng.choice([0, 1, 2, 3, 5]), rng.choice([2, 3, 4]))
+    checker = Problem(history, "sc", Semantics()).checker()
+    assert checker.saturate(None) == "consistent"
+    status, _ = checker.decide("decide", None)
+    assert checker.conflicts > 0
+    assert status == "consistent"
+
+
+def with_readers(rng: random.Random, history: History, readers: int = 3, reads: int = 3) -> History:
     """The same, where a few threads more read what was written, one write of an address after the other."""
     writes = [op for op in history if op.written is not None]
     more = []
-    for reader in range(3):
-        for op in rng.sample(writes, 3):
+    for reader in range(readers):
+        for op in rng.sample(writes, reads):
             more.append(Operation(f"reader{reader}", Kind.LD, op.address, read=op.written))
     return History.of([*history, *more])
 
