@@ -260,8 +260,8 @@ def test_gadgets_among_reads_that_wait() -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_an_rmw_that_is_still_to_be_read_does_not_follow_at_once(model: str) -> None:
-    """T0's store and T1's rmw could be executed together, without choice; but T2 cannot read yet, and T3 would come between.
-    Found by planting that fault."""
+    """T0's store and T1's rmw could be executed together, without choice; but T2 cannot read yet, and T3 would come
+    between. Found by planting that fault."""
     history = read_text(
         "T3: st x = 9\nT2: ld y -> 1\nT2: ld x -> 2\nT4: ld z -> 1\nT4: st y = 1\nT6: ld q -> 1\nT6: ld z -> 1\n"
         "T7: ld z -> 1\nT7: st q = 1\nT5: st z = 1\nT1: rmw x: 1 -> 2\nT0: st x = 1\n"

@@ -69,7 +69,8 @@ void require_text(std::string_view text) {
     }
     const unsigned c = byte(i);
     const unsigned control = c == 0xc2 && byte(i + 1) < 0xa0 && continues(i + 1) ? byte(i + 1) : c;
-    if ((control < 0x20 && control != '\t' && control != '\n' && control != '\r') || (control >= 0x7f && control < 0xa0))
+    if ((control < 0x20 && control != '\t' && control != '\n' && control != '\r') ||
+        (control >= 0x7f && control < 0xa0))
       refuse(i, "not text: the control character " + std::to_string(control));
     if (c < 0x80)
       i += 1;

@@ -104,7 +104,8 @@ class Json {
 
 class JsonReader {
  public:
-  JsonReader(std::string_view text, ReadOptions options) : json_(text), out_(text.size() / 50 + 1, options), options_(options) {
+  JsonReader(std::string_view text, ReadOptions options)
+      : json_(text), out_(text.size() / 50 + 1, options), options_(options) {
     out_.address_prefix = "x";
   }
 

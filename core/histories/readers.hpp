@@ -30,8 +30,8 @@ std::vector<History> read_gem5(std::string_view text, ReadOptions options);
 std::optional<std::string_view> detect_format(std::string_view text);
 std::vector<History> read_histories(std::string_view text, std::string_view format, ReadOptions options);
 
-// "No value yet", which is how databases show an initial state. A history in which it occurs says so (History::nil), and
-// has no operation on that number itself.
+// "No value yet", which is how databases show an initial state. A history in which it occurs says so (History::nil),
+// and has no operation on that number itself.
 constexpr std::int64_t nil = INT64_MIN;
 
 std::string quoted(std::string_view text);
