@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
@@ -261,6 +262,7 @@ def read_once(file: str, options: Options, *, bounded: bool = False) -> tuple[li
 
 
 _LAST_READ: dict[tuple[object, ...], tuple[list[History], float]] = {}
+atexit.register(_LAST_READ.clear)  # the columns go before the extension that they belong to
 
 
 def examine_each(task: Task) -> Iterator[HistoryResult]:
