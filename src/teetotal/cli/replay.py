@@ -13,7 +13,7 @@ from teetotal.programs import c, files
 from teetotal.programs.c import replaying
 from teetotal.programs.program import Program
 from teetotal.report import terminal
-from teetotal.schedules import TokenError, from_token
+from teetotal.schedules import TokenError, from_token, with_choices
 from teetotal.verdicts import Verdict, Violation, to_json
 
 
@@ -47,6 +47,8 @@ def replay(
     if len(paths) > 1:
         raise TeetotalError("only C files make one program together")
     (path,) = paths
+    if Path(path).suffix == ".pml":
+        return _promela(token, path, as_json)
     program = _choose(files.read(path), path, name)
     model, schedule, semantics = from_token(token, list(program.memory))
     try:
@@ -54,6 +56,27 @@ def replay(
     except ValueError as error:
         raise TokenError(f"{path}: {error}; the token belongs to another program") from None
     return _show(told, path, program.name, as_json)
+
+
+def _promela(token: str, path: str, as_json: bool) -> int:
+    from teetotal.cli.verify import print_lines
+    from teetotal.programs.promela import load
+    from teetotal.symbolic import results, schedules
+
+    program = load(path)
+    model, schedule, semantics = with_choices(token, program.addresses)
+    try:
+        run = schedules.replay_schedule(program, model, schedule, semantics)
+    except TokenError as error:
+        raise TokenError(f"{path}: {error}") from None
+    told = results.told(run, "replay", run.bad() or "")
+    if as_json:
+        click.echo(to_json(told))
+    else:
+        click.echo(f"{path}, under {model.upper()}")
+        print_lines(run)
+        _show_judgement(told, atomic_blocks=any(line.locked for line in run.lines))
+    return _status(told)
 
 
 def _show(told: Violation, path: str, name: str, as_json: bool) -> int:
@@ -64,9 +87,20 @@ def _show(told: Violation, path: str, name: str, as_json: bool) -> int:
             f"{path}: {name}, under {told.model.upper()}" if path != name else f"{path}, under {told.model.upper()}"
         )
         click.echo("\n".join(terminal.steps(told, path)))
-        if told.message:
-            click.echo(f"  Not safe: {told.message}.")
+        _show_judgement(told)
+    return _status(told)
+
+
+def _show_judgement(told: Violation, *, atomic_blocks: bool = False) -> None:
+    if told.message:
+        click.echo(f"  Not safe: {told.message}.")
+    if atomic_blocks:
+        click.echo("  Whether it is sequentially consistent is not judged: it has atomic blocks.")
+    else:
         click.echo("\n".join(terminal.proof(told)) or "  A sequentially consistent execution can do that too.")
+
+
+def _status(told: Violation) -> int:
     return (Verdict.VIOLATION if told.cycle or told.message else Verdict.SAFE).exit_status
 
 

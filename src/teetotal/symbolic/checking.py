@@ -49,7 +49,7 @@ def check_file(
             robust=HOLDS[answers["robust"].verdict] if "robust" in answers else None,
             safe=HOLDS[answers["safe"].verdict],
             violations=[
-                violation(program, goal, answer, "")
+                violation(program, goal, answer)
                 for goal, answer in answers.items()
                 if answer.verdict is Verdict.VIOLATION
             ],
