@@ -432,7 +432,7 @@ def test_what_is_unsafe_under_sc_no_fence_repairs(tmp_path: Path) -> None:
     result, _ = fence(str(path), Options(goal="safe"))
     assert result.verdict is Verdict.VIOLATION
     assert "SC too" in result.notes[0]
-    assert "--replay" in result.violations[0].replay
+    assert result.violations[0].replay == f"teetotal replay 1s:0.1 {path}"
 
 
 def test_a_budget_that_runs_out_is_told() -> None:

@@ -99,6 +99,14 @@ def test_fence_prints_commands_of_the_same_kind(suffix: str) -> None:
         assert pasted(command).return_value == 1
 
 
+def test_a_fault_under_sc_is_shown_with_the_fences_that_are_there() -> None:
+    Path("p.pml").write_text("byte x, y; active proctype P() { byte a; x = 1; mfence; a = y; assert(a == 1) }")
+    for arguments in (("fence", "--goal", "safe"), ("verify", "--fence")):
+        (command, *_) = commands(json.loads(teetotal(*arguments, "--json", "p.pml").stdout)["violations"])
+        assert command == "teetotal replay 1s:0x3 p.pml"
+        assert "Not safe: P[0]: assertion failed at p.pml:1." in pasted(command).stdout
+
+
 def test_a_c_program_with_awkward_names_and_arguments() -> None:
     file = "a b's $x.c"
     shutil.copy(EXAMPLES / "dekker.c", file)
