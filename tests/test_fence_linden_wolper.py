@@ -50,7 +50,7 @@ def test_proved_with_them_and_broken_without_any_one(name: str, goal: Goal) -> N
         fenced = compile_text(found.text, program.source)
         for proof in found.proofs:
             assert proof.certificate is not None
-            check(fenced, proof.certificate)
+            check(fenced, proof.certificate, proof.model)
     numbers = [program.sites.index(fence.site) for fence in found.fences]
     graph = ControlGraph(program)
     for fence in numbers:

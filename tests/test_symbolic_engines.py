@@ -29,7 +29,7 @@ def agree(graph: ControlGraph, model: ModelName, fences: frozenset[int] = frozen
     ours = verify(graph, model, fences=fences, certify=True, limits=Limits(seconds=20))
     assert ours.verdict is not Verdict.INCONCLUSIVE
     if ours.certificate is not None:
-        check(graph.program, ours.certificate)
+        check(graph.program.with_fences(fences), ours.certificate, model, graph.semantics)
     for engine in (f"bounded:{capacity}", "accelerate"):
         other = verify(graph, model, engine=engine, fences=fences, limits=SHORT)
         assert other.verdict in (ours.verdict, Verdict.INCONCLUSIVE), f"{engine} under {model}, fences {set(fences)}"
@@ -86,7 +86,7 @@ def test_growth_that_only_changes_of_memory_allow_is_abstracted() -> None:
         outcome = verify(graph, model, certify=True)
         assert outcome.verdict is Verdict.SAFE
         assert outcome.certificate is not None
-        check(graph.program, outcome.certificate)
+        check(graph.program, outcome.certificate, model)
 
 
 def test_stores_beyond_any_small_bound_are_found() -> None:

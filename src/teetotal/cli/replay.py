@@ -13,15 +13,16 @@ from teetotal.programs import c, files
 from teetotal.programs.c import replaying
 from teetotal.programs.program import Program
 from teetotal.report import terminal
-from teetotal.schedules import TokenError, from_token
+from teetotal.schedules import TokenError, from_token, with_choices
 from teetotal.verdicts import Verdict, Violation, to_json
 
 
 @click.command(cls=WithCompilerFlags, short_help="One execution again, step by step.")
 @click.argument("token")
 @click.argument("paths", metavar="FILE…", nargs=-1, required=True)
-@click.option("--goal", type=click.Choice(["robust", "safe"]), default="robust", show_default=True,
-              help="As it was for teetotal check: with safe, ~exists and forall of a litmus test must hold.")  # fmt: skip
+@click.option("--goal", type=click.Choice(["robust", "safe"]),
+              help="As it was asked: with safe, ~exists and forall of a litmus test must hold; with robust, a Promela "
+                   "program runs without its ghost variables.")  # fmt: skip
 @click.option("--program", "name", help="Which program of a file that holds several.")
 @c_options
 @spurious_option
@@ -31,7 +32,7 @@ from teetotal.verdicts import Verdict, Violation, to_json
 def replay(
     token: str,
     paths: tuple[str, ...],
-    goal: str,
+    goal: str | None,
     name: str | None,
     compiler: str | None,
     arguments: tuple[str, ...],
@@ -50,6 +51,8 @@ def replay(
     if len(paths) > 1:
         raise TeetotalError("only C files make one program together")
     (path,) = paths
+    if Path(path).suffix == ".pml":
+        return _promela(token, path, goal, as_json)
     program = _choose(files.read(path), path, name)
     if goal == "safe":
         program = goals.demanding(program)
@@ -61,6 +64,27 @@ def replay(
     return _show(told, path, program.name, as_json)
 
 
+def _promela(token: str, path: str, goal: str | None, as_json: bool) -> int:
+    from teetotal.cli.verify import print_lines
+    from teetotal.programs.promela import load
+    from teetotal.symbolic import locality, results, schedules
+
+    program = locality.events_only(load(path)) if goal == "robust" else load(path)
+    model, schedule, semantics = with_choices(token, program.addresses)
+    try:
+        run = schedules.replay_schedule(program, model, schedule, semantics)
+    except TokenError as error:
+        raise TokenError(f"{path}: {error}") from None
+    told = results.told(run, "replay", run.bad() or "")
+    if as_json:
+        click.echo(to_json(told))
+    else:
+        click.echo(f"{path}, under {model.upper()}")
+        print_lines(run)
+        _show_judgement(told, atomic_blocks=any(line.locked for line in run.lines))
+    return _status(told)
+
+
 def _show(told: Violation, path: str, name: str, as_json: bool) -> int:
     if as_json:
         click.echo(to_json(told))
@@ -69,9 +93,20 @@ def _show(told: Violation, path: str, name: str, as_json: bool) -> int:
             f"{path}: {name}, under {told.model.upper()}" if path != name else f"{path}, under {told.model.upper()}"
         )
         click.echo("\n".join(terminal.steps(told, path)))
-        if told.message:
-            click.echo(f"  Not safe: {told.message}.")
+        _show_judgement(told)
+    return _status(told)
+
+
+def _show_judgement(told: Violation, *, atomic_blocks: bool = False) -> None:
+    if told.message:
+        click.echo(f"  Not safe: {told.message}.")
+    if atomic_blocks:
+        click.echo("  Whether it is sequentially consistent is not judged: it has atomic blocks.")
+    else:
         click.echo("\n".join(terminal.proof(told)) or "  A sequentially consistent execution can do that too.")
+
+
+def _status(told: Violation) -> int:
     return (Verdict.VIOLATION if told.cycle or told.message else Verdict.SAFE).exit_status
 
 

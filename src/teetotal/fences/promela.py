@@ -18,8 +18,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from teetotal.events import Event, Kind, ModelName, Semantics
 from teetotal.fences import text as texts
 from teetotal.fences.costs import PREFERRED, Costs
@@ -95,7 +93,7 @@ class PromelaProblem:
         self.engine, self.megabytes, self.report = engine, megabytes, report
         self.graph = ControlGraph(program, semantics)
         self.costs = costs
-        self.existing = frozenset(number for number, site in enumerate(program.sites) if site.existing)
+        self.existing = program.written_fences
         self.deadline = time.perf_counter() + seconds
         self.last: Outcome | None = None
         self._known: dict[tuple[frozenset[int], ModelName], Outcome] = {}
@@ -118,7 +116,7 @@ class PromelaProblem:
 
     def outcome(self, on: frozenset[int], model: ModelName) -> Outcome:
         """What the engine says with just these fences; ``Undecided`` where it ran out of its budget."""
-        key = (frozenset() if model == "sc" else on, model)  # no fence matters under SC
+        key = (self.existing if model == "sc" else on, model)  # no fence matters under SC: those that the text has
         if key not in self._known:
             outcome = self.ask(*key)
             if outcome.verdict is Verdict.INCONCLUSIVE:
@@ -140,18 +138,13 @@ class PromelaProblem:
         """SC first: what is unsafe there stays so with any fences."""
         on = fences | self.always
         if self.goal == "safe" and self.outcome(on, "sc").verdict is Verdict.VIOLATION:
-            return [self.finding(self.outcome(on, "sc"), on)]
+            return [self.finding(self.outcome(on, "sc"))]
         outcomes = [self.outcome(on, model) for model in self.models]
-        return [self.finding(outcome, on) for outcome in outcomes if outcome.verdict is Verdict.VIOLATION]
+        return [self.finding(outcome) for outcome in outcomes if outcome.verdict is Verdict.VIOLATION]
 
-    def finding(self, outcome: Outcome, on: frozenset[int]) -> Finding:
+    def finding(self, outcome: Outcome) -> Finding:
         assert outcome.replay is not None
-        found = violation(self.program, self.goal, outcome, "")
-        if (
-            outcome.model != "sc" and on != self.existing
-        ):  # a schedule of another program than the one that the user has
-            found = msgspec.structs.replace(found, replay="")
-        return Finding(found, killers_of(outcome.replay))
+        return Finding(violation(self.program, self.goal, outcome), killers_of(outcome.replay))
 
 
 def killers_of(replay: Replay) -> frozenset[int]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from teetotal.events import Event, Kind, Location, ModelName, Semantics
-from teetotal.histories.history import INITIAL_SOURCE, History, thread_name
+from teetotal.histories import proof
+from teetotal.histories.history import INITIAL_SOURCE, UNKNOWN_SOURCE, History, thread_name
 from teetotal.histories.problem import Problem, Unwritten
+from teetotal.histories.proof import INITIAL, OVERWRITES, PROGRAM, READS_FROM, STORE
 from teetotal.histories.shrink import part, shrink
 from teetotal.histories.time_limit import Clock
 from teetotal.verdicts import Edge, Reason
 
-PROGRAM, READS_FROM, STORE, OVERWRITES, INITIAL, LOCATION, FINAL, ASSUMED = range(8)
 _SHORT: dict[int, Reason] = {PROGRAM: "po", READS_FROM: "src", OVERWRITES: "fr", INITIAL: "fr"}
 """What verdicts call a reason; all others say which write is older: co."""
 EXPLAIN_SECONDS = 20.0
@@ -64,6 +65,7 @@ class Prover:
         self.history = history
         self.model = model
         self.clock = clock or Clock(None)
+        self.semantics = semantics
         self.problem = Problem(history, model, semantics)
         self.cycle: list[Edge] = []
         self.facts: dict[tuple[int, int], int] = {}
@@ -72,7 +74,7 @@ class Prover:
     def prove(self, with_cases: bool = True) -> list[str]:
         checker = self.problem.checker()
         if not self.problem.ambiguous and checker.saturate(self.clock.left) == "inconsistent":
-            return self._contradiction(checker)
+            return self._contradiction(checker, [])
         if not with_cases:
             return [
                 "A search found no order. There was no time to make this part minimal, so there is no shorter proof."
@@ -116,7 +118,7 @@ class Prover:
             if status == "unknown":
                 raise TimeoutError
             if status == "inconsistent":
-                return self._contradiction(checker)
+                return self._contradiction(checker, assumed)
             first, second = self._split(checker, assumed)
         finally:
             if assumed:
@@ -149,8 +151,14 @@ class Prover:
 
     # ---- facts and the cycle
 
-    def _contradiction(self, checker: Any) -> list[str]:
+    def _contradiction(self, checker: Any, assumed: list[tuple[int, int]]) -> list[str]:
         lemmas, cycle = checker.proof()
+        sources = {read: source for read, source in enumerate(self.problem.source.tolist()) if source != UNKNOWN_SOURCE}
+        finals = dict(zip(self.history.addresses, self.problem.final.tolist(), strict=True))
+        wrong = proof.refute(
+            self.history, self.model, self.semantics, lemmas, cycle, sources=sources, finals=finals, assumed=assumed
+        )
+        assert not wrong, f"the engine's proof is none: {wrong}"
         if checker.impossible:
             return [self._impossible(*cycle[-1])]
         lines = [self._fact(claim, path) for claim, path in lemmas]

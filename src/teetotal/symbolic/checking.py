@@ -51,7 +51,7 @@ def check_file(
             robust=HOLDS[answers["robust"].verdict] if "robust" in answers else None,
             safe=HOLDS[answers["safe"].verdict],
             violations=[
-                violation(program, question, answer, "")
+                violation(program, question, answer)
                 for question, answer in answers.items()
                 if answer.verdict is Verdict.VIOLATION
             ],

@@ -23,9 +23,10 @@ from teetotal.errors import TeetotalError
 from teetotal.events import ModelName, Semantics
 from teetotal.models import is_sc
 from teetotal.programs.promela.program import PromelaProgram
+from teetotal.schedules import ScheduleStep
 from teetotal.symbolic.certificates import Certificate, write
 from teetotal.symbolic.graph import MODEL_NUMBERS, ControlGraph
-from teetotal.symbolic.schedules import Replay, ScheduleStep, replay_core
+from teetotal.symbolic.schedules import Replay, replay_core
 from teetotal.verdicts import Verdict
 
 FIRST_WORK = 20_000
@@ -65,11 +66,11 @@ def interrupted(engine: str, model: ModelName) -> Outcome:
     return Outcome(verdict=Verdict.INCONCLUSIVE, engine=engine, model=model, states=0, seconds=0.0, why="interrupted")
 
 
-class _OutOfBudget(Exception):
-    pass
+class OutOfBudget(Exception):
+    """A limit is hit."""
 
 
-class _Watch:
+class Watch:
     """Passes reports on, and ends the run when a limit is hit."""
 
     def __init__(self, limits: Limits, report: Report | None) -> None:
@@ -80,9 +81,9 @@ class _Watch:
     def __call__(self, states: int, frontier: int, depth: int) -> None:
         self.states = states or self.states
         if self.limits.seconds is not None and time.process_time() - self.started > self.limits.seconds:
-            raise _OutOfBudget(f"time: more than {self.limits.seconds:g} s")
+            raise OutOfBudget(f"time: more than {self.limits.seconds:g} s")
         if self.limits.megabytes is not None and _megabytes() > self.limits.megabytes:
-            raise _OutOfBudget(f"memory: more than {self.limits.megabytes:g} MB")
+            raise OutOfBudget(f"memory: more than {self.limits.megabytes:g} MB")
         if self.report is not None:
             self.report(self.states, frontier, depth)
 
@@ -105,7 +106,7 @@ def verify(
 ) -> Outcome:
     """Whether no assertion fails and no forbidden state is reached, with these of the program's ``sites`` fenced."""
     graph = program if isinstance(program, ControlGraph) else ControlGraph(program, semantics)
-    watch = _Watch(limits, report)
+    watch = Watch(limits, report)
     present = [site in fences for site in range(len(graph.program.sites))]
     number = MODEL_NUMBERS[model]
     answer: Literal["safe", "bad", "cut"]
@@ -121,7 +122,7 @@ def verify(
             answer = found["answer"]
         else:
             raise TeetotalError(f"no engine {engine!r}: saturate, accelerate, or bounded:N")
-    except _OutOfBudget as reason:
+    except OutOfBudget as reason:
         seconds = time.process_time() - watch.started
         return Outcome(
             verdict=Verdict.INCONCLUSIVE,
@@ -170,11 +171,11 @@ def robust(
     """Whether every trace is sequentially consistent. Ghost variables and properties do not matter: ``replay`` is of the
     program without them (``locality.events_only``)."""
     graph = (program if isinstance(program, ControlGraph) else ControlGraph(program, semantics)).events_only
-    watch = _Watch(limits, report)
+    watch = Watch(limits, report)
     present = [site in fences for site in range(len(graph.program.sites))]
     try:
         found = _core.verify_robust(graph.core, MODEL_NUMBERS[model], present, watch)
-    except _OutOfBudget as reason:
+    except OutOfBudget as reason:
         return Outcome(
             verdict=Verdict.INCONCLUSIVE,
             engine="robust",
@@ -208,7 +209,7 @@ def robust(
 
 
 def _saturate(
-    graph: ControlGraph, model: int, present: list[bool], certify: bool, watch: _Watch
+    graph: ControlGraph, model: int, present: list[bool], certify: bool, watch: Watch
 ) -> tuple[Literal["safe", "bad"], dict[str, Any]]:
     def run(joining: bool, blur: int, work: int) -> dict[str, Any]:
         found: dict[str, Any] = _core.verify_saturate(graph.core, model, present, joining, blur, work, certify, watch)

@@ -1,7 +1,7 @@
 """A Promela program: processes of instructions over shared memory, with what ``Program`` does not have.
 
 ``start``, ``next``, ``update`` and ``halted`` are those of ``models.ProgramLike``: the machines of ``models/`` run
-it, once somebody makes the choices (``Move``) that are no accesses: see ``teetotal.symbolic.schedules``.
+it, once somebody makes the choices (``Choice``) that are no accesses: see ``teetotal.symbolic.schedules``.
 """
 
 from __future__ import annotations
@@ -78,6 +78,11 @@ class PromelaProgram(Runner):
             self.sites,
             self.fences,
         )
+
+    @property
+    def written_fences(self) -> frozenset[int]:
+        """The ``sites`` that are fences of the text itself."""
+        return frozenset(number for number, site in enumerate(self.sites) if site.existing)
 
     # -- the control graph of a process -----------------------------------------------------------------------------
 
