@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from math import inf
 from pathlib import Path
 
 import click
@@ -11,6 +14,7 @@ import msgspec
 
 from teetotal import checking
 from teetotal.checking import Options
+from teetotal.cli.budget import MEMORY_IS_USED_UP, TIME_IS_OVER, Undecided, told
 from teetotal.cli.options import Models, WithCompilerFlags, c_options, semantics, semantics_options, spurious_option
 from teetotal.cli.progress import counting, progress
 from teetotal.errors import TeetotalError
@@ -21,7 +25,8 @@ from teetotal.monitors import monitor_info
 from teetotal.programs import c, files
 from teetotal.programs.c import check as c_check
 from teetotal.report import terminal
-from teetotal.scale.local import WorkerDied, available_workers, in_order
+from teetotal.scale import supervision
+from teetotal.scale.local import OutOfTime, WorkerDied, available_workers, in_order
 from teetotal.scale.local import each as pool
 from teetotal.verdicts import CheckResult, Interrupted, Verdict, to_json
 
@@ -31,7 +36,9 @@ class Answer(msgspec.Struct, frozen=True):
 
     results: list[CheckResult]
     problems: list[str] = []
+    undecided: Undecided | None = None
     interrupted: bool = False
+    fault: str = ""
 
 
 class FileJob(msgspec.Struct, frozen=True):
@@ -40,6 +47,7 @@ class FileJob(msgspec.Struct, frozen=True):
     path: str
     options: Options
     show_progress: bool = False
+    as_json: bool = False
 
     def run(self) -> Answer:
         results: list[CheckResult] = []
@@ -81,6 +89,7 @@ class CJob(msgspec.Struct, frozen=True):
     source: c.Source
     options: c_check.Options
     show_progress: bool = False
+    as_json: bool = False
 
     @property
     def path(self) -> str:
@@ -101,7 +110,35 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
 
 
 def run(job: Job) -> Answer:
-    return job.run()
+    """The job within its limits. A C program has its own for memory: see runtime/."""
+    late = told(_undecided(job, TIME_IS_OVER), job.as_json)
+    room = nullcontext() if isinstance(job, CJob) else supervision.memory(job.options.max_megabytes)
+    try:
+        with supervision.watching(job.options.seconds, late), room:
+            return job.run()
+    except MemoryError:
+        return Answer([], undecided=_undecided(job, MEMORY_IS_USED_UP))
+    except RecursionError:
+        return Answer([], [f"{job.path}: nested too deeply"])
+    except OSError as error:
+        return Answer([], [f"{job.path}: {error.strerror or error}"])
+    except Exception:
+        return Answer([], fault=f"{job.path}: {traceback.format_exc()}")
+
+
+def _undecided(job: Job, why: str) -> Undecided:
+    return Undecided(job.path, "check", [why], seconds=job.options.seconds if job.options.seconds < inf else None)
+
+
+def _ended(job: Job, death: WorkerDied) -> Answer:
+    """What to say of a job whose process has not answered."""
+    if isinstance(death, OutOfTime):
+        return Answer([], undecided=_undecided(job, TIME_IS_OVER))
+    if death.status == Verdict.INCONCLUSIVE.exit_status:
+        return Answer([], undecided=_undecided(job, str(death)))
+    if death.status == supervision.FAULT and not job.path.endswith(".py"):
+        return Answer([], fault=f"{job.path}: {death}")
+    return Answer([], [f"{job.path}: {death}"])
 
 
 @click.command(cls=WithCompilerFlags, short_help="Robust and safe on TSO and PSO?")
@@ -216,18 +253,20 @@ def check(
         goal=goal,  # type: ignore[arg-type]
         spurious=spurious,
     )
-    jobs: list[Job] = [FileJob(path, options, len(found) == 1) for path in found if path not in c_files]
+    jobs: list[Job] = [FileJob(path, options, len(found) == 1, as_json) for path in found if path not in c_files]
     jobs += [
         CJob(
             c.Source(names, flags, compiler, arguments),
             c_options,
             len(found) == len(c_files) and len(programs_in_c) == 1,
+            as_json,
         )
         for names in programs_in_c
     ]
     verdicts: list[Verdict] = []
     bad = len(problems)
-    for answer in _answers(jobs, workers or available_workers()):
+    fault = False
+    for answer in _answers(jobs, workers or available_workers(), seconds):
         for result in answer.results:
             if as_json:
                 click.echo(to_json(result))
@@ -236,6 +275,12 @@ def check(
                     result, every_outcome=outcomes, every_violation=violations
                 ))  # fmt: skip
             verdicts.append(result.verdict)
+        if answer.undecided is not None:
+            click.echo(("\n" if verdicts and not as_json else "") + told(answer.undecided, as_json))
+            verdicts.append(answer.undecided.verdict)
+        if answer.fault:
+            fault = True
+            click.echo(f"{answer.fault}\nteetotal: {supervision.FAULT_OF_OURS}", err=True)
         for problem_text in answer.problems:
             bad += 1
             click.echo(f"teetotal: {problem_text}", err=True)
@@ -245,17 +290,17 @@ def check(
     if len(verdicts) > 1 and not as_json:
         counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict if verdict in verdicts]
         click.echo(f"\n{len(verdicts)} programs: {', '.join(counts)}")
+    if fault:
+        return supervision.FAULT
     return 2 if bad else sum(verdicts, Verdict.SAFE).exit_status
 
 
-def _answers(jobs: Sequence[Job], workers: int) -> Iterator[Answer]:
+def _answers(jobs: Sequence[Job], workers: int, seconds: float | None) -> Iterator[Answer]:
     with progress("checking", len(jobs)) as advance:
 
         def done() -> Iterator[tuple[int, Answer]]:
-            for position, answer in pool(run, jobs, workers):
+            for position, answer in pool(run, jobs, workers, seconds):
                 advance()
-                if isinstance(answer, WorkerDied):
-                    answer = Answer([], [f"{jobs[position].path}: {answer}"])
-                yield position, answer
+                yield position, _ended(jobs[position], answer) if isinstance(answer, WorkerDied) else answer
 
         yield from in_order(done())

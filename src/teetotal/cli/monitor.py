@@ -12,6 +12,7 @@ from typing import Literal
 import click
 
 from teetotal.cli.options import semantics, semantics_options
+from teetotal.cli.streams import terminal, visible
 from teetotal.errors import TeetotalError
 from teetotal.verdicts import Verdict, to_json
 
@@ -101,8 +102,8 @@ def _progress(path: str, size: int | None) -> Iterator[Callable[[int, int], None
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[events]:,} events"),
                TimeElapsedColumn(), TimeRemainingColumn())  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(os.path.basename(path), total=size or None, events=0)
+    with Progress(*columns, console=Console(file=terminal()), transient=True) as bar:
+        task = bar.add_task(visible(os.path.basename(path)), total=size or None, events=0)
 
         def show(position: int, events: int) -> None:
             bar.update(task, completed=position, events=events)

@@ -23,6 +23,7 @@ from teetotal.fences.of_program import Goal, ProgramProblem
 from teetotal.fences.result import FenceResult, PlacedFence
 from teetotal.fences.slots import Slots, from_fences, without_equals
 from teetotal.fences.sources import TextSource, relocated
+from teetotal.programs import text_files
 from teetotal.verdicts import CheckResult, Verdict, Violation
 
 Style = Literal["c11", "cpp11", "linux", "x86"]
@@ -106,7 +107,7 @@ def fence(path: str | Sequence[str], options: Options = Options(), *, command: s
             "are found by themselves, and anything else goes one by one"
         )
     (only,) = paths
-    text = texts.read(only)
+    text = text_files.read(only)
     if Path(only).suffix == ".pml":
         from teetotal.fences import promela
 
@@ -213,7 +214,7 @@ def job(source: TextSource, options: Options) -> Job:
             models=options.models,
             semantics=options.semantics,
             loop_bound=options.loop_bound,
-            seconds=options.seconds,
+            seconds=max(0.0, problem.deadline - time.perf_counter()),
         )
         return [checking.check(program, asked) for program in source.programs(patched[source.path])]
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from math import inf
+
 from teetotal.errors import ProgramError
 from teetotal.events import ModelName, Semantics
 from teetotal.programs.promela import load
@@ -18,19 +21,23 @@ def check_file(
 ) -> CheckResult:
     """Whether the program is safe under SC and the models, and robust under the models, with unbounded buffers.
     ``Interrupted`` with what is known by then, where the user ends it."""
+    started = time.monotonic()
     program = load(path)
     graph = ControlGraph(program, semantics)
-    limits = Limits(seconds=None if seconds == float("inf") else seconds, megabytes=megabytes)
+    end = started + seconds
+
+    def limits() -> Limits:
+        return Limits(seconds=None if end == inf else max(0.0, end - time.monotonic()), megabytes=megabytes)
+
     results: dict[ModelName, ModelResult] = {}
     notes: list[str] = []
-    spent = 0.0
     stopped = False
     for model in dict.fromkeys(("sc", *models)):
         answers: dict[str, Outcome] = {}
         try:
-            answers["safe"] = verify(graph, model, limits=limits)
+            answers["safe"] = verify(graph, model, limits=limits())
             if model != "sc":
-                answers["robust"] = robust(graph, model, limits=limits)
+                answers["robust"] = robust(graph, model, limits=limits())
         except ProgramError as error:
             notes.append(str(error))
         except KeyboardInterrupt:
@@ -41,7 +48,6 @@ def check_file(
         verdict = Verdict.SAFE
         for goal, answer in answers.items():
             verdict = verdict + answer.verdict
-            spent += answer.seconds
             if answer.verdict is Verdict.INCONCLUSIVE:
                 notes.append(f"{model}, {goal}: {answer.why}")
         results[model] = ModelResult(
@@ -67,7 +73,7 @@ def check_file(
         models=results,
         verdict=overall,
         complete=overall is not Verdict.INCONCLUSIVE and not notes,
-        seconds=spent,
+        seconds=time.monotonic() - started,
         states=sum(result.states or 0 for result in results.values()),
         violations=[v for result in results.values() for v in result.violations],
         notes=notes,

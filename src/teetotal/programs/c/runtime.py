@@ -53,7 +53,7 @@ def answers(
     try:
         with os.fdopen(reader, "rb") as lines:
             for line in lines:
-                answer = msgspec.json.decode(line)
+                answer = msgspec.json.decode(line.decode(errors="backslashreplace"))
                 if answer["type"] == "restart":
                     told.clear()
                 elif line in told:

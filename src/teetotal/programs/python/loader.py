@@ -18,8 +18,10 @@ import msgspec
 
 from teetotal.errors import ParseError, TeetotalError
 from teetotal.events import Location
+from teetotal.programs import text_files
 from teetotal.programs.program import Program
 from teetotal.programs.python.build import default_name
+from teetotal.scale import supervision
 
 _serial = itertools.count()
 
@@ -68,11 +70,10 @@ def _named(program: Program, title: str) -> Program:
 
 
 def _source(path: Path) -> str:
+    content = io.BytesIO(text_files.read_bytes(path))
     try:
-        with tokenize.open(path) as file:
-            return file.read()
-    except OSError as error:
-        raise ParseError(f"cannot be read: {error.strerror}", Location(str(path), 1)) from error
+        encoding, _ = tokenize.detect_encoding(content.readline)
+        return io.TextIOWrapper(io.BytesIO(content.getvalue()), encoding).read()
     except (SyntaxError, UnicodeDecodeError) as error:
         raise ParseError("not a Python file: its bytes are not text", Location(str(path), 1)) from error
 
@@ -87,7 +88,7 @@ def _execute(path: Path, text: str) -> ModuleType:
     module.__file__ = str(path)
     try:
         code = compile(text, str(path), "exec", dont_inherit=True)
-        with _alone(module, path):
+        with _alone(module, path), supervision.watching(blame=f"{path}: ends Python by itself:"):
             exec(code, vars(module))
     except (KeyboardInterrupt, TeetotalError) as error:
         if isinstance(error, TeetotalError) and error.location is None:
