@@ -81,11 +81,13 @@ def main() -> None:
 
 def _verb() -> int:
     try:
-        status = teetotal.main(standalone_mode=False) or 0
+        status = int(teetotal.main(standalone_mode=False) or 0)
         sys.stdout.flush()
-        return int(status)
     except BaseException as error:
-        return _told(error)
+        status = _told(error)
+    with contextlib.suppress(OSError, ValueError):  # a program may have closed it
+        sys.stderr.flush()
+    return status
 
 
 def _told(error: BaseException) -> int:

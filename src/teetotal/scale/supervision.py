@@ -152,7 +152,7 @@ def _work(work: Callable[[], int], writer: int, parent: int) -> None:
         signal.signal(signal.SIGINT, _interrupt)
     status = work()
     _tell(_Told(status=status))
-    sys.exit(status)
+    os._exit(status)  # whatever the program has left running
 
 
 _pressed = -ONE_PRESS
@@ -163,6 +163,12 @@ def _interrupt(number: int, frame: object) -> None:
     before, _pressed = _pressed, time.monotonic()
     if _pressed - before >= ONE_PRESS:
         raise KeyboardInterrupt
+
+
+def was_interrupted() -> bool:
+    """Whether a KeyboardInterrupt is the user's: a program can raise one, too."""
+    handler = signal.getsignal(signal.SIGINT)
+    return _pressed > -ONE_PRESS if handler is _interrupt else handler is not signal.SIG_IGN
 
 
 def _pass_on(child: int) -> None:

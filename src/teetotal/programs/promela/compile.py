@@ -11,14 +11,12 @@ from teetotal.programs import text_files
 from teetotal.programs.promela import syntax as s
 from teetotal.programs.promela.initial import run_init
 from teetotal.programs.promela.instructions import Process
-from teetotal.programs.promela.parser import parse
+from teetotal.programs.promela.parser import MAX_PROCESSES, parse
 from teetotal.programs.promela.program import PromelaProgram
 from teetotal.programs.promela.properties import property_of
 from teetotal.programs.promela.scope import Scope, locations
 from teetotal.programs.promela.sites import Places, without_equals
 from teetotal.programs.promela.statements import Body
-
-MAX_PROCESSES = 255
 
 
 def load(path: str | Path) -> PromelaProgram:

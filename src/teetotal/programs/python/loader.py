@@ -74,7 +74,7 @@ def _source(path: Path) -> str:
     try:
         encoding, _ = tokenize.detect_encoding(content.readline)
         return io.TextIOWrapper(io.BytesIO(content.getvalue()), encoding).read()
-    except (SyntaxError, UnicodeDecodeError) as error:
+    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
         raise ParseError("not a Python file: its bytes are not text", Location(str(path), 1)) from error
 
 
@@ -90,10 +90,15 @@ def _execute(path: Path, text: str) -> ModuleType:
         code = compile(text, str(path), "exec", dont_inherit=True)
         with _alone(module, path), supervision.watching(blame=f"{path}: ends Python by itself:"):
             exec(code, vars(module))
-    except (KeyboardInterrupt, TeetotalError) as error:
-        if isinstance(error, TeetotalError) and error.location is None:
-            error.location = _where(error, path)
+    except TeetotalError as error:
+        error.location = error.location or _where(error, path)
         raise
+    except MemoryError:
+        raise
+    except KeyboardInterrupt as error:
+        if supervision.was_interrupted():
+            raise
+        raise ParseError("raises KeyboardInterrupt by itself", _where(error, path)) from error
     except SyntaxError as error:
         own = error.filename is not None and Path(error.filename).exists()
         location = Location(str(error.filename), error.lineno or 1) if own else _where(error, path)
