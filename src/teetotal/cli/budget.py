@@ -47,11 +47,9 @@ def limited(verb: str, callback: Callable[..., int]) -> Callable[..., int]:
             return told(answer, bool(parameters.get("as_json")))
 
         try:
-            with supervision.watching(seconds, undecided(TIME_IS_OVER)):
-                if megabytes is None:
-                    return callback(**parameters)
-                with supervision.memory(megabytes):
-                    return callback(**parameters)
+            late, full = undecided(TIME_IS_OVER), undecided(MEMORY_IS_USED_UP)
+            with supervision.watching(seconds, megabytes, late=late, full=full):
+                return callback(**parameters)
         except MemoryError:
             click.echo(undecided(MEMORY_IS_USED_UP))
             return Verdict.INCONCLUSIVE.exit_status

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from math import inf
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from teetotal.programs import c, files
 from teetotal.programs.c import check as c_check
 from teetotal.report import terminal
 from teetotal.scale import supervision
-from teetotal.scale.local import OutOfTime, WorkerDied, available_workers, in_order
+from teetotal.scale.local import OutOfBudget, WorkerDied, available_workers, in_order
 from teetotal.scale.local import each as pool
 from teetotal.verdicts import CheckResult, Interrupted, Verdict, to_json
 
@@ -110,11 +109,10 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
 
 
 def run(job: Job) -> Answer:
-    """The job within its limits. A C program has its own for memory: see runtime/."""
-    late = told(_undecided(job, TIME_IS_OVER), job.as_json)
-    room = nullcontext() if isinstance(job, CJob) else supervision.memory(job.options.max_megabytes)
+    """The job within its limits."""
+    late, full = (told(_undecided(job, why), job.as_json) for why in (TIME_IS_OVER, MEMORY_IS_USED_UP))
     try:
-        with supervision.watching(job.options.seconds, late), room:
+        with supervision.watching(job.options.seconds, job.options.max_megabytes, late=late, full=full):
             return job.run()
     except MemoryError:
         return Answer([], undecided=_undecided(job, MEMORY_IS_USED_UP))
@@ -132,8 +130,8 @@ def _undecided(job: Job, why: str) -> Undecided:
 
 def _ended(job: Job, death: WorkerDied) -> Answer:
     """What to say of a job whose process has not answered."""
-    if isinstance(death, OutOfTime):
-        return Answer([], undecided=_undecided(job, TIME_IS_OVER))
+    if isinstance(death, OutOfBudget):
+        return Answer([], undecided=_undecided(job, MEMORY_IS_USED_UP if death.memory else TIME_IS_OVER))
     if death.status == Verdict.INCONCLUSIVE.exit_status:
         return Answer([], undecided=_undecided(job, str(death)))
     if death.status == supervision.FAULT and not job.path.endswith(".py"):
@@ -266,7 +264,7 @@ def check(
     verdicts: list[Verdict] = []
     bad = len(problems)
     fault = False
-    for answer in _answers(jobs, workers or available_workers(), seconds):
+    for answer in _answers(jobs, workers or available_workers(), seconds, memory):
         for result in answer.results:
             if as_json:
                 click.echo(to_json(result))
@@ -295,11 +293,11 @@ def check(
     return 2 if bad else sum(verdicts, Verdict.SAFE).exit_status
 
 
-def _answers(jobs: Sequence[Job], workers: int, seconds: float | None) -> Iterator[Answer]:
+def _answers(jobs: Sequence[Job], workers: int, seconds: float | None, memory: int) -> Iterator[Answer]:
     with progress("checking", len(jobs)) as advance:
 
         def done() -> Iterator[tuple[int, Answer]]:
-            for position, answer in pool(run, jobs, workers, seconds):
+            for position, answer in pool(run, jobs, workers, seconds, memory):
                 advance()
                 yield position, _ended(jobs[position], answer) if isinstance(answer, WorkerDied) else answer
 

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
 from teetotal.scale import supervision
-from teetotal.scale.processes import die_with_parent
+from teetotal.scale.processes import die_with_parent, largest
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -32,8 +32,12 @@ class WorkerDied(Exception):
         self.status = status
 
 
-class OutOfTime(WorkerDied):
-    """It was ended, because the piece took longer than it may."""
+class OutOfBudget(WorkerDied):
+    """It was ended, because the piece took more time, or more ``memory``, than it may."""
+
+    def __init__(self, memory: bool) -> None:
+        super().__init__(f"its {'memory is used up' if memory else 'time is over'}", supervision.INCONCLUSIVE)
+        self.memory = memory
 
 
 def available_workers() -> int:
@@ -41,10 +45,14 @@ def available_workers() -> int:
 
 
 def each(
-    work: Callable[[Item], Answer], items: Sequence[Item], workers: int, seconds: float | None = None
+    work: Callable[[Item], Answer],
+    items: Sequence[Item],
+    workers: int,
+    seconds: float | None = None,
+    megabytes: float | None = None,
 ) -> Iterator[tuple[int, Answer | WorkerDied]]:
     """``work(item)`` for each item, as (position, answer), in the order in which they are done. One that has not ended
-    long after its ``seconds`` is ended.
+    long after its ``seconds``, or is larger than ``megabytes``, is ended.
 
     ``work`` must be importable by name and must not raise; it runs here where there is one item, or where one worker is
     enough and nobody has to be ended.
@@ -53,7 +61,7 @@ def each(
         for position, item in enumerate(items):
             yield position, work(item)
         return
-    pool = [_Worker(work, seconds) for _ in range(max(1, min(workers, len(items))))]
+    pool = [_Worker(work, seconds, megabytes) for _ in range(max(1, min(workers, len(items))))]
     try:
         waiting = iter(enumerate(items))
         for worker in pool:
@@ -61,7 +69,7 @@ def each(
         busy = list(pool)
         while busy:
             ready = wait([worker.pipe for worker in busy], _soonest(busy))
-            for worker in [worker for worker in busy if worker.pipe in ready or worker.left() == 0]:
+            for worker in [worker for worker in busy if worker.pipe in ready or worker.must_end()]:
                 yield worker.position, worker.take()
                 following = next(waiting, None)
                 if following is None:
@@ -85,14 +93,19 @@ def in_order(answers: Iterator[tuple[int, Answer]]) -> Iterator[Answer]:
 
 
 def _soonest(busy: Sequence[_Worker[Item, Answer]]) -> float | None:
-    return min((left for worker in busy if (left := worker.left()) is not None), default=None)
+    """When to look again: at the time, or at the memory."""
+    times = [left for worker in busy if (left := worker.left()) is not None]
+    if any(worker.most is not None for worker in busy):
+        times.append(supervision.LOOK)
+    return min(times, default=None)
 
 
 class _Worker(Generic[Item, Answer]):
-    def __init__(self, work: Callable[[Item], Answer], seconds: float | None) -> None:
+    def __init__(self, work: Callable[[Item], Answer], seconds: float | None, megabytes: float | None) -> None:
         self.work = work
         self.seconds = math.inf if seconds is None else supervision.patience(seconds)
         self.until = math.inf
+        self.most = None if megabytes is None else supervision.room(megabytes)
         self.position = -1
         self._start()
 
@@ -107,6 +120,12 @@ class _Worker(Generic[Item, Answer]):
         """Seconds until this piece has to be done; None: it may take as long as it likes."""
         return None if self.until == math.inf else max(0.0, self.until - time.monotonic())
 
+    def must_end(self) -> bool:
+        return self.left() == 0 or self._too_large()
+
+    def _too_large(self) -> bool:
+        return self.most is not None and largest(self.process.pid) > self.most
+
     def give(self, position: int, item: Item) -> None:
         self.position = position
         self.until = time.monotonic() + self.seconds
@@ -119,9 +138,10 @@ class _Worker(Generic[Item, Answer]):
 
     def take(self) -> Answer | WorkerDied:
         if not self.pipe.poll():
+            memory = self._too_large()
             self.process.kill()
             self._again()
-            return OutOfTime("its time is over", supervision.INCONCLUSIVE)
+            return OutOfBudget(memory)
         try:
             answer: Answer = self.pipe.recv()
             return answer

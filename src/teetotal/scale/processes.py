@@ -26,11 +26,19 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
-def children() -> Iterator[int]:
+def children(process: int | str = "self") -> Iterator[int]:
     """The processes that this one has to wait for."""
-    for task in Path("/proc/self/task").glob("*/children"):
+    for task in Path(f"/proc/{process}/task").glob("*/children"):
         with contextlib.suppress(OSError):
             yield from map(int, task.read_text().split())
+
+
+def largest(process: int) -> int:
+    """Bytes in memory of that process, or of the largest that descends from it."""
+    found = 0
+    with contextlib.suppress(OSError, IndexError):
+        found = int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return max([found, *map(largest, children(process))])
 
 
 def end_children() -> None:

@@ -6,14 +6,15 @@ ends the interpreter, or a library that takes it down, must not be taken for a v
 
 ====================  ==========================================================================================
 ``run``               the one that waits: starts the work, and answers with its status
-``watching``          the worker: until when this piece of work may take, and what to say if it does not end by then
-``memory``            the worker: an end to what it may allocate, as MemoryError
+``watching``          the worker: how much time and memory this piece of work may take, and what to say if it takes more
 ====================  ==========================================================================================
 """
 
 from __future__ import annotations
 
+import math
 import os
+import resource
 import select
 import shutil
 import signal
@@ -21,27 +22,32 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import msgspec
 
-from teetotal.scale.processes import adopt_orphans, die_with_parent, end_children
+from teetotal.scale.processes import adopt_orphans, die_with_parent, end_children, largest
 
 BAD_INPUT, INCONCLUSIVE, FAULT = 2, 3, 70
 FAULT_OF_OURS = "this is a fault of teetotal itself; please report it with the lines above"
 ONE_PRESS = 0.5
 """Seconds in which Ctrl-C counts once: a terminal tells both processes, and the one that waits passes it on."""
-SLACK_MEGABYTES = 64
-"""What reading and telling need beside an engine's own memory."""
+SLACK_MEGABYTES = 100
+"""What the interpreter, reading and telling need beside an engine's own memory."""
+LOOK = 0.1
+"""Seconds between two looks at the memory of the processes that the worker has started."""
 
 
 class Watch(msgspec.Struct, frozen=True):
-    """``until`` (as of ``time.monotonic``): when to end it. ``answer``: what to print then. ``blame``: what ended the
-    process if it ends without a word."""
+    """``until`` (as of ``time.monotonic``): when to end it, and ``late``, what to print then. ``most``: the bytes in
+    memory that no process may exceed, and ``full``, what to print then. ``blame``: what ended the process if it ends
+    without a word."""
 
     until: float | None = None
-    answer: str = ""
+    late: str = ""
+    most: int | None = None
+    full: str = ""
     blame: str = ""
 
 
@@ -62,37 +68,44 @@ def patience(seconds: float) -> float:
 
 
 @contextmanager
-def watching(seconds: float | None = None, answer: str = "", blame: str = "") -> Iterator[None]:
-    """For a piece of work: its time, or another name for who is to blame. Nothing happens where nobody waits."""
+def watching(
+    seconds: float | None = None,
+    megabytes: float | None = None,
+    *,
+    late: str = "",
+    full: str = "",
+    blame: str = "",
+) -> Iterator[None]:
+    """For a piece of work: its time and memory, or another name for who is to blame. Where nobody waits, only this
+    process's own memory is limited."""
     global _now
     before = _now
-    _now = Watch(
-        before.until if seconds is None or seconds == float("inf") else time.monotonic() + patience(seconds),
-        answer or before.answer,
-        blame or before.blame,
-    )
+    if seconds is not None and seconds != math.inf:
+        _now = msgspec.structs.replace(_now, until=time.monotonic() + patience(seconds), late=late)
+    if megabytes is not None:
+        _now = msgspec.structs.replace(_now, most=room(megabytes), full=full)
+    _now = msgspec.structs.replace(_now, blame=blame or _now.blame)
     _tell(_Told(_now))
     try:
-        yield
+        with nullcontext() if megabytes is None else _less_memory(room(megabytes)):
+            yield
     finally:
         _now = before
         _tell(_Told(_now))
 
 
+def room(megabytes: float) -> int:
+    """Bytes that a process may have for this much of an engine's own memory."""
+    return int(megabytes * 1.1 + SLACK_MEGABYTES) << 20
+
+
 @contextmanager
-def memory(megabytes: float) -> Iterator[None]:
-    """MemoryError beyond that, and a tenth, on top of what the process has now."""
-    import resource
-
-    def pages() -> int:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[0])
-
+def _less_memory(size: int) -> Iterator[None]:
+    """MemoryError beyond that, on top of what the process has now."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    room = int(megabytes * 1.1 + SLACK_MEGABYTES) << 20
     try:
-        limit = pages() * resource.getpagesize() + room
-        limits = [bound for bound in (limit, soft, hard) if bound != resource.RLIM_INFINITY]
+        now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        limits = [bound for bound in (now + size, soft, hard) if bound != resource.RLIM_INFINITY]
         resource.setrlimit(resource.RLIMIT_AS, (min(limits), hard))
     except (OSError, ValueError, OverflowError):  # no /proc, or larger than can be said
         yield
@@ -177,19 +190,23 @@ def _pass_on(child: int) -> None:
 
 
 def _wait(child: int, reader: int) -> int:
-    """Listens until the worker has ended, or its time."""
+    """Listens until the worker has ended, or has to be ended."""
     told, rest = _Told(), b""
     while True:
-        until = told.watch.until
-        left = None if until is None else max(0.0, until - time.monotonic())
-        ready, _, _ = select.select([reader], [], [], left)
+        watch = told.watch
+        left = None if watch.until is None else max(0.0, watch.until - time.monotonic())
+        look = LOOK if watch.most is not None else None
+        ready, _, _ = select.select([reader], [], [], min((t for t in (left, look) if t is not None), default=None))
         if not ready:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            end_children()
-            _sweep()
-            print(told.watch.answer, flush=True)
-            return INCONCLUSIVE
+            late = watch.until is not None and time.monotonic() >= watch.until
+            if late or (watch.most is not None and largest(child) > watch.most):
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                end_children()
+                _sweep()
+                print(watch.late if late else watch.full, flush=True)
+                return INCONCLUSIVE
+            continue
         heard = os.read(reader, 1 << 16)
         *lines, rest = (rest + heard).split(b"\n")
         for line in lines:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from teetotal.errors import ParseError, TeetotalError
+from teetotal.programs import text_files
 from teetotal.programs.c.assembly import make_visible
 from teetotal.programs.c.by_value import unseen_copies
 from teetotal.scale.supervision import scratch_folder
@@ -113,6 +114,7 @@ def build(source: Source, directory: Path) -> Path:
     compile_flags, link_flags = _split(source.flags)
     objects = []
     for number, file in enumerate(source.files):
+        text_files.refuse_odd(file)
         compiler = _compiler(source, file)
         assembly, output, dump = (directory / f"{number}.{kind}" for kind in ("s", "o", "dump"))
         telling = () if is_clang(compiler) else (f"-fdump-tree-tsan0-lineno={dump}",)
