@@ -32,12 +32,23 @@ def told(answer: Undecided, as_json: bool) -> str:
     return to_json(answer) if as_json else f"{visible(answer.input)}: inconclusive: {'; '.join(answer.notes)}"
 
 
-def limited(verb: str, callback: Callable[..., int]) -> Callable[..., int]:
+def limited(verb: str, command: click.Command) -> click.Command:
     """A verb that ends when its ``--time`` is over, and with status 3 where there is not enough memory."""
+    callback = command.callback
+    assert callback is not None
+    if not hasattr(callback, "__wrapped__"):  # commands live as long as the process
+        command.callback = _limited(verb, callback)
+    return command
 
+
+def _limited(verb: str, callback: Callable[..., int]) -> Callable[..., int]:
     @wraps(callback)
     def run(**parameters: Any) -> int:
-        seconds, megabytes = parameters.get("seconds"), parameters.get("megabytes")
+        noted = click.get_current_context().meta
+        seconds = parameters.get("seconds", noted.get("teetotal.time"))
+        megabytes = parameters.get("megabytes", noted.get("teetotal.memory"))
+        if verb == "history":  # for each history: see histories/result.py
+            seconds = None
         paths: Sequence[str] = parameters.get("paths") or parameters.get("files") or ()
         if seconds is not None and verb == "verify":  # its files are programs of their own
             seconds *= max(1, len(paths))

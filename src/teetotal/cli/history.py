@@ -11,8 +11,10 @@ from typing import Any
 
 import click
 
-from teetotal.cli.options import semantics, semantics_options
+from teetotal.cli.budget import TIME_IS_OVER, Undecided, told
+from teetotal.cli.options import memory_option, semantics, semantics_options
 from teetotal.cli.progress import progress
+from teetotal.scale import supervision
 
 ENGINES = ("auto", "wsc+enum", "ccm+enum", "enum", "dbcop", "wsc+dbcop", "sat")
 MODELS = ("sc", "tso", "pso", "wsc", "ccm")
@@ -42,6 +44,7 @@ PARALLEL_BYTES = 1_000_000
               help="What to do with transactions of several operations.")  # fmt: skip
 @semantics_options
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; default: one a core for large input.")
+@memory_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a history and model.")
 def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: str | None, **chosen: Any) -> int:
     """Decides whether each history in the files is consistent with a memory model.
@@ -57,7 +60,10 @@ def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: s
             raise click.BadParameter(f"{name!r} is none of {', '.join(MODELS)}", param_hint="--model")
     workers = chosen.pop("workers")
     explain = chosen.pop("explain")
-    counts = {file: _count(file, chosen["format"], chosen["transactions"]) for file in files}
+    counts = {}
+    for file in files:
+        with supervision.watching(chosen["seconds"], late=late(file, as_json, chosen["seconds"])):
+            counts[file] = _count(file, chosen["format"], chosen["transactions"])
     total = sum(counts.values()) * len(names)
     if total == 0:
         raise click.UsageError("no history in these files")
@@ -75,6 +81,7 @@ def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: s
             unwritten=chosen["unwritten"],
             format=chosen["format"],
             split_transactions=chosen["transactions"] == "split",
+            late=late("a history", as_json, chosen["seconds"]),
         )
         for name in names
     ]
@@ -88,6 +95,11 @@ def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: s
             report.add(result)
             advance()
     return report.finish()
+
+
+def late(what: str, as_json: bool, seconds: float | None) -> str:
+    """What is said of a history that has to be ended by force."""
+    return told(Undecided(what, "history", [TIME_IS_OVER], seconds=seconds), as_json)
 
 
 def _cores() -> int:

@@ -224,9 +224,11 @@ def likely_witnesses(history: History) -> list[Any]:
 def models_of(history: History, semantics: Semantics | None = None, seconds: float | None = None) -> dict[str, Verdict]:
     """Each model's verdict, from the strongest to the weakest; what a stronger model allows a weaker one does too."""
     verdicts: dict[str, Verdict] = {}
+    end = None if seconds is None else time.monotonic() + seconds
     for model in HISTORY_MODELS:
+        left = None if end is None else max(0.0, end - time.monotonic())
         try:
-            verdicts[model] = check(history, model, seconds=seconds, semantics=semantics).verdict
+            verdicts[model] = check(history, model, seconds=left, semantics=semantics).verdict
         except Unwritten:
             verdicts[model] = Verdict.VIOLATION
         except TeetotalError:

@@ -14,6 +14,7 @@ from teetotal.events import Event, ModelName, Semantics
 from teetotal.histories.check import Engine, HistoryModel, check, models_of
 from teetotal.histories.history import History
 from teetotal.histories.problem import Problem, Unwritten
+from teetotal.scale import supervision
 from teetotal.verdicts import Edge, Verdict
 
 LONG_WITNESS = 100_000
@@ -33,6 +34,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     unwritten: Literal["error", "violation"] = "error"
     format: str | None = None
     split_transactions: bool = False
+    late: str = ""
+    """What to say of a history that takes far longer than ``seconds``, and has to be ended."""
 
 
 class HistoryViolation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -115,7 +118,8 @@ def examine(history: History, file: str, options: Options) -> HistoryResult:
         if options.witness or len(outcome.witness) <= LONG_WITNESS:
             found["witness"] = witness.to_json(outcome.witness)
     if verdict is Verdict.VIOLATION and options.explain:
-        found |= _explained(history, file, options)
+        left = None if options.seconds is None else max(0.0, options.seconds - (time.monotonic() - started))
+        found |= _explained(history, file, options, left)
     if options.kernel and verdict is Verdict.SAFE:
         found["kernel"] = kernel_of(history)
     return HistoryResult(
@@ -135,12 +139,12 @@ def examine(history: History, file: str, options: Options) -> HistoryResult:
     )
 
 
-def _explained(history: History, file: str, options: Options) -> dict[str, Any]:
+def _explained(history: History, file: str, options: Options, left: float | None) -> dict[str, Any]:
     from teetotal.histories.explain import event, explain, render
 
     # A CCM violation is also one of wSC, and one of wSC also one of SC, whose proof is the simplest.
     base: ModelName = options.model if options.model in ("tso", "pso") else "sc"
-    explanation = explain(history, base, options.semantics, options.seconds)
+    explanation = explain(history, base, options.semantics, left)
     events = [event(history, op, file) for op in explanation.operations]
     violation = HistoryViolation(
         model=options.model,
@@ -153,7 +157,7 @@ def _explained(history: History, file: str, options: Options) -> dict[str, Any]:
     )
     return {
         "violations": [violation],
-        "models": models_of(history, options.semantics, options.seconds),
+        "models": models_of(history, options.semantics, left),
         "text": render(history, explanation, file),
     }
 
@@ -199,7 +203,9 @@ _LAST_READ: dict[tuple[object, ...], list[History]] = {}
 def examine_each(task: Task) -> Iterator[HistoryResult]:
     file, start, stop, options = task
     for history in read_once(file, options.format, options.split_transactions)[start:stop]:
-        yield examine(history, file, options)
+        with supervision.watching(options.seconds, late=options.late):
+            result = examine(history, file, options)
+        yield result
 
 
 def examine_share(task: Task) -> list[HistoryResult] | TeetotalError:

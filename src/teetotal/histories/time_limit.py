@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,6 +22,8 @@ def within(seconds: float | None, function: Callable[..., Result], *arguments: A
         done = subprocess.run(command, input=work, capture_output=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
         return None
+    if done.returncode == -signal.SIGKILL or b"MemoryError" in done.stderr[-200:]:
+        raise MemoryError
     if done.returncode != 0:
         raise RuntimeError(f"the process of {function.__name__} died:\n{done.stderr.decode(errors='replace')}")
     result: Result = pickle.loads(done.stdout)

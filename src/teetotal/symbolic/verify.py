@@ -116,7 +116,7 @@ def verify(
     try:
         if name == "saturate" and not argument:
             answer, found = _saturate(graph, number, present, certify, watch)
-        elif name == "bounded" and argument.isdigit():
+        elif name == "bounded" and argument.isdecimal() and len(argument) < 10:
             found = _core.verify_bounded(graph.core, number, present, int(argument), watch)
             answer = found["answer"]
         elif name == "accelerate" and not argument:

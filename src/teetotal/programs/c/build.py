@@ -156,10 +156,12 @@ def _compiler(source: Source, file: str) -> list[str]:
     plus_plus = Path(file).suffix in CXX_SUFFIXES
     if source.compiler is not None:
         command = source.compiler.split()
-        if plus_plus:
+        if plus_plus and command:
             command[0] = _plus_plus(command[0])
     else:
         command = (os.environ.get("CXX" if plus_plus else "CC") or ("c++" if plus_plus else "cc")).split()
+    if not command:
+        raise TeetotalError("--cc names no compiler")
     if shutil.which(command[0]) is None:
         raise TeetotalError(f"checking {file} needs a C compiler, and there is no {command[0]} here; see --cc")
     return command
