@@ -138,11 +138,14 @@ def _refuse_strengthen(path: str, options: Options) -> None:
 
 
 def source(path: str, text: str, options: Options) -> TextSource:
+    """Where fences can be put into a text. What is wrong with it is told by its reader, before anything is cut out."""
     match Path(path).suffix:
         case ".litmus":
             from teetotal.fences.litmus_x86 import X86Litmus
+            from teetotal.programs import litmus
             from teetotal.programs.litmus import layout
 
+            litmus.read(text, path)
             if layout.split(text, path).architecture == "C":
                 from teetotal.fences.litmus_c import CLitmus
 
@@ -152,7 +155,9 @@ def source(path: str, text: str, options: Options) -> TextSource:
         case ".py":
             _refuse_strengthen(path, options)
             from teetotal.fences.python import PythonSource
+            from teetotal.programs.python.loader import load_text
 
+            load_text(path, text)
             return PythonSource(path, text, options.program)
         case suffix:
             raise ParseError(f"{path}: fences cannot be put into {suffix or 'files without a suffix'}")

@@ -70,6 +70,8 @@ def save(certificate: Certificate, path: Path) -> None:
 
 def read(path: Path) -> Certificate:
     try:
+        if path.exists() and not path.is_file():
+            raise ParseError(f"{path}: not a regular file")
         return msgspec.json.decode(path.read_bytes(), type=Certificate)
     except OSError as error:
         raise ParseError(f"{path}: {error.strerror}") from error
