@@ -249,7 +249,12 @@ class Ending(NamedTuple):
     status: int | None
     """None: it had to be ended."""
     seconds: float
-    output: str
+    stdout: str
+    stderr: str
+
+    @property
+    def output(self) -> str:
+        return self.stdout + self.stderr
 
     @property
     def fault(self) -> str:
@@ -268,11 +273,12 @@ class Ending(NamedTuple):
 
 def run(arguments: list[str], folder: Path) -> Ending:
     """``teetotal`` with these arguments, in a fork of this process."""
-    with (folder / "output").open("wb+") as output:
+    signal.signal(signal.SIGALRM, _hanging)
+    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         started = time.monotonic()
         child = os.fork()
         if child == 0:
-            _be_teetotal(arguments, folder, output.fileno())
+            _be_teetotal(arguments, folder, stdout.fileno(), stderr.fileno())
         signal.alarm(int(HANGING))
         try:
             status: int | None = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -282,14 +288,17 @@ def run(arguments: list[str], folder: Path) -> Ending:
             status = None
         signal.alarm(0)
         seconds = time.monotonic() - started
-        output.seek(0)
-        return Ending(status, seconds, output.read().decode(errors="backslashreplace"))
+        texts = []
+        for stream in (stdout, stderr):
+            stream.seek(0)
+            texts.append(stream.read().decode(errors="backslashreplace"))
+        return Ending(status, seconds, *texts)
 
 
-def _be_teetotal(arguments: list[str], folder: Path, output: int) -> NoReturn:
+def _be_teetotal(arguments: list[str], folder: Path, stdout: int, stderr: int) -> NoReturn:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     nothing = os.open(os.devnull, os.O_RDONLY)
-    for number, stream in enumerate((nothing, output, output)):
+    for number, stream in enumerate((nothing, stdout, stderr)):
         os.dup2(stream, number)
     os.chdir(folder)
     sys.argv = ["teetotal", *arguments]
@@ -337,7 +346,6 @@ def main() -> int:
     kinds = [kind for kind in inputs() if kind.suffix not in chosen.without.split(",")]
     for verb in cli.VERBS:
         importlib.import_module(f"teetotal.cli.{verb}")
-    signal.signal(signal.SIGALRM, _hanging)
     tally = Counter[tuple[str, int | None]]()
     mutations = Counter[str]()
     faults: dict[int, tuple[Mutant, Ending]] = {}

@@ -8,6 +8,7 @@ to the terminal as it likes (``terminal``).
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import sys
@@ -59,7 +60,7 @@ def _shown(number: int, stream: TextIO | None) -> Shown:
     """Buffered whatever PYTHONUNBUFFERED says: without, Python does not notice that a full disk took only a part."""
     if stream is not None:
         stream.flush()
-    encoding = "utf-8" if stream is None else stream.encoding
+    encoding = stream.encoding if stream is not None and codecs.lookup(stream.encoding).name != "ascii" else "utf-8"
     raw = io.FileIO(number, "w", closefd=False)
     return Shown(
         io.BufferedWriter(raw), encoding=encoding, errors="backslashreplace", line_buffering=number == 2 or raw.isatty()
