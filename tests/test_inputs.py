@@ -263,6 +263,11 @@ def test_fence_refuses_damaged_texts(name: str, tmp_path: Path) -> None:
     assert name in refused(tmp_path, "fence", name)
 
 
+def test_threads_named_over_several_lines(tmp_path: Path) -> None:
+    (tmp_path / "SB.litmus").write_text(SB.replace(" P0", " P0x0\n", 1))
+    assert teetotal(tmp_path, "fence", "SB.litmus").status == 0
+
+
 def test_a_few_hundred_mutants() -> None:
     """``make fuzz`` tries thousands; C takes a compiler each time, and is left to it."""
     fuzzer = [sys.executable, str(Path(__file__).parent / "fuzz_inputs.py"), "150", "--seed", "1", "--without", ".c"]

@@ -72,9 +72,8 @@ def teetotal() -> None:
 
 def main() -> None:
     """The entry point. Verbs return their exit status; everything that can go wrong ends here."""
-    streams.prepare()
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's, and memory for threads that nobody needs here
-    sys.exit(supervision.run(_verb))
+    sys.exit(supervision.run(_verb) if streams.prepare() else _verb())
 
 
 def _verb() -> int:

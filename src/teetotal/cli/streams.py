@@ -42,9 +42,11 @@ def terminal() -> TextIO:
     return sys.__stderr__ if isinstance(sys.stderr, Shown) and sys.__stderr__ is not None else sys.stderr
 
 
-def prepare() -> None:
+def prepare() -> bool:
     """Put the standard streams in order. To be called before anything is opened: a closed stream's number would go to
-    the next file, and what is printed with it."""
+    the next file, and what is printed with it. False where they are somebody else's, who called us from Python."""
+    if not (_is(sys.stdout, 1) and _is(sys.stderr, 2)):
+        return False
     for number in range(3):
         try:
             os.fstat(number)
@@ -54,6 +56,15 @@ def prepare() -> None:
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 - as long as the process
     sys.stdout = _shown(1, sys.stdout)
     sys.stderr = _shown(2, sys.stderr)
+    return True
+
+
+def _is(stream: TextIO | None, number: int) -> bool:
+    """Whether this is the stream that the process began with; None: it began without."""
+    try:
+        return stream is None or stream.fileno() == number
+    except (OSError, ValueError):
+        return False
 
 
 def _shown(number: int, stream: TextIO | None) -> Shown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -36,7 +37,7 @@ def read_bytes(path: str | Path) -> bytes:
 def refuse_odd(path: str | Path) -> None:
     found = os.stat(path)
     if stat.S_ISDIR(found.st_mode):
-        raise ParseError(f"{path}: a directory, not a file")
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(found.st_mode):
         raise ParseError(f"{path}: not a regular file")
     if found.st_size > LARGEST:

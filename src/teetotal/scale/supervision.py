@@ -84,7 +84,8 @@ def watching(
         _now = msgspec.structs.replace(_now, until=time.monotonic() + patience(seconds), late=late)
     if megabytes is not None:
         _now = msgspec.structs.replace(_now, most=room(megabytes), full=full)
-    _now = msgspec.structs.replace(_now, blame=blame or _now.blame)
+    if blame:  # a file's name need not be text
+        _now = msgspec.structs.replace(_now, blame=blame.encode(errors="backslashreplace").decode())
     _tell(_Told(_now))
     try:
         with nullcontext() if megabytes is None else _less_memory(room(megabytes)):
