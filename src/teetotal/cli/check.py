@@ -216,8 +216,9 @@ def check(
     flags: tuple[str, ...],
 ) -> int:
     """Check programs: litmus tests and Python programs with every outcome under SC, TSO and PSO; whether each execution
-    stays sequentially consistent, and whether assertions hold. A Python file is run to find its programs. C and C++ files given together are one program, and what
-    follows -- goes to the compiler. Directories are searched for litmus tests."""
+    stays sequentially consistent, and whether assertions hold. A Python file is run to find its programs. C and C++
+    files given together are one program, and what follows -- goes to the compiler. Directories are searched for litmus
+    tests."""
     watching = tuple(name.strip() for name in monitors.split(",") if name.strip())
     for name in watching:
         monitor_info(name)
