@@ -11,6 +11,7 @@ does, so that thousands take minutes. A mutant depends on the seed and its numbe
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import importlib
 import io
 import os
@@ -297,9 +298,11 @@ def run(arguments: list[str], folder: Path) -> Ending:
 
 def _be_teetotal(arguments: list[str], folder: Path, stdout: int, stderr: int) -> NoReturn:
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    faulthandler.disable()
     nothing = os.open(os.devnull, os.O_RDONLY)
     for number, stream in enumerate((nothing, stdout, stderr)):
         os.dup2(stream, number)
+    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115 - a test's are others
     os.chdir(folder)
     sys.argv = ["teetotal", *arguments]
     status: object = 70

@@ -132,11 +132,11 @@ def _ended(job: Job, death: WorkerDied) -> Answer:
     """What to say of a job whose process has not answered."""
     if isinstance(death, OutOfBudget):
         return Answer([], undecided=_undecided(job, MEMORY_IS_USED_UP if death.memory else TIME_IS_OVER))
-    if death.status == Verdict.INCONCLUSIVE.exit_status:
-        return Answer([], undecided=_undecided(job, str(death)))
-    if death.status == supervision.FAULT and not job.path.endswith(".py"):
+    if job.path.endswith(".py") or death.status == supervision.BAD_INPUT:  # whoever runs a file is at its mercy
+        return Answer([], [f"{job.path}: {death}"])
+    if death.status == supervision.FAULT:
         return Answer([], fault=f"{job.path}: {death}")
-    return Answer([], [f"{job.path}: {death}"])
+    return Answer([], undecided=_undecided(job, str(death)))
 
 
 @click.command(cls=WithCompilerFlags, short_help="Robust and safe on TSO and PSO?")

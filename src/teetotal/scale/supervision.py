@@ -229,7 +229,7 @@ def _wait(child: int, reader: int) -> int:
 def death(code: int) -> tuple[int, str]:
     """A status and a reason for the end of a process that told none, by its exit code (minus a signal's number)."""
     if code == -signal.SIGKILL:
-        return INCONCLUSIVE, "its process was killed, perhaps for want of memory"
+        return INCONCLUSIVE, "its process ended by signal SIGKILL, perhaps for want of memory"
     if code < 0:
         return FAULT, f"its process ended by signal {signal.Signals(-code).name}"
     return BAD_INPUT, f"its process ended with status {code}, before it had an answer"
