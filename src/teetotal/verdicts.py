@@ -6,6 +6,7 @@ sum of the parts is the answer. The JSON keys are a contract: add, do not rename
 
 from __future__ import annotations
 
+import json
 import sys
 from enum import Enum
 from typing import Any, Literal
@@ -193,7 +194,10 @@ def total(a: int | None, b: int | None) -> int | None:
 
 def to_json(result: msgspec.Struct) -> str:
     """One line of JSON."""
-    return msgspec.json.encode(result, enc_hook=_encode_other).decode()
+    try:
+        return msgspec.json.encode(result, enc_hook=_encode_other).decode()
+    except UnicodeEncodeError:  # the name of a file that is not UTF-8: its odd bytes become \\udc80 to \\udcff
+        return json.dumps(msgspec.to_builtins(result, enc_hook=_encode_other), separators=(",", ":"))
 
 
 def _encode_other(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from math import inf
 from pathlib import Path
 
 import click
@@ -12,15 +13,8 @@ import msgspec
 
 from teetotal import checking
 from teetotal.checking import Options
-from teetotal.cli.options import (
-    OWN_FAULT,
-    Models,
-    WithCompilerFlags,
-    c_options,
-    semantics,
-    semantics_options,
-    spurious_option,
-)
+from teetotal.cli.budget import MEMORY_IS_USED_UP, TIME_IS_OVER, Undecided, told
+from teetotal.cli.options import Models, WithCompilerFlags, c_options, semantics, semantics_options, spurious_option
 from teetotal.cli.progress import counting, progress
 from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
@@ -30,7 +24,8 @@ from teetotal.monitors import monitor_info
 from teetotal.programs import c, files
 from teetotal.programs.c import check as c_check
 from teetotal.report import terminal
-from teetotal.scale.local import WorkerDied, available_workers, in_order
+from teetotal.scale import supervision
+from teetotal.scale.local import OutOfBudget, WorkerDied, available_workers, in_order
 from teetotal.scale.local import each as pool
 from teetotal.verdicts import CheckResult, Interrupted, Verdict, to_json
 
@@ -40,8 +35,9 @@ class Answer(msgspec.Struct, frozen=True):
 
     results: list[CheckResult]
     problems: list[str] = []
+    undecided: Undecided | None = None
     interrupted: bool = False
-    fault: str | None = None
+    fault: str = ""
 
 
 class FileJob(msgspec.Struct, frozen=True):
@@ -50,6 +46,7 @@ class FileJob(msgspec.Struct, frozen=True):
     path: str
     options: Options
     show_progress: bool = False
+    as_json: bool = False
 
     def run(self) -> Answer:
         results: list[CheckResult] = []
@@ -100,6 +97,7 @@ class CJob(msgspec.Struct, frozen=True):
     source: c.Source
     options: c_check.Options
     show_progress: bool = False
+    as_json: bool = False
 
     @property
     def path(self) -> str:
@@ -120,11 +118,34 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
 
 
 def run(job: Job) -> Answer:
-    """A fault of ours costs this file alone, and is told in the same way whichever process it happens in."""
+    """The job within its limits."""
+    late, full = (told(_undecided(job, why), job.as_json) for why in (TIME_IS_OVER, MEMORY_IS_USED_UP))
     try:
-        return job.run()
+        with supervision.watching(job.options.seconds, job.options.max_megabytes, late=late, full=full):
+            return job.run()
+    except MemoryError:
+        return Answer([], undecided=_undecided(job, MEMORY_IS_USED_UP))
+    except RecursionError:
+        return Answer([], [f"{job.path}: nested too deeply"])
+    except OSError as error:
+        return Answer([], [f"{job.path}: {error.strerror or error}"])
     except Exception:
-        return Answer([], fault=traceback.format_exc())
+        return Answer([], fault=f"{job.path}: {traceback.format_exc()}")
+
+
+def _undecided(job: Job, why: str) -> Undecided:
+    return Undecided(job.path, "check", [why], seconds=job.options.seconds if job.options.seconds < inf else None)
+
+
+def _ended(job: Job, death: WorkerDied) -> Answer:
+    """What to say of a job whose process has not answered."""
+    if isinstance(death, OutOfBudget):
+        return Answer([], undecided=_undecided(job, MEMORY_IS_USED_UP if death.memory else TIME_IS_OVER))
+    if job.path.endswith(".py") or death.status == supervision.BAD_INPUT:  # whoever runs a file is at its mercy
+        return Answer([], [f"{job.path}: {death}"])
+    if death.status == supervision.FAULT:
+        return Answer([], fault=f"{job.path}: {death}")
+    return Answer([], undecided=_undecided(job, str(death)))
 
 
 @click.command(cls=WithCompilerFlags, short_help="Robust and safe on TSO and PSO?")
@@ -207,8 +228,9 @@ def check(
     flags: tuple[str, ...],
 ) -> int:
     """Check programs: litmus tests and Python programs with every outcome under SC, TSO and PSO; whether each execution
-    stays sequentially consistent, and whether assertions hold. C and C++ files given together are one program, and what
-    follows -- goes to the compiler. Directories are searched for litmus tests."""
+    stays sequentially consistent, and whether assertions hold. A Python file is run to find its programs. C and C++
+    files given together are one program, and what follows -- goes to the compiler. Directories are searched for litmus
+    tests."""
     watching = tuple(name.strip() for name in monitors.split(",") if name.strip())
     for name in watching:
         monitor_info(name)
@@ -243,18 +265,20 @@ def check(
         goal=options.goal,
         spurious=spurious,
     )
-    jobs: list[Job] = [FileJob(path, options, len(found) == 1) for path in found if path not in c_files]
+    jobs: list[Job] = [FileJob(path, options, len(found) == 1, as_json) for path in found if path not in c_files]
     jobs += [
         CJob(
             c.Source(names, flags, compiler, arguments),
             c_options,
             len(found) == len(c_files) and len(programs_in_c) == 1,
+            as_json,
         )
         for names in programs_in_c
     ]
     verdicts: list[Verdict] = []
-    bad, faulty = len(problems), False
-    for answer in _answers(jobs, workers or available_workers()):
+    bad = len(problems)
+    fault = False
+    for answer in _answers(jobs, workers or available_workers(), seconds, memory):
         for result in answer.results:
             if as_json:
                 click.echo(to_json(result))
@@ -263,29 +287,32 @@ def check(
                     result, every_outcome=outcomes, every_violation=violations
                 ))  # fmt: skip
             verdicts.append(result.verdict)
+        if answer.undecided is not None:
+            click.echo(("\n" if verdicts and not as_json else "") + told(answer.undecided, as_json))
+            verdicts.append(answer.undecided.verdict)
+        if answer.fault:
+            fault = True
+            click.echo(f"{answer.fault}\nteetotal: {supervision.FAULT_OF_OURS}", err=True)
         for problem_text in answer.problems:
             bad += 1
             click.echo(f"teetotal: {problem_text}", err=True)
-        if answer.fault is not None:
-            faulty = True
-            click.echo(f"{answer.fault}{OWN_FAULT}", err=True)
         sys.stdout.flush()
         if answer.interrupted:
             raise click.Abort
     if len(verdicts) > 1 and not as_json:
         counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict if verdict in verdicts]
         click.echo(f"\n{len(verdicts)} programs: {', '.join(counts)}")
-    return 70 if faulty else 2 if bad else sum(verdicts, Verdict.SAFE).exit_status
+    if fault:
+        return supervision.FAULT
+    return 2 if bad else sum(verdicts, Verdict.SAFE).exit_status
 
 
-def _answers(jobs: Sequence[Job], workers: int) -> Iterator[Answer]:
+def _answers(jobs: Sequence[Job], workers: int, seconds: float | None, memory: int) -> Iterator[Answer]:
     with progress("checking", len(jobs)) as advance:
 
         def done() -> Iterator[tuple[int, Answer]]:
-            for position, answer in pool(run, jobs, workers):
+            for position, answer in pool(run, jobs, workers, seconds, memory):
                 advance()
-                if isinstance(answer, WorkerDied):
-                    answer = Answer([], [f"{jobs[position].path}: {answer}"])
-                yield position, answer
+                yield position, _ended(jobs[position], answer) if isinstance(answer, WorkerDied) else answer
 
         yield from in_order(done())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import msgspec
 
-from teetotal.cli.options import Models, WithCompilerFlags, c_options, semantics, semantics_options
+from teetotal.cli.options import Models, WithCompilerFlags, c_options, memory_option, semantics, semantics_options
 from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
 from teetotal.fences import costs, fencing, text
@@ -35,6 +35,7 @@ from teetotal.verdicts import Verdict, to_json
 @c_options
 @click.option("--loop-bound", type=click.IntRange(min=0, max=2**31 - 1), help="Backward jumps that a thread may take.")
 @click.option("--time", "seconds", type=click.FloatRange(min=0), help="Seconds to spend on the search.")
+@memory_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def fence(
     paths: tuple[str, ...],

@@ -13,7 +13,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from teetotal.cli.options import semantics, semantics_options
+from teetotal.cli.budget import TIME_IS_OVER, Undecided, told
+from teetotal.cli.options import memory_option, semantics, semantics_options
 from teetotal.cli.progress import progress
 
 ENGINES = (
@@ -53,6 +54,7 @@ PARALLEL_BYTES = 1_000_000
               help="What to do with transactions of several operations.")  # fmt: skip
 @semantics_options
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; default: one a core for large input.")
+@memory_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a history and model.")
 def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: str | None, **chosen: Any) -> int:
     """Decides whether each history in the files is consistent with a memory model.
@@ -83,6 +85,7 @@ def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: s
             unwritten=chosen["unwritten"],
             format=chosen["format"],
             split_transactions=chosen["transactions"] == "split",
+            late=late("a history", as_json, chosen["seconds"]),
         )
         for name in names
     ]
@@ -131,6 +134,11 @@ def _refuse_odd_combinations(models: list[str], given_witness: str | None, chose
             if source(option) is ParameterSource.COMMANDLINE:
                 shown = names.get(option, option.replace("_", "-"))
                 raise click.UsageError(f"--given-witness runs no engine: --{shown} has no meaning beside it")
+
+
+def late(what: str, as_json: bool, seconds: float | None) -> str:
+    """What is said of a history that has to be ended by force."""
+    return told(Undecided(what, "history", [TIME_IS_OVER], seconds=seconds), as_json)
 
 
 def _cores() -> int:

@@ -11,7 +11,8 @@ from typing import Literal
 
 import click
 
-from teetotal.cli.options import semantics, semantics_options
+from teetotal.cli.options import budget_options, semantics, semantics_options
+from teetotal.cli.streams import terminal, visible
 from teetotal.errors import TeetotalError
 from teetotal.monitors import MONITORS
 from teetotal.verdicts import Verdict, to_json
@@ -33,6 +34,7 @@ from teetotal.verdicts import Verdict, to_json
 @click.option("--window", type=click.IntRange(min=0), default=1 << 17, show_default=True,
               help="Events kept to tell how the store happens before what overtakes it.")  # fmt: skip
 @click.option("--violations", is_flag=True, help="Tell every distinct violation in full.")
+@budget_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per trace, each on a line.")
 def monitor(
     paths: tuple[str, ...],
@@ -105,8 +107,8 @@ def _progress(path: str, size: int | None) -> Iterator[Callable[[int, int], None
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[events]:,} events"),
                TimeElapsedColumn(), TimeRemainingColumn())  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(os.path.basename(path), total=size or None, events=0)
+    with Progress(*columns, console=Console(file=terminal()), transient=True) as bar:
+        task = bar.add_task(visible(os.path.basename(path)), total=size or None, events=0)
 
         def show(position: int, events: int) -> None:
             bar.update(task, completed=position, events=events)

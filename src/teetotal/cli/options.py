@@ -9,8 +9,6 @@ import click
 
 from teetotal.events import MODELS, ModelName, Semantics
 
-OWN_FAULT = "teetotal: this is a fault of teetotal itself; please report it with the lines above"
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -65,6 +63,25 @@ def c_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def budget_options(command: Command) -> Command:
+    """``--time`` and ``--memory`` of a verb whose engines know neither: ``budget.limited`` sees to them."""
+    return memory_option(time_option(command))
+
+
+def time_option(command: Command) -> Command:
+    return click.option("--time", type=click.FloatRange(min=0), metavar="SECONDS", expose_value=False, callback=_noted,
+                        help="Give up after so long (inconclusive).")(command)  # fmt: skip
+
+
+def memory_option(command: Command) -> Command:
+    return click.option("--memory", type=click.FloatRange(min=1, max=2**30), metavar="MB", expose_value=False,
+                        callback=_noted, help="Give up above so much (inconclusive).")(command)  # fmt: skip
+
+
+def _noted(context: click.Context, parameter: click.Parameter, value: float | None) -> None:
+    context.meta[f"teetotal.{parameter.name}"] = value
 
 
 def spurious_option(command: Command) -> Command:

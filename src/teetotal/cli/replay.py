@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from teetotal import goals, story
-from teetotal.cli.options import WithCompilerFlags, c_options, spurious_option
+from teetotal.cli.options import WithCompilerFlags, budget_options, c_options, spurious_option
 from teetotal.errors import TeetotalError
 from teetotal.programs import c, files
 from teetotal.programs.c import replaying
@@ -28,6 +28,7 @@ from teetotal.verdicts import Verdict, Violation, to_json
 @spurious_option
 @click.option("--gdb", is_flag=True, help="Run a C program in gdb, and stop before the last step.")
 @click.option("--output", is_flag=True, help="Show what a C program prints.")
+@budget_options
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object: the violation.")
 def replay(
     token: str,

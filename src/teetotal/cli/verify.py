@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from teetotal.cli.options import Models, semantics, semantics_options
+from teetotal.cli.streams import terminal
 from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
 from teetotal.verdicts import Verdict, to_json
@@ -33,8 +34,10 @@ if TYPE_CHECKING:
 @click.option("--certificate", type=click.Path(), help="where to write the proof of a safe verdict")
 @click.option("--check", "checked", type=click.Path(), metavar="CERTIFICATE", multiple=True,
               help="confirm a proof with independent code; once for each model")  # fmt: skip
-@click.option("--time", "seconds", type=float, help="give up after so many CPU seconds (inconclusive)")
-@click.option("--memory", "megabytes", type=float, help="give up above so many MB (inconclusive)")
+@click.option("--time", "seconds", type=click.FloatRange(min=0), metavar="SECONDS",
+              help="give up on a file after so long (inconclusive)")  # fmt: skip
+@click.option("--memory", "megabytes", type=click.FloatRange(min=1, max=2**30), metavar="MB",
+              help="give up above so much (inconclusive)")  # fmt: skip
 @semantics_options
 @click.option("--json", "as_json", is_flag=True, help="one JSON object for each file")
 @click.option("--progress/--no-progress", default=None, help="show progress (default: on a terminal)")
@@ -70,7 +73,8 @@ def _report(options: dict[str, Any]) -> Any:
     def report(states: int, frontier: int, depth: int) -> None:
         if time.monotonic() - last[0] > 0.5:
             last[0] = time.monotonic()
-            click.echo(f"\r{states} states, {frontier} to expand, depth {depth} ", nl=False, err=True)
+            terminal().write(f"\r{states} states, {frontier} to expand, depth {depth} ")
+            terminal().flush()
 
     return report
 
@@ -84,7 +88,7 @@ def _verify(file: str, options: dict[str, Any]) -> Verdict:
 
     program = load(file)
     graph = ControlGraph(program, semantics(options["rmw"], options["mutex"]))
-    limits = Limits(seconds=options["seconds"], megabytes=options["megabytes"])
+    end = None if options["seconds"] is None else time.monotonic() + options["seconds"]
     report = _report(options)
     engine = "robust" if options["goal"] == "robust" else options["engine"]
     certify = options["certificate"] is not None
@@ -92,6 +96,8 @@ def _verify(file: str, options: dict[str, Any]) -> Verdict:
     witness: dict[ModelName, str] = {}
     trouble: BaseException | None = None  # told after what is known all the same
     for model in options["model"]:
+        left = None if end is None else max(0.0, end - time.monotonic())
+        limits = Limits(seconds=left, megabytes=options["megabytes"])
         try:
             if options["goal"] == "robust":
                 outcome = robust(graph, model, limits=limits, report=report)

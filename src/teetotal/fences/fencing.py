@@ -23,6 +23,7 @@ from teetotal.fences.of_program import ProgramProblem
 from teetotal.fences.result import FenceResult, PlacedFence
 from teetotal.fences.slots import Slots, from_fences, without_equals
 from teetotal.fences.sources import TextSource, relocated
+from teetotal.programs import text_files
 from teetotal.programs.program import Program
 from teetotal.verdicts import CheckResult, Goal, Verdict, Violation
 
@@ -107,7 +108,7 @@ def fence(path: str | Sequence[str], options: Options = Options(), *, command: s
             "are found by themselves, and anything else goes one by one"
         )
     (only,) = paths
-    text = texts.read(only)
+    text = text_files.read(only)
     if Path(only).suffix == ".pml":
         from teetotal.fences import promela
 
@@ -138,11 +139,14 @@ def _refuse_strengthen(path: str, options: Options) -> None:
 
 
 def source(path: str, text: str, options: Options) -> TextSource:
+    """Where fences can be put into a text. What is wrong with it is told by its reader, before anything is cut out."""
     match Path(path).suffix:
         case ".litmus":
             from teetotal.fences.litmus_x86 import X86Litmus
+            from teetotal.programs import litmus
             from teetotal.programs.litmus import layout
 
+            litmus.read(text, path)
             if layout.split(text, path).architecture == "C":
                 from teetotal.fences.litmus_c import CLitmus
 
@@ -152,7 +156,9 @@ def source(path: str, text: str, options: Options) -> TextSource:
         case ".py":
             _refuse_strengthen(path, options)
             from teetotal.fences.python import PythonSource
+            from teetotal.programs.python.loader import load_text
 
+            load_text(path, text)
             return PythonSource(path, text, options.program)
         case suffix:
             raise ParseError(f"{path}: fences cannot be put into {suffix or 'files without a suffix'}")
@@ -219,7 +225,7 @@ def job(source: TextSource, options: Options) -> Job:
             models=options.models,
             semantics=options.semantics,
             loop_bound=options.loop_bound,
-            seconds=options.seconds,
+            seconds=max(0.0, problem.deadline - time.perf_counter()),
             goal=options.goal,
         )
         return [checking.check(program, asked) for program in source.programs(patched[source.path])]

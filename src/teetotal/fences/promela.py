@@ -228,14 +228,14 @@ def job(path: str, text: str, options: Options) -> Job:
         return Patch({path: done.text}, {number: done.lines[number] for number in added})
 
     def check(new: Mapping[str, str]) -> list[CheckResult]:
-        return [_proof(path, compile_text(new[path], path), options)]
+        left = max(0.0, problem.deadline - time.perf_counter())
+        return [_proof(path, compile_text(new[path], path), options, left)]
 
     return Job(problem=problem, existing=existing, originals={path: text}, write=write, check=check)
 
 
-def _proof(path: str, program: PromelaProgram, options: Options) -> CheckResult:
+def _proof(path: str, program: PromelaProgram, options: Options, seconds: float) -> CheckResult:
     """What the engine says of the patched text: of the goal, and nothing else."""
-    seconds = options.seconds
     problem = PromelaProblem(program, options.models, options.goal, options.semantics, seconds=seconds)
     outcomes = [problem.ask(frozenset(), model) for model in options.models]
     models: dict[ModelName, ModelResult] = {}

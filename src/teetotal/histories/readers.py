@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ def read(
     ``seconds``."""
     path = str(path)
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe could be read only once, and a device has no end
+            raise ParseError(f"{path}: not a regular file")
         if format is None:
             with open(path, "rb") as file:
                 format = detect(file.read(_BEGINNING), path)

@@ -15,6 +15,7 @@ from teetotal.histories.check import Engine, HistoryModel, Outcome, check, model
 from teetotal.histories.history import History
 from teetotal.histories.problem import Problem, Unwritten
 from teetotal.histories.time_limit import Clock, within
+from teetotal.scale import supervision
 from teetotal.verdicts import Edge, Verdict
 
 LONG_WITNESS = 100_000
@@ -38,6 +39,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     unwritten: Literal["error", "violation"] = "error"
     format: str | None = None
     split_transactions: bool = False
+    late: str = ""
+    """What to say of a history that takes far longer than ``seconds``, and has to be ended."""
 
 
 class HistoryViolation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -268,8 +271,9 @@ atexit.register(_LAST_READ.clear)  # the columns go before the extension that th
 def examine_each(task: Task) -> Iterator[HistoryResult]:
     file, start, stop, options = task
     for index in range(start, stop):
-        histories, spent = read_once(file, options)
-        result = examine(histories[index], file, options, index=index, spent=spent)
+        with supervision.watching(options.seconds, late=options.late):
+            histories, spent = read_once(file, options)
+            result = examine(histories[index], file, options, index=index, spent=spent)
         yield result
         if any(note.startswith(INTERRUPTED) for note in result.notes):
             raise KeyboardInterrupt

@@ -79,6 +79,8 @@ class Malformed(ParseError):
 
 def read(path: Path) -> Certificate:
     try:
+        if path.exists() and not path.is_file():
+            raise ParseError(f"{path}: not a regular file")
         text = path.read_bytes()
         certificate = msgspec.json.decode(text, type=Certificate)
         json.loads(text, object_pairs_hook=_without_doubles)  # msgspec takes the last of several equal keys

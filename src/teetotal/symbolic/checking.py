@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from math import inf
+
 from teetotal.errors import ProgramError
 from teetotal.events import ModelName, Semantics
 from teetotal.programs.promela import load
@@ -18,21 +21,25 @@ def check_file(
 ) -> CheckResult:
     """Whether the program is safe under SC and the models and, if that is the goal, robust, with unbounded buffers.
     ``Interrupted`` with what is known by then, where the user ends it."""
+    started = time.monotonic()
     program = load(path)
     graph = ControlGraph(program, semantics)
-    limits = Limits(seconds=None if seconds == float("inf") else seconds, megabytes=megabytes)
+    end = started + seconds
+
+    def limits() -> Limits:
+        return Limits(seconds=None if end == inf else max(0.0, end - time.monotonic()), megabytes=megabytes)
+
     results: dict[ModelName, ModelResult] = {}
     notes: list[str] = []
-    spent = 0.0
     stopped = False
     for model in dict.fromkeys(("sc", *models)):
         answers: dict[str, Outcome] = {}
         verdict = Verdict.SAFE
         try:
-            answers["safe"] = verify(graph, model, limits=limits)
+            answers["safe"] = verify(graph, model, limits=limits())
             if model != "sc" and goal == "robust":
                 try:
-                    answers["robust"] = robust(graph, model, limits=limits)
+                    answers["robust"] = robust(graph, model, limits=limits())
                 except ProgramError as error:  # not a program whose robustness is decided
                     verdict = Verdict.INCONCLUSIVE
                     notes.append(str(error))
@@ -43,7 +50,6 @@ def check_file(
                 answers["robust"] = interrupted("robust", model)
         for question, answer in answers.items():
             verdict = verdict + answer.verdict
-            spent += answer.seconds
             if answer.verdict is Verdict.INCONCLUSIVE:
                 notes.append(f"{model}, {question}: {answer.why}")
         results[model] = ModelResult(
@@ -69,7 +75,7 @@ def check_file(
         models=results,
         verdict=overall,
         complete=overall is not Verdict.INCONCLUSIVE and not notes,
-        seconds=spent,
+        seconds=time.monotonic() - started,
         states=sum(result.states or 0 for result in results.values()),
         violations=[v for result in results.values() for v in result.violations],
         notes=list(dict.fromkeys(notes)),

@@ -21,7 +21,7 @@ from teetotal.programs.litmus.folding import op
 from teetotal.programs.litmus.init import UNSIGNED, WIDTHS, Initial
 from teetotal.programs.litmus.layout import Layout
 from teetotal.programs.litmus.tokens import Tokens
-from teetotal.programs.program import Program, Thread
+from teetotal.programs.program import Program, Thread, refuse_many
 
 _THREAD = re.compile(r"P([0-9]{1,5})\Z")
 _NAME = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
@@ -55,6 +55,7 @@ def read(layout: Layout, initial: Initial, file: str) -> Program:
     while tokens.peek():
         function = _function(tokens, functions, taken, unsigned)
         functions[function.thread] = function
+        refuse_many(threads=len(functions), location=tokens.location)
     if not functions:
         raise ParseError("no code: expected functions, as in `P0 (int* x) { … }`", Location(file, layout.code.line))
     if max(functions) >= len(functions):
