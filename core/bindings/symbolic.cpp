@@ -226,10 +226,11 @@ void bind_symbolic(nb::module_& m) {
   nb::class_<Graph>(m, "ControlGraph")
       .def("__init__", [](Graph* self, nb::object source, std::vector<Control> start, Memory memory, Location buffered,
                           std::vector<std::vector<Location>> loads, std::vector<std::vector<Location>> touches,
+                          std::vector<std::vector<Location>> stores,
                           std::vector<std::tuple<std::vector<std::uint64_t>, std::vector<std::uint64_t>, bool>> bad,
                           bool address_needs) {
-        System system{std::move(start), std::move(memory), buffered, std::move(loads), std::move(touches), {},
-                      address_needs};
+        System system{std::move(start),   std::move(memory), buffered, std::move(loads),
+                      std::move(touches), std::move(stores), {},       address_needs};
         for (auto& [must, must_not, ghosts] : bad) system.bad.push_back({std::move(must), std::move(must_not), ghosts});
         new (self) Graph(std::move(system), std::make_unique<PythonSource>(std::move(source)));
       });

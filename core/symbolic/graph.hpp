@@ -72,6 +72,7 @@ struct System {
   Location buffered = 0;                       // locations below this one go through buffers
   std::vector<std::vector<Location>> loads;    // by process: whose own last store its steps depend on
   std::vector<std::vector<Location>> touches;  // by process: what its atomic steps may touch
+  std::vector<std::vector<Location>> stores;   // by process: what it may store to otherwise
   std::vector<Bad> bad;
   bool address_needs = false;  // some atomic step needs no more than its own location free
 };

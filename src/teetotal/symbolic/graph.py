@@ -47,10 +47,11 @@ class ControlGraph:
             bad.append((must, must_not, bool(case.ghosts)))
         loads = [sorted(program.loaded(p) | self._watched(p)) for p in processes]
         touches = [sorted(self._touched(p)) for p in processes]
+        stores = [sorted(program.stored(p)) for p in processes]
         start = [self.number(p, program.begin(p)) for p in processes]
         memory = list(program.memory.values())
         self.core = _core.ControlGraph(
-            weakref.proxy(self), start, memory, program.buffered, loads, touches, bad, semantics.rmw == "address"
+            weakref.proxy(self), start, memory, program.buffered, loads, touches, stores, bad, semantics.rmw == "address"
         )
 
     def number(self, process: int, state: Control) -> int:
