@@ -8,7 +8,7 @@
 // The attacker's buffer needs no word: what is in it becomes visible only after the cycle has closed.
 #pragma once
 
-#include <map>
+#include <algorithm>
 #include <vector>
 
 #include "symbolic/concretise.hpp"
@@ -21,6 +21,14 @@ struct Delayed {
   bool fenced = false;                          // an sfence came after that store
   std::vector<std::pair<Location, Value>> own;  // its delayed stores, the last to each location, sorted
   auto operator<=>(const Delayed&) const = default;
+};
+
+struct DelayedHash {
+  std::size_t operator()(const Delayed& d) const {
+    std::size_t h = combine(d.control, d.fenced);
+    for (auto [x, v] : d.own) h = combine(combine(h, static_cast<std::size_t>(x)), static_cast<std::size_t>(v));
+    return h;
+  }
 };
 
 // What a step touches of memory; a store that is delayed and a load that it is forwarded to touch nothing.
@@ -129,23 +137,6 @@ class AttackSteps {
  private:
   Graph& graph_;
   bool pso_;
-};
-
-// Equal things have equal numbers.
-template <class T>
-class Numbered {
- public:
-  std::uint32_t operator()(const T& thing) {
-    auto [found, fresh] = numbers_.try_emplace(thing, static_cast<std::uint32_t>(things_.size()));
-    if (fresh) things_.push_back(&found->first);
-    return found->second;
-  }
-  const T& operator[](std::uint32_t number) const { return *things_[number]; }
-  std::size_t size() const { return things_.size(); }
-
- private:
-  std::map<T, std::uint32_t> numbers_;
-  std::vector<const T*> things_;
 };
 
 }  // namespace teetotal::symbolic

@@ -1,5 +1,6 @@
 #include "symbolic/attack_path.hpp"
 
+#include <map>
 #include <stdexcept>
 
 namespace teetotal::symbolic {

@@ -68,7 +68,7 @@ class Chase {
   const Numbered<std::vector<std::uint32_t>>& sets_;
   Progress* progress_;
   Numbered<Memory> memories_;
-  Numbered<Delayed> delayed_;
+  Numbered<Delayed, DelayedHash> delayed_;
   std::unordered_map<Here, std::size_t, HereHash> numbers_;
   std::vector<const Here*> order_;
   std::vector<std::pair<std::size_t, Taken>> parents_;

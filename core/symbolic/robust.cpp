@@ -1,6 +1,7 @@
 #include "symbolic/robust.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -48,18 +49,13 @@ struct State {
 class Search {
  public:
   Search(Graph& graph, bool joining, Progress* progress)
-      : graph_(graph),
-        joining_(joining),
-        progress_(progress),
-        steps_(graph),
-        chase_(graph, steps_, sets_, progress),
-        views_(graph.processes()) {
+      : graph_(graph), joining_(joining), progress_(progress), steps_(graph), chase_(graph, steps_, sets_, progress) {
     const System& system = graph_.system();
     for (Process p = 0; p < graph_.processes(); ++p) {
       std::set<Location> all(system.loads[p].begin(), system.loads[p].end());
       all.insert(system.touches[p].begin(), system.touches[p].end());
       all.insert(system.stores[p].begin(), system.stores[p].end());
-      touches_.emplace_back(all.begin(), all.end());
+      views_.emplace_back(std::vector<Location>(all.begin(), all.end()));
     }
   }
 
@@ -86,16 +82,7 @@ class Search {
     Marks touched;
   };
 
-  std::uint32_t view(Process p, std::uint32_t memory) {
-    auto& known = views_[p];
-    if (memory >= known.by_memory.size()) known.by_memory.resize(memory + 1, unknown);
-    if (known.by_memory[memory] == unknown) {
-      std::vector<Value> values;
-      for (Location x : touches_[p]) values.push_back(memories_[memory][static_cast<std::size_t>(x)]);
-      known.by_memory[memory] = known.numbers(values);
-    }
-    return known.by_memory[memory];
-  }
+  std::uint32_t view(Process p, std::uint32_t memory) { return views_[p](memory, memories_[memory]); }
 
   // Calls to(number of the next place, what the step touches) for every step of p from that place.
   template <class To>
@@ -250,7 +237,7 @@ class Search {
   void attack(std::uint32_t number, Process p, Location victim, std::uint32_t delayed) {
     bool met = false;
     for (Process r = 0; r < graph_.processes(); ++r)
-      met |= r != p && std::binary_search(touches_[r].begin(), touches_[r].end(), victim);
+      met |= r != p && std::binary_search(views_[r].locations().begin(), views_[r].locations().end(), victim);
     const Marks& touched = closed(p, true, delayed, states_[number].memory).touched;
     if (!met || std::all_of(touched.begin(), touched.end(), [](std::uint8_t mark) { return mark == 0; })) return;
     State next = states_[number];
@@ -292,22 +279,15 @@ class Search {
       result_.schedule.insert(result_.schedule.end(), step.steps.begin(), step.steps.end());
   }
 
-  static constexpr std::uint32_t unknown = ~std::uint32_t{0};
-  struct Views {  // what a process sees of each memory
-    Numbered<std::vector<Value>> numbers;
-    std::vector<std::uint32_t> by_memory;
-  };
-
   Graph& graph_;
   bool joining_;
   Progress* progress_;
   AttackSteps steps_;
   Numbered<Memory> memories_;
   Numbered<Set> sets_;  // of control states, or of numbers of the attacker's places
-  Numbered<Delayed> delayed_;
+  Numbered<Delayed, DelayedHash> delayed_;
   Chase chase_;
   std::vector<Views> views_;
-  std::vector<std::vector<Location>> touches_;  // by process
   std::map<std::pair<Process, bool>, std::unordered_map<std::uint64_t, Closed>> closed_;
   std::map<std::tuple<std::uint32_t, Process, Location>, std::vector<std::uint32_t>> groups_;
   std::vector<State> states_;

@@ -19,7 +19,7 @@ Saturation::Saturation(Graph& graph, SaturateOptions options, Progress* progress
     reads.insert(system.touches[p].begin(), system.touches[p].end());
     if (graph_.model() == Model::sc)  // whether a store changes memory depends on memory
       for (std::size_t x = 0; x < system.memory.size(); ++x) reads.insert(static_cast<Location>(x));
-    reads_.emplace_back(reads.begin(), reads.end());
+    views_.emplace_back(std::vector<Location>(reads.begin(), reads.end()));
     tracked_.emplace_back(tracked.begin(), tracked.end());
   }
 }
@@ -87,8 +87,9 @@ void Saturation::expand(std::uint32_t number) {
 }
 
 void Saturation::add(std::uint32_t parent, Happening by, const Memory& m, std::vector<Language> parts) {
-  for (Process p = 0; p < parts.size(); ++p) parts[p] = saturated(p, parts[p], m);
-  std::uint32_t memory = memory_number(m);
+  const std::uint32_t memory = memories_(m);
+  if (memory >= by_memory_.size()) by_memory_.resize(memory + 1);
+  for (Process p = 0; p < parts.size(); ++p) parts[p] = saturated(p, parts[p], memory);
   auto inside = [&](const std::vector<Language>& a, const std::vector<Language>& b) {
     for (Process p = 0; p < a.size(); ++p)
       if (!automata_.included(a[p], b[p])) return false;
@@ -118,7 +119,7 @@ void Saturation::add(std::uint32_t parent, Happening by, const Memory& m, std::v
       if (differing != 1 || !others_equal) continue;
       Language joined = automata_.join(parts[where], known.parts[where]);
       if (options_.blur != 0) joined = automata_.blurred(joined, options_.blur);
-      parts[where] = saturated(where, joined, m);
+      parts[where] = saturated(where, joined, memory);
       known.superseded = true;
       grown = true;
     }
@@ -174,10 +175,10 @@ const Saturation::Seen& Saturation::seen(Process p, Language k) {
   return found->second;
 }
 
-Language Saturation::saturated(Process p, Language k, const Memory& m) {
-  std::vector<Value> visible;
-  for (Location x : reads_[p]) visible.push_back(m[static_cast<std::size_t>(x)]);
-  auto found = saturated_[p].find({k, visible});
+Language Saturation::saturated(Process p, Language k, std::uint32_t memory) {
+  const Memory& m = memories_[memory];
+  const std::uint32_t view = views_[p](memory, m);
+  auto found = saturated_[p].find(pair_key(k, view));
   if (found != saturated_[p].end()) return found->second;
   Language result = k;
   const bool pso = graph_.model() == Model::pso;
@@ -188,8 +189,8 @@ Language Saturation::saturated(Process p, Language k, const Memory& m) {
     if (wider == result) break;
     result = wider;
   }
-  saturated_[p].emplace(std::pair{result, visible}, result);
-  return saturated_[p].emplace(std::pair{k, std::move(visible)}, result).first->second;
+  saturated_[p].emplace(pair_key(result, view), result);
+  return saturated_[p][pair_key(k, view)] = result;
 }
 
 // One determinisation: a node of the result stands for the words that lead to the same node of K (or to none), with the
@@ -306,15 +307,6 @@ Language Saturation::saturate_now(Process p, Language k, const Memory& m) {
     result.nodes.push_back(std::move(node));
   }
   return automata_.intern(std::move(result));
-}
-
-std::uint32_t Saturation::memory_number(const Memory& m) {
-  auto [found, fresh] = memory_numbers_.try_emplace(m, static_cast<std::uint32_t>(memories_.size()));
-  if (fresh) {
-    memories_.push_back(m);
-    by_memory_.emplace_back();
-  }
-  return found->second;
 }
 
 }  // namespace teetotal::symbolic

@@ -63,12 +63,11 @@ class Saturation {
 
  private:
   void explore();
-  Language saturated(Process p, Language k, const Memory& m);
+  Language saturated(Process p, Language k, std::uint32_t memory);
   Language saturate_now(Process p, Language k, const Memory& m);
   void add(std::uint32_t parent, Happening by, const Memory& m, std::vector<Language> parts);
   void expand(std::uint32_t number);
   bool bad(const State& state);
-  std::uint32_t memory_number(const Memory& m);
   struct Seen {
     bool failed = false;
     std::vector<std::uint64_t> labels;
@@ -80,13 +79,12 @@ class Saturation {
   Progress* progress_;
   Automata automata_;
   std::vector<std::vector<Location>> tracked_;  // by process: locations whose own last store it may read
-  std::vector<std::vector<Location>> reads_;    // by process: what of memory its local steps depend on
-  std::vector<Memory> memories_;
-  std::map<Memory, std::uint32_t> memory_numbers_;
+  std::vector<Views> views_;                    // by process: what of memory its local steps depend on
+  Numbered<Memory> memories_;
   std::vector<State> states_;
   std::vector<std::vector<std::uint32_t>> by_memory_;
-  std::set<std::pair<std::uint64_t, std::uint32_t>> queue_;  // states to expand, by rank and number
-  std::vector<std::map<std::pair<Language, std::vector<Value>>, Language>> saturated_;
+  std::set<std::pair<std::uint64_t, std::uint32_t>> queue_;             // states to expand, by rank and number
+  std::vector<std::unordered_map<std::uint64_t, Language>> saturated_;  // by process; by language and view
   std::vector<std::unordered_map<Language, Seen>> seen_;
   std::uint32_t bad_case_ = 0;
   std::optional<Process> failed_;
