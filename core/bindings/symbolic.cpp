@@ -24,7 +24,7 @@ namespace {
 
 using namespace symbolic;
 
-// A Python object with expand, after_load, outcomes and ghosts_hold.
+// A Python object with expand, after_load, outcomes, still_read and ghosts_hold.
 class PythonSource final : public Source {
  public:
   explicit PythonSource(nb::object source) : source_(std::move(source)) {}
@@ -58,6 +58,11 @@ class PythonSource final : public Source {
          nb::cast<std::vector<std::pair<Writes, Control>>>(source_.attr("outcomes")(p, q, values)))
       result.push_back({std::move(writes), target});
     return result;
+  }
+
+  std::vector<Location> still_read(Process p, Control q) override {
+    nb::gil_scoped_acquire held;
+    return nb::cast<std::vector<Location>>(source_.attr("still_read")(p, q));
   }
 
   bool ghosts_hold(std::uint32_t bad, const Memory& m) override {
@@ -116,7 +121,7 @@ nb::dict saturate(Graph& graph, int model, std::vector<bool> fences, bool joinin
                   std::uint64_t max_work, bool certificate, nb::object progress) {
   PythonProgress reports(std::move(progress));
   graph.configure(static_cast<Model>(model), std::move(fences));
-  Saturation engine(graph, SaturateOptions{joining, blur, max_work}, &reports);
+  Saturation engine(graph, SaturateOptions{joining, joining && !certificate, blur, max_work}, &reports);
   Saturation::Answer answer{};
   std::optional<std::vector<Step>> schedule;
   {

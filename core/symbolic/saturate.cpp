@@ -87,9 +87,10 @@ void Saturation::expand(std::uint32_t number) {
 }
 
 void Saturation::add(std::uint32_t parent, Happening by, const Memory& m, std::vector<Language> parts) {
-  const std::uint32_t memory = memories_(m);
-  if (memory >= by_memory_.size()) by_memory_.resize(memory + 1);
+  std::uint32_t memory = memories_(m);
   for (Process p = 0; p < parts.size(); ++p) parts[p] = saturated(p, parts[p], memory);
+  if (options_.forgetting) memory = forgetful(memory, parts);
+  if (memory >= by_memory_.size()) by_memory_.resize(memory + 1);
   auto inside = [&](const std::vector<Language>& a, const std::vector<Language>& b) {
     for (Process p = 0; p < a.size(); ++p)
       if (!automata_.included(a[p], b[p])) return false;
@@ -137,6 +138,20 @@ void Saturation::add(std::uint32_t parent, Happening by, const Memory& m, std::v
   queue_.emplace(options_.joining ? ~states_[number].weight : 0, number);
 }
 
+// Memory without what nobody will read.
+std::uint32_t Saturation::forgetful(std::uint32_t memory, std::vector<Language>& parts) {
+  const auto buffered = static_cast<std::size_t>(graph_.system().buffered);
+  Memory m = graph_.system().memory;
+  std::copy(memories_[memory].begin() + graph_.system().buffered, memories_[memory].end(), m.begin() + buffered);
+  for (Process p = 0; p < parts.size(); ++p)
+    for (Location x : seen(p, parts[p]).reads)
+      m[static_cast<std::size_t>(x)] = memories_[memory][static_cast<std::size_t>(x)];
+  const std::uint32_t result = memories_(m);
+  if (result != memory && graph_.model() == Model::sc)  // a store may change nothing of this memory
+    for (Process p = 0; p < parts.size(); ++p) parts[p] = saturated(p, parts[p], result);
+  return result;
+}
+
 bool Saturation::bad(const State& state) {
   for (Process p = 0; p < state.parts.size(); ++p)
     if (seen(p, state.parts[p]).failed) {
@@ -170,9 +185,37 @@ const Saturation::Seen& Saturation::seen(Process p, Language k) {
       labels.insert(state.labels);
       failed |= state.failed;
     }
-    found->second = Seen{failed, {labels.begin(), labels.end()}};
+    found->second = Seen{failed, {labels.begin(), labels.end()}, {}};
+    if (options_.forgetting) found->second.reads = still_read(p, k);
   }
   return found->second;
+}
+
+// What of memory the process may still read: not what a store in its buffer overwrites first. `owed[n]` is what every
+// word to node n has stores to.
+std::vector<Location> Saturation::still_read(Process p, Language k) {
+  const Dfa& dfa = automata_[k];
+  std::vector<std::optional<std::set<Location>>> owed(dfa.nodes.size());
+  std::vector<Node> pending{0};
+  owed[0].emplace();
+  std::set<Location> reads;
+  while (!pending.empty()) {
+    const Node n = pending.back();
+    pending.pop_back();
+    for (const auto& [letter, to] : dfa.nodes[n].edges) {
+      std::set<Location> more = *owed[n];
+      if (letter != marker) more.insert(automata_.alphabet.location(letter));
+      if (owed[to]) std::erase_if(more, [&](Location x) { return !owed[to]->contains(x); });
+      if (owed[to] && more.size() == owed[to]->size()) continue;
+      owed[to] = std::move(more);
+      pending.push_back(to);
+    }
+  }
+  for (Node n = 0; n < dfa.nodes.size(); ++n)
+    for (Control q : dfa.nodes[n].finals)
+      for (Location x : graph_.still_read(p, q))
+        if (!owed[n]->contains(x)) reads.insert(x);
+  return {reads.begin(), reads.end()};
 }
 
 Language Saturation::saturated(Process p, Language k, std::uint32_t memory) {

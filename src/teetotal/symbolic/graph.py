@@ -15,6 +15,7 @@ from teetotal.programs.program import Lock, Rmw, Unlock
 from teetotal.programs.promela.evaluation import ghosts_hold
 from teetotal.programs.promela.instructions import AccessAction, Atomically, Begin, Control, Fenced, Tau
 from teetotal.programs.promela.program import PromelaProgram
+from teetotal.programs.promela.unread import Unread
 
 MODEL_NUMBERS: dict[ModelName, int] = {"sc": 0, "tso": 1, "pso": 2}
 TAU, LOAD, STORE, MFENCE, SFENCE, ATOMIC = range(6)
@@ -34,6 +35,7 @@ class ControlGraph:
         processes = range(len(program.processes))
         self.controls: list[list[Control]] = [[] for _ in processes]
         self._numbers: list[dict[Control, int]] = [{} for _ in processes]
+        self._unread = [Unread(program, p) for p in processes]
         names = sorted({label for p in program.properties for case in p.cases for _, label, _ in case.labels})
         if len(names) > 64:
             raise ProgramError("forbidden speaks of more than 64 labels")
@@ -51,7 +53,15 @@ class ControlGraph:
         start = [self.number(p, program.begin(p)) for p in processes]
         memory = list(program.memory.values())
         self.core = _core.ControlGraph(
-            weakref.proxy(self), start, memory, program.buffered, loads, touches, stores, bad, semantics.rmw == "address"
+            weakref.proxy(self),
+            start,
+            memory,
+            program.buffered,
+            loads,
+            touches,
+            stores,
+            bad,
+            semantics.rmw == "address",
         )
 
     def number(self, process: int, state: Control) -> int:
@@ -102,6 +112,9 @@ class ControlGraph:
         assert isinstance(action, Atomically)
         found = self.program.outcomes(process, state, dict(zip(action.footprint, values, strict=True)))
         return [(writes, self.number(process, target)) for writes, target in found]
+
+    def still_read(self, process: int, q: int) -> list[int]:
+        return sorted(self._unread[process].still_read(self.controls[process][q]))
 
     def ghosts_hold(self, case: int, memory: list[int]) -> bool:
         named = dict(zip(self.program.memory, memory, strict=True))
