@@ -124,6 +124,17 @@ class AttackSteps {
     }
   }
 
+  // Every location whose value what a process can do there may depend on, or whether that changes memory.
+  template <class Ask>
+  void asks(Process p, Control q, Ask& ask) {
+    for (const Action& action : graph_.state(p, q).actions) {
+      const Action::Kind kind = graph_.kind(action);
+      if (kind == Action::Kind::load || kind == Action::Kind::store) ask(action.location);
+      if (kind == Action::Kind::atomic)
+        for (Location x : action.footprint) ask(x);
+    }
+  }
+
   // The step as the machine of models/ takes it. An atomic step's writes are its own; a visible store commits at once.
   std::vector<Step> rows(Process p, Control from, Control to, const Touched& touched) {
     bool stores = false;

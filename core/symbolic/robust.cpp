@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <unordered_map>
 
 #include "symbolic/attack_path.hpp"
 #include "symbolic/chase.hpp"
@@ -17,6 +16,11 @@ using Set = std::vector<std::uint32_t>;  // sorted
 
 enum Mark : std::uint8_t { read = 1, written_to = 2 };
 using Marks = std::vector<std::uint8_t>;  // by location
+
+void mark(Marks& marks, const Touched& touched) {
+  for (Location x : touched.reads) marks[static_cast<std::size_t>(x)] |= read;
+  for (const auto& write : touched.writes) marks[static_cast<std::size_t>(write.first)] |= written_to;
+}
 
 void unite(Marks& into, const Marks& more) {
   for (std::size_t x = 0; x < into.size(); ++x) into[x] |= more[x];
@@ -49,13 +53,19 @@ struct State {
 class Search {
  public:
   Search(Graph& graph, bool joining, Progress* progress)
-      : graph_(graph), joining_(joining), progress_(progress), steps_(graph), chase_(graph, steps_, sets_, progress) {
+      : graph_(graph),
+        joining_(joining),
+        progress_(progress),
+        steps_(graph),
+        chase_(graph, steps_, sets_, progress),
+        moving_(graph.processes()),
+        attacking_(graph.processes()) {
     const System& system = graph_.system();
     for (Process p = 0; p < graph_.processes(); ++p) {
       std::set<Location> all(system.loads[p].begin(), system.loads[p].end());
       all.insert(system.touches[p].begin(), system.touches[p].end());
       all.insert(system.stores[p].begin(), system.stores[p].end());
-      views_.emplace_back(std::vector<Location>(all.begin(), all.end()));
+      touches_.emplace_back(all.begin(), all.end());
     }
   }
 
@@ -82,8 +92,6 @@ class Search {
     Marks touched;
   };
 
-  std::uint32_t view(Process p, std::uint32_t memory) { return views_[p](memory, memories_[memory]); }
-
   // Calls to(number of the next place, what the step touches) for every step of p from that place.
   template <class To>
   void steps(Process p, bool attacking, std::uint32_t place, const Memory& m, To to) {
@@ -96,10 +104,10 @@ class Search {
   }
 
   const Closed& closed(Process p, bool attacking, std::uint32_t set, std::uint32_t memory) {
-    auto& known = closed_[{p, attacking}];
-    const std::uint64_t key = pair_key(set, view(p, memory));
-    if (auto found = known.find(key); found != known.end()) return found->second;
-    const Memory m = memories_[memory];
+    auto& known = (attacking ? attacking_ : moving_)[p];
+    const Memory& m = memories_[memory];
+    if (const Closed* found = known.find(set, m)) return *found;
+    Asked asked(m.size());
     Set pending = sets_[set];
     std::set<std::uint32_t> reached(pending.begin(), pending.end());
     Marks touched(m.size());
@@ -107,16 +115,14 @@ class Search {
       std::uint32_t place = pending.back();
       pending.pop_back();
       if (progress_ != nullptr) progress_->report(0, 0, 0);
+      steps_.asks(p, attacking ? delayed_[place].control : place, asked);
       steps(p, attacking, place, m, [&](std::uint32_t next, const Touched& t) {
-        for (Location x : t.reads) touched[static_cast<std::size_t>(x)] |= read;
-        for (const auto& write : t.writes) touched[static_cast<std::size_t>(write.first)] |= written_to;
+        mark(touched, t);
         if (!changes(t.writes, m) && reached.insert(next).second) pending.push_back(next);
       });
     }
     std::uint32_t whole = sets_(Set(reached.begin(), reached.end()));
-    Closed result{whole, std::move(touched)};
-    known.emplace(pair_key(whole, view(p, memory)), result);
-    return known.emplace(key, std::move(result)).first->second;
+    return known.keep(set, asked.order(), m, Closed{whole, std::move(touched)});
   }
 
   // Everybody who moves goes as far as memory lets him. Who conflicts with one of these moves too.
@@ -144,10 +150,7 @@ class Search {
     const Memory& m = memories_[state.memory];
     Marks touched(m.size());
     for (Control q : sets_[state.places[p]])
-      steps_.helper(p, q, m, [&](Control, const Touched& t) {
-        for (Location x : t.reads) touched[static_cast<std::size_t>(x)] |= read;
-        for (const auto& write : t.writes) touched[static_cast<std::size_t>(write.first)] |= written_to;
-      });
+      steps_.helper(p, q, m, [&](Control, const Touched& t) { mark(touched, t); });
     return touched;
   }
 
@@ -237,7 +240,7 @@ class Search {
   void attack(std::uint32_t number, Process p, Location victim, std::uint32_t delayed) {
     bool met = false;
     for (Process r = 0; r < graph_.processes(); ++r)
-      met |= r != p && std::binary_search(views_[r].locations().begin(), views_[r].locations().end(), victim);
+      met |= r != p && std::binary_search(touches_[r].begin(), touches_[r].end(), victim);
     const Marks& touched = closed(p, true, delayed, states_[number].memory).touched;
     if (!met || std::all_of(touched.begin(), touched.end(), [](std::uint8_t mark) { return mark == 0; })) return;
     State next = states_[number];
@@ -287,8 +290,8 @@ class Search {
   Numbered<Set> sets_;  // of control states, or of numbers of the attacker's places
   Numbered<Delayed, DelayedHash> delayed_;
   Chase chase_;
-  std::vector<Views> views_;
-  std::map<std::pair<Process, bool>, std::unordered_map<std::uint64_t, Closed>> closed_;
+  std::vector<std::vector<Location>> touches_;          // by process
+  std::vector<Remembered<Closed>> moving_, attacking_;  // by process
   std::map<std::tuple<std::uint32_t, Process, Location>, std::vector<std::uint32_t>> groups_;
   std::vector<State> states_;
   std::set<std::pair<std::uint64_t, std::uint32_t>> queue_;

@@ -14,12 +14,7 @@ Saturation::Saturation(Graph& graph, SaturateOptions options, Progress* progress
   saturated_.resize(graph_.processes());
   seen_.resize(graph_.processes());
   for (Process p = 0; p < graph_.processes(); ++p) {
-    std::set<Location> reads(system.loads[p].begin(), system.loads[p].end());
-    std::set<Location> tracked = reads;
-    reads.insert(system.touches[p].begin(), system.touches[p].end());
-    if (graph_.model() == Model::sc)  // whether a store changes memory depends on memory
-      for (std::size_t x = 0; x < system.memory.size(); ++x) reads.insert(static_cast<Location>(x));
-    views_.emplace_back(std::vector<Location>(reads.begin(), reads.end()));
+    std::set<Location> tracked(system.loads[p].begin(), system.loads[p].end());
     tracked_.emplace_back(tracked.begin(), tracked.end());
   }
 }
@@ -220,26 +215,24 @@ std::vector<Location> Saturation::still_read(Process p, Language k) {
 
 Language Saturation::saturated(Process p, Language k, std::uint32_t memory) {
   const Memory& m = memories_[memory];
-  const std::uint32_t view = views_[p](memory, m);
-  auto found = saturated_[p].find(pair_key(k, view));
-  if (found != saturated_[p].end()) return found->second;
+  if (const Language* known = saturated_[p].find(k, m)) return *known;
+  Asked asked(m.size());
   Language result = k;
   const bool pso = graph_.model() == Model::pso;
   while (true) {
-    result = automata_.lossy(saturate_now(p, result, m), pso);
+    result = automata_.lossy(saturate_now(p, result, m, asked), pso);
     if (options_.blur == 0) break;
     Language wider = automata_.blurred(result, options_.blur);
     if (wider == result) break;
     result = wider;
   }
-  saturated_[p].emplace(pair_key(result, view), result);
-  return saturated_[p][pair_key(k, view)] = result;
+  return saturated_[p].keep(k, asked.order(), m, result);
 }
 
 // One determinisation: a node of the result stands for the words that lead to the same node of K (or to none), with the
 // same own last stores and the same control states so far. Which control states a word has does not depend on how K was
 // built, so the subset construction is direct.
-Language Saturation::saturate_now(Process p, Language k, const Memory& m) {
+Language Saturation::saturate_now(Process p, Language k, const Memory& m, Asked& asked) {
   constexpr Node none = ~Node{0};
   const std::vector<Location>& tracked = tracked_[p];
   struct Place {
@@ -277,6 +270,7 @@ Language Saturation::saturate_now(Process p, Language k, const Memory& m) {
           case K::load: {
             Letter own = place.view[position(action.location)];
             Value value = own != 0 ? automata_.alphabet.value(own) : m[static_cast<std::size_t>(action.location)];
+            if (own == 0) asked(action.location);
             reach(graph_.after_load(p, q, value));
             break;
           }
@@ -291,6 +285,8 @@ Language Saturation::saturate_now(Process p, Language k, const Memory& m) {
             bool ready = needs == needs_nothing || place.empty ||
                          (pso && needs >= 0 && !place.marked && place.view[position(needs)] == 0);
             if (!ready) break;
+            if (action.kind == K::store) asked(action.location);  // under SC: whether it changes memory
+            for (Location x : action.footprint) asked(x);
             for (const Outcome& outcome : graph_.outcomes(p, q, action, m))
               if (!changes(outcome.writes, m)) reach(graph_.target(p, outcome));
             break;

@@ -67,7 +67,7 @@ class Saturation {
  private:
   void explore();
   Language saturated(Process p, Language k, std::uint32_t memory);
-  Language saturate_now(Process p, Language k, const Memory& m);
+  Language saturate_now(Process p, Language k, const Memory& m, Asked& asked);
   void add(std::uint32_t parent, Happening by, const Memory& m, std::vector<Language> parts);
   void expand(std::uint32_t number);
   std::vector<Location> still_read(Process p, Language k);
@@ -85,12 +85,11 @@ class Saturation {
   Progress* progress_;
   Automata automata_;
   std::vector<std::vector<Location>> tracked_;  // by process: locations whose own last store it may read
-  std::vector<Views> views_;                    // by process: what of memory its local steps depend on
   Numbered<Memory> memories_;
   std::vector<State> states_;
   std::vector<std::vector<std::uint32_t>> by_memory_;
-  std::set<std::pair<std::uint64_t, std::uint32_t>> queue_;             // states to expand, by rank and number
-  std::vector<std::unordered_map<std::uint64_t, Language>> saturated_;  // by process; by language and view
+  std::set<std::pair<std::uint64_t, std::uint32_t>> queue_;  // states to expand, by rank and number
+  std::vector<Remembered<Language>> saturated_;              // by process
   std::vector<std::unordered_map<Language, Seen>> seen_;
   std::uint32_t bad_case_ = 0;
   std::optional<Process> failed_;
