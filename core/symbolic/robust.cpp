@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <stdexcept>
 
 #include "symbolic/attack_path.hpp"
 #include "symbolic/chase.hpp"
@@ -302,7 +303,10 @@ class Search {
 
 RobustResult check_robust(Graph& graph, Progress* progress) {
   RobustResult found = Search(graph, true, progress).run();
-  return found.robust ? found : Search(graph, false, progress).run();
+  if (found.robust) return found;
+  found = Search(graph, false, progress).run();
+  if (found.robust) throw std::logic_error("a cycle that no path leads to");
+  return found;
 }
 
 }  // namespace teetotal::symbolic

@@ -70,6 +70,11 @@ class _OutOfBudget(Exception):
     pass
 
 
+def _because(reason: _OutOfBudget, graph: ControlGraph) -> str:
+    growing = graph.growing()
+    return f"{reason}; {growing}" if growing else str(reason)
+
+
 class _Watch:
     """Passes reports on, and ends the run when a limit is hit."""
 
@@ -130,7 +135,7 @@ def verify(
             model=model,
             states=watch.states,
             seconds=seconds,
-            why=str(reason),
+            why=_because(reason, graph),
         )
     schedule: list[ScheduleStep] = []
     replay = None
@@ -185,7 +190,7 @@ def robust(
             model=model,
             states=watch.states,
             seconds=time.process_time() - watch.started,
-            why=str(reason),
+            why=_because(reason, graph),
         )
     if found["answer"] == "safe":
         return Outcome(
