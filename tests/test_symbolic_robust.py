@@ -79,6 +79,16 @@ def test_a_loop_that_reads_itself_out_of_the_attack() -> None:
     assert robust(compile_text(text), "tso").verdict is Verdict.VIOLATION
 
 
+def test_an_attack_from_a_state_that_was_united_meanwhile() -> None:
+    """Found by the definition: the attack's first state counted as dropped, since the one it came from was."""
+    text = """
+    byte x, y, z;
+    active proctype P() { byte b; x = 2; cas(b, y, 0, 1); z = 1 }
+    active proctype Q() { byte a, b; y = 1; x = 0; cas(b, y, 0, 1); a = x }
+    """
+    assert [robust(compile_text(text), m).verdict for m in ("tso", "pso")] == [Verdict.SAFE, Verdict.VIOLATION]
+
+
 def test_atomic_blocks_are_refused() -> None:
     with pytest.raises(ProgramError, match="atomic blocks"):
         robust(compile_text("byte x, y; active proctype P() { atomic { x = 1; y = 1 } }"), "tso")

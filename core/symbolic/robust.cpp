@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <unordered_map>
 
 #include "symbolic/attack_path.hpp"
 #include "symbolic/chase.hpp"
@@ -146,6 +147,35 @@ class Search {
     }
   }
 
+  // Memory without what nobody will read; see saturate.hpp.
+  void forget(State& state) {
+    const Memory& now = memories_[state.memory];
+    Memory m = graph_.system().memory;
+    std::copy(now.begin() + graph_.system().buffered, now.end(), m.begin() + graph_.system().buffered);
+    for (Process p = 0; p < graph_.processes(); ++p)
+      for (Location x : still_read(p, p == state.attacker, state.places[p]))
+        m[static_cast<std::size_t>(x)] = now[static_cast<std::size_t>(x)];
+    const std::uint32_t memory = memories_(m);
+    if (memory == state.memory) return;
+    state.memory = memory;
+    settle(state);  // a store may change nothing of this memory
+  }
+
+  const std::vector<Location>& still_read(Process p, bool attacking, std::uint32_t set) {
+    auto [found, fresh] = still_read_[{p, attacking}].try_emplace(set);
+    if (!fresh) return found->second;
+    std::set<Location> all;
+    for (std::uint32_t place : sets_[set]) {
+      const auto& reads = graph_.still_read(p, attacking ? delayed_[place].control : place);
+      for (Location x : reads) {
+        auto mine = [&](const auto& entry) { return entry.first == x; };
+        if (!attacking || std::none_of(delayed_[place].own.begin(), delayed_[place].own.end(), mine)) all.insert(x);
+      }
+    }
+    found->second.assign(all.begin(), all.end());
+    return found->second;
+  }
+
   // What a process that stays where it is would touch with its next step.
   Marks wanted(Process p, const State& state) {
     const Memory& m = memories_[state.memory];
@@ -166,7 +196,9 @@ class Search {
   }
 
   void add(State state) {
+    state.superseded = false;  // whatever became of the state that it was made from
     settle(state);
+    if (joining_) forget(state);
     auto& known = groups_[{state.memory, state.attacker, state.victim}];
     for (bool grown = true; grown;) {
       grown = false;
@@ -293,6 +325,7 @@ class Search {
   Chase chase_;
   std::vector<std::vector<Location>> touches_;          // by process
   std::vector<Remembered<Closed>> moving_, attacking_;  // by process
+  std::map<std::pair<Process, bool>, std::unordered_map<std::uint32_t, std::vector<Location>>> still_read_;
   std::map<std::tuple<std::uint32_t, Process, Location>, std::vector<std::uint32_t>> groups_;
   std::vector<State> states_;
   std::set<std::pair<std::uint64_t, std::uint32_t>> queue_;

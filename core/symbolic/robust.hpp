@@ -20,7 +20,8 @@
 //
 // A run that a rule would leave out is a run all the same, so letting too many helpers move (`late` is decided for the
 // whole of S_p) costs time and nothing else. States that lie in others are dropped; states that differ in one component
-// are united, which is exact. A cycle found is looked for again without uniting, so that there is a path to it.
+// are united, which is exact; what nobody will read of memory is forgotten (saturate.hpp). A cycle found is looked for
+// again without either, so that there is a path to it.
 #pragma once
 
 #include "symbolic/attack.hpp"
