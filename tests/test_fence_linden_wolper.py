@@ -23,6 +23,7 @@ SAFE = {
     "alternating_bit": (0, 0),
     "bakery": (4, 2),
     "burns": (2, 0),
+    "cilk": (3, 1),
     "clh": (0, 0),
     "dekker": (4, 0),
     "dijkstra": (2, 0),

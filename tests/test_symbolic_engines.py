@@ -30,6 +30,8 @@ def agree(graph: ControlGraph, model: ModelName, fences: frozenset[int] = frozen
     assert ours.verdict is not Verdict.INCONCLUSIVE
     if ours.certificate is not None:
         check(graph.program.with_fences(fences), ours.certificate, model, graph.semantics)
+    forgetful = verify(graph, model, fences=fences, limits=Limits(seconds=20))  # without a certificate: see Unread
+    assert forgetful.verdict is ours.verdict
     for engine in (f"bounded:{capacity}", "accelerate"):
         other = verify(graph, model, engine=engine, fences=fences, limits=SHORT)
         assert other.verdict in (ours.verdict, Verdict.INCONCLUSIVE), f"{engine} under {model}, fences {set(fences)}"
@@ -112,6 +114,14 @@ def test_limits_make_it_inconclusive() -> None:
     stopped = verify(graph, "tso", limits=Limits(megabytes=1))
     assert stopped.verdict is Verdict.INCONCLUSIVE
     assert "memory" in stopped.why
+
+
+def test_an_endless_counter_is_named() -> None:
+    text = (PROGRAMS / "ticket.pml").read_text().replace("byte", "int")
+    stopped = verify(compile_text(text), "tso", limits=Limits(seconds=0.5))
+    assert stopped.verdict is Verdict.INCONCLUSIVE
+    assert stopped.why.startswith("time: more than 0.5 s; ticket has taken ")
+    assert stopped.seconds < 1
 
 
 def test_progress_is_reported() -> None:

@@ -135,7 +135,7 @@ def test_limits_are_inconclusive() -> None:
         (("verify", "--check", "clh.pml"), "which file"),
         (("verify", "--check", "clh.pml", "clh.pml"), "not a certificate"),
         (("verify", "--check", "nothing.json", "clh.pml"), "No such file"),
-        (("verify", "--check", ".", "clh.pml"), "Is a directory"),
+        (("verify", "--check", ".", "clh.pml"), "not a regular file"),
         (("verify", "--check", "x", "clh.pml", "mcs.pml"), "about one file"),
         (("verify", "--check", "x", "--fence", "clh.pml"), "as it is"),
         (("verify", "--check", "x", "--goal", "robust", "clh.pml"), "as it is"),

@@ -270,6 +270,7 @@ class ControlGraph:
         buffered: int,
         loads: list[list[int]],
         touches: list[list[int]],
+        stores: list[list[int]],
         bad: list[tuple[list[int], list[int], bool]],
         address_needs: bool,
     ) -> None: ...

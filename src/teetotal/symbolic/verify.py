@@ -71,6 +71,11 @@ class OutOfBudget(Exception):
     """A limit is hit."""
 
 
+def _because(reason: OutOfBudget, graph: ControlGraph) -> str:
+    growing = graph.growing()
+    return f"{reason}; {growing}" if growing else str(reason)
+
+
 class Watch:
     """Passes reports on, and ends the run when a limit is hit."""
 
@@ -132,7 +137,7 @@ def verify(
             model=model,
             states=watch.states,
             seconds=seconds,
-            why=str(reason),
+            why=_because(reason, graph),
         )
     schedule: list[ScheduleStep] = []
     replay = None
@@ -184,7 +189,7 @@ def robust(
             model=model,
             states=watch.states,
             seconds=time.process_time() - watch.started,
-            why=str(reason),
+            why=_because(reason, graph),
         )
     if found["answer"] == "safe":
         return Outcome(

@@ -155,11 +155,18 @@ class PromelaProgram(Runner):
 
     def loaded(self, process: int) -> frozenset[int]:
         """Every buffered location that the process may load outside atomic blocks."""
+        return self._accessed(process, Load)
+
+    def stored(self, process: int) -> frozenset[int]:
+        """Every buffered location that the process may store to outside atomic blocks."""
+        return self._accessed(process, Store)
+
+    def _accessed(self, process: int, kind: type[Load] | type[Store]) -> frozenset[int]:
         found: set[int] = set()
         depth = 0
         for instruction in self.processes[process].code:
             depth += isinstance(instruction, Begin) - isinstance(instruction, End)
-            if isinstance(instruction, Load) and depth == 0:
+            if isinstance(instruction, kind) and depth == 0:
                 found.update(self.possible_addresses(instruction.address))
         return frozenset(found)
 
