@@ -217,10 +217,10 @@ class Search {
   // -- a schedule -----------------------------------------------------------------------------------------------------
 
   // A cycle that was accelerated and changes memory on its way: the path has it once, a schedule may need it more
-  // often.
+  // often, or not at all.
   struct Repetition {
     std::size_t from, to;
-    std::size_t times = 0;
+    std::size_t times = 1;
   };
 
   void found() {
@@ -236,15 +236,16 @@ class Search {
           repetitions.push_back({loop.from, i});
       }
     }
-    // Fewest first. Every repetition is there for a store that the path commits.
-    const std::size_t most = repetitions.empty() ? 0 : commits + 1;
+    // What is nearest to the path first. Every repetition is there for a store that the path commits.
+    const std::size_t most = repetitions.empty() ? 0 : commits + repetitions.size();
     for (std::size_t total = 0; total <= most && !result_.schedule; ++total) distribute(total, 0, repetitions);
   }
 
-  // Tries every way to give the repetitions from `next` on that many times.
-  void distribute(std::size_t times, std::size_t next, std::vector<Repetition>& repetitions) {
-    if (next + 1 >= repetitions.size()) {
-      if (!repetitions.empty()) repetitions.back().times = times;
+  // Tries every way to change the numbers of repetitions, from the `next` one on, by that much altogether.
+  void distribute(std::size_t change, std::size_t next, std::vector<Repetition>& repetitions) {
+    if (result_.schedule) return;
+    if (next == repetitions.size()) {
+      if (change != 0) return;
       const std::vector<Control>& goal = stack_.back().state.controls;
       std::vector<Happening> path;
       follow(0, stack_.size() - 1, repetitions, repetitions.size(), path);
@@ -252,9 +253,13 @@ class Search {
           graph_, buffers_.automata.alphabet, path, [&](Process p, Control q) { return q == goal[p]; }, progress_);
       return;
     }
-    for (std::size_t here = times + 1; here-- > 0 && !result_.schedule;) {
-      repetitions[next].times = here;
-      distribute(times - here, next + 1, repetitions);
+    for (std::size_t more = 0; more <= change; ++more) {
+      repetitions[next].times = 1 + more;
+      distribute(change - more, next + 1, repetitions);
+    }
+    if (change > 0) {
+      repetitions[next].times = 0;
+      distribute(change - 1, next + 1, repetitions);
     }
   }
 
@@ -262,11 +267,19 @@ class Search {
   // in between.
   void follow(std::size_t from, std::size_t to, const std::vector<Repetition>& repetitions, std::size_t count,
               std::vector<Happening>& path) {
-    for (std::size_t i = from + 1; i <= to; ++i) {
-      if (stack_[i].changes) path.push_back(*stack_[i].changes);
+    for (std::size_t i = from; i < to;) {
+      std::size_t skipped = i;
+      for (std::size_t r = 0; r < count; ++r)
+        if (repetitions[r].from == i && repetitions[r].times == 0 && repetitions[r].to <= to)
+          skipped = std::max(skipped, repetitions[r].to);
+      if (skipped > i) {
+        i = skipped;
+        continue;
+      }
+      if (stack_[++i].changes) path.push_back(*stack_[i].changes);
       for (std::size_t r = 0; r < count; ++r)
         if (repetitions[r].to == i && repetitions[r].from >= from)
-          for (std::size_t n = 0; n < repetitions[r].times; ++n) follow(repetitions[r].from, i, repetitions, r, path);
+          for (std::size_t n = 1; n < repetitions[r].times; ++n) follow(repetitions[r].from, i, repetitions, r, path);
     }
   }
 
@@ -290,7 +303,12 @@ class Search {
       auto loop = repeatable(*from, s, loops);
       if (!loop) continue;
       State larger = s.state;
-      for (const auto& [p, growth] : loop->growths) larger.buffers[p] = buffers_.accelerated(larger.buffers[p], growth);
+      for (const auto& [p, growth] : loop->growths) {
+        larger.buffers[p] = buffers_.accelerated(larger.buffers[p], growth);
+        // Where nothing else differs, the contents before the cycle are as good.
+        if (loop->growths.size() == 1)
+          larger.buffers[p] = buffers_.automata.join(larger.buffers[p], stack_[*from].state.buffers[p]);
+      }
       if (larger.buffers == s.state.buffers) continue;
       ++result_.accelerations;
       s.state = std::move(larger);
@@ -349,7 +367,7 @@ class Search {
   // growth the locations whose buffers come back.
   bool recurs(Part& part, Language before, Language after) {
     if (!part.shrunk.empty()) {
-      if (part.growth.rest || buffers_.has_markers(before)) return false;
+      if (part.growth.rest || !buffers_.independent(before) || !buffers_.independent(after)) return false;
       for (Location x : part.shrunk) {
         if (buffers_.only(before, x) != buffers_.only(after, x)) return false;
         part.growth.head.erase(x);

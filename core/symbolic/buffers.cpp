@@ -232,12 +232,6 @@ Language Buffers::accelerated(Language a, const Growth& once) {
   return a;
 }
 
-bool Buffers::has_markers(Language a) const {
-  const auto& nodes = automata[a].nodes;
-  return std::any_of(nodes.begin(), nodes.end(),  // sorted by letter, and ★ is the first
-                     [](const auto& node) { return !node.edges.empty() && node.edges[0].first == marker; });
-}
-
 Language Buffers::only(Language a, Location x) {
   return remembered(only_, std::pair{a, x}, [&] {
     const Dfa& dfa = automata[a];
@@ -252,6 +246,18 @@ Language Buffers::only(Language a, Location x) {
     };
     return automata.intern(determinised<Node>({0}, expand, close, [this] { automata.poll(); }));
   });
+}
+
+bool Buffers::independent(Language a) {
+  auto [known, fresh] = independent_.try_emplace(a, false);
+  if (!fresh) return known->second;
+  std::set<Location> locations;
+  for (const auto& node : automata[a].nodes)
+    for (const auto& edge : node.edges) locations.insert(automata.alphabet.location(edge.first));
+  if (locations.contains(-1)) return false;  // ★
+  Growth::Segment parts;
+  for (Location x : locations) parts.emplace(x, only(a, x));
+  return independent_[a] = in_order(parts) == a;
 }
 
 Language Buffers::in_order(const Growth::Segment& segment) {

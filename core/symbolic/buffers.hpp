@@ -64,9 +64,10 @@ class Buffers {
   Language grown(Language a, const Growth& growth);
   // The contents, and what they are after any number of repetitions of that growth.
   Language accelerated(Language a, const Growth& once);
-  bool has_markers(Language a) const;
   // The stores to one location alone.
   Language only(Language a, Location x);
+  // Whether the contents are all combinations of contents to single locations, without ★.
+  bool independent(Language a);
 
   Automata automata;
   const Language empty;  // the empty buffer and nothing else
@@ -91,6 +92,7 @@ class Buffers {
   std::map<std::tuple<Language, Location, Language>, Language> inserted_;
   std::map<std::tuple<Language, Location, Letter>, Language> restricted_;
   std::map<std::pair<Language, Location>, Language> only_;
+  std::map<Language, bool> independent_;
 };
 
 }  // namespace teetotal::symbolic
