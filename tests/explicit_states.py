@@ -44,7 +44,9 @@ class Explorer:
         program = self.program
         processes = range(len(program.processes))
         queues = ((),) * (program.buffered if self.model == "pso" else 1)
-        start = State(tuple(program.memory.values()), tuple(program.begin(p) for p in processes), (queues,) * len(processes))
+        start = State(
+            tuple(program.memory.values()), tuple(program.begin(p) for p in processes), (queues,) * len(processes)
+        )
         seen, waiting = {start}, [start]
         for state in waiting:
             if self.bad(state):
@@ -112,7 +114,9 @@ class Explorer:
                 yield from self.fence(s, p, kind, program.after(p, control))
             case Atomically(footprint, needs):
                 unlocks = isinstance(program.instruction(p, control), Unlock) and self.semantics.mutex == "fence"
-                alone = isinstance(needs, int) and self.model == "pso" and self.semantics.rmw == "address" and not unlocks
+                alone = (
+                    isinstance(needs, int) and self.model == "pso" and self.semantics.rmw == "address" and not unlocks
+                )
                 # Alone: nothing of its own location is waiting, not even an sfence, which would be in all queues.
                 if needs is None or not any(queues) or (alone and isinstance(needs, int) and not queues[needs]):
                     for writes, target in program.outcomes(p, control, {x: s.memory[x] for x in footprint}):
@@ -140,7 +144,7 @@ def without_markers(queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
 
 
 def explored(
-    program: PromelaProgram, model: ModelName, semantics: Semantics, capacities: range = range(1, 5), most: int = 3000
+    program: PromelaProgram, model: ModelName, semantics: Semantics, capacities: range = range(1, 4), most: int = 800
 ) -> Found:
     """With growing buffers: until something bad is found, no buffer is full, or it is too large."""
     found: Found = "full"

@@ -104,7 +104,8 @@ def looping_program(seed: int) -> str:
 def _looping_body(r: Random, observes: bool) -> list[str]:
     def statement() -> str:
         x, a, v = r.choice("xy"), r.choice("ab"), r.randint(0, 2)
-        match r.choice("store store store store sfence sfence mfence load load wait xchg cas if".split()):
+        kinds = [*4 * ["store"], *2 * ["sfence"], "mfence", *2 * ["load"], "wait", "xchg", "cas", "if"]
+        match r.choice(kinds):
             case "store":
                 return f"{x} = {r.randint(1, 2)}"
             case "load":

@@ -359,7 +359,7 @@ class Search {
       if (effect.appended && *effect.appended != marker)
         part.last[letters.location(*effect.appended)] = letters.value(*effect.appended);
     }
-    part.growth = composed(from, p, s, closed);
+    if (!compose(from, p, s, closed, part.growth)) return std::nullopt;
     return part;
   }
 
@@ -381,9 +381,9 @@ class Search {
   }
 
   // What p appends from that entry to s: by the cycles accelerated on the way any number of times, by other steps once.
-  Growth composed(std::size_t from, Process p, const Successor& s, const std::vector<Loop>& closed) {
-    Growth result;
-    for (std::size_t i = stack_.size(); i > from;) {
+  // False if that is too large to be worth it: long cycles of cycles cost much, and shorter ones mostly cover them.
+  bool compose(std::size_t from, Process p, const Successor& s, const std::vector<Loop>& closed, Growth& result) {
+    for (std::size_t i = stack_.size(); i > from && buffers_.size(result) <= largest_growth;) {
       const bool last = i == stack_.size();
       const Loop* widest = nullptr;
       for (const Loop& inner : last ? closed : stack_[i].loops)
@@ -398,8 +398,10 @@ class Search {
         result = buffers_.joined(buffers_.growth(*effect.appended), result);
       --i;
     }
-    return result;
+    return buffers_.size(result) <= largest_growth;
   }
+
+  static constexpr std::size_t largest_growth = 24;  // nodes of its automata
 
   Graph& graph_;
   Progress* progress_;

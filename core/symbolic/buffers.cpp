@@ -220,6 +220,14 @@ bool Buffers::loose(const Growth& growth) const {
   return locations.size() <= 1;
 }
 
+std::size_t Buffers::size(const Growth& growth) const {
+  std::size_t result = growth.rest ? automata[growth.rest->middle].nodes.size() : 0;
+  for (const auto& entry : growth.head) result += automata[entry.second].nodes.size();
+  if (growth.rest)
+    for (const auto& entry : growth.rest->last) result += automata[entry.second].nodes.size();
+  return result;
+}
+
 Language Buffers::grown(Language a, const Growth& growth) {
   for (const auto& [queue, more] : growth.head) a = inserted(a, queue, more);
   if (!growth.rest) return a;

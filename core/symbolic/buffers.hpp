@@ -61,6 +61,7 @@ class Buffers {
   // Whether fewer repetitions are like more of which the first were committed at once with the later ones: then the
   // numbers of repetitions of several processes need not fit either.
   bool loose(const Growth& growth) const;
+  std::size_t size(const Growth& growth) const;  // nodes of its automata
   Language grown(Language a, const Growth& growth);
   // The contents, and what they are after any number of repetitions of that growth.
   Language accelerated(Language a, const Growth& once);
