@@ -203,7 +203,7 @@ nb::dict accelerate(Graph& graph, int model, std::vector<bool> fences, nb::objec
     found = explore_accelerated(graph, &reports);
   }
   nb::dict result;
-  result["answer"] = found.bad ? "bad" : "safe";
+  result["answer"] = !found.bad ? "safe" : found.schedule ? "bad" : "unconfirmed";
   result["states"] = found.states;
   result["accelerations"] = found.accelerations;
   if (found.schedule) result["schedule"] = rows(*found.schedule);

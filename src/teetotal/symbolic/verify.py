@@ -116,7 +116,7 @@ def verify(
     watch = Watch(limits, report)
     present = [site in fences for site in range(len(graph.program.sites))]
     number = MODEL_NUMBERS[model]
-    answer: Literal["safe", "bad", "cut"]
+    answer: Literal["safe", "bad", "cut", "unconfirmed"]
     name, _, argument = engine.partition(":")
     try:
         if name == "saturate" and not argument:
@@ -149,12 +149,14 @@ def verify(
         why = bad
     elif answer == "cut":
         why = f"a buffer was full with {argument} stores"
-    verdicts = {"safe": Verdict.SAFE, "bad": Verdict.VIOLATION, "cut": Verdict.INCONCLUSIVE}
+    elif answer == "unconfirmed":
+        why = "a bad state was reached, but no schedule that leads to it was found"
+    verdicts = {"safe": Verdict.SAFE, "bad": Verdict.VIOLATION}
     certificate = None
     if certify and answer == "safe" and name == "saturate":
         certificate = write(graph, model, fences, found)
     return Outcome(
-        verdict=verdicts[answer],
+        verdict=verdicts.get(answer, Verdict.INCONCLUSIVE),
         engine=engine,
         model=model,
         states=found["states"],
