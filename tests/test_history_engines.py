@@ -90,6 +90,15 @@ def test_a_write_of_the_value_in_memory_is_not_executed_early() -> None:
     assert witness.refute(history, outcome.witness, "sc") == ""
 
 
+@pytest.mark.parametrize("candidates", ["init x = 2\nT2: st x = 1\n", "init x = 2\nT0: st x = 1\n"])
+def test_a_load_may_have_seen_an_own_store_that_is_certainly_visible_later(candidates: str) -> None:
+    """T0's load of x is before its store becomes visible, as T1 still reads 2; so it has read its buffer."""
+    threads = "T0: st x = 1\nT0: ld x -> 1\nT0: ld y -> 0\nT1: st y = 1\nT1: mfence\nT1: ld x -> 2\n"
+    (history,) = read_text(candidates + threads)
+    agree(history)
+    assert check(history, "tso").verdict is Verdict.SAFE
+
+
 def test_sc_runs_with_repeated_values_are_consistent() -> None:
     for seed in range(20):
         history = repeated(seed, values=3, threads=4, operations=60, addresses=3)
