@@ -19,6 +19,7 @@ from teetotal.histories.history import History, Operation, to_text
 from teetotal.histories.problem import MODEL_NUMBERS, Problem, Unwritten
 from teetotal.histories.readers import read_text
 from teetotal.histories.specification import consistent
+from teetotal.histories.time_limit import Clock
 from teetotal.verdicts import Verdict
 
 SEMANTICS = (Semantics(rmw="all"), Semantics(rmw="address"))
@@ -106,6 +107,12 @@ def test_sc_runs_with_repeated_values_are_consistent() -> None:
             outcome = check(history, engine=engine, use_order=False)  # type: ignore[arg-type]
             assert outcome.verdict is Verdict.SAFE
             assert witness.refute(history, outcome.witness, "sc") == ""
+
+
+def test_no_time_to_strike_out_candidates_is_no_contradiction() -> None:
+    history = repeated(1, values=3, threads=3, operations=6000, addresses=3)
+    with pytest.raises(TimeoutError):
+        Problem(history, "sc", Semantics()).narrow(Clock(0.0))
 
 
 def test_final_values() -> None:
