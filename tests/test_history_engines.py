@@ -19,6 +19,7 @@ from teetotal.histories.history import History, Operation, to_text
 from teetotal.histories.problem import MODEL_NUMBERS, Problem, Unwritten
 from teetotal.histories.readers import read_text
 from teetotal.histories.specification import consistent
+from teetotal.histories.time_limit import Clock
 from teetotal.verdicts import Verdict
 
 SEMANTICS = (Semantics(rmw="all"), Semantics(rmw="address"))
@@ -90,6 +91,15 @@ def test_a_write_of_the_value_in_memory_is_not_executed_early() -> None:
     assert witness.refute(history, outcome.witness, "sc") == ""
 
 
+@pytest.mark.parametrize("candidates", ["init x = 2\nT2: st x = 1\n", "init x = 2\nT0: st x = 1\n"])
+def test_a_load_may_have_seen_an_own_store_that_is_certainly_visible_later(candidates: str) -> None:
+    """T0's load of x is before its store becomes visible, as T1 still reads 2; so it has read its buffer."""
+    threads = "T0: st x = 1\nT0: ld x -> 1\nT0: ld y -> 0\nT1: st y = 1\nT1: mfence\nT1: ld x -> 2\n"
+    (history,) = read_text(candidates + threads)
+    agree(history)
+    assert check(history, "tso").verdict is Verdict.SAFE
+
+
 def test_sc_runs_with_repeated_values_are_consistent() -> None:
     for seed in range(20):
         history = repeated(seed, values=3, threads=4, operations=60, addresses=3)
@@ -97,6 +107,12 @@ def test_sc_runs_with_repeated_values_are_consistent() -> None:
             outcome = check(history, engine=engine, use_order=False)  # type: ignore[arg-type]
             assert outcome.verdict is Verdict.SAFE
             assert witness.refute(history, outcome.witness, "sc") == ""
+
+
+def test_no_time_to_strike_out_candidates_is_no_contradiction() -> None:
+    history = repeated(1, values=3, threads=3, operations=6000, addresses=3)
+    with pytest.raises(TimeoutError):
+        Problem(history, "sc", Semantics()).narrow(Clock(0.0))
 
 
 def test_final_values() -> None:

@@ -152,6 +152,20 @@ def test_a_failed_read_of_dbcop_has_no_version() -> None:
     assert check(history).verdict is Verdict.SAFE
 
 
+@pytest.mark.parametrize("text", [
+    '{"data": [[{"events": [{"Write": {"variable": 0, "version": %d}}], "committed": true},'
+    ' {"events": [{"Read": {"variable": 0, "version": null}}], "committed": true}]]}',
+    "[x0:=%d]\n[x0==?]\n",
+])  # fmt: skip
+def test_no_version_of_dbcop_is_what_was_there_before_all_writes(text: str) -> None:
+    """It is `None represents uninitialized version` in dbcop's own types, and not a result that nobody knows."""
+    (history,) = read_text(text % 1)
+    assert operations(history) == ["T0: st x0 = 1", "T0: ld x0 -> 0"]
+    assert check(history).verdict is Verdict.VIOLATION
+    with pytest.raises(ParseError, match="cannot be told apart"):
+        read_text(text % 0)
+
+
 TRACEGEN = "0: load-reserve-req 0x80 #0 @1\n0: resp 0 #0 @2\n0: store-cond-req 1 0x80 #1 @3\n0: resp {} #1 @4\n"
 
 
@@ -192,6 +206,22 @@ def test_what_may_have_happened_in_jepsen() -> None:
         read_text(cas + jepsen((0, "invoke", "read", "nil")))
     assert caught.value.location is not None
     assert caught.value.location.line == 4
+
+
+def test_a_cas_that_another_needs_has_happened_in_jepsen() -> None:
+    events = [(p, t, "cas", v) for p, v in ((0, "[0 1]"), (1, "[1 2]"), (2, "[2 3]")) for t in ("invoke", "info")]
+    read = jepsen((3, "invoke", "read", "nil"), (3, "ok", "read", "2"))
+    (history,) = read_text(jepsen(*events) + read)
+    assert operations(history) == ["T3: ld :x -> 2", "T0: rmw :x: 0 -> 1", "T1: rmw :x: 1 -> 2"]
+    assert check(history).verdict is Verdict.SAFE
+
+
+@pytest.mark.parametrize("value", ["0", "5"])
+def test_a_cas_of_a_value_that_was_there_without_it_cannot_be_told(value: str) -> None:
+    """Both may have written 5, and 0 may be the initial value: to take them for done would be a false alarm."""
+    text = jepsen(*((p, t, "cas", f"[{p} {value}]") for p in (7, 8) for t in ("invoke", "info")))
+    with pytest.raises(ParseError, match="cannot be told whether it happened"):
+        read_text(text + jepsen((3, "invoke", "read", "nil"), (3, "ok", "read", value)))
 
 
 # ---- times and final values

@@ -35,11 +35,11 @@ SAMPLES = {
         ' {"events": [{"Read": {"variable": 0, "version": null}}], "committed": true},'
         ' {"events": [{"write": false, "variable": 0, "version": 1, "success": true},'
         ' {"write": true, "variable": 0, "version": 2, "success": true}], "success": true}]]}\n',
-        ["T0: st x0 = 1", "T1: ld x0 -> 1", "T1: ld x0 -> ?", "T1: rmw x0: 1 -> 2"],
+        ["T0: st x0 = 1", "T1: ld x0 -> 1", "T1: ld x0 -> 0", "T1: rmw x0: 1 -> 2"],
     ),
     "dbcop": (
         "[x:=1]\n[y==?]\n---\n[x==1 x:=2]\n[y:=9]!\n",
-        ["T0: st x = 1", "T0: ld y -> ?", "T1: rmw x: 1 -> 2"],
+        ["T0: st x = 1", "T0: ld y -> 0", "T1: rmw x: 1 -> 2"],
     ),
     "polysi": ("w(3,1,0,0)\nr(3,1,1,1)\nw(3,2,1,1)\n", ["T0: st x3 = 1", "T1: rmw x3: 1 -> 2"]),
     "edn": (

@@ -24,8 +24,9 @@ bool Candidates::plausible(Op read, Op source) const {
   const Op own = newest_own_[read];
   if (source == initial_source && own != nothing) return false;
   if (is_operation(source)) {
-    if (source == read || saturation_.before(r, graph.node[source])) return false;
-    if (history.thread[source] == history.thread[read] && source != own) return false;
+    if (history.thread[source] == history.thread[read] ? source != own  // its newest may still be in the buffer then
+                                                       : saturation_.before(r, graph.node[source]))
+      return false;
     if (own != nothing && source != own && saturation_.before(graph.node[source], graph.node[own])) return false;
   }
   const std::uint32_t address = history.address[read];

@@ -1,12 +1,39 @@
 // dbcop's histories. JSON: sessions of transactions of events,
 //   {"data": [[{"events": [{"Read": {"variable": 0, "version": 1}}], "committed": true}]]}
 // or the older {"write": true, "variable": 0, "version": 1, "success": true}; other keys are skipped. Text: one
-// transaction in brackets, "[x:=1 y==2]", "x==?" where the result is unknown, "[...]!" where it did not commit, and a
-// line "---" between sessions.
+// transaction in brackets, "[x:=1 y==2]", "x==?" (in JSON null) where no version was there yet, "[...]!" where it did
+// not commit, and a line "---" between sessions.
+#include <map>
+#include <set>
+
 #include "histories/readers.hpp"
 
 namespace teetotal::histories {
 namespace {
+
+// No version is what was there before all writes, and so is version 0, unless somebody wrote that.
+class Versions {
+ public:
+  std::int64_t none(std::uint32_t address, std::size_t line) {
+    read_none_.try_emplace(address, line);
+    return 0;
+  }
+  std::int64_t written(std::uint32_t address, std::int64_t version) {
+    if (version == 0) wrote_zero_.insert(address);
+    return version;
+  }
+  void finish_history() {
+    for (const auto& [address, line] : read_none_)
+      if (wrote_zero_.contains(address))
+        throw HistoryFault(line, "a read of no version where version 0 was written: they cannot be told apart here");
+    read_none_.clear();
+    wrote_zero_.clear();
+  }
+
+ private:
+  std::map<std::uint32_t, std::size_t> read_none_;
+  std::set<std::uint32_t> wrote_zero_;
+};
 
 class Json {
  public:
@@ -119,6 +146,7 @@ class JsonReader {
         sessions();
       });
       if (!found) json_.in.reject("an object without \"data\"");
+      versions_.finish_history();
       out_.finish_history();
       json_.in.skip_space();
     }
@@ -172,15 +200,17 @@ class JsonReader {
     if (!writes || !variable) throw HistoryFault(line, "an event that is neither a read nor a write of a variable");
     const std::uint32_t address = out_.addresses.number(*variable);
     if (!*writes) {
+      if (happened && !version) version = versions_.none(address, line);
       transaction_.read(address, happened ? version : std::nullopt, line);
     } else if (happened) {
       if (!version) throw HistoryFault(line, "a write without a version");
-      transaction_.write(address, *version, line);
+      transaction_.write(address, versions_.written(address, *version), line);
     }
   }
 
   Json json_;
   Builder out_;
+  Versions versions_;
   Transaction transaction_;
   ReadOptions options_;
 };
@@ -194,6 +224,7 @@ std::vector<History> read_dbcop_json(std::string_view text, ReadOptions options)
 std::vector<History> read_dbcop_text(std::string_view text, ReadOptions options) {
   Scanner in(text);
   Builder out(text.size() / 12 + 1, options);
+  Versions versions;
   Transaction transaction;
   std::int64_t session = 0;
   const auto name = [&] {
@@ -218,14 +249,15 @@ std::vector<History> read_dbcop_text(std::string_view text, ReadOptions options)
       const bool writes = in.accept(":=");
       if (!writes && !in.accept("==")) in.fail("\":=\" or \"==\"");
       if (writes)
-        transaction.write(address, in.number(), in.line());
+        transaction.write(address, versions.written(address, in.number()), in.line());
       else if (in.accept('?'))
-        transaction.read(address, std::nullopt, in.line());
+        transaction.read(address, versions.none(address, in.line()), in.line());
       else
         transaction.read(address, in.number(), in.line());
     }
     in.accept('!') ? transaction.clear() : transaction.finish(out, thread, options);
   }
+  versions.finish_history();
   return out.take();
 }
 

@@ -268,13 +268,23 @@ class EdnReader {
     return value;
   }
 
-  // A :cas that may have happened: it did if somebody read what only it wrote, and can be left out if nobody did.
+  // A :cas that may have happened: it did if somebody read what only it wrote, another of its kind that did included,
+  // and can be left out if nobody did.
   void drop_or_keep_cas() {
+    for (bool again = true; again;) {
+      again = false;
+      for (Uncertain& cas : uncertain_) {
+        if (cas.happened || !read_.contains({cas.address, cas.fresh})) continue;
+        cas.happened = again = true;
+        read_.insert({cas.address, cas.old});
+      }
+    }
     for (const Uncertain& cas : uncertain_) {
-      if (!read_.contains({cas.address, cas.fresh})) continue;
-      if (written_.contains({cas.address, cas.fresh}))
-        throw HistoryFault(cas.line,
-                           "an indeterminate :cas whose value others wrote too: it cannot be told whether it happened");
+      if (!cas.happened) continue;
+      const bool initial = cas.fresh == 0 && !reads_nil_.contains(cas.address);
+      if (initial || !written_.insert({cas.address, cas.fresh}).second)
+        throw HistoryFault(
+            cas.line, "an indeterminate :cas whose value was there without it: it cannot be told whether it happened");
       out_.rmw(cas.thread, cas.address, cas.old, cas.fresh, cas.line);
     }
   }
@@ -283,6 +293,7 @@ class EdnReader {
     std::uint32_t thread, address;
     std::int64_t old, fresh;
     std::size_t line;
+    bool happened = false;
   };
 
   Edn edn_;

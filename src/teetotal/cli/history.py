@@ -282,6 +282,7 @@ def _show_models(models: dict[str, Any]) -> None:
 def _check_given(files: tuple[str, ...], path: str, options: Any) -> int:
     """Checks witnesses that an earlier run wrote, without any engine."""
     from teetotal.errors import TeetotalError
+    from teetotal.histories.history import HistoryError
     from teetotal.histories.result import read_once
     from teetotal.histories.witness import from_json, refute
 
@@ -297,7 +298,7 @@ def _check_given(files: tuple[str, ...], path: str, options: Any) -> int:
             if known[index].name != name:
                 raise TeetotalError(f"{path}:{number}: {file} has no history {name} at this place")
             reason = refute(known[index], from_json(steps), model, options.semantics)
-        except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, HistoryError) as error:
             raise TeetotalError(
                 f"{path}:{number}: not a result of teetotal history --json about these files"
             ) from error

@@ -109,6 +109,7 @@ class Prover:
             lines += [f"Suppose that {subject} {what}.", *("  " + line for line in self._sources())]
         column[read] = before
         table[read] = candidates
+        self.cycle = []
         return [*lines, "So whichever write it was, there is a contradiction."]
 
     def _orders(self, checker: Any, assumed: list[tuple[int, int]]) -> list[str]:

@@ -1,7 +1,8 @@
 """The smallest part of an inconsistent history that is still inconsistent.
 
-What is removed with an operation is what cannot stay without it: reads of values that nobody is left to have written.
-The result is minimal: whichever operation is removed, with what has to go with it, the rest is consistent.
+What is removed with a write is what cannot stay without it: the reads that may have seen it. With fewer writes to choose
+from, a part may be forbidden though the whole is not. The result is minimal: whichever operation is removed, with what
+has to go with it, the rest is consistent.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from teetotal.verdicts import Verdict
 
 Item = int | str
 """An operation, or the address of a final value."""
+Needs = Callable[[Item], set[Item]]
+"""The writes that a read may have seen, or that may have given a final value."""
 
 
-def core_of(history: History, model: ModelName, semantics: Semantics, clock: Clock) -> set[Item]:
+def core_of(problem: Problem, needs: Needs, clock: Clock) -> set[Item]:
     """A part of the history that is enough for a contradiction: what the saturation's proof speaks of, if it finds one,
     else everything."""
+    history = problem.history
     everything: set[Item] = {*range(len(history)), *history.final}
-    problem = Problem(history, model, semantics)
     if problem.ambiguous:
         return everything
     checker = problem.checker()
@@ -31,19 +34,31 @@ def core_of(history: History, model: ModelName, semantics: Semantics, clock: Clo
         return everything
     lemmas, cycle = checker.proof()
     edges = [*cycle, *(edge for claim, path in lemmas for edge in (claim, *path))]
-    used = {op for edge in edges for op in edge[:3] if op >= 0}
-    while True:  # a read needs what it read from
-        more = {int(problem.source[op]) for op in used if problem.source[op] < len(history)} - used
-        if not more:
-            break
+    used: set[Item] = {op for edge in edges for op in edge[:3] if op >= 0}
+    used |= history.final.keys() & {history[op].address for op in used if isinstance(op, int)}
+    while more := {write for item in used for write in needs(item)} - used:
         used |= more
-    addresses = {history[op].address for op in used}
-    return {*used, *(address for address in history.final if address in addresses)}
+    return used
+
+
+def needs_of(problem: Problem) -> Needs:
+    number = {name: i for i, name in enumerate(problem.history.addresses)}
+
+    def needs(item: Item) -> set[Item]:
+        if isinstance(item, int):
+            writes = problem.candidates.get(item) or [int(problem.source[item])]
+        else:
+            writes = problem.final_candidates.get(number[item]) or [int(problem.final[number[item]])]
+        return {write for write in writes if write < len(problem.history)}
+
+    return needs
 
 
 def shrink(history: History, model: ModelName, semantics: Semantics, clock: Clock) -> tuple[list[Item], bool]:
     """A part of the history that the model forbids, and whether it is minimal: it is unless the time runs out."""
-    items = core_of(history, model, semantics, clock)
+    problem = Problem(history, model, semantics)
+    needs = needs_of(problem)
+    items = core_of(problem, needs, clock)
 
     def forbidden(rest: set[Item]) -> bool:
         nonlocal items
@@ -57,7 +72,7 @@ def shrink(history: History, model: ModelName, semantics: Semantics, clock: Cloc
         return verdict is Verdict.VIOLATION
 
     try:
-        minimise(items, lambda rest: closed(history, rest), forbidden)
+        minimise(items, lambda rest: closed(needs, rest), forbidden)
     except TimeoutError:
         return sorted(items, key=str_last), False
     return sorted(items, key=str_last), True
@@ -80,21 +95,11 @@ def minimise(
         size = max(1, size // 2)
 
 
-def closed(history: History, items: set[Item]) -> set[Item]:
-    """Without the reads, and final values, whose value nobody is left to have written."""
-    initial = history.initial
-    starts = {(a, initial.get(a, 0)) for a in history.addresses}
-    final = history.final
-    while True:
-        operations = {op: history[op] for op in items if isinstance(op, int)}
-        written = starts | {(o.address, o.written) for o in operations.values() if o.written is not None}
-        lost: set[Item] = {
-            op for op, o in operations.items() if o.reads and o.read is not None and (o.address, o.read) not in written
-        }
-        lost |= {a for a in items if isinstance(a, str) and (a, final[a]) not in written}
-        if not lost:
-            return items
+def closed(needs: Needs, items: set[Item]) -> set[Item]:
+    """Without what cannot stay."""
+    while lost := {item for item in items if not needs(item) <= items}:
         items = items - lost
+    return items
 
 
 def part(history: History, items: Iterable[Item]) -> History:
