@@ -134,6 +134,21 @@ def test_a_lock_on_a_location_that_is_stored_to_is_refused() -> None:
         robust(compile_text(text), "pso")
 
 
+def test_a_lock_that_init_stores_to_above_its_last_run_is_refused() -> None:
+    text = """bit m; byte f;
+        proctype P() { byte a; a = f; if :: a == 1 -> lock(m) :: else -> skip fi }
+        init { goto start; rest: m = 1; f = 1; goto end; start: run P(); goto rest; end: skip }"""
+    with pytest.raises(ProgramError, match="a mutex is also stored to"):
+        robust(compile_text(text), "pso")
+
+
+def test_what_init_does_before_its_last_run_is_no_matter() -> None:
+    text = """bit m; byte x;
+        proctype P() { lock(m); x = 1; unlock(m) }
+        init { atomic { m = 0; x = 0; run P(); run P() }; x = 2 }"""
+    assert robust(compile_text(text), "pso").verdict is Verdict.SAFE
+
+
 WAITS_FOR_GHOSTS = """byte x, y; ghost bit g, h;
     active proctype P() { byte a; x = 1; g = 1; STEP; a = y }
     active proctype Q() { byte b; y = 1; h = 1; (g == 1); b = x }"""
