@@ -68,7 +68,7 @@ def test_a_certificate_is_checked_against_the_command_line(tmp_path: Path) -> No
     assert "rejected: it was made for TSO, which --model does not ask for" in refused("--model", "sc")
     assert "made for --rmw all, not for --rmw address" in refused("--model", "tso", "--rmw", "address")
     assert "made for --mutex fence, not for --mutex rmw" in refused("--model", "tso", "--mutex", "rmw")
-    assert "time: more than 0 s" in refused("--model", "tso", "--time", "0")
+    assert "time" in refused("--model", "tso", "--time", "0")  # whoever notices first that it is over
     certificate = json.loads((tmp_path / "p.json").read_text())
     relabelled = {**certificate, "model": "sc"}  # what is true of TSO's set is not closed under SC's steps
     (tmp_path / "p.json").write_text(json.dumps(relabelled))
