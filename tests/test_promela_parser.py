@@ -122,3 +122,16 @@ active proctype P() { assert(add3(TWO) == 5); assert('a' == 97) }"""
 def test_init_goes_on_after_its_last_run() -> None:
     text = "byte x; proctype P() { x = 1 } init { byte a; run P(); a = x; assert(a == 0) }"
     assert verify(compile_text(text), "sc").verdict is Verdict.VIOLATION
+
+
+def test_init_goes_on_above_its_last_run() -> None:
+    """The rest of init was looked for behind its last run only, and this was proved."""
+    text = """byte x;
+    proctype P() { x = 1 }
+    init { goto start; rest: x == 1; assert(false); goto end; start: run P(); goto rest; end: skip }"""
+    assert verify(compile_text(text), "tso").verdict is Verdict.VIOLATION
+
+
+@pytest.mark.parametrize("text", ["init { skip }", "byte x; init { }", "active proctype P() { }"])
+def test_a_process_without_statements_is_a_process(text: str) -> None:
+    assert [verify(compile_text(text), m).verdict for m in ("tso", "pso")] == [Verdict.SAFE, Verdict.SAFE]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -63,7 +64,9 @@ def as_defined(text: str, semantics: Semantics) -> None:
 @settings(max_examples=250)
 @given(st.integers(0, 10**9))
 def test_as_defined(seed: int) -> None:
-    as_defined(straight_line(seed), Semantics(rmw=Random(seed).choice(["all", "address"])))
+    random = Random(seed)
+    rmw, failed_cas = random.choice(["all", "address"]), random.choice(["read", "write"])
+    as_defined(straight_line(seed), Semantics(rmw=rmw, failed_cas=failed_cas))
 
 
 @settings(max_examples=50)
@@ -94,6 +97,18 @@ def test_store_buffering_and_message_passing() -> None:
 def test_cycles_through_stores_that_wait_in_several_buffers(processes: list[str]) -> None:
     bodies = [f"active proctype P{i}() {{ byte a, b; {body} }}" for i, body in enumerate(processes)]
     as_defined("\n".join(["byte x, y, z;", *bodies]), Semantics(rmw="address"))
+
+
+@pytest.mark.parametrize("failed_cas", ["read", "write"])
+def test_a_failed_cas_reads_or_writes(failed_cas: Literal["read", "write"]) -> None:
+    """What Q writes back is a step of a cycle; it was taken for a read, and the program proved."""
+    text = """byte x, y, z;
+    active proctype P() { byte a; x = 1; a = z }
+    active proctype Q() { byte a; z = 1; cas(a, y, 5, 6) }
+    active proctype R() { byte a, b; a = y; b = x }"""
+    as_defined(text, Semantics(failed_cas=failed_cas))
+    expected = Verdict.SAFE if failed_cas == "read" else Verdict.VIOLATION
+    assert robust(compile_text(text), "tso", semantics=Semantics(failed_cas=failed_cas)).verdict is expected
 
 
 def test_a_loop_that_reads_itself_out_of_the_attack() -> None:
@@ -132,6 +147,21 @@ def test_a_lock_on_a_location_that_is_stored_to_is_refused() -> None:
     assert not robust_by_definition(as_program(compile_text(text)), "pso")
     with pytest.raises(ProgramError, match="a mutex is also stored to"):
         robust(compile_text(text), "pso")
+
+
+def test_a_lock_that_init_stores_to_above_its_last_run_is_refused() -> None:
+    text = """bit m; byte f;
+        proctype P() { byte a; a = f; if :: a == 1 -> lock(m) :: else -> skip fi }
+        init { goto start; rest: m = 1; f = 1; goto end; start: run P(); goto rest; end: skip }"""
+    with pytest.raises(ProgramError, match="a mutex is also stored to"):
+        robust(compile_text(text), "pso")
+
+
+def test_what_init_does_before_its_last_run_is_no_matter() -> None:
+    text = """bit m; byte x;
+        proctype P() { lock(m); x = 1; unlock(m) }
+        init { atomic { m = 0; x = 0; run P(); run P() }; x = 2 }"""
+    assert robust(compile_text(text), "pso").verdict is Verdict.SAFE
 
 
 WAITS_FOR_GHOSTS = """byte x, y; ghost bit g, h;

@@ -4,8 +4,10 @@
 //   attacker t_A, its delayed store st_A         Delayed: its control state, and its own last delayed stores
 //   helpers                                      plain control states
 //   PSO (as in Burnim, Sen, Stergiou, TACAS 2011): a later store of the attacker to another location may become visible
-//   at once, unless an sfence came between, or stay in the buffer as well.
+//   at once, unless an sfence came between, or stay in the buffer as well. An atomic step that flushes its own location
+//   only is possible where such a store is.
 // The attacker's buffer needs no word: what is in it becomes visible only after the cycle has closed.
+// Nothing touches ghost variables here (locality.py); a block that did is a step that needs and touches nothing.
 #pragma once
 
 #include <algorithm>

@@ -5,8 +5,6 @@
 // Only what happens after ld_A takes steps here: whatever else the run needs can be done before ld_A. So a helper whose
 // place does not matter yet stays a set of places ("waiting"), until one of them takes a step that is after ld_A. The
 // attacker stops: a later visible access of its would do as ld_A.
-// Ghost variables order steps but make no events: they make a step `after` (it could not be done earlier), not `marked`
-// (it is part of no cycle). Where there are any, the attacker may be needed to go on.
 #pragma once
 
 #include <unordered_map>
@@ -44,15 +42,14 @@ class Chase {
   std::uint64_t states() const { return order_.size(); }
 
  private:
-  enum Status : std::uint8_t { waiting, after, marked };
-  enum Mark : std::uint8_t { read_after = 1, written_after = 2, read_marked = 4, written_marked = 8 };
+  enum Mark : std::uint8_t { read = 1, written_to = 2 };
   struct Here {
     std::uint32_t memory = 0;
     Process attacker = 0;
     Location victim = 0;
-    std::vector<std::uint32_t> places;  // a set's number while waiting, then a control state; the attacker's: a Delayed
-    std::vector<std::uint8_t> status;   // by process
-    std::vector<std::uint8_t> marks;    // by location
+    std::vector<std::uint32_t> places;  // by process: a set's number while waiting, then a control state
+    std::vector<std::uint8_t> marked;   // by process: whether it has taken a step here
+    std::vector<std::uint8_t> marks;    // by location: how marked accesses have touched it
     bool operator==(const Here&) const = default;
   };
   struct HereHash {
@@ -60,7 +57,7 @@ class Chase {
   };
 
   bool touch(Here& next, Process p, const Touched& touched) const;
-  void step(const Here& here, Process p, Control from, std::uint32_t to, Control target, const Touched& touched);
+  void step(const Here& here, Process p, Control from, Control to, const Touched& touched);
   void expand(const Here& here);
 
   Graph& graph_;
@@ -68,7 +65,6 @@ class Chase {
   const Numbered<std::vector<std::uint32_t>>& sets_;
   Progress* progress_;
   Numbered<Memory> memories_;
-  Numbered<Delayed, DelayedHash> delayed_;
   std::unordered_map<Here, std::size_t, HereHash> numbers_;
   std::vector<const Here*> order_;
   std::vector<std::pair<std::size_t, Taken>> parents_;

@@ -109,7 +109,6 @@ class Graph {
   const System& system() const { return system_; }
   Model model() const { return model_; }
   Process processes() const { return static_cast<Process>(system_.start.size()); }
-  bool has_ghosts() const { return system_.buffered < static_cast<Location>(system_.memory.size()); }
 
   Control start(Process p) { return skip(p, system_.start[p]); }
   const ControlState& state(Process p, Control q);

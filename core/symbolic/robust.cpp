@@ -151,7 +151,6 @@ class Search {
   void forget(State& state) {
     const Memory& now = memories_[state.memory];
     Memory m = graph_.system().memory;
-    std::copy(now.begin() + graph_.system().buffered, now.end(), m.begin() + graph_.system().buffered);
     for (Process p = 0; p < graph_.processes(); ++p)
       for (Location x : still_read(p, p == state.attacker, state.places[p]))
         m[static_cast<std::size_t>(x)] = now[static_cast<std::size_t>(x)];

@@ -1,8 +1,8 @@
 // Robustness of cyclic programs: can any trace under TSO or PSO be not sequentially consistent?
 //
-// Bouajjani, Derevenetc, Meyer (ESOP 2013) reduce this for TSO to reachability under SC: if there is a trace with a
-// happens-before cycle, there is one in which a single process, the attacker, delays stores, and the others, the
-// helpers, run as under SC (attack.hpp). Such a run is
+// If there is a trace with a happens-before cycle, there is one in which a single process, the attacker, delays stores,
+// and the others, the helpers, run as under SC (attack.hpp): for TSO by Bouajjani, Derevenetc, Meyer (ESOP 2013), for
+// both by Theorem 13 of docs/explanation/unbounded-buffers.md, for programs that locality.py lets pass. Such a run is
 //     τ · st_A (delayed) · ρ · e      where e, a helper's access to the location of st_A, happens after one of the
 // attacker's visible accesses in ρ. Which runs of that shape are looked at:
 //
@@ -12,8 +12,8 @@
 //    does (`late`).
 // 3. Let ld_A be the attacker's last visible access in ρ. By 1, e depends on it; what does not can be done before it.
 //    So after ld_A only what happens after it moves, and the attacker does not: chase.hpp.
-//    These are Mazurkiewicz's equivalences: steps of two processes commute unless they touch one location, ghosts
-//    included, and one of them writes it. Which accesses happen after which is the same in equivalent runs.
+//    These are Mazurkiewicz's equivalences: steps of two processes commute unless they touch one location and one of
+//    them writes it. Which accesses happen after which is the same in equivalent runs.
 // 4. Between two changes of memory the processes do not see each other, so for τ and for ρ before ld_A a state is
 //    (m, S_1 … S_n), S_p the set of places where p can be: the product is exact (see saturate.hpp), and no interleaving
 //    of steps that change nothing is left. For the attacker S_p holds places with its own last delayed stores.

@@ -77,7 +77,7 @@ def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: s
             model=name,  # type: ignore[arg-type]
             engine=chosen["engine"],
             seconds=chosen["seconds"],
-            semantics=semantics(chosen["rmw"], chosen["mutex"]),
+            semantics=semantics(chosen["rmw"], chosen["mutex"], chosen["failed_cas"]),
             use_order=chosen["order"],
             kernel=chosen["kernel"],
             check_witness=chosen["check_witness"],

@@ -91,7 +91,7 @@ def spurious_option(command: Command) -> Command:
     )(command)  # fmt: skip
 
 
-def semantics(rmw: str, mutex: str, failed_cas: str = "read") -> Semantics:
+def semantics(rmw: str, mutex: str, failed_cas: str) -> Semantics:
     return Semantics(rmw=rmw, mutex=mutex, failed_cas=failed_cas)  # type: ignore[arg-type]
 
 

@@ -87,7 +87,7 @@ def _verify(file: str, options: dict[str, Any]) -> Verdict:
     from teetotal.symbolic.verify import verify as run
 
     program = load(file)
-    graph = ControlGraph(program, semantics(options["rmw"], options["mutex"]))
+    graph = ControlGraph(program, semantics(options["rmw"], options["mutex"], options["failed_cas"]))
     end = None if options["seconds"] is None else time.monotonic() + options["seconds"]
     report = _report(options)
     engine = "robust" if options["goal"] == "robust" else options["engine"]
@@ -177,7 +177,7 @@ def _fence(file: str, options: dict[str, Any]) -> Verdict:
         goal=options["goal"],
         models=tuple(model for model in options["model"] if model != "sc"),
         engine=options["engine"],
-        semantics=semantics(options["rmw"], options["mutex"]),
+        semantics=semantics(options["rmw"], options["mutex"], options["failed_cas"]),
         limits=Limits(seconds=options["seconds"], megabytes=options["megabytes"]),
         every=options["every"],
         costs=costs.parse(options["cost"]) if options["cost"] else None,
@@ -307,7 +307,7 @@ def _confirmed(
     from teetotal.symbolic.verify import Limits, OutOfBudget, Watch
 
     watch = Watch(Limits(seconds=options["seconds"], megabytes=options["megabytes"]), None)
-    chosen = semantics(options["rmw"], options["mutex"])
+    chosen = semantics(options["rmw"], options["mutex"], options["failed_cas"])
     states, reason = 0, None
     started = time.process_time()
     try:

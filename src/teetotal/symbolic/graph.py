@@ -131,6 +131,9 @@ class ControlGraph:
         (action,) = self.program.actions(process, state)
         assert isinstance(action, Atomically)
         found = self.program.outcomes(process, state, dict(zip(action.footprint, values, strict=True)))
+        if self.semantics.failed_cas == "write" and isinstance(self.program.instruction(process, state), Rmw):
+            old = tuple(zip(action.footprint, values, strict=True))
+            found = [(writes or old, target) for writes, target in found]
         for writes, _ in found:
             for address, value in writes:
                 self._values.setdefault(address, set()).add(value)

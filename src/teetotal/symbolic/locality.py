@@ -11,24 +11,24 @@ happen where memory holds something else. So
 
 from __future__ import annotations
 
-from itertools import chain
-
 from teetotal.errors import ProgramError
 from teetotal.programs.expressions import Const
 from teetotal.programs.program import Assert, Assign, Assume, Load, Lock, Store
-from teetotal.programs.promela.flow import reads
+from teetotal.programs.promela.flow import reachable, reads
 from teetotal.programs.promela.instructions import Begin, Instruction, Process
 from teetotal.programs.promela.program import PromelaProgram
 
 
 def events_only(program: PromelaProgram) -> PromelaProgram:
     """The program without what makes no events; every instruction that stays is where it was."""
+    running = [
+        process.code[pc] for process in program.processes for pc in sorted(reachable(process.code, [process.start]))
+    ]  # what init did before its last run is the initial memory, and no matter
     stored: set[int] = set()
-    for process in program.processes:
-        for instruction in process.code[process.start :]:
-            if isinstance(instruction, Store):
-                stored.update(program.possible_addresses(instruction.address))
-    for instruction in chain.from_iterable(process.code for process in program.processes):
+    for instruction in running:
+        if isinstance(instruction, Store):
+            stored.update(program.possible_addresses(instruction.address))
+    for instruction in running:
         if isinstance(instruction, Begin) and not instruction.ghost:
             raise ProgramError("robustness of programs with atomic blocks is not supported", instruction.location)
         if isinstance(instruction, Lock) and not stored.isdisjoint(program.possible_addresses(instruction.address)):

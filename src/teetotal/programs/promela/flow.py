@@ -36,13 +36,18 @@ def successors(code: tuple[Instruction, ...], pc: int) -> list[int]:
 
 def comes_again(code: tuple[Instruction, ...], start: int) -> bool:
     """Whether an instruction reaches itself."""
-    todo, seen = successors(code, start), set[int]()
-    while todo and start not in seen:
+    return start in reachable(code, successors(code, start))
+
+
+def reachable(code: tuple[Instruction, ...], starts: list[int]) -> set[int]:
+    """Every instruction that a process comes to from there."""
+    todo, seen = list(starts), set[int]()
+    while todo:
         pc = todo.pop()
         if pc < len(code) and pc not in seen:
             seen.add(pc)
             todo += successors(code, pc)
-    return start in seen
+    return seen
 
 
 def reads(instruction: Instruction) -> set[str]:

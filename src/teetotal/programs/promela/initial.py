@@ -7,7 +7,7 @@ from teetotal.errors import ParseError
 from teetotal.programs.expressions import Const
 from teetotal.programs.program import Assume, Branch, Fence, Load, Lock, Rmw, Store, Unlock
 from teetotal.programs.promela import syntax as s
-from teetotal.programs.promela.flow import successors
+from teetotal.programs.promela.flow import reachable, successors
 from teetotal.programs.promela.instructions import Begin, Choose, Control, End, Mark, Process, Slot
 from teetotal.programs.promela.operands import Spawn
 from teetotal.programs.promela.running import Runner
@@ -17,8 +17,8 @@ MOST_STEPS = 100_000
 
 
 def run_init(shared: dict[str, int], body: Body, spawned: list[tuple[s.Proctype, tuple[int, ...]]]) -> Process | None:
-    """Run init alone up to its last ``run``, on shared memory with its initial values; the rest of it, if any, is a
-    process like the others."""
+    """Run init alone up to its last ``run``, on shared memory with its initial values; the rest of it, if there is any, is
+    a process like the others."""
     code = body.code
     plain = tuple(Assume(condition=Const(1)) if isinstance(i, Spawn) else i for i in code)
     spawns_ahead = [False] * (len(code) + 1)
@@ -64,7 +64,7 @@ def run_init(shared: dict[str, int], body: Body, spawned: list[tuple[s.Proctype,
                     raise ParseError("init stops before its last run", at)
                 pc, registers = advanced
     shared.update(zip(list(shared), memory.values(), strict=True))
-    if all(isinstance(i, Branch | End | Mark | Slot | Spawn) for i in code[pc:]):
+    if spawned and all(isinstance(code[i], Branch | End | Mark | Slot) for i in reachable(plain, [pc])):
         return None
     start = dict(zip(body.registers, registers, strict=True))
     return Process("init", body.number, plain, start, pc)
