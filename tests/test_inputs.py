@@ -96,7 +96,7 @@ ENDLESS = {
 }
 
 
-@pytest.mark.parametrize("verb, name", [*(("check", name) for name in ENDLESS), ("fence", "import.py")])
+@pytest.mark.parametrize(("verb", "name"), [*(("check", name) for name in ENDLESS), ("fence", "import.py")])
 def test_time_is_kept_before_anything_is_explored(verb: str, name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(ENDLESS[name])
     done = teetotal(tmp_path, verb, "--json", "--time", "0.2", name)
@@ -223,6 +223,23 @@ def test_no_control_character_reaches_the_terminal(tmp_path: Path) -> None:
         assert not {"\x1b", "\x9b", "\u202e"} & set(shown), arguments
 
 
+def test_names_of_several_lines_are_shown_in_one(tmp_path: Path) -> None:
+    """So that no file's name can look like a verdict."""
+    (tmp_path / "in\nside").mkdir()
+    name, inside = "it\nSB: safe.litmus", "in\nside/it\nSB: safe.litmus"
+    for path in (name, inside):
+        (tmp_path / path).write_text(SB)
+    for arguments in (["check", name], ["check", "."], ["fence", name], ["replay", "1t:0", name], ["check", f"no{name}"],
+                      ["history", name], ["monitor", name], ["verify", name]):  # fmt: skip
+        done = teetotal(tmp_path, *arguments)
+        assert done.status in (0, 1, 2)
+        assert "it\\x0aSB: safe" in done.output, arguments
+        assert not {"it", "in"} & set(done.output.splitlines()), arguments
+    assert "in\\x0aside" in teetotal(tmp_path, "check", ".").stdout
+    answers = map(json.loads, teetotal(tmp_path, "check", "--json", name, "in\nside").stdout.splitlines())
+    assert [answer["input"] for answer in answers] == [name, inside]
+
+
 # ---- C
 
 
@@ -266,6 +283,27 @@ def test_fence_refuses_damaged_texts(name: str, tmp_path: Path) -> None:
 def test_threads_named_over_several_lines(tmp_path: Path) -> None:
     (tmp_path / "SB.litmus").write_text(SB.replace(" P0", " P0x0\n", 1))
     assert teetotal(tmp_path, "fence", "SB.litmus").status == 0
+
+
+CELLS = """X86_64 SB
+{ }
+ P0 | P1 ;
+ movl
+ $1,(x)
+   | movl $1,(y) ;
+   | mfence
+   ;
+ movl (y),%eax | movl (x),
+ %eax ;
+exists (0:eax=0 /\\ 1:eax=0)
+"""
+
+
+def test_cells_over_several_lines_have_gaps(tmp_path: Path) -> None:
+    (tmp_path / "SB.litmus").write_text(CELLS)
+    done = teetotal(tmp_path, "fence", "--json", "SB.litmus")
+    assert done.status == 0
+    assert [fence["after"] for fence in json.loads(done.stdout)["fences"]] == ["movl $1,(x)"]
 
 
 def test_a_few_hundred_mutants() -> None:
