@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from fuzz_inputs import LATE, Ending, import_all, run
+from teetotal.scale.supervision import room
 
 CORPUS = Path(__file__).parent / "corpus"
 SB = (CORPUS / "SB.litmus").read_text()
@@ -115,6 +116,19 @@ def test_one_file_that_takes_too_long_does_not_keep_the_others(tmp_path: Path) -
     assert "import.py: inconclusive: the time given by --time is over" in done.stdout
     assert "SB: violation" in done.stdout
     assert "ends.py: its process ended with status 1, before it had an answer" in done.stderr
+
+
+def test_memory_is_kept_by_what_grows_fast(tmp_path: Path) -> None:
+    (tmp_path / "it.py").write_text("kept = []\nwhile True: kept.append(b'x' * (1 << 20))")
+    measured = (
+        "import resource, subprocess, sys\n"
+        "done = subprocess.run([sys.executable, '-m', 'teetotal', 'check', '--memory', '100', 'it.py'], capture_output=True)\n"
+        "print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )  # by a process of its own: the memory of what starts one counts as its own, and that of tests is large
+    done = subprocess.run([sys.executable, "-c", measured], cwd=tmp_path, capture_output=True, text=True, check=True)
+    status, kilobytes = map(int, done.stdout.split())
+    assert status == 3
+    assert 100 << 10 < kilobytes < room(100) >> 10
 
 
 LARGE = {

@@ -100,11 +100,12 @@ def room(megabytes: float) -> int:
 
 @contextmanager
 def _less_memory(size: int) -> Iterator[None]:
-    """MemoryError beyond that, on top of what the process has now."""
+    """MemoryError beyond that, where what is mapped now and not in memory, as most of a library is not, stays so."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     try:
-        now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        limits = [bound for bound in (now + size, soft, hard) if bound != resource.RLIM_INFINITY]
+        mapped, resident = map(int, Path("/proc/self/statm").read_text().split()[:2])
+        most = (mapped - resident) * resource.getpagesize() + size
+        limits = [bound for bound in (most, soft, hard) if bound != resource.RLIM_INFINITY]
         resource.setrlimit(resource.RLIMIT_AS, (min(limits), hard))
     except (OSError, ValueError, OverflowError):  # no /proc, or larger than can be said
         yield
