@@ -122,7 +122,8 @@ def test_memory_is_kept_by_what_grows_fast(tmp_path: Path) -> None:
     (tmp_path / "it.py").write_text("kept = []\nwhile True: kept.append(b'x' * (1 << 20))")
     measured = (
         "import resource, subprocess, sys\n"
-        "done = subprocess.run([sys.executable, '-m', 'teetotal', 'check', '--memory', '100', 'it.py'], capture_output=True)\n"
+        "command = [sys.executable, '-m', 'teetotal', 'check', '--memory', '100', 'it.py']\n"
+        "done = subprocess.run(command, capture_output=True)\n"
         "print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
     )  # by a process of its own: the memory of what starts one counts as its own, and that of tests is large
     done = subprocess.run([sys.executable, "-c", measured], cwd=tmp_path, capture_output=True, text=True, check=True)
