@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from c_programs import compiled, explore
-from interrupts import hear_interrupts
+from interrupts import PATIENCE, hear_interrupts, let_work, members
 from teetotal.programs.c import Source, runtime
 from teetotal.programs.c.check import Options, check
 from teetotal.programs.c.replaying import replay
@@ -95,15 +95,7 @@ def test_death_before_anything_can_be_seen() -> None:
 
 def _explorers(leader: int) -> list[int]:
     """The processes of the runtime that were started, by others in between, from this one, oldest first."""
-    found = []
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            name, _, rest = status.read_text().rpartition(")")
-        except OSError:
-            continue  # it has ended
-        if name.endswith("(teetotal-runtim") and int(rest.split()[3]) == leader:
-            found.append(int(status.parent.name))
-    return sorted(found)
+    return sorted(number for number, (name, _) in members(leader).items() if name == "teetotal-runtim")
 
 
 def test_a_worker_that_somebody_else_kills_is_no_fault_of_the_program() -> None:
@@ -130,10 +122,10 @@ def test_an_interrupt_keeps_what_was_found() -> None:
         assert process.stdout is not None
         while not _explorers(process.pid):
             time.sleep(0.05)
-        time.sleep(1)  # the first violation is among the first executions
+        let_work(process, 0.5)  # the first violation is among the first executions
         os.killpg(process.pid, signal.SIGINT)
         result = json.loads(process.stdout.read())
-        assert process.wait(timeout=30) == 130
+        assert process.wait(timeout=PATIENCE) == 130
     assert result["verdict"] == "violation"
     assert not result["complete"]
     assert "interrupted; what was found until then is told" in result["notes"]

@@ -7,14 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from interrupts import hear_interrupts
+from interrupts import PATIENCE, hear_interrupts, let_work
 
 SB = """X86_64 SB
 {
@@ -308,7 +307,7 @@ def test_output_that_nobody_reads_is_no_violation(tmp_path: Path) -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(timeout=30) == 141
+        assert process.wait(timeout=PATIENCE) == 141
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
@@ -340,10 +339,10 @@ def test_an_interrupt_keeps_what_was_found(tmp_path: Path, workers: str) -> None
     ) as process:
         assert process.stdout is not None
         first = process.stdout.readline()
-        time.sleep(0.3)
+        let_work(process, 0.3)
         os.killpg(process.pid, signal.SIGINT)
         rest = process.stdout.read()
-        assert process.wait(timeout=30) == 130
+        assert process.wait(timeout=PATIENCE) == 130
     assert json.loads(first)["input"] == "0.litmus"
     for line in rest.splitlines():
         assert json.loads(line)["verdict"] == "inconclusive"

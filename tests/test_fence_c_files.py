@@ -11,14 +11,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from fencing_tools import COMPILERS, NEEDS_COMPILER, TWO_THREADS
-from interrupts import hear_interrupts
+from interrupts import PATIENCE, hear_interrupts, let_work
 from teetotal.cli import teetotal as command
 from teetotal.errors import TeetotalError
 from teetotal.fences import text as texts
@@ -415,11 +414,12 @@ def test_ctrl_c_leaves_everything_as_it_was(project: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
         preexec_fn=hear_interrupts,
     )
-    time.sleep(0.7)
+    let_work(child, 0.7)
     child.send_signal(signal.SIGINT)
-    out, error = child.communicate(timeout=60)
+    out, error = child.communicate(timeout=PATIENCE)
     assert child.returncode == 130
     assert "interrupted" in error
     assert everything_in(project) == before

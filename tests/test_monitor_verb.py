@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from interrupts import hear_interrupts
+from interrupts import PATIENCE, hear_interrupts
 from recorded import recorded_events
 from teetotal import models, monitoring, monitors, traces
 from teetotal.cli import teetotal
@@ -376,7 +376,7 @@ def test_an_interrupt_keeps_what_was_found(events: list[Event], status: int, ver
     )  # more than a pipe and a reader hold: the rest is read
     process.stdin.flush()
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=30)
+    output, errors = process.communicate(timeout=PATIENCE)
     answer = json.loads(output)
     assert (process.returncode, answer["verdict"], answer["complete"]) == (status, verdict, False)
     assert len(events) <= answer["events"] <= len(events) + 40_000
@@ -404,7 +404,7 @@ def test_progress_shows_on_a_terminal_only(tmp_path: Path) -> None:
     reader.start()
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=slave, env={**os.environ, "TERM": "xterm"})
     os.close(slave)
-    reader.join(timeout=10)
+    reader.join(timeout=PATIENCE)
     os.close(master)
     assert done.returncode == 0
     assert b"events" in shown

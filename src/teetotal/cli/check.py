@@ -16,6 +16,7 @@ from teetotal.checking import Options
 from teetotal.cli.budget import MEMORY_IS_USED_UP, TIME_IS_OVER, Undecided, told
 from teetotal.cli.options import Models, WithCompilerFlags, c_options, semantics, semantics_options, spurious_option
 from teetotal.cli.progress import counting, progress
+from teetotal.cli.streams import keep_in_line
 from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
 from teetotal.explore import strategies
@@ -247,6 +248,8 @@ def check(
         goal=goal,  # type: ignore[arg-type]
     )
     found, problems = files.find(paths)
+    for path in found:
+        keep_in_line(path)
     for problem in problems:
         click.echo(f"teetotal: {problem}", err=True)
     c_files = [path for path in found if Path(path).suffix in c.SUFFIXES]

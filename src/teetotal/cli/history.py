@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 import sys
 from collections import Counter
@@ -291,17 +292,18 @@ def _check_given(files: tuple[str, ...], path: str, options: Any) -> int:
         try:
             result = json.loads(line)
             file, name, model = result["input"], result.get("name", ""), result["model"]
-            index, steps = result.get("index", 0), result.get("witness")
+            index, steps = operator.index(result.get("index", 0)), result.get("witness")
             if file not in files or steps is None or model not in ("sc", "tso", "pso"):
                 continue
-            known = read_once(file, options)[0]
-            if known[index].name != name:
-                raise TeetotalError(f"{path}:{number}: {file} has no history {name} at this place")
-            reason = refute(known[index], from_json(steps), model, options.semantics)
-        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, HistoryError) as error:
+            witness = from_json(steps)
+        except (HistoryError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise TeetotalError(
                 f"{path}:{number}: not a result of teetotal history --json about these files"
             ) from error
+        known = read_once(file, options)[0]
+        if not 0 <= index < len(known) or known[index].name != name:
+            raise TeetotalError(f"{path}:{number}: {file} has no history {name} at this place")
+        reason = refute(known[index], witness, model, options.semantics)
         checked += 1
         wrong += bool(reason)
         say(f"{'wrong' if reason else 'right':8} {model:3}  {name or file}" + (f": {reason}" if reason else ""))

@@ -2,8 +2,8 @@
 
 What teetotal prints quotes its input: names of files, of threads and of variables, assertions, a compiler's words. In
 these a terminal's control sequences may hide, and characters that cannot be encoded. Every text that goes out is
-therefore shown with those escaped, ``\\x1b`` for ESC; lines and tabs stay. Only progress, which is ours alone, may write
-to the terminal as it likes (``terminal``).
+therefore shown with those escaped, ``\\x1b`` for ESC; lines and tabs stay, except the ends of lines in names of files
+(``keep_in_line``). Only progress, which is ours alone, may write to the terminal as it likes (``terminal``).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import codecs
 import io
 import os
 import sys
+from pathlib import PurePath
 from typing import TextIO
 
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0))
@@ -29,11 +30,26 @@ def visible(name: str) -> str:
     return name.translate(_SHOWN)
 
 
+_broken: set[str] = set()
+"""Names of files and folders with the end of a line in them."""
+
+
+def keep_in_line(path: str) -> None:
+    """Wherever this path is told, or a part of it, it is shown within a line. Answers go by the names as they are, so it
+    is here that they are changed, and not in all places that tell them."""
+    if "\n" in path:
+        parts = {part for whole in PurePath(path).parts for part in (whole, PurePath(whole).stem)}
+        _broken.update(part for part in parts if "\n" in part and not part.endswith("\n"))  # "}\n" ends lines of JSON
+
+
 class Shown(io.TextIOWrapper):
     """A text stream that shows control characters instead of sending them."""
 
     def write(self, text: str) -> int:
-        super().write(text.translate(_IN_A_TEXT))
+        shown = text
+        for name in _broken:
+            shown = shown.replace(name, visible(name))
+        super().write(shown.translate(_IN_A_TEXT))
         return len(text)
 
 
@@ -54,6 +70,8 @@ def prepare() -> bool:
             opened = os.open(os.devnull, os.O_RDWR)
             assert opened == number, "streams are opened in order"
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 - as long as the process
+    for path in (*sys.argv[1:], os.getcwd()):
+        keep_in_line(path)
     sys.stdout = _shown(1, sys.stdout)
     sys.stderr = _shown(2, sys.stderr)
     return True

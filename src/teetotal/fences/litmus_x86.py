@@ -18,11 +18,10 @@ Key = tuple[int, int]
 
 
 class _Cell(NamedTuple):
-    """``text``: its last line, as wide as it stands there. ``word``: all of it, without blanks around."""
+    """``word``: what is in it, without blanks around; ``end``: where that ends. ``width``: of its last line."""
 
-    start: int
     end: int
-    text: str
+    width: int
     word: str
 
 
@@ -42,23 +41,23 @@ class X86Litmus:
         head, *self.rows = _rows(text, path)
         self.threads = [tokens.number(cell.word[1:]) or 0 for cell in head.cells]
         self.widths = [
-            max((len(row.cells[column].text) for row in [head, *self.rows]), default=0)
+            max((row.cells[column].width for row in [head, *self.rows]), default=0)
             for column in range(len(self.threads))
         ]
         self.places: dict[object, Place] = dict(self._places())
 
     def _places(self) -> Iterator[tuple[Key, Place]]:
         for column, thread in enumerate(self.threads):
-            used = [number for number, row in enumerate(self.rows) if _instruction(row.cells[column].text)]
+            used = [number for number, row in enumerate(self.rows) if _instruction(row.cells[column].word)]
             for number in used:
                 row = self.rows[number]
-                word = _instruction(row.cells[column].text)
+                word = _instruction(row.cells[column].word)
                 place = Location(self.path, row.line)
                 if word in ("mfence", "sfence"):
                     kind = Kind.MFENCE if word == "mfence" else Kind.SFENCE
                     yield (-1 - number, thread), Place(place, existing=kind)
                 if number != used[-1]:
-                    yield (number, thread), Place(place, after=word)
+                    yield (number, thread), Place(place, after=" ".join(word.split()))
 
     def everywhere(self) -> Patched:
         return self.patched(all_fences(self.places))
@@ -107,9 +106,8 @@ class X86Litmus:
 
 def _without_fence(row: _Row, column: int) -> Edit:
     cell = row.cells[column]
-    word = _instruction(cell.text)
-    at = cell.end - len(cell.text) + cell.text.rindex(word)
-    return Edit(at, at + len(word), " " * len(word))
+    size = len(_instruction(cell.word))
+    return Edit(cell.end - size, cell.end, " " * size)
 
 
 def _instruction(cell: str) -> str:
@@ -125,7 +123,7 @@ def _rows(text: str, path: str) -> Iterator[_Row]:
         cells = []
         at = position
         for cell in row.split("|"):
-            cells.append(_Cell(at, at + len(cell), cell.rpartition("\n")[2], cell.strip()))
+            cells.append(_Cell(at + len(cell.rstrip()), len(cell.rpartition("\n")[2]), cell.strip()))
             at += len(cell) + 1
         if row.strip():
             blank = len(row) - len(row.lstrip())

@@ -117,7 +117,7 @@ class Check:
         except TimeoutError:
             return self._outcome("unknown", "saturation", learned="the saturation did not end")
         except MemoryError:
-            return self._outcome("unknown", "memory", learned="nothing: the memory of this machine is not enough")
+            return self._outcome("unknown", "memory", learned="nothing: the memory is not enough")
         except ProcessEnded as ended:
             return self._outcome("unknown", "sat", learned=f"nothing: {ended}")
 

@@ -31,8 +31,6 @@ from teetotal.scale.processes import adopt_orphans, die_with_parent, end_childre
 
 BAD_INPUT, INCONCLUSIVE, FAULT = 2, 3, 70
 FAULT_OF_OURS = "this is a fault of teetotal itself; please report it with the lines above"
-ONE_PRESS = 0.5
-"""Seconds in which Ctrl-C counts once: a terminal tells both processes, and the one that waits passes it on."""
 SLACK_MEGABYTES = 100
 """What the interpreter, reading and telling need beside an engine's own memory."""
 LOOK = 0.1
@@ -102,11 +100,12 @@ def room(megabytes: float) -> int:
 
 @contextmanager
 def _less_memory(size: int) -> Iterator[None]:
-    """MemoryError beyond that, on top of what the process has now."""
+    """MemoryError beyond that, where what is mapped now and not in memory, as most of a library is not, stays so."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     try:
-        now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        limits = [bound for bound in (now + size, soft, hard) if bound != resource.RLIM_INFINITY]
+        mapped, resident = map(int, Path("/proc/self/statm").read_text().split()[:2])
+        most = (mapped - resident) * resource.getpagesize() + size
+        limits = [bound for bound in (most, soft, hard) if bound != resource.RLIM_INFINITY]
         resource.setrlimit(resource.RLIMIT_AS, (min(limits), hard))
     except (OSError, ValueError, OverflowError):  # no /proc, or larger than can be said
         yield
@@ -147,12 +146,17 @@ def run(work: Callable[[], int]) -> int:
     adopt_orphans()
     reader, writer = os.pipe()
     parent = os.getpid()
+    interrupts = {signal.SIGINT, signal.SIGRTMIN}
+    signal.pthread_sigmask(signal.SIG_BLOCK, interrupts)  # until both know what to do about them
+    heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     child = os.fork()
+    if heard:
+        _hear(child)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupts)
     if child == 0:
         os.close(reader)
         _work(work, writer, parent)
     os.close(writer)
-    signal.signal(signal.SIGINT, lambda *_: _pass_on(child))
     return _wait(child, reader)
 
 
@@ -162,32 +166,41 @@ def _work(work: Callable[[], int], writer: int, parent: int) -> None:
     if os.getppid() != parent:
         os._exit(FAULT)
     _pipe = writer
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _interrupt)
     status = work()
     _tell(_Told(status=status))
     os._exit(status)  # whatever the program has left running
 
 
-_pressed = -ONE_PRESS
+_presses = {"heard": 0, "passed on": 0}
+"""How often Ctrl-C was pressed. A terminal tells both processes, and the one that waits passes it on, however much later,
+since others tell it alone: one press is both, so that the larger number counts."""
 
 
-def _interrupt(number: int, frame: object) -> None:
-    global _pressed
-    before, _pressed = _pressed, time.monotonic()
-    if _pressed - before >= ONE_PRESS:
+def _hear(child: int) -> None:
+    """Ctrl-C from now on; ``child`` is 0 in the worker."""
+    if child:
+        signal.signal(signal.SIGINT, lambda *_: _pass_on(child))
+    else:
+        signal.signal(signal.SIGINT, lambda *_: _interrupt("heard"))
+        signal.signal(signal.SIGRTMIN, lambda *_: _interrupt("passed on"))
+
+
+def _interrupt(how: str) -> None:
+    before = max(_presses.values())
+    _presses[how] += 1
+    if _presses[how] > before:
         raise KeyboardInterrupt
 
 
 def was_interrupted() -> bool:
     """Whether a KeyboardInterrupt is the user's: a program can raise one, too."""
     handler = signal.getsignal(signal.SIGINT)
-    return _pressed > -ONE_PRESS if handler is _interrupt else handler is not signal.SIG_IGN
+    return max(_presses.values()) > 0 if _pipe is not None else handler is not signal.SIG_IGN
 
 
 def _pass_on(child: int) -> None:
     with suppress(ProcessLookupError):
-        os.kill(child, signal.SIGINT)
+        os.kill(child, signal.SIGRTMIN)
 
 
 def _wait(child: int, reader: int) -> int:
