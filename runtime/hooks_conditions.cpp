@@ -43,7 +43,8 @@ bool wait(Thread& self, Verb verb, const void* object, bool needs_signal, std::u
   return true;
 }
 
-void signal(Thread& self, const void* object, std::size_t most, std::uintptr_t place) {
+// How many it wakes.
+std::uint32_t signal(Thread& self, const void* object, std::size_t most, std::uintptr_t place) {
   synchronise(self, most == 1 ? Verb::signal : Verb::broadcast, Kind::rmw, Tag::condition, object, place);
   std::uint32_t waiting = 0, woken = 0;
   each_waiting(object, [&](Thread& thread) {
@@ -52,6 +53,7 @@ void signal(Thread& self, const void* object, std::size_t most, std::uintptr_t p
   });
   const auto more = static_cast<std::uint32_t>(std::min<std::size_t>(most, waiting - woken));
   each_waiting(object, [&](Thread& thread) { thread.signals += more; });
+  return more;
 }
 
 int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* limit,
@@ -129,9 +131,9 @@ int futex_wait(Thread& self, int* word_at, int expected, const timespec* limit, 
 
 int futex_wake(Thread& self, int* word_at, int most, std::uintptr_t place) {
   busy_with(self, word_at, place);
-  signal(self, word_at, static_cast<std::size_t>(most), place);
+  const std::uint32_t woken = signal(self, word_at, static_cast<std::size_t>(most), place);
   done_with(self, word_at, place);
-  return 0;
+  return static_cast<int>(woken);
 }
 
 }  // namespace
@@ -191,6 +193,10 @@ int pthread_barrier_wait(pthread_barrier_t* object) {
 }
 
 int sem_init(sem_t* object, int, unsigned value) {
+  if (value > SEM_VALUE_MAX) {
+    errno = EINVAL;
+    return -1;
+  }
   word(object) = static_cast<int>(value);
   return 0;
 }
@@ -249,6 +255,9 @@ long syscall(long number, ...) {
   if (number == SYS_futex && self != nullptr && of_program(reinterpret_cast<void*>(arguments[0]))) {
     auto* word_at = reinterpret_cast<int*>(arguments[0]);
     const int operation = static_cast<int>(arguments[1]) & FUTEX_CMD_MASK, value = static_cast<int>(arguments[2]);
+    if ((operation == FUTEX_WAIT_BITSET || operation == FUTEX_WAKE_BITSET) &&
+        static_cast<std::uint32_t>(arguments[5]) != FUTEX_BITSET_MATCH_ANY)
+      fail(*self, Failure::unsupported, "a futex that wakes some of those who wait, by their bits", TEETOTAL_PLACE);
     if (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET)
       return futex_wait(*self, word_at, value, reinterpret_cast<const timespec*>(arguments[3]), TEETOTAL_PLACE);
     if (operation == FUTEX_WAKE || operation == FUTEX_WAKE_BITSET)

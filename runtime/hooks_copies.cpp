@@ -12,7 +12,8 @@
 namespace teetotal::runtime {
 namespace {
 
-// What lay where the running thread's compiler writes, and where it reads. Nobody else runs until the next hook.
+// What lay where the running thread's compiler writes, and where it reads if something else was put there. Nobody else
+// runs until the next hook.
 std::vector<char> behind, beside;
 
 // Memory for the parts while others run: on the thread's own stack, or in its heap.
@@ -126,9 +127,12 @@ void announce(Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t 
     Parts parts(self, size, place);
     load(self, parts.data(), from, size, place);
     auto* bytes = reinterpret_cast<char*>(from);
-    beside.assign(bytes, bytes + size);
+    beside.clear();
     if (to != 0) behind.assign(reinterpret_cast<char*>(to), reinterpret_cast<char*>(to) + size);
-    if (std::memcmp(bytes, parts.data(), size) != 0) std::memcpy(bytes, parts.data(), size);  // it may be constant
+    if (std::memcmp(bytes, parts.data(), size) != 0) {  // otherwise it may be constant, or a frame that is left before
+      beside.assign(bytes, bytes + size);               // the next hook, and then another's
+      std::memcpy(bytes, parts.data(), size);
+    }
   } else {
     behind.assign(reinterpret_cast<char*>(to), reinterpret_cast<char*>(to) + size);
   }
@@ -138,16 +142,16 @@ void announce(Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t 
   self.range_place = place;
 }
 
-void put_back(std::uintptr_t address, const std::vector<char>& bytes, std::size_t size) {
-  if (address != 0 && std::memcmp(reinterpret_cast<const void*>(address), bytes.data(), size) != 0)
-    std::memcpy(reinterpret_cast<void*>(address), bytes.data(), size);
+void put_back(std::uintptr_t address, const std::vector<char>& bytes) {
+  if (address != 0 && std::memcmp(reinterpret_cast<const void*>(address), bytes.data(), bytes.size()) != 0)
+    std::memcpy(reinterpret_cast<void*>(address), bytes.data(), bytes.size());
 }
 
 }  // namespace
 
 void take_back(Thread& self) {
-  put_back(self.range_from, beside, self.range_size);
-  put_back(self.range_to, behind, self.range_size);
+  put_back(self.range_from, beside);
+  put_back(self.range_to, behind);
   self.range_size = 0;
 }
 

@@ -88,7 +88,9 @@ void note_holding(Thread& self, const void* object, std::uintptr_t place) {
   *free = object;
 }
 
-void read_lock(Thread& self, void* object, std::uintptr_t place) {
+void read_lock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place) {
+  if (object->__data.__flags == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP)
+    fail(self, Failure::unsupported, "a lock whose readers wait for writers that wait", place);
   const bool counts = tried(object);
   synchronise(self, Verb::read_lock, counts ? Kind::rmw : Kind::lock, Tag::rwlock, object, place,
               {.enabled = [](const Thread& t) { return word(t) >= 0; },
@@ -174,13 +176,21 @@ extern "C" {
 
 int pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attributes) {
   *mutex = PTHREAD_MUTEX_INITIALIZER;
-  int kind = PTHREAD_MUTEX_NORMAL;
-  if (attributes != nullptr) pthread_mutexattr_gettype(attributes, &kind);
+  int kind = PTHREAD_MUTEX_NORMAL, survives = PTHREAD_MUTEX_STALLED;
+  if (attributes != nullptr) {
+    pthread_mutexattr_gettype(attributes, &kind);
+    pthread_mutexattr_getrobust(attributes, &survives);
+  }
+  if (survives != PTHREAD_MUTEX_STALLED && process.current != nullptr)
+    fail(*process.current, Failure::unsupported, "a mutex that survives the thread that holds it", TEETOTAL_PLACE);
   mutex->__data.__kind = kind;
   return 0;
 }
 int pthread_mutex_destroy(pthread_mutex_t* mutex) {
-  return controlled(mutex) != nullptr && word(mutex) != 0 ? EBUSY : 0;
+  Thread* self = controlled(mutex);
+  if (self == nullptr) return 0;
+  synchronise(*self, Verb::look, Kind::rmw, Tag::mutex, mutex, TEETOTAL_PLACE, {.writes = Writes::never});
+  return word(mutex) != 0 ? EBUSY : 0;
 }
 int pthread_mutex_lock(pthread_mutex_t* mutex) {
   Thread* self = controlled(mutex);
@@ -223,8 +233,11 @@ int pthread_spin_unlock(pthread_spinlock_t* object) {
   return 0;
 }
 
-int pthread_rwlock_init(pthread_rwlock_t* object, const pthread_rwlockattr_t*) {
+int pthread_rwlock_init(pthread_rwlock_t* object, const pthread_rwlockattr_t* attributes) {
   *object = PTHREAD_RWLOCK_INITIALIZER;
+  int preference = PTHREAD_RWLOCK_DEFAULT_NP;
+  if (attributes != nullptr) pthread_rwlockattr_getkind_np(attributes, &preference);
+  object->__data.__flags = static_cast<unsigned>(preference);
   return 0;
 }
 int pthread_rwlock_destroy(pthread_rwlock_t*) { return 0; }

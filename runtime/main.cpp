@@ -216,6 +216,11 @@ int run(int count, char** arguments) {
   } catch (const Nondeterministic& error) {
     output.line(R"({"type":"error","what":"nondeterministic","message":)" + Output::quoted(error.what()) + '}');
     return 3;
+  } catch (const std::invalid_argument&) {
+    throw;
+  } catch (const std::logic_error& error) {  // ours: not to be taken for a death of the program
+    output.line(R"({"type":"error","what":"internal","message":)" + Output::quoted(error.what()) + '}');
+    return 3;
   }
   return 0;
 }

@@ -83,6 +83,8 @@ def answers(
                     continue
                 told.add(line)
                 ended = answer["type"] in ("end", "error", "replay")
+                if answer.get("what") == "internal":
+                    raise AssertionError(f"teetotal-runtime: {answer['message']}")
                 yield answer
         said = process.stderr.read().decode(errors="replace") if process.stderr is not None else ""
         status = process.wait()
