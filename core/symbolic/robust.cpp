@@ -253,7 +253,7 @@ class Search {
         steps(p, attacking, place, m, [&](std::uint32_t next, const Touched& t) {
           if (changes(t.writes, m)) events[t.writes].insert(next);
         });
-        if (state.attacker == nobody)
+        if (state.attacker == nobody && graph_.system().alike[p] == p)  // others' attacks are its, permuted
           steps_.delays(p, place, [&](const Delayed& d, Location x) { attacks[x].insert(delayed_(d)); });
       }
       for (const auto& [writes, to] : events) {

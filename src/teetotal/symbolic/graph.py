@@ -1,8 +1,8 @@
 """What the engines of the core ask about a program: its control graphs, state by state, in numbers.
 
 A ``Control`` of a process gets the next free number when it is first met. The core remembers every answer, so one
-``ControlGraph`` serves all verifications of a program, whatever the model and the fences. Interchangeable processes have the
-same numbers for the same control states, so that the core can compare them.
+``ControlGraph`` serves all verifications of a program, whatever the model and the fences. Interchangeable processes have
+the same numbers for the same control states, so that the core can compare them.
 """
 
 from __future__ import annotations

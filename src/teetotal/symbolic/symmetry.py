@@ -1,9 +1,9 @@
-"""Which processes of a program are interchangeable: exchanging any two of them maps runs to runs and bad states to bad states.
+"""Which processes of a program are interchangeable: exchanging two of them maps runs to runs, and bad states to bad states.
 
 Two processes are, if
 
 - their instructions, registers with initial values, and beginnings are equal. Instructions have their place in the text, so
-  both run the same proctype, and a ``_pid``, an argument or a fence that tells them apart makes some instruction or register
+  both run the same proctype; a ``_pid``, an argument or a fence that tells them apart makes an instruction or a register
   differ. Then an exchange renames nothing but the two processes: what memory holds stays as it is;
 - exchanging them in every case of what is forbidden gives the same cases. Conditions over ghost variables stay as they are.
 
