@@ -104,7 +104,7 @@ void Saturation::add(std::uint32_t parent, Happening by, const Memory& m, std::v
         known.superseded = true;
         continue;
       }
-      const auto differing = symmetry_.only_difference(parts, known.parts);
+      const auto differing = symmetry_.one_difference(parts, known.parts);
       if (!differing) continue;
       const auto [mine, theirs] = *differing;
       Language joined = automata_.join(parts[mine], known.parts[theirs]);
