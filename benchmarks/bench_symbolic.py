@@ -1,4 +1,5 @@
-"""How fast programs are verified and fenced, and how it grows with the number of processes, beside SPIN under SC.
+"""How fast programs are verified and fenced, and how it grows with the number of processes, beside SPIN under SC; and with
+identical processes, with their symmetry and without.
 
 python benchmarks/bench_symbolic.py [--quick]
 """
@@ -17,7 +18,7 @@ from teetotal.fences.linden_wolper import insert_fences
 from teetotal.programs.promela import compile_text
 from teetotal.reproduce.tacas13 import measured, programs
 from teetotal.symbolic.graph import ControlGraph
-from teetotal.symbolic.verify import Limits, robust, verify
+from teetotal.symbolic.verify import Limits, Outcome, robust, verify
 from teetotal.verdicts import Verdict
 
 LIMIT = 20.0
@@ -79,11 +80,30 @@ def main() -> None:
             graph = ControlGraph(program)
             cells = []
             for ask, model, width in ((verify, "tso", 12), (verify, "pso", 12), (robust, "tso", 13)):
-                outcome = ask(graph, model, fences=fences, limits=Limits(seconds=LIMIT))
-                shown = str(outcome.states) if outcome.verdict is Verdict.SAFE else outcome.verdict.value
-                cells.append(f"{shown:>{width}}{outcome.seconds:>9.3f}")
+                cells.append(cell(ask(graph, model, fences=fences, limits=Limits(seconds=LIMIT)), width))
             states, seconds_text = spin(text)
             print(f"{name:16}{n:>3}{''.join(cells)}{states:>18}{seconds_text:>9}", flush=True)
+    identical_clients(range(2, 5 if quick else 9))
+
+
+def identical_clients(numbers: range) -> None:
+    """Processes that nothing tells apart: how many states with their symmetry, and without."""
+    print(
+        f"{'identical':16}{'n':>3}{'TSO states':>12}{'s':>9}{'PSO states':>12}{'s':>9}{'TSO, no symmetry':>18}{'s':>9}"
+    )
+    for n in numbers:
+        program = compile_text(sized("ticket", n), "ticket.pml")
+        cells = []
+        for model, symmetry, width in (("tso", True, 12), ("pso", True, 12), ("tso", False, 18)):
+            graph = ControlGraph(program, symmetry=symmetry)
+            cells.append(cell(verify(graph, model, limits=Limits(seconds=LIMIT)), width))
+        print(f"{'ticket':16}{n:>3}{''.join(cells)}", flush=True)
+
+
+def cell(outcome: Outcome, width: int) -> str:
+    """The number of states, or what else came out, and the seconds."""
+    shown = str(outcome.states) if outcome.verdict is Verdict.SAFE else outcome.verdict.value
+    return f"{shown:>{width}}{outcome.seconds:>9.3f}"
 
 
 if __name__ == "__main__":

@@ -14,6 +14,11 @@ def random_program(seed: int, *, loops: bool = True, atomics: bool = True) -> st
     return _Generator(Random(seed), loops, atomics).program()
 
 
+def repeated_program(seed: int) -> str:
+    """Two to four processes of one text, which ``_pid`` or the property may tell apart, and perhaps another one."""
+    return _Generator(Random(seed), loops=seed % 4 == 0, atomics=seed % 3 != 0).repeated()
+
+
 class _Generator:
     def __init__(self, random: Random, loops: bool, atomics: bool) -> None:
         self.random, self.loops, self.atomics = random, loops, atomics
@@ -30,6 +35,23 @@ class _Generator:
             lines += [f"active proctype P{p}() {{", "  byte a, b;", *self.body(p), "}"]
         stands = " && ".join(f"P{p}@here" for p in r.sample(range(processes), r.choice([1, 2])))
         lines.append(f"forbidden(meeting, {stands})")
+        return "\n".join(lines) + "\n"
+
+    def repeated(self) -> str:
+        r = self.random
+        copies = r.choice([2, 3] if self.loops or self.atomics else [2, 3, 4])
+        numbers = range(copies)
+        lines = ['#include "teetotal.h"', f"byte {', '.join(self.shared)};", "bit m;", "ghost byte g;"]
+        body = self.body(0)
+        if r.random() < 0.2:
+            body.insert(0, r.choice(["  x = _pid;", "  a = _pid;", "  if :: _pid == 1 -> mfence :: else -> skip fi;"]))
+        lines += [f"active [{copies}] proctype P() {{", "  byte a, b;", *body, "}"]
+        if copies < 3 and r.random() < 0.5:
+            lines += ["active proctype Q() {", "  byte a, b;", *self.body(1), "}"]
+        pairs = [(a, b) for a in numbers for b in numbers if a < b]
+        if r.random() < 0.3:
+            pairs = r.sample(pairs, r.randint(1, len(pairs)))
+        lines.append(f"forbidden(meeting, {' || '.join(f'(P[{a}]@here && P[{b}]@here)' for a, b in pairs)})")
         return "\n".join(lines) + "\n"
 
     def body(self, p: int) -> list[str]:

@@ -121,7 +121,8 @@ nb::dict saturate(Graph& graph, int model, std::vector<bool> fences, bool joinin
                   std::uint64_t max_work, bool certificate, nb::object progress) {
   PythonProgress reports(std::move(progress));
   graph.configure(static_cast<Model>(model), std::move(fences));
-  Saturation engine(graph, SaturateOptions{joining, joining && !certificate, blur, max_work}, &reports);
+  const bool verdict_only = joining && !certificate;
+  Saturation engine(graph, SaturateOptions{joining, verdict_only, verdict_only, blur, max_work}, &reports);
   Saturation::Answer answer{};
   std::optional<std::vector<Step>> schedule;
   {
@@ -233,9 +234,10 @@ void bind_symbolic(nb::module_& m) {
                           std::vector<std::vector<Location>> loads, std::vector<std::vector<Location>> touches,
                           std::vector<std::vector<Location>> stores,
                           std::vector<std::tuple<std::vector<std::uint64_t>, std::vector<std::uint64_t>, bool>> bad,
-                          bool address_needs) {
+                          bool address_needs, std::vector<Process> alike) {
         System system{std::move(start),   std::move(memory), buffered, std::move(loads),
-                      std::move(touches), std::move(stores), {},       address_needs};
+                      std::move(touches), std::move(stores), {},       address_needs,
+                      std::move(alike)};
         for (auto& [must, must_not, ghosts] : bad) system.bad.push_back({std::move(must), std::move(must_not), ghosts});
         new (self) Graph(std::move(system), std::make_unique<PythonSource>(std::move(source)));
       });

@@ -3,6 +3,7 @@
 namespace teetotal::symbolic {
 
 const ControlState& Graph::state(Process p, Control q) {
+  p = system_.alike[p];
   auto& known = states_[p];
   if (q >= known.size()) known.resize(q + 1);
   if (!known[q]) {
@@ -22,12 +23,14 @@ Action::Kind Graph::kind(const Action& action) const {
 }
 
 Control Graph::after_load(Process p, Control q, Value value) {
+  p = system_.alike[p];
   auto found = loads_[p].find({q, value});
   if (found == loads_[p].end()) found = loads_[p].emplace(std::pair{q, value}, source_->after_load(p, q, value)).first;
   return skip(p, found->second);
 }
 
 const std::vector<Outcome>& Graph::outcomes(Process p, Control q, const Action& action, const Memory& m) {
+  p = system_.alike[p];
   if (action.kind == Action::Kind::store) {  // under SC a store is a step on memory
     auto found = stores_[p].find(q);
     if (found == stores_[p].end()) {
@@ -47,6 +50,7 @@ const std::vector<Outcome>& Graph::outcomes(Process p, Control q, const Action& 
 }
 
 const std::vector<Location>& Graph::still_read(Process p, Control q) {
+  p = system_.alike[p];
   auto found = still_read_[p].find(q);
   if (found == still_read_[p].end()) found = still_read_[p].emplace(q, source_->still_read(p, q)).first;
   return found->second;

@@ -78,6 +78,9 @@ struct System {
   std::vector<std::vector<Location>> stores;   // by process: what it may store to otherwise
   std::vector<Bad> bad;
   bool address_needs = false;  // some atomic step needs no more than its own location free
+  // By process: the first that it is interchangeable with, perhaps itself. They share control states and their numbers,
+  // and permuting them maps runs to runs and bad states to bad states.
+  std::vector<Process> alike;
 };
 
 // Thrown by `poll` when the budget has run out.
@@ -90,6 +93,7 @@ class Progress {
   virtual void report(std::uint64_t states, std::uint64_t frontier, std::uint64_t depth) = 0;
 };
 
+// What is known of interchangeable processes is remembered of the first.
 class Graph {
  public:
   Graph(System system, std::unique_ptr<Source> source) : system_(std::move(system)), source_(std::move(source)) {

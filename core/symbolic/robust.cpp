@@ -58,6 +58,8 @@ class Search {
       : graph_(graph),
         joining_(joining),
         progress_(progress),
+        alike_(graph.system().alike, joining),
+        apart_(graph.system().alike, false),
         steps_(graph),
         chase_(graph, steps_, sets_, progress),
         moving_(graph.processes()),
@@ -189,10 +191,13 @@ class Search {
   }
 
   bool lies_in(const State& small, const State& large) const {
-    for (Process p = 0; p < small.places.size(); ++p)
-      if (!included(small.places[p], large.places[p])) return false;
-    return inside(small.late, large.late) && inside(small.marks, large.marks);
+    auto within = [&](std::uint32_t a, std::uint32_t b) { return included(a, b); };
+    return symmetry(small).fit(small.places, large.places, within) && inside(small.late, large.late) &&
+           inside(small.marks, large.marks);
   }
+
+  // Before the attack, when all move alike. During it nobody takes another's place.
+  const Symmetry& symmetry(const State& state) const { return state.attacker == nobody ? alike_ : apart_; }
 
   void add(State state) {
     state.superseded = false;  // whatever became of the state that it was made from
@@ -210,18 +215,13 @@ class Search {
           old.superseded = true;
           continue;
         }
-        std::size_t differing = 0;
-        Process where = 0;
-        for (Process p = 0; p < state.places.size(); ++p)
-          if (state.places[p] != old.places[p]) {
-            ++differing;
-            where = p;
-          }
-        if (differing > 1) continue;
+        const auto differing = symmetry(state).one_difference(state.places, old.places);
+        if (!differing) continue;
+        const auto [mine, theirs] = *differing;
         Set both;
-        const Set &one = sets_[state.places[where]], &two = sets_[old.places[where]];
+        const Set &one = sets_[state.places[mine]], &two = sets_[old.places[theirs]];
         std::set_union(one.begin(), one.end(), two.begin(), two.end(), std::back_inserter(both));
-        state.places[where] = sets_(both);
+        state.places[mine] = sets_(both);
         unite(state.late, old.late);
         unite(state.marks, old.marks);
         settle(state);
@@ -244,7 +244,7 @@ class Search {
     const Memory m = memories_[state.memory];
     if (state.attacker != nobody && chase(number, m)) return;
     for (Process p = 0; p < graph_.processes() && result_.robust; ++p) {
-      if (!state.late[p]) continue;
+      if (!state.late[p] || symmetry(state).repeats(state.places, p)) continue;
       const bool attacking = p == state.attacker;
       std::map<Writes, std::set<std::uint32_t>> events;
       std::map<Location, std::set<std::uint32_t>> attacks;
@@ -317,6 +317,7 @@ class Search {
   Graph& graph_;
   bool joining_;
   Progress* progress_;
+  Symmetry alike_, apart_;
   AttackSteps steps_;
   Numbered<Memory> memories_;
   Numbered<Set> sets_;  // of control states, or of numbers of the attacker's places

@@ -20,11 +20,13 @@
 //
 // A run that a rule would leave out is a run all the same, so letting too many helpers move (`late` is decided for the
 // whole of S_p) costs time and nothing else. States that lie in others are dropped; states that differ in one component
-// are united, which is exact; what nobody will read of memory is forgotten (saturate.hpp). A cycle found is looked for
-// again without either, so that there is a path to it.
+// are united, which is exact; what nobody will read of memory is forgotten (saturate.hpp); during τ, states are what
+// they are up to a permutation of interchangeable processes, which makes any of them the attacker (symmetry.hpp). A
+// cycle found is looked for again without all that, so that there is a path to it.
 #pragma once
 
 #include "symbolic/attack.hpp"
+#include "symbolic/symmetry.hpp"
 
 namespace teetotal::symbolic {
 

@@ -9,7 +9,11 @@ namespace teetotal::symbolic {
 using K = Action::Kind;
 
 Saturation::Saturation(Graph& graph, SaturateOptions options, Progress* progress)
-    : graph_(graph), options_(options), progress_(progress), automata_(progress, options.max_work) {
+    : graph_(graph),
+      options_(options),
+      progress_(progress),
+      automata_(progress, options.max_work),
+      symmetry_(graph.system().alike, options.symmetry) {
   const System& system = graph_.system();
   saturated_.resize(graph_.processes());
   seen_.resize(graph_.processes());
@@ -46,6 +50,7 @@ void Saturation::expand(std::uint32_t number) {
   const State state = states_[number];
   const Memory m = memories_[state.memory];
   for (Process p = 0; p < graph_.processes() && !bad_state_; ++p) {
+    if (symmetry_.repeats(state.parts, p)) continue;
     const Language k = state.parts[p];
     auto successor = [&](Happening by, const Memory& after, Language part) {
       if (part == nothing || bad_state_) return;
@@ -86,36 +91,25 @@ void Saturation::add(std::uint32_t parent, Happening by, const Memory& m, std::v
   for (Process p = 0; p < parts.size(); ++p) parts[p] = saturated(p, parts[p], memory);
   if (options_.forgetting) memory = forgetful(memory, parts);
   if (memory >= by_memory_.size()) by_memory_.resize(memory + 1);
-  auto inside = [&](const std::vector<Language>& a, const std::vector<Language>& b) {
-    for (Process p = 0; p < a.size(); ++p)
-      if (!automata_.included(a[p], b[p])) return false;
-    return true;
-  };
+  auto included = [&](Language a, Language b) { return automata_.included(a, b); };
   bool grown = true;
   while (grown) {
     grown = false;
     for (std::uint32_t other : by_memory_[memory]) {
       State& known = states_[other];
       if (known.superseded) continue;
-      if (inside(parts, known.parts)) return;
+      if (symmetry_.fit(parts, known.parts, included)) return;
       if (!options_.joining) continue;
-      std::size_t differing = 0;
-      Process where = 0;
-      for (Process p = 0; p < parts.size(); ++p)
-        if (!automata_.included(known.parts[p], parts[p])) {
-          ++differing;
-          where = p;
-        }
-      if (differing == 0) {
+      if (symmetry_.fit(known.parts, parts, included)) {
         known.superseded = true;
         continue;
       }
-      bool others_equal = true;
-      for (Process p = 0; p < parts.size(); ++p) others_equal &= p == where || parts[p] == known.parts[p];
-      if (differing != 1 || !others_equal) continue;
-      Language joined = automata_.join(parts[where], known.parts[where]);
+      const auto differing = symmetry_.one_difference(parts, known.parts);
+      if (!differing) continue;
+      const auto [mine, theirs] = *differing;
+      Language joined = automata_.join(parts[mine], known.parts[theirs]);
       if (options_.blur != 0) joined = automata_.blurred(joined, options_.blur);
-      parts[where] = saturated(where, joined, memory);
+      parts[mine] = saturated(mine, joined, memory);
       known.superseded = true;
       grown = true;
     }
@@ -171,6 +165,7 @@ bool Saturation::bad(const State& state) {
 }
 
 const Saturation::Seen& Saturation::seen(Process p, Language k) {
+  p = graph_.system().alike[p];
   auto [found, fresh] = seen_[p].try_emplace(k);
   if (fresh) {
     std::set<std::uint64_t> labels;
@@ -214,6 +209,7 @@ std::vector<Location> Saturation::still_read(Process p, Language k) {
 }
 
 Language Saturation::saturated(Process p, Language k, std::uint32_t memory) {
+  p = graph_.system().alike[p];
   const Memory& m = memories_[memory];
   if (const Language* known = saturated_[p].find(k, m)) return *known;
   Asked asked(m.size());

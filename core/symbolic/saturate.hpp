@@ -11,6 +11,7 @@
 //                     lets exploration under PSO end.
 // What a location holds is forgotten while every process would store to it before reading it: the futures are the same
 // (`Graph::still_read`). A store in a buffer overtakes what memory holds, so this does not depend on the model.
+// Interchangeable processes may change places (`Symmetry`).
 // New states that lie inside one that is known are dropped. `joining` unites states that differ in one component, and
 // `blur` merges nodes of the automata: the first is exact, the second may reach too much, so that only "safe" counts.
 #pragma once
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "symbolic/automata.hpp"
+#include "symbolic/symmetry.hpp"
 
 namespace teetotal::symbolic {
 
@@ -36,6 +38,7 @@ struct Happening {
 struct SaturateOptions {
   bool joining = false;
   bool forgetting = false;     // what nobody will read of memory; not for paths, nor for certificates
+  bool symmetry = false;       // states are what they are up to a permutation; neither for paths nor for certificates
   unsigned blur = 0;           // k, or 0 for none
   std::uint64_t max_work = 0;  // nodes of automata built before giving up; 0: no limit
 };
@@ -84,6 +87,7 @@ class Saturation {
   SaturateOptions options_;
   Progress* progress_;
   Automata automata_;
+  Symmetry symmetry_;
   std::vector<std::vector<Location>> tracked_;  // by process: locations whose own last store it may read
   Numbered<Memory> memories_;
   std::vector<State> states_;

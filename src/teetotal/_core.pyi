@@ -273,6 +273,7 @@ class ControlGraph:
         stores: list[list[int]],
         bad: list[tuple[list[int], list[int], bool]],
         address_needs: bool,
+        alike: list[int],
     ) -> None: ...
 
 def verify_saturate(

@@ -1,7 +1,8 @@
 """What the engines of the core ask about a program: its control graphs, state by state, in numbers.
 
 A ``Control`` of a process gets the next free number when it is first met. The core remembers every answer, so one
-``ControlGraph`` serves all verifications of a program, whatever the model and the fences.
+``ControlGraph`` serves all verifications of a program, whatever the model and the fences. Interchangeable processes have
+the same numbers for the same control states, so that the core can compare them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from teetotal.programs.promela.instructions import AccessAction, Atomically, Beg
 from teetotal.programs.promela.program import PromelaProgram
 from teetotal.programs.promela.unread import Unread
 from teetotal.symbolic.locality import events_only
+from teetotal.symbolic.symmetry import interchangeable
 
 MODEL_NUMBERS: dict[ModelName, int] = {"sc": 0, "tso": 1, "pso": 2}
 TAU, LOAD, STORE, MFENCE, SFENCE, ATOMIC = range(6)
@@ -31,14 +33,20 @@ Row = tuple[int, int, int, int, int, tuple[int, ...]]
 
 
 class ControlGraph:
-    """A program's control graphs, for the core (``core``) and by number (``controls``)."""
+    """A program's control graphs, for the core (``core``) and by number (``controls``). Without ``symmetry`` every process
+    counts as different from the others."""
 
-    def __init__(self, program: PromelaProgram, semantics: Semantics = Semantics()) -> None:
+    def __init__(self, program: PromelaProgram, semantics: Semantics = Semantics(), *, symmetry: bool = True) -> None:
         self.program = program
         self.semantics = semantics
+        self.symmetry = symmetry
         processes = range(len(program.processes))
-        self.controls: list[list[Control]] = [[] for _ in processes]
-        self._numbers: list[dict[Control, int]] = [{} for _ in processes]
+        alike = interchangeable(program) if symmetry else list(processes)
+        self.controls: list[list[Control]] = []
+        self._numbers: list[dict[Control, int]] = []
+        for p in processes:
+            self.controls.append([] if alike[p] == p else self.controls[alike[p]])
+            self._numbers.append({} if alike[p] == p else self._numbers[alike[p]])
         self._values: dict[int, set[int]] = {}
         """What has been written to each location so far."""
         self._unread = [Unread(program, p) for p in processes]
@@ -68,12 +76,13 @@ class ControlGraph:
             stores,
             bad,
             semantics.rmw == "address",
+            alike,
         )
 
     @cached_property
     def events_only(self) -> ControlGraph:
         """For questions about traces, where ghost variables are nothing."""
-        return ControlGraph(events_only(self.program), self.semantics)
+        return ControlGraph(events_only(self.program), self.semantics, symmetry=self.symmetry)
 
     def number(self, process: int, state: Control) -> int:
         numbers = self._numbers[process]

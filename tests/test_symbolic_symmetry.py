@@ -1,0 +1,194 @@
+"""Processes that can take each other's place: which ones are, and that verdicts do not depend on using it."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from symbolic_programs import repeated_program
+from teetotal.errors import ProgramError
+from teetotal.events import ModelName, Semantics
+from teetotal.programs.promela import compile_text
+from teetotal.programs.promela.program import PromelaProgram
+from teetotal.symbolic.checker import check
+from teetotal.symbolic.graph import ControlGraph
+from teetotal.symbolic.symmetry import interchangeable
+from teetotal.symbolic.verify import Limits, robust, verify
+from teetotal.verdicts import Verdict
+
+MODELS: tuple[ModelName, ...] = ("sc", "tso", "pso")
+LIMITS = Limits(seconds=20)
+
+
+def agree(program: PromelaProgram, model: ModelName) -> Verdict:
+    """The verdict with symmetry, and without it."""
+    verdict = verify(ControlGraph(program), model, limits=LIMITS).verdict
+    assert verdict is not Verdict.INCONCLUSIVE
+    assert verify(ControlGraph(program, symmetry=False), model, limits=LIMITS).verdict is verdict
+    return verdict
+
+
+def certify(program: PromelaProgram, model: ModelName, verdict: Verdict) -> None:
+    """Where control states are numbered alike, certificates still hold every state, and the checker confirms them."""
+    found = verify(program, model, certify=True, limits=LIMITS)
+    assert found.verdict is verdict
+    if verdict is Verdict.SAFE:
+        assert found.certificate is not None
+        check(program, found.certificate, model, Semantics())
+
+
+def ticket_lock(n: int) -> str:
+    pairs = " || ".join(f"(P[{a}]@cs && P[{b}]@cs)" for a, b in combinations(range(n), 2))
+    return f"""
+    byte ticket, serving;
+    active [{n}] proctype P() {{ byte mine; fetch_add(mine, ticket, 1); serving == mine; cs: serving = mine + 1 }}
+    forbidden(mutex, {pairs})"""
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**9))
+def test_symmetry_changes_no_verdict(seed: int) -> None:
+    program = compile_text(repeated_program(seed))
+    for model in MODELS:
+        agree(program, model)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**9))
+def test_symmetry_changes_no_verdict_about_robustness(seed: int) -> None:
+    program = compile_text(repeated_program(seed))
+    try:
+        found = [
+            robust(ControlGraph(program, symmetry=symmetry), model, limits=LIMITS).verdict
+            for model in MODELS[1:]
+            for symmetry in (True, False)
+        ]
+    except ProgramError:  # atomic blocks
+        return
+    assert found[0] is found[1]
+    assert found[2] is found[3]
+
+
+def test_random_programs_are_worth_testing() -> None:
+    """With all processes alike, with some, with none; safe and not."""
+    kinds = set()
+    for seed in range(100):
+        program = compile_text(repeated_program(seed))
+        classes, processes = len(set(interchangeable(program))), len(program.processes)
+        kind = "all" if classes == 1 else "none" if classes == processes else "some"
+        verdict = verify(program, "pso", limits=LIMITS).verdict
+        kinds.add((kind, verdict))
+        if seed < 20:
+            certify(program, "pso", verdict)
+    assert kinds == {
+        (kind, verdict) for kind in ("all", "some", "none") for verdict in (Verdict.SAFE, Verdict.VIOLATION)
+    }
+
+
+ENTER = "bit l; active [3] proctype P() { bit a; xchg(a, l, 1); a == 0; cs: skip } "
+TWINS: dict[str, tuple[str, list[int], Verdict]] = {
+    "alike": (ENTER + "forbidden(one, P[0]@cs || P[1]@cs || P[2]@cs)", [0, 0, 0], Verdict.VIOLATION),
+    "the property names one process": (ENTER + "forbidden(one, P[2]@cs)", [0, 0, 2], Verdict.VIOLATION),
+    "the property names two of three": (
+        "byte l; active [3] proctype P() { byte a; fetch_add(a, l, 1); a < 2; cs: do :: skip od }"
+        "forbidden(two, P[1]@cs && P[2]@cs)",
+        [0, 1, 1],
+        Verdict.VIOLATION,
+    ),
+    "the property is about one and not the other": (
+        "bit l; active [2] proctype P() { bit a; xchg(a, l, 1); a == 0; cs: skip } forbidden(one, !P[0]@cs && P[1]@cs)",
+        [0, 1],
+        Verdict.VIOLATION,
+    ),
+    "cases of the property differ in what they ask of a ghost": (
+        "bit l; ghost byte g; active [2] proctype P() { bit a; xchg(a, l, 1); a == 0; cs: skip }"
+        "forbidden(one, (P[0]@cs && g == 1) || (P[1]@cs && g == 0))",
+        [0, 1],
+        Verdict.VIOLATION,
+    ),
+    "one constant": (
+        "byte l; active [2] proctype P() { bit a; xchg(a, l, 1); if :: a == 0 -> l = 2 + _pid :: else -> skip fi }"
+        "active proctype Q() { byte b; b = l; assert(b != 3) }",
+        [0, 1, 2],
+        Verdict.VIOLATION,
+    ),
+    "the initial value of a local": (
+        "byte l; active [2] proctype P() { byte mine = _pid; bit a; xchg(a, l, 1); a == 0; assert(mine == 0) }",
+        [0, 1],
+        Verdict.VIOLATION,
+    ),
+    "an argument": (
+        "byte l; proctype P(byte mine) { bit a; xchg(a, l, 1); a == 0; assert(mine == 0) }"
+        "init { run P(0); run P(1); run P(0) }",
+        [0, 1, 0],
+        Verdict.VIOLATION,
+    ),
+    "equal arguments": (
+        "byte l; proctype P(byte mine) { bit a; xchg(a, l, 1); a == 0; assert(mine == 1) } init { run P(1); run P(1) }",
+        [0, 0],
+        Verdict.SAFE,
+    ),
+    "a fence that one process has": (
+        "byte x, y; active [2] proctype P() { byte a; x = 1; if :: _pid == 0 -> mfence :: else -> skip fi; a = y;"
+        "  if :: a == 0 -> cs: do :: skip od :: else -> skip fi }"
+        "active proctype Q() { byte b; y = 1; mfence; b = x; if :: b == 0 -> cs: do :: skip od :: else -> skip fi }"
+        "forbidden(sb, (P[0]@cs || P[1]@cs) && Q@cs)",
+        [0, 1, 2],
+        Verdict.VIOLATION,
+    ),
+    "a ghost that counts one": (
+        "bit l; ghost byte g[2]; active [2] proctype P() { bit a; xchg(a, l, 1); a == 0; g[_pid] = 1; cs: skip }"
+        "forbidden(second, g[1] == 1)",
+        [0, 1],
+        Verdict.VIOLATION,
+    ),
+    "a ghost that counts all": (
+        "bit l; ghost byte g; active [3] proctype P() { bit a; xchg(a, l, 1); a == 0; g++ } forbidden(twice, g == 2)",
+        [0, 0, 0],
+        Verdict.SAFE,
+    ),
+    "the same text twice": (
+        "bit l; active proctype P() { bit a; xchg(a, l, 1); a == 0; cs: skip }"
+        "active proctype Q() { bit a; xchg(a, l, 1); a == 0; cs: skip } forbidden(second, Q@cs)",
+        [0, 1],
+        Verdict.VIOLATION,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_processes_that_are_alike_or_nearly(name: str) -> None:
+    text, classes, verdict = TWINS[name]
+    program = compile_text(text)
+    assert interchangeable(program) == classes
+    for model in MODELS[1:]:
+        assert agree(program, model) is verdict
+        certify(program, model, verdict)
+
+
+def test_clients_of_a_lock_do_not_multiply() -> None:
+    """Who waits with which ticket does not matter: the states grow with the square of the processes, not as n!."""
+    states = [
+        [verify(ControlGraph(compile_text(ticket_lock(n)), symmetry=s), "tso").states for n in (2, 3, 4, 5)]
+        for s in (True, False)
+    ]
+    assert states[0] == [(n + 1) * (n + 2) // 2 for n in (2, 3, 4, 5)]
+    assert states[1][-1] > 20 * states[0][-1]
+
+
+def test_a_violation_of_identical_processes_is_a_run_of_the_machine() -> None:
+    """The lock opens before its owner's store is there: the run has been replayed with the processes as they are."""
+    text = """
+    byte l, d;
+    active [3] proctype P() { byte v; bit a; xchg(a, l, 1); a == 0; v = d; d = v + 1; l = 0; assert(v != 1 || d == 2) }
+    """
+    program = compile_text(text)
+    assert interchangeable(program) == [0, 0, 0]
+    for model in ("tso", "pso"):
+        found = verify(program, model)
+        assert found.verdict is Verdict.VIOLATION
+        assert found.replay is not None
+        assert found.replay.bad() is not None
