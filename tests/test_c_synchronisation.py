@@ -271,3 +271,57 @@ def test_who_unlocks_what_others_read_is_told_in_every_order(tmp_path: Path) -> 
     for order in ("reader, thief", "thief, reader"):
         (found,) = run(tmp_path, text, f"-DORDER={order}").violations
         assert (found.kind, "unlocks a lock that it does not hold" in found.message) == ("misuse", True)
+
+
+MISTAKEN = {
+    "a futex says how many it woke": (
+        "assert(syscall(SYS_futex, &word, FUTEX_WAKE, 1) != 1); word = 1; syscall(SYS_futex, &word, FUTEX_WAKE, 1);",
+        "syscall(SYS_futex, &word, FUTEX_WAIT, 0, 0);",
+        Verdict.VIOLATION,
+    ),
+    "a futex that wakes by bits": (
+        "word = 1; syscall(SYS_futex, &word, FUTEX_WAKE_BITSET, 1, 0, 0, 2);",
+        "syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, 0, 0, 0, 1);",
+        Verdict.INCONCLUSIVE,
+    ),
+    "readers that wait for waiting writers": (
+        "pthread_rwlock_wrlock(&l); pthread_rwlock_unlock(&l);",
+        "for (int i = 0; i < 2; i++) pthread_rwlock_rdlock(&l);",
+        Verdict.INCONCLUSIVE,
+    ),
+    "a mutex is destroyed while it is held": (
+        "assert(!pthread_mutex_destroy(&m));",
+        "pthread_mutex_lock(&m); pthread_mutex_unlock(&m);",
+        Verdict.VIOLATION,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKEN)
+def test_what_was_called_safe(tmp_path: Path, name: str) -> None:
+    one, other, verdict = MISTAKEN[name]
+    file = tmp_path / "program.c"
+    file.write_text(
+        "#define _GNU_SOURCE\n#include <assert.h>\n#include <linux/futex.h>\n#include <pthread.h>\n"
+        "#include <stdatomic.h>\n#include <sys/syscall.h>\n#include <unistd.h>\natomic_int word; pthread_mutex_t m;\n"
+        "pthread_rwlock_t l = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;\n"
+        f"static void *f(void *p) {{ {other} return 0; }}\n"
+        f"int main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); {one} pthread_join(t, 0); }}\n"
+    )
+    assert check(Source((str(file),)), Options()).verdict is verdict
+
+
+def test_a_failed_trylock_that_writes_is_no_place_for_a_lock() -> None:
+    text = """#include <pthread.h>
+    pthread_mutex_t m;
+    static void *f(void *p) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m); return 0; }
+    static void *g(void *p) { if (!pthread_mutex_trylock(&m)) pthread_mutex_unlock(&m); return 0; }
+    int main(void) {
+      pthread_t t[3];
+      pthread_create(t, 0, f, 0); pthread_create(t + 1, 0, g, 0); pthread_create(t + 2, 0, f, 0);
+      for (int i = 0; i < 3; i++) pthread_join(t[i], 0);
+    }"""
+    with compiled(text) as program:
+        end, _ = explore(program, "strategy=all", "classes=1", "failed-cas=write")
+    assert end["complete"]
+    assert end["executions"] == end["classes"] == 10
