@@ -42,6 +42,7 @@ class Symmetry {
 template <class Fits>
 bool Symmetry::fit(const std::vector<Language>& a, const std::vector<Language>& b, const Fits& fits) const {
   constexpr Process nobody = ~Process{0};
+  if (classes_.size() == a.size()) return std::equal(a.begin(), a.end(), b.begin(), fits);
   return std::all_of(classes_.begin(), classes_.end(), [&](const std::vector<Process>& members) {
     if (members.size() == 1) return fits(a[members[0]], b[members[0]]);
     std::vector<Process> taken(members.size(), nobody);  // by member, as a place of b: the process of a that has it
