@@ -131,6 +131,7 @@ SEQUENTIAL = [
     ("int r = 0; while (r < 5) r++;", "", "0:r", "0:r=5"),
     ("int r = 0; do { r++; } while (r < 5);", "", "0:r", "0:r=5"),
     ("int r = 0; while (1) { r++; if (r == 3) break; if (r == 1) continue; r = r + 0; }", "", "0:r", "0:r=3"),
+    ("int r = 0; do { r++; if (1) continue; } while (r < 3);", "", "0:r", "0:r=3"),
     ("int r = 0; L: r++; if (r < 3) goto L; return; r = 9;", "", "0:r", "0:r=3"),
     ("int r = *x && *y;", "x=1; y=1", "0:r", "0:r=1"),
     ("int *q = *p; *q = 5; int r = *(q);", "p=x", "x; 0:r", "0:r=5; x=5"),

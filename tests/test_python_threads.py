@@ -316,6 +316,7 @@ def test_a_failing_assertion_and_an_index_out_of_range_stop_the_thread() -> None
     for body in (
         'assert (yield ld("x")) == 1',
         'yield ld(cells[(yield ld("z")) + 1])',
+        'yield ld(cells[(yield ld("x")) - 1])',
         'a = 1 << ((yield ld("x")) - 1)',
     ):
         _, program = build(f"def t():\n    {body}\n")
