@@ -138,6 +138,7 @@ SEQUENTIAL = [
     ("int *q = READ_ONCE(*p); int r = READ_ONCE(*q);", "int* p = &x; x=3", "0:r", "0:r=3"),
     ("int r = atomic_exchange(x, 4);", "x=3", "0:r; x", "0:r=3; x=4"),
     ("int r = atomic_fetch_sub(x, 4);", "x=3", "0:r; x", "0:r=3; x=-1"),
+    ("int r = atomic_fetch_or(x, 6);", "x=3", "0:r; x", "0:r=3; x=7"),
     ("int r = atomic_fetch_or(x, 4) + atomic_fetch_and(x, 5);", "x=3", "0:r; x", "0:r=10; x=5"),
     ("int r = cmpxchg(x, 3, 4); int s = cmpxchg(x, 3, 5);", "x=3", "0:r; 0:s; x", "0:r=3; 0:s=4; x=4"),
     ("int e = 3; int r = atomic_compare_exchange_strong(x, &e, 4);", "x=3", "0:e; 0:r; x", "0:e=3; 0:r=1; x=4"),

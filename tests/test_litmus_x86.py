@@ -172,6 +172,12 @@ def test_each_of_them_leaves_it_alone(operation: str, value: int) -> None:
         assert finals(x86(code, "locations [0:rcx;]")) == {f"0:rcx={int(not taken)}"}
 
 
+def test_logic_clears_the_carry() -> None:
+    for operation in ("and", "or", "xor", "test"):
+        code = f"cmpq $1,%rax\n{operation}q %rbx,%rbx\njb L\nmovq $1,%rcx\nL:"
+        assert finals(x86(code, "locations [0:rcx;]")) == {"0:rcx=1"}
+
+
 def test_cmpxchg_compares_the_accumulator_with_the_location() -> None:
     """rax = 1 is below x = 2, not above."""
     program = x86("lock cmpxchgq %rbx,(x)\njb L\nmovq $1,%rcx\nL:", "locations [0:rcx;]", "x=2; 0:rax=1")

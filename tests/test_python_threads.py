@@ -286,6 +286,8 @@ def t():
     r = yield cas("z", r, 3)
     yield rmw("z", lambda old: old + r)
     yield mfence
+    yield mfence()
+    yield sfence()
     yield lock("x")
     yield unlock("x")
     assert r == 0
@@ -303,12 +305,14 @@ def t():
         Rmw(address=Addr("z"), value=Const(3), register="r", when=Op("==", (Old(), Reg("r")))),
         Rmw(address=Addr("z"), value=Op("+", (Old(), Reg("r")))),
         Fence(kind=Kind.MFENCE),
+        Fence(kind=Kind.MFENCE),
+        Fence(kind=Kind.SFENCE),
         Lock(address=Addr("x")),
         Unlock(address=Addr("x")),
         Assert(condition=zero),
         Assume(condition=zero),
-        Branch(target=11, when=zero),
-        Branch(target=9),
+        Branch(target=13, when=zero),
+        Branch(target=11),
     ]
 
 

@@ -125,6 +125,12 @@ def test_an_iteration_that_sees_a_new_write_of_the_old_value_is_not_left_out() -
     assert (found.executions, found.blocked, found.complete) == (15, 7, True)
 
 
+def test_a_loop_that_stores_is_no_waiting() -> None:
+    """What it stores others see, each time again."""
+    loop: list[Instruction] = [st("y", 1), ld("r", "x"), Branch(target=0, when=Op("==", (Reg("r"), Const(0))))]
+    assert not executions(program(loop, [ld("s", "y"), ld("t", "y")], loop_bound=3)).complete
+
+
 def test_a_spin_over_two_locations_ends_too() -> None:
     spin: list[Instruction] = [
         ld("r", "x"),
