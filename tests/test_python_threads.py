@@ -338,6 +338,11 @@ def test_an_assumption_blocks_the_thread_and_the_loop_bound_cuts_it() -> None:
         assert models.final_states(program, "sc") == set()
 
 
+def test_a_loop_bound_is_kept() -> None:
+    for bound in (None, 3):
+        assert build("def t():\n    yield mfence\n", loop_bound=bound)[1].loop_bound == bound
+
+
 def test_arrays_are_declared_by_use_and_stay_side_by_side() -> None:
     _, program = build('def t():\n    i = yield ld("x")\n    yield st(cells[i], 1)\n    yield ld(cells[0])\n')
     assert list(program.memory) == ["x", "y", "z", "cells[0]", "cells[1]", "cells[2]"]

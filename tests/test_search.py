@@ -73,6 +73,12 @@ def test_preemption_bounds_of_a_lock() -> None:
     assert sorted(map(tuple, one.schedules)) == [(0, 0, 0, 1, 1), (1, 1, 0, 0, 0)]
 
 
+def test_preemption_bounds_of_two_threads() -> None:
+    """Two steps each: 0011 and 1100 have none, 0110 and 1001 one, 0101 and 1010 two."""
+    found = [executions(SB, Strategy("preemptions", bound)).executions for bound in (0, 1, 2, 3)]
+    assert found == [2, 4, 6, 6]
+
+
 @pytest.mark.parametrize("strategy", ["random", "pct"])
 def test_samples_are_as_many_as_asked_for(strategy: str) -> None:
     test = program([st("x", 1)], [ld("r", "x")])
@@ -137,7 +143,7 @@ def test_a_spin_over_two_locations_ends_too() -> None:
         ld("s", "y"),
         Branch(target=0, when=Op("==", (Op("+", (Reg("r"), Reg("s"))), Const(0)))),
     ]
-    found = executions(program(spin, [st("y", 1)]))
+    found = executions(program(spin, [st("y", 1)], loop_bound=9))
     assert found.complete
     assert found.blocked == 1
 
