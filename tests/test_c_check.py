@@ -9,6 +9,7 @@ from typing import Literal
 import pytest
 
 from c_programs import COMPILERS
+from teetotal.events import Semantics
 from teetotal.explore.strategies import parse
 from teetotal.programs.c.build import CompileError, Source
 from teetotal.programs.c.check import Options, check
@@ -353,6 +354,52 @@ int main() {{
     result = run(tmp_path, text, suffix=".cc")
     assert result.verdict is Verdict.SAFE
     assert result.executions > 1
+
+
+def test_semantics_reach_the_runtime(tmp_path: Path) -> None:
+    """What an rmw and an unlock flush is a choice, for what is explored and for what is watched."""
+    published = (
+        HEAD
+        + """volatile int x, y; atomic_int a; pthread_mutex_t m;
+void *f(void *p) { PUBLISH; return 0; }
+void *g(void *p) { if (SEEN) assert(x); return 0; }
+RUN(f, g)"""
+    )
+    rmw = ("-DPUBLISH=x = 1; atomic_fetch_add_explicit(&a, 1, memory_order_relaxed)", "-DSEEN=a")
+    unlock = ("-DPUBLISH=pthread_mutex_lock(&m); x = 1; pthread_mutex_unlock(&m); y = 1", "-DSEEN=y")
+    for flags, semantics, holds in (
+        (rmw, Semantics(), True),
+        (rmw, Semantics(rmw="address"), False),
+        (unlock, Semantics(rmw="address"), True),
+        (unlock, Semantics(rmw="address", mutex="rmw"), False),
+    ):
+        watched = run(tmp_path, published, flags=flags, options=Options(semantics=semantics))
+        explored = run(tmp_path, published, flags=flags, options=Options(semantics=semantics, goal="safe"))
+        assert (watched.models["pso"].robust, explored.models["pso"].safe) == (holds, holds)
+        assert (watched.models["tso"].robust, explored.models["tso"].safe) == (True, True)
+
+
+def test_a_monitor_that_can_miss_violations_proves_nothing_of_c(tmp_path: Path) -> None:
+    text = HEAD + "volatile int x; void *f(void *p) { x = 1; return 0; } void *g(void *p) { return 0; } RUN(f, g)"
+    result = run(tmp_path, text, options=Options(monitors=("burnim-tso", "burnim-pso")))
+    assert [result.models[model].robust for model in ("tso", "pso")] == [None, None]
+    result = run(
+        tmp_path, text, options=Options(monitors=("burnim-tso",), explore=parse("interleavings"), models=("tso",))
+    )
+    assert result.models["tso"].robust is True
+
+
+def test_what_was_told_before_a_restart_is_told_once(tmp_path: Path) -> None:
+    """A stack is found to be shared after violations were told, one for each load: the search begins again."""
+    text = (
+        HEAD
+        + """volatile int x, y; volatile int *q;
+void *f(void *p) { x = 1; int r = y; volatile int own = 0; q = &own; while (!own) ; return 0; }
+void *g(void *p) { y = 1; int r = x; while (!q) ; *q = 1; return 0; }
+RUN(f, g)"""
+    )
+    result = run(tmp_path, text, options=Options(models=("tso",)))
+    assert len(result.models["tso"].violations) == 2
 
 
 def test_data_races_are_information(tmp_path: Path) -> None:

@@ -162,6 +162,11 @@ CASES: dict[str, Case] = {
          "pthread_rwlock_rdlock(&rw); pthread_rwlock_unlock(&rw);",
          "pthread_rwlock_wrlock(&rw); x = 1; pthread_rwlock_unlock(&rw);"]
     ),
+    "a reader that waits for a reader": Case(
+        ["pthread_rwlock_rdlock(&rw); sem_wait(&none); pthread_rwlock_unlock(&rw);",
+         "pthread_rwlock_rdlock(&rw); sem_post(&none); pthread_rwlock_unlock(&rw);",
+         "pthread_rwlock_wrlock(&rw); pthread_rwlock_unlock(&rw);"],
+    ),
     "readers are together": Case(
         ["pthread_rwlock_rdlock(&rw); a = 1; assert(!b); pthread_rwlock_unlock(&rw);",
          "pthread_rwlock_rdlock(&rw); b = 1; assert(!a); pthread_rwlock_unlock(&rw);"],
@@ -294,6 +299,17 @@ def test_each_write_is_seen_by_one_that_waits(program: Path) -> None:
     ways. Seeing the last of them a third time is waiting for ever: 1 + 3 + 9 ways."""
     end, _ = explore(program, "model=sc", arguments=[str(list(CASES).index("waiting through zeros"))])
     assert (end["executions"], end["blocked"]) == (40, 13)
+
+
+@pytest.mark.parametrize(
+    "name", ["a reader that waits for a reader", "mutex", "trylock", "recursive trylock", "barrier"]
+)
+def test_as_many_executions_as_classes(program: Path, name: str) -> None:
+    arguments = [str(list(CASES).index(name))]
+    reduced, _ = explore(program, "classes=1", arguments=arguments)
+    every, _ = explore(program, "strategy=interleavings", "classes=1", arguments=arguments)
+    assert reduced["executions"] == reduced["classes"] == every["classes"]
+    assert reduced["redundant"] == 0
 
 
 def test_every_failure_is_told(program: Path) -> None:

@@ -106,6 +106,17 @@ def test_sampling_finds_store_buffering(strategy: str) -> None:
         assert found.violations["pso"]
 
 
+def test_what_each_strategy_proves() -> None:
+    """Burnim's monitors miss nothing where all interleavings are seen; what is bounded proves nothing and says so."""
+    robust = program([st("x", 1)], [ld("r", "x")])
+    burnim = robustness(robust, ["tso"], strategy=Strategy("interleavings"), monitors=["burnim-tso"])
+    assert burnim.proves("tso")
+    assert not robustness(robust, ["tso"], monitors=["burnim-tso"]).proves("tso")
+    bounded = robustness(robust, ["tso"], strategy=Strategy("preemptions", 1))
+    assert not bounded.proves("tso")
+    assert bounded.notes == ["robustness: --explore preemptions:1 leaves executions out"]
+
+
 def test_a_violation_that_an_rmw_decides() -> None:
     """The exchange comes last, and before the store that it should have seen."""
     swap = Rmw(register="s", address=Addr("x"), value=Const(2))
