@@ -23,6 +23,10 @@ class Execution final : public System {
   Event execute(std::uint32_t thread) override;
   void rewind(std::size_t length) override;
   bool would_write(std::size_t index, std::size_t before) const override;
+  bool waits(std::size_t index) const override { return steps_[index].event.kind == Kind::lock; }
+  bool possible(std::uint32_t, std::size_t, std::size_t before) const override {
+    return steps_[before].overwritten.value == 0;
+  }
   Ending ending() const override;
 
   // What the execution at hand did, beyond its events.

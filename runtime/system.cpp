@@ -365,6 +365,8 @@ bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t b
   const Operation& operation = index < steps_.size() ? steps_[index].operation : process.threads[thread].operation;
   const Step& then = steps_[before];
   if (operation.tag == Tag::condition) return (then.signalled >> thread & 1U) != 0;
+  if (operation.kind == Kind::lock)  // whoever took it found it free
+    return then.event.kind == Kind::lock || (then.event.kind == Kind::rmw && then.event.writes);
   return matches(operation.possible, operation.expected, then.before);
 }
 

@@ -79,9 +79,7 @@ class Controlled final : public System {
     if (!relaxed()) return {};
     return enablers_[index];
   }
-  bool waits(std::size_t index) const override {
-    return steps_[index].operation.kind == Kind::rmw && steps_[index].operation.waiting == Waiting::lock;
-  }
+  bool waits(std::size_t index) const override { return steps_[index].operation.waiting == Waiting::lock; }
   bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const override;
   Ending ending() const override;
 

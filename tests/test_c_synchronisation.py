@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import shlex
 from collections.abc import Iterator
@@ -23,11 +24,11 @@ INTERPRETER = r"""
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-pthread_mutex_t m; pthread_cond_t c; sem_t s; pthread_rwlock_t l; pthread_barrier_t b; pthread_once_t o;
+pthread_mutex_t m; pthread_cond_t c; sem_t s, s2; pthread_rwlock_t l; pthread_barrier_t b; pthread_once_t o;
 volatile int x; int word; struct timespec never;
 static void first(void) { x = 2; }
 static void run(const char *given) {
-  char own[8], *next = own;  // on the stack, where nobody else looks
+  char own[16], *next = own;  // on the stack, where nobody else looks
   strcpy(own, given);
   for (; *next; next++) switch (*next) {
     case 'M': pthread_mutex_lock(&m); pthread_mutex_unlock(&m); break;
@@ -39,6 +40,8 @@ static void run(const char *given) {
     case 'B': pthread_cond_broadcast(&c); break;
     case 'P': sem_wait(&s); break;
     case 'V': sem_post(&s); break;
+    case 'Q': sem_wait(&s2); break;
+    case 'U': sem_post(&s2); break;
     case 'p': sem_trywait(&s); break;
     case 'g': { int v; sem_getvalue(&s, &v); break; }
     case 'r': pthread_rwlock_rdlock(&l); pthread_rwlock_unlock(&l); break;
@@ -50,14 +53,20 @@ static void run(const char *given) {
     case 'j': __atomic_store_n(&word, 1, __ATOMIC_RELAXED); break;
     case 'b': pthread_barrier_wait(&b); break;
     case 'o': pthread_once(&o, first); break;
+    case '(': pthread_rwlock_rdlock(&l); break;
+    case '[': pthread_rwlock_wrlock(&l); break;
+    case ')': case ']': pthread_rwlock_unlock(&l); break;
+    case '{': pthread_mutex_lock(&m); break;
+    case '?': if (pthread_mutex_trylock(&m)) return; break;
+    case '}': pthread_mutex_unlock(&m); break;
     case 'l': { int r = x; break; }
     case 'k': x = 1; break;
   }
 }
 static void *thread(void *ops) { run(ops); return 0; }
 int main(int n, char **given) {
-  char *a[8];
-  pthread_t t[4];
+  char *a[12];
+  pthread_t t[8];
   for (int i = 0; i < n; i++) a[i] = given[i];
   sem_init(&s, 0, atoi(a[1])); pthread_barrier_init(&b, 0, 2);
   for (int i = 3; i < n; i++) pthread_create(&t[i - 3], 0, thread, a[i]);
@@ -94,6 +103,60 @@ def test_every_class_of_interleavings_once(letters: str) -> None:
                 assert every["classes"] == reduced["executions"], arguments
                 compared += 1
     assert compared >= 4
+
+
+@pytest.mark.parametrize(
+    ("pieces", "sizes"),
+    [
+        (["P", "V", "p", "g"], (4, 5, 6)),
+        (["C", "S", "s", "B"], (4, 4)),
+        (["M", "T", "?l}", "?", "l"], (4, 4, 5)),
+        (["(l)", "(k)", "[]", "(P)", "(V)", "(VP)", "l"], (3, 4, 4)),
+        (["r", "w", "R", "W"], (3, 3)),
+        (["P", "V", "C", "S", "{k}", "l"], (4, 4, 5)),
+        (["f", "F", "j"], (4, 5)),
+        (["l", "k"], (5, 5, 6)),
+    ],
+    ids=str,
+)
+def test_as_many_executions_in_whatever_order_the_threads_are_created(
+    pieces: list[str], sizes: tuple[int, ...]
+) -> None:
+    """Main may do what any of them does: it creates the others first and joins them last."""
+    chance = random.Random(f"crowds of {pieces}")
+    with compiled(INTERPRETER) as program:
+        for threads in sizes:
+            code = ["".join(chance.choices(pieces, k=2 if threads <= 4 else 1)) for _ in range(threads)]
+            posted = str(chance.randint(0, 2))
+            counts = set()
+            for order in (code, code[::-1], chance.sample(code, threads)):
+                end, _ = explore(program, arguments=[posted, *order])
+                assert end["complete"]
+                assert end["redundant"] == 0
+                counts.add(end["executions"])
+            assert len(counts) == 1, (posted, code)
+
+
+@pytest.mark.parametrize(
+    ("code", "executions"),
+    [
+        # A writer was let in while another reader, who had seen what the first one wrote, still held the lock.
+        (["(k)", "(l)", "[]"], 6),
+        # Readers that need each other to leave: a writer comes before both or after both.
+        (["(PU)", "(VQ)", "[]"], 2),
+        # Somebody who only tried has the mutex for good; a lock was let in before another's vain try.
+        (["?", "?", "{}"], 7),
+        # Who reads cannot write as well: it waits for itself, and overtakes no reader.
+        (["([", "(l)", "(k)"], 2),
+    ],
+)
+def test_locks_that_are_held_together(code: list[str], executions: int) -> None:
+    with compiled(INTERPRETER) as program:
+        for order in itertools.permutations(code):
+            reduced, _ = explore(program, "classes=1", arguments=["0", *order])
+            every, _ = explore(program, "strategy=interleavings", "classes=1", arguments=["0", *order])
+            assert every["complete"]
+            assert reduced["executions"] == every["classes"] == executions, order
 
 
 def test_a_semaphore_of_one_is_a_mutex() -> None:

@@ -1,12 +1,15 @@
 #include "search/optimal.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace teetotal {
 
 namespace {
 
 bool dependent(const Event& a, const Event& b) { return a.thread == b.thread || conflict(a, b); }
+
+bool is_reader(const Event& event) { return event.kind == Kind::lock && !event.writes; }
 
 }  // namespace
 
@@ -44,6 +47,8 @@ bool OptimalSearch::extend() {
     if (Node* node = frame.tree; node != nullptr) {
       frame.tree = node->next;
       const std::uint32_t thread = node->event.thread;
+      if (system_.pending(thread).readiness != Readiness::enabled)
+        throw std::logic_error("the search planned a step that is not possible");
       Node* child = node->child;
       return_node(node);
       push(thread, child);
@@ -126,14 +131,11 @@ void OptimalSearch::races_with(const Event& event, std::size_t index) {
     const Event& other = execution_[*it];
     if (conflict(other, event)) {
       join(clock, clocks_[*it], clocks_.width());
-      // An unlock is never enabled together with a lock; it races with those that tried in vain.
-      if (event.kind != Kind::unlock || other.kind == Kind::rmw) races_.push_back(*it);
+      races_.push_back(*it);
     }
     if (other.writes) break;
   }
-  if (event.kind == Kind::lock) {
-    races_of_lock(event, before_[index], index);
-  } else if (event.kind == Kind::rmw && system_.waits(index)) {
+  if (system_.waits(index)) {
     races_of_waiting(event, before_[index], index);
   } else {
     drop_ordered(before_[index]);
@@ -141,7 +143,7 @@ void OptimalSearch::races_with(const Event& event, std::size_t index) {
   for (const std::size_t first : races_) {
     Event reversed = event;
     if (event.kind == Kind::rmw) reversed.writes = system_.would_write(index, first);
-    found_.push_back({first, index, reversed});
+    note_race(first, index, reversed, found_);
   }
 }
 
@@ -157,47 +159,54 @@ void OptimalSearch::drop_ordered(const std::uint32_t* before) {
   });
 }
 
-void OptimalSearch::races_of_lock(const Event& event, const std::uint32_t* before, std::size_t end) {
-  races_.clear();
-  if (event.address >= by_address_.size()) return;
-  const auto& accesses = by_address_[event.address];
-  bool written = false;  // an access in between, looking back, wrote
-  for (auto it = accesses.rbegin(); it != accesses.rend(); ++it) {
-    const Event& other = execution_[*it];
-    const bool acquires = other.kind == Kind::lock || (other.kind == Kind::rmw && other.writes);
-    const bool looks = other.kind == Kind::rmw && !other.writes && !written;
-    if (conflict(other, event) && (acquires || looks) && could_be_free(event, *it, end)) races_.push_back(*it);
-    if (acquires && other.writes) break;
-    written = written || other.writes;
-  }
-  drop_ordered(before);
-}
-
+// The latest accesses before which an operation that waited could have run: what came after them gave it what it
+// waited for.
 void OptimalSearch::races_of_waiting(const Event& event, const std::uint32_t* before, std::size_t end) {
   races_.clear();
   if (event.address >= by_address_.size()) return;
   const auto& accesses = by_address_[event.address];
   for (auto it = accesses.rbegin(); it != accesses.rend(); ++it) {
-    if (!conflict(execution_[*it], event) || !system_.possible(event.thread, end, *it)) continue;
+    const Event& other = execution_[*it];
+    if (!conflict(other, event)) continue;
+    if (is_reader(other) ? !find_readers(*it, before, end) : !system_.possible(event.thread, end, *it)) continue;
     races_.push_back(*it);
-    if (execution_[*it].writes) break;
+    if (other.writes) break;
   }
   drop_ordered(before);
 }
 
-// Whether a lock could be taken just before the acquisition `first`. Where that was a reader's, other readers may have
-// held it then: a writer can come first only if they let it go without waiting for `first`.
-bool OptimalSearch::could_be_free(const Event& event, std::size_t first, std::size_t end) {
-  if (!event.writes || execution_[first].writes) return true;
-  holders_.clear();
-  for (const std::size_t index : by_address_[event.address]) {
-    if (index >= end) break;
-    const Event& other = execution_[index];
-    if (index < first && other.kind == Kind::lock) holders_.push_back(other.thread);
-    if (other.kind != Kind::unlock || (index > first && happens_before(first, clocks_[index]))) continue;
-    if (const auto held = std::ranges::find(holders_, other.thread); held != holders_.end()) holders_.erase(held);
+// Of a writer's lock and the reader's lock `first`: the other readers that the writer must come before as well. They
+// hold the lock beside the first one and let it go only after it, or after each other. False where one of them came
+// before the first: that is the one for the writer to overtake; or where the writer itself comes after one.
+bool OptimalSearch::find_readers(std::size_t first, const std::uint32_t* before, std::size_t end) {
+  readers_.assign(1, first);
+  const auto later = [&](std::size_t index) {
+    return std::ranges::any_of(
+        readers_, [&](std::size_t r) { return r == index || (r < index && happens_before(r, clocks_[index])); });
+  };
+  for (;;) {
+    holders_.clear();
+    for (const std::size_t index : by_address_[execution_[first].address]) {
+      if (index >= end) break;
+      if (later(index)) continue;
+      const Event& event = execution_[index];
+      if (event.kind == Kind::lock) holders_.push_back(index);
+      if (event.kind != Kind::unlock) continue;
+      const auto of_same = [&](std::size_t holder) { return execution_[holder].thread == event.thread; };
+      if (const auto held = std::ranges::find_if(holders_, of_same); held != holders_.end()) holders_.erase(held);
+    }
+    if (holders_.empty()) return true;
+    if (holders_.front() < first) return false;
+    if (std::ranges::any_of(holders_, [&](std::size_t holder) { return happens_before(holder, before); })) return false;
+    readers_.insert(readers_.end(), holders_.begin(), holders_.end());
   }
-  return holders_.empty();
+}
+
+void OptimalSearch::note_race(std::size_t first, std::size_t second, const Event& reversed, std::vector<Race>& races) {
+  races.push_back({first, second, reversed, {}});
+  if (reversed.kind != Kind::lock || !is_reader(execution_[first])) return;
+  find_readers(first, before_[second], second);
+  races.back().also.assign(readers_.begin() + 1, readers_.end());
 }
 
 void OptimalSearch::reverse_races(std::size_t shared) {
@@ -215,45 +224,45 @@ void OptimalSearch::reverse_races(std::size_t shared) {
     before_.reserve(end + 1, threads);
     clocks_.reserve(end + 1, threads);
     clock_before(thread, before_[end]);
-    if (pending.event.kind == Kind::lock) {
-      races_of_lock(pending.event, before_[end], end);
-    } else {
-      races_of_waiting(pending.event, before_[end], end);
-    }
-    for (const std::size_t first : races_) reverse({first, end, pending.event});
+    races_of_waiting(pending.event, before_[end], end);
+    open_.clear();
+    for (const std::size_t first : races_) note_race(first, end, pending.event, open_);
+    for (const Race& race : open_) reverse(race);
   }
 }
 
+// Whether the race is settled: the executions that share the events up to e′ need not ask again, whatever comes behind.
 bool OptimalSearch::reverse(const Race& race) {
-  const std::size_t place = witness(race);
+  const std::size_t fixed = witness(race);
+  const std::span<const Event> sequence(sequence_), tail = sequence.subspan(fixed);
   Frame& frame = frames_[race.first];
   bool covered = false;
   for (const Sleeper& sleeper : frame.sleep) {
-    const std::ptrdiff_t at = weak_initial(sleeper, sequence_);
+    const std::ptrdiff_t at = weak_initial(sleeper, sequence.first(fixed));
     if (at == -1) continue;
-    covered = true;
-    // Stands in v no later than e′ would, were the tail not there: covered whatever the tail.
-    if (static_cast<std::size_t>(at) < place || static_cast<std::size_t>(at) + 1 == sequence_.size()) return true;
+    if (static_cast<std::size_t>(at) < fixed) return true;
+    covered = covered || weak_initial(sleeper, tail) != -1;
   }
-  // A race is asked again even after its v was put into the tree: the branch that covers this v may begin with an event
-  // of its tail, or with one that is not in it, and then need not cover the v of an execution that ends otherwise.
-  if (!covered) insert(frame.tree, sequence_);
-  return false;
+  return !covered && insert(frame.tree, sequence_, fixed);
 }
 
-// v = notdep(e, E).e′, in sequence_. The result is the number of its events that stand before e′ in the execution.
+// v = notdep(e, E).e′ in sequence_, e′ directly behind those that it found: what stands there comes behind it in the
+// execution, so is at other addresses. The result is how many that are, e′ included: they do not depend on the tail.
 std::size_t OptimalSearch::witness(const Race& race) {
   sequence_.clear();
   const std::uint32_t thread = execution_[race.first].thread, number = numbers_[race.first];
   const auto collect = [&](std::size_t begin, std::size_t end) {
-    for (std::size_t index = begin; index < end; ++index)
-      if (clocks_[index][thread] < number) sequence_.push_back(execution_[index]);
+    for (std::size_t index = begin; index < end; ++index) {
+      const auto before = [&](std::size_t other) { return other <= index && happens_before(other, clocks_[index]); };
+      if (clocks_[index][thread] < number && std::ranges::none_of(race.also, before))
+        sequence_.push_back(execution_[index]);
+    }
   };
   collect(race.first + 1, race.second);
-  const std::size_t place = sequence_.size();
-  collect(race.second + 1, execution_.size());
   sequence_.push_back(race.reversed);
-  return place;
+  const std::size_t fixed = sequence_.size();
+  collect(race.second + 1, execution_.size());
+  return fixed;
 }
 
 // Where the event's thread can come first in a sequence that starts with the event or is independent of it: the event's
@@ -266,16 +275,25 @@ std::ptrdiff_t OptimalSearch::weak_initial(const Event& event, std::span<const E
   return static_cast<std::ptrdiff_t>(sequence.size());
 }
 
-void OptimalSearch::insert(Node*& tree, std::vector<Event>& sequence) {
+// Whether the first `fixed` events of the sequence alone decided where it went.
+bool OptimalSearch::insert(Node*& tree, std::vector<Event>& sequence, std::size_t fixed) {
   Node** level = &tree;
-  bool root = true;
+  bool root = true, settled = true;
   for (;;) {
-    if (!root && *level == nullptr) return;  // a leaf: whoever runs along it covers the sequence
-    if (sequence.empty()) return;
+    if (!root && *level == nullptr) return settled;  // a leaf: whoever runs along it covers the sequence
+    if (sequence.empty()) return settled;
     root = false;
     Node* covering = nullptr;
     for (; *level != nullptr; level = &(*level)->next) {
-      const std::ptrdiff_t at = weak_initial((*level)->event, sequence);
+      const std::span<const Event> rest(sequence);
+      std::ptrdiff_t at = weak_initial((*level)->event, rest.first(fixed));
+      if (at == static_cast<std::ptrdiff_t>(fixed)) {  // these do not tell, or there are none left
+        settled = settled && fixed == 0;
+        const std::ptrdiff_t behind = weak_initial((*level)->event, rest.subspan(fixed));
+        at = behind == -1 ? -1 : at + behind;
+      } else if (at != -1) {
+        --fixed;
+      }
       if (at == -1) continue;
       if (static_cast<std::size_t>(at) < sequence.size()) sequence.erase(sequence.begin() + at);
       covering = *level;
@@ -288,6 +306,7 @@ void OptimalSearch::insert(Node*& tree, std::vector<Event>& sequence) {
     *level = take_node(event);
     level = &(*level)->child;
   }
+  return settled;
 }
 
 OptimalSearch::Node* OptimalSearch::take_node(const Event& event) {

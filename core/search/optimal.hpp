@@ -5,22 +5,20 @@
 //   →_E, happens-before                               clocks_; before_, what holds whatever an event conflicts with
 //   sleep(E)                                          Frame::sleep, with what each sleeper did
 //   wut(E), a wakeup tree                             Frame::tree, the branches still to come, in order
-//   e ≾_E e′, a reversible race                       races_with, races_of_lock
+//   e ≾_E e′, a reversible race                       races_with, races_of_waiting
 //   v = notdep(e, E).e′                               witness
 //   WI_[E](v), weak initials                          weak_initial
 //   insert_[E](v, wut(E))                             insert
 //
-// Deviations.
+// Deviations (docs/explanation/exploration.md has the proof with them).
 // - Races are looked for among the events beyond the prefix that the execution shares with the one before. The others
-//   were seen then, but v differs in its tail from one execution to the next: where a sleeper covered v and that
-//   sleeper stands in v behind e′ or not at all, the next execution may not be covered, so the race is kept and asked
-//   again.
-// - A lock races with the lock before it (its unlock is never enabled together with it), and a thread that waits at the
-//   end races with the acquisition of whoever holds its mutex.
-// - A lock that writes nothing is a reader's: readers do not conflict with each other, and a writer races with each of
-//   them. An rmw on a mutex tries to take it: a lock races with one that succeeded, an unlock with one that failed.
-// - An rmw that waits (for a semaphore, a signal) races with the latest access before which it could have run: what
-//   came after that one gave it what it waited for. So does one that waits at the end.
+//   were seen then, but v differs in its tail from one execution to the next, so a race is asked again in every
+//   execution that shares its events, unless it is *settled*: the events of v up to e′, which do not change, decided
+//   alone who covers it, or which way it went down the tree.
+// - What waits (for a mutex, a semaphore, a signal) races with the latest access before which it could have run: what
+//   came after that one gave it what it waited for. So does a thread that waits at the end.
+// - A lock that writes nothing is a reader's: readers do not conflict with each other. A writer races with a reader
+//   together with all others that hold the lock until after that one (`also`): it comes before them all.
 // - A conditional rmw that wrote nothing is a read. Whether it writes once it is reversed is asked of the system.
 // - A thread that stops (failed, cut, spinning) lets the others finish: cutting the whole run would hide their races.
 #pragma once
@@ -55,9 +53,10 @@ class OptimalSearch {
     std::uint32_t done = 0;  // branches explored from here
   };
   struct Race {
-    std::size_t first;   // e
-    std::size_t second;  // e′; the number of events for a thread that waits at the end
-    Event reversed;      // e′ as it would be before e
+    std::size_t first;              // e
+    std::size_t second;             // e′; the number of events for a thread that waits at the end
+    Event reversed;                 // e′ as it would be before e
+    std::vector<std::size_t> also;  // of a writer's lock: the readers that it comes before beside e
   };
 
   bool extend();
@@ -65,11 +64,11 @@ class OptimalSearch {
   Frame& open_frame();
   void reverse_races(std::size_t shared);
   void races_with(const Event& event, std::size_t index);
-  void races_of_lock(const Event& event, const std::uint32_t* before, std::size_t end);
   void races_of_waiting(const Event& event, const std::uint32_t* before, std::size_t end);
   void drop_ordered(const std::uint32_t* before);
-  bool could_be_free(const Event& event, std::size_t first, std::size_t end);
-  bool reverse(const Race& race);  // false: ask again in the next execution
+  bool find_readers(std::size_t first, const std::uint32_t* before, std::size_t end);
+  void note_race(std::size_t first, std::size_t second, const Event& reversed, std::vector<Race>& races);
+  bool reverse(const Race& race);
   std::size_t witness(const Race& race);
   bool backtrack();
   double fraction() const;
@@ -79,7 +78,7 @@ class OptimalSearch {
     return numbers_[index] <= clock[execution_[index].thread];
   }
   static std::ptrdiff_t weak_initial(const Event& event, std::span<const Event> sequence);
-  void insert(Node*& tree, std::vector<Event>& sequence);
+  bool insert(Node*& tree, std::vector<Event>& sequence, std::size_t fixed);
   Node* take_node(const Event& event);
   void return_node(Node* node);
 
@@ -101,7 +100,7 @@ class OptimalSearch {
   std::vector<std::size_t> candidates_;  // scratch
   std::vector<std::size_t> races_;
   std::vector<Event> sequence_;
-  std::vector<std::uint32_t> holders_;
+  std::vector<std::size_t> readers_, holders_;
 };
 
 }  // namespace teetotal

@@ -52,13 +52,13 @@ class System {
   // The others, where one is not enough.
   virtual std::span<const std::int32_t> more_enablers(std::size_t /*index*/) const { return {}; }
 
-  // Whether step `index` is an rmw that had to wait until accesses to its location let it go (of a semaphore, a
-  // signal).
-  virtual bool waits(std::size_t /*index*/) const { return false; }
+  // Whether step `index` had to wait until accesses to its location let it go (a lock, a semaphore, a signal).
+  virtual bool waits(std::size_t index) const = 0;
 
-  // Whether such an rmw of `thread`, step `index` or the next one where that is the number of steps, could run just
-  // before step `before`, an access to its location.
-  virtual bool possible(std::uint32_t /*thread*/, std::size_t /*index*/, std::size_t /*before*/) const { return true; }
+  // Whether such an operation of `thread`, step `index` or the next one where that is the number of steps, could run
+  // just before step `before`, an access to its location. Not asked about a writer's lock before a reader's: there it
+  // matters who else reads.
+  virtual bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const = 0;
 
   // How the execution at hand stands, once no thread is enabled.
   virtual Ending ending() const = 0;

@@ -30,13 +30,15 @@ from teetotal.programs.program import (
 
 
 class Shape(NamedTuple):
-    """``weights``: how often each kind of operation is tried. ``operations``: how many each of 2, 3, 4 threads has at
-    most; a critical section counts its two ends, a branch nothing. ``addresses``: from 2 up to so many."""
+    """``weights``: how often each kind of operation is tried. ``operations``: how many each of 2, 3, 4, … threads has at
+    most; a critical section counts its two ends, a branch nothing. ``addresses``: from 2 up to so many. ``threads``: the
+    numbers of threads to draw from."""
 
     weights: tuple[tuple[str, int], ...]
-    operations: tuple[int, int, int] = (5, 3, 2)
+    operations: tuple[int, ...] = (5, 3, 2)
     addresses: int = 3
     values: int = 2
+    threads: tuple[int, ...] = (2, 2, 2, 3, 3, 4)
 
 
 PLAIN = Shape((("load", 5), ("store", 5)))
@@ -70,7 +72,7 @@ def random_program(rng: random.Random, shape: Shape = MIXED) -> Program:
 
 
 def build(choose: Choose, shape: Shape) -> Program:
-    count = 2 + (0, 0, 0, 1, 1, 2)[choose(6)]
+    count = shape.threads[choose(len(shape.threads))]
     addresses = "xyzuvw"[: 2 + choose(shape.addresses - 1)]
     sizes = [max(1, shape.operations[count - 2] - (0, 0, 1, 1, 2, 3)[choose(6)]) for _ in range(count)]
     threads = tuple(_thread(choose, shape, addresses, number, size) for number, size in enumerate(sizes))
