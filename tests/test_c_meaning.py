@@ -302,12 +302,21 @@ def test_each_write_is_seen_by_one_that_waits(program: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["a reader that waits for a reader", "mutex", "trylock", "recursive trylock", "barrier"]
+    ("name", "model"),
+    [
+        ("a reader that waits for a reader", "sc"),
+        ("trylock", "sc"),
+        ("barrier", "sc"),
+        ("SB+mfences", "tso"),
+        ("MP+release fence", "pso"),
+        ("unlock is a fence", "pso"),
+    ],
 )
-def test_as_many_executions_as_classes(program: Path, name: str) -> None:
+def test_as_many_executions_as_classes(program: Path, name: str, model: str) -> None:
     arguments = [str(list(CASES).index(name))]
-    reduced, _ = explore(program, "classes=1", arguments=arguments)
-    every, _ = explore(program, "strategy=interleavings", "classes=1", arguments=arguments)
+    options = [f"model={model}", "classes=1"]
+    reduced, _ = explore(program, *options, arguments=arguments)
+    every, _ = explore(program, *options, "strategy=interleavings", arguments=arguments)
     assert reduced["executions"] == reduced["classes"] == every["classes"]
     assert reduced["redundant"] == 0
 

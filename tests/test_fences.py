@@ -217,8 +217,9 @@ def test_what_is_unsafe_under_sc_no_fence_repairs() -> None:
     lost = msgspec.structs.replace(
         lost, observed=(Final(None, "x"),), final_assertion=Op("==", (Final(None, "x"), Const(1)))
     )
-    with pytest.raises(Hopeless):
+    with pytest.raises(Hopeless) as hopeless:
         cheapest(lost, BOTH, "safe")
+    assert hopeless.value.violation.model == "sc"
 
 
 def test_costs_decide_where_a_fence_goes() -> None:
