@@ -140,6 +140,8 @@ def test_expressions(body: str, expected: dict[str, int]) -> None:
         ('"""Documented."""\n...\npass\nreturn (yield fetch_add("x", 1))', {"x": 1}),
         ('assert (yield ld("z")) == 2, "message"\nassume((yield ld("z")) == 2)\nassert True\nassume(1)', {}),
         ('for i in range(2):\n    for j in range(2):\n        yield fetch_add("x", 2 * i + j)', {"x": 6}),
+        ('a = 1\nif (yield ld("x")) == 1:\n    a = 2\nyield st("y", a)', {"a": 1, "y": 1}),
+        ('a = 1\nif (yield ld("y")) == 1:\n    a = 2\nyield st("x", a)', {"a": 2, "x": 2}),
     ],
 )
 def test_statements(body: str, expected: dict[str, int]) -> None:

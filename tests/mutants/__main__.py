@@ -60,17 +60,18 @@ def table(chosen: list[Mutant], record: Record) -> str:
 class Campaign:
     """A queue of faults and a workshop for each worker."""
 
-    def __init__(self, chosen: list[Mutant], record: Record, folder: Path, seconds: float) -> None:
+    def __init__(self, chosen: list[Mutant], record: Record, options: argparse.Namespace) -> None:
         self._record = record
-        self._folder = folder
-        self._seconds = seconds
+        self._folder: Path = options.folder
+        self._flags: str = options.flags
+        self._seconds: float = options.seconds
         self._waiting: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
         self._passing: set[str] = set()
         # What needs no compiler comes first; then file by file, so that little is compiled twice.
         self._chosen = sorted(chosen, key=lambda mutant: (mutant.compiled, mutant.file))
 
     def run(self, jobs: int) -> None:
-        first = Workshop(self._folder / "1")
+        first = Workshop(self._folder / "1", self._flags)
         self._passing = first.passing((test for m in self._chosen for test in m.killed_by), 1800)
         for mutant in self._chosen:
             self._waiting.put(mutant)
@@ -82,7 +83,7 @@ class Campaign:
             other.join()
 
     def _work(self, number: int) -> None:
-        self._drain(Workshop(self._folder / str(number)))
+        self._drain(Workshop(self._folder / str(number), self._flags))
 
     def _drain(self, workshop: Workshop) -> None:
         while True:
@@ -113,6 +114,7 @@ def main() -> int:
     parser.add_argument("--score", action="store_true", help="the table of what earlier runs found, and run nothing")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120, help="for the tests of one fault")
+    parser.add_argument("--flags", default="-O1 -DNDEBUG", help="a fault is compiled once and run for seconds")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "mutants", help="where the copies are")
     options = parser.parse_args()
     known = mutants()
@@ -134,7 +136,7 @@ def main() -> int:
         if options.left:
             can = [m for m in can if record.status(m) != KILLED]
         try:
-            Campaign(can, record, options.folder, options.seconds).run(options.jobs)
+            Campaign(can, record, options).run(options.jobs)
         except KeyboardInterrupt:
             stopped = True
     print(f"\n{table(chosen, record)}")

@@ -66,7 +66,8 @@ def _run(command: Sequence[str], folder: Path, environment: dict[str, str], seco
 
 
 class Workshop:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, flags: str) -> None:
+        self._flags = flags
         self.tree = folder / "tree"
         self._build = folder / "build"
         self._python = folder / "venv" / "bin" / "python"
@@ -104,12 +105,12 @@ class Workshop:
             compiled.unlink()
 
     def build(self) -> str | None:
-        """What the compiler says where it fails. Little optimisation: a fault is compiled once and run for seconds."""
+        """What the compiler says where it fails."""
         if not self._dirty:
             return None
         cmake = str(Path(sys.executable).with_name("cmake"))
         if not (self._build / "build.ninja").exists():
-            options = [f"-DPython_EXECUTABLE={self._python}", "-DCMAKE_CXX_FLAGS=-O1 -DNDEBUG"]
+            options = [f"-DPython_EXECUTABLE={self._python}", f"-DCMAKE_CXX_FLAGS={self._flags}"]
             if shutil.which("ccache"):
                 options.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
             ninja = str(Path(sys.executable).with_name("ninja"))
