@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from teetotal.errors import ParseError
-from teetotal.events import MODELS, Kind, ModelName
+from teetotal.events import MODELS, Kind, ModelName, Semantics
 from teetotal.programs.promela import compile_text
 from teetotal.programs.promela.program import PromelaProgram
-from teetotal.symbolic.verify import verify
+from teetotal.symbolic.graph import ControlGraph
+from teetotal.symbolic.verify import robust, verify
 from teetotal.verdicts import Verdict
 
 ALONE = {
@@ -136,6 +137,7 @@ SEVERAL = [
         "ghost byte g; active proctype P() { g = 1; g = 2 } forbidden(two, g == 2)",
         "sc tso pso",
     ),
+    ("forbidden contradiction", "active proctype P() { one: skip } forbidden(nothing, P@one && !P@one)", ""),
     ("forbidden ghost, never", "ghost byte g; active proctype P() { g = 1; g = 2 } forbidden(three, g == 3)", ""),
 ]
 
@@ -227,3 +229,124 @@ def test_a_register_that_is_read_behind_else_only_is_kept() -> None:
 def test_a_parameter_may_receive_the_result_of_a_cas() -> None:
     text = "byte x; proctype P(byte v) { cas(v, x, 0, 1); assert(v == 1) } init { run P(7) }"
     assert verdict(text) is Verdict.SAFE
+
+
+ADDRESS, BARE = Semantics(rmw="address"), Semantics(rmw="address", mutex="rmw")
+ATOMICS: list[tuple[str, str, Semantics, str]] = [
+    (
+        "rmw flushes everything",
+        "byte x, y; active proctype P() { byte r; x = 1; fetch_add(r, y, 1) }"
+        " active proctype Q() { byte a; (y == 1); a = x; assert(a == 1) }",
+        Semantics(),
+        "",
+    ),
+    (
+        "rmw flushes its own address",
+        "byte x, y; active proctype P() { byte r; x = 1; fetch_add(r, y, 1) }"
+        " active proctype Q() { byte a; (y == 1); a = x; assert(a == 1) }",
+        ADDRESS,
+        "pso",
+    ),
+    (
+        "rmw behind an sfence",
+        "byte x, y; active proctype P() { byte r; x = 1; sfence; fetch_add(r, y, 1) }"
+        " active proctype Q() { byte a; (y == 1); a = x; assert(a == 1) }",
+        ADDRESS,
+        "",
+    ),
+    (
+        "rmw behind its own store",
+        "byte x; active proctype P() { byte r; x = 5; fetch_add(r, x, 1); assert(r == 5) }",
+        ADDRESS,
+        "",
+    ),
+    (
+        "unlock is a fence",
+        "bit m; byte x, y; active proctype P() { lock(m); x = 1; unlock(m); y = 1 }"
+        " active proctype Q() { byte a; (y == 1); a = x; assert(a == 1) }",
+        ADDRESS,
+        "",
+    ),
+    (
+        "unlock is no fence",
+        "bit m; byte x, y; active proctype P() { lock(m); x = 1; unlock(m); y = 1 }"
+        " active proctype Q() { byte a; (y == 1); a = x; assert(a == 1) }",
+        BARE,
+        "pso",
+    ),
+    (
+        "stores of one address keep their order",
+        "byte x; active proctype P() { x = 1; x = 2 } active proctype Q() { byte a, b; a = x; b = x; assert(a <= b) }",
+        Semantics(),
+        "",
+    ),
+    (
+        "rmw of nothing",
+        "byte x; active proctype P() { byte r; x = 5; fetch_add(r, x, 0); assert(r == 5) }",
+        ADDRESS,
+        "",
+    ),
+    (
+        "store buffering with rmws",
+        "byte x, y, u, v; active proctype P() { byte r; x = 1; fetch_add(r, u, 1); (y == 0); in: skip }"
+        " active proctype Q() { byte r; y = 1; fetch_add(r, v, 1); (x == 0); in: skip } forbidden(both, P@in && Q@in)",
+        ADDRESS,
+        "pso",
+    ),
+    (
+        "an sfence is passed",
+        "byte x; active proctype P() { byte a; x = 1; sfence; a = x; assert(a == 0) }",
+        Semantics(),
+        "sc tso pso",
+    ),
+    (
+        "two sfences",
+        "byte x, y, z; active proctype P() { x = 1; sfence; y = 1; sfence; z = 1 }"
+        " active proctype Q() { byte a; (z == 1); a = x; assert(a == 1) }",
+        Semantics(),
+        "",
+    ),
+]
+
+
+@pytest.mark.parametrize("engine", ["saturate", "bounded:3", "accelerate"])
+@pytest.mark.parametrize("case", [*[(n, t, Semantics(), w) for n, t, w in SEVERAL], *ATOMICS], ids=lambda case: case[0])
+def test_every_engine_says_so(case: tuple[str, str, Semantics, str], engine: str) -> None:
+    _, text, semantics, wrong = case
+    graph = ControlGraph(compile_text(text), semantics)
+    found = {model: verify(graph, model, engine=engine).verdict for model in MODELS}
+    if engine == "bounded:3":  # what a bound cuts off is not known
+        found = {model: Verdict.SAFE if v is Verdict.INCONCLUSIVE else v for model, v in found.items()}
+    assert found == {model: Verdict.VIOLATION if model in wrong.split() else Verdict.SAFE for model in MODELS}
+
+
+@pytest.mark.parametrize("engine", ["saturate", "bounded:3"])
+def test_a_loop_that_stores_keeps_nobody_from_failing(engine: str) -> None:
+    loop = "byte x, y; active proctype P() { do :: x = 1 od }"
+    program = compile_text(loop + " active proctype Q() { byte a; y = 1; a = y; assert(a == 0) }")
+    for model in MODELS:
+        assert verify(program, model, engine=engine).verdict is Verdict.VIOLATION
+
+
+ROBUST = [
+    ("x = 1; a = y", "y = 1; a = x", Semantics(), "tso pso"),
+    ("x = 1; mfence; a = y", "y = 1; mfence; a = x", Semantics(), ""),
+    ("x = 1; sfence; a = y", "y = 1; sfence; a = x", Semantics(), "tso pso"),
+    ("x = 1; y = 1", "a = y; b = x", Semantics(), "pso"),
+    ("x = 1; sfence; y = 1", "a = y; b = x", Semantics(), ""),
+    ("x = 1; xchg(a, y, 1)", "a = y; b = x", Semantics(), ""),
+    ("x = 1; xchg(a, y, 1)", "a = y; b = x", ADDRESS, "pso"),
+    ("x = 1; sfence; xchg(a, y, 1)", "a = y; b = x", ADDRESS, ""),
+    ("x = 1; a = x; b = y", "y = 1; mfence; a = x", Semantics(), "tso pso"),
+    ("x = 1; x = 2", "a = x; b = x", Semantics(), ""),
+    ("x = 1; y = 2", "y = 1; x = 2", Semantics(), "pso"),
+    ("x = 1; y = 1", "y = 2; a = x", Semantics(), "tso pso"),
+    ("a = x; y = 1", "b = y; x = 1", Semantics(), ""),
+]
+
+
+@pytest.mark.parametrize(("left", "right", "semantics", "broken"), ROBUST)
+def test_robust_or_not(left: str, right: str, semantics: Semantics, broken: str) -> None:
+    text = f"byte x, y; active proctype P() {{ byte a, b; {left} }} active proctype Q() {{ byte a, b; {right} }}"
+    graph = ControlGraph(compile_text(text), semantics)
+    assert [model for model in ("tso", "pso") if robust(graph, model).verdict is Verdict.VIOLATION] == broken.split()
