@@ -53,7 +53,7 @@ def test_right_ones_are_accepted_whatever_an_rmw_flushes() -> None:
     for text in texts:
         for model in ("sc", "tso", "pso"):
             for semantics in (Semantics(), RMW_ADDRESS, BARE):
-                certificate = proof(text, model, semantics)  # type: ignore[arg-type]
+                certificate = proof(text, model, semantics)
                 assert check(compile_text(text), certificate) == len(certificate.states)
 
 
@@ -96,7 +96,7 @@ def of_process(certificate: Certificate, process: int) -> set[int]:
 def test_a_commit_that_leads_nowhere_is_noticed() -> None:
     """Without the states in which x is 2."""
     for model in ("tso", "pso"):
-        certificate = proof(STORES, model)  # type: ignore[arg-type]
+        certificate = proof(STORES, model)
         left = [state for state in certificate.states if certificate.memories[state[0]] != [2]]
         assert len(left) < len(certificate.states)
         rejected(STORES, msgspec.structs.replace(certificate, states=left), "no state holds the result")
