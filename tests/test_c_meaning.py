@@ -162,11 +162,6 @@ CASES: dict[str, Case] = {
          "pthread_rwlock_rdlock(&rw); pthread_rwlock_unlock(&rw);",
          "pthread_rwlock_wrlock(&rw); x = 1; pthread_rwlock_unlock(&rw);"]
     ),
-    "a reader that waits for a reader": Case(
-        ["pthread_rwlock_rdlock(&rw); sem_wait(&none); pthread_rwlock_unlock(&rw);",
-         "pthread_rwlock_rdlock(&rw); sem_post(&none); pthread_rwlock_unlock(&rw);",
-         "pthread_rwlock_wrlock(&rw); pthread_rwlock_unlock(&rw);"],
-    ),
     "readers are together": Case(
         ["pthread_rwlock_rdlock(&rw); a = 1; assert(!b); pthread_rwlock_unlock(&rw);",
          "pthread_rwlock_rdlock(&rw); b = 1; assert(!a); pthread_rwlock_unlock(&rw);"],
@@ -304,10 +299,8 @@ def test_each_write_is_seen_by_one_that_waits(program: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "model"),
     [
-        ("a reader that waits for a reader", "sc"),
         ("trylock", "sc"),
         ("barrier", "sc"),
-        ("SB+mfences", "tso"),
         ("MP+release fence", "pso"),
         ("unlock is a fence", "pso"),
     ],
