@@ -282,7 +282,7 @@ void *f(void *p) { int a = __VERIFIER_nondet_int(); __VERIFIER_assume(a != 3); x
 void *g(void *p) { int r = x; return 0; }
 RUN(f, g)"""
     )
-    for bad, verdict in ((2, Verdict.VIOLATION), (3, Verdict.SAFE), (9, Verdict.SAFE)):
+    for bad, verdict in ((2, Verdict.VIOLATION), (3, Verdict.SAFE), (4, Verdict.VIOLATION), (9, Verdict.SAFE)):
         assert run(tmp_path, text, flags=(f"-DBAD={bad}",), options=Options(nondet=(0, 4))).verdict is verdict
 
 

@@ -80,7 +80,8 @@ def test_options_reach_the_runtime(tmp_path: Path) -> None:
     plain = checked()
     assert (plain["complete"], plain.get("goal", "robust")) == (True, "robust")
     assert checked("--goal", "safe")["goal"] == "safe"
-    assert checked("--executions", "3")["executions"] == 3
+    few = checked("--executions", "3")
+    assert (few["executions"], few["complete"]) == (3, False)
     assert checked("--loop-bound", "2")["complete"] is False
     more = checked("--nondet", "0", "2")["executions"]
     assert isinstance(more, int)

@@ -116,6 +116,7 @@ CASES: dict[str, Case] = {
         ["a = 3; int e = 2; assert(!atomic_compare_exchange_strong(&a, &e, 9)); assert(e == 3 && a == 3);"
          "assert(atomic_compare_exchange_strong(&a, &e, 9)); assert(a == 9);"]
     ),
+    "two that fail to exchange": Case(["int e = 1; atomic_compare_exchange_strong(&a, &e, 2);"] * 2),
     "small wraps": Case(["small = 255; atomic_fetch_add(&small, 2); assert(small == 1);"]),
     # -- mutexes -----------------------------------------------------------------------------------------------------
     "mutex": Case(["pthread_mutex_lock(&m); x = 1; x = 2; pthread_mutex_unlock(&m);",
@@ -312,6 +313,12 @@ def test_as_many_executions_as_classes(program: Path, name: str, model: str) -> 
     every, _ = explore(program, *options, "strategy=interleavings", arguments=arguments)
     assert reduced["executions"] == reduced["classes"] == every["classes"]
     assert reduced["redundant"] == 0
+
+
+def test_a_failed_compare_and_exchange_is_a_read(program: Path) -> None:
+    """Two of them in either order are one execution."""
+    end, _ = explore(program, "model=sc", arguments=[str(list(CASES).index("two that fail to exchange"))])
+    assert end["executions"] == 1
 
 
 def test_every_failure_is_told(program: Path) -> None:
