@@ -163,6 +163,11 @@ CASES: dict[str, Case] = {
          "pthread_rwlock_rdlock(&rw); pthread_rwlock_unlock(&rw);",
          "pthread_rwlock_wrlock(&rw); x = 1; pthread_rwlock_unlock(&rw);"]
     ),
+    "a reader that waits for a reader": Case(
+        ["pthread_rwlock_rdlock(&rw); sem_wait(&none); int r = x; assert(r == x); pthread_rwlock_unlock(&rw);",
+         "pthread_rwlock_rdlock(&rw); sem_post(&none); pthread_rwlock_unlock(&rw);",
+         "pthread_rwlock_wrlock(&rw); x = 1; pthread_rwlock_unlock(&rw);"],
+    ),
     "readers are together": Case(
         ["pthread_rwlock_rdlock(&rw); a = 1; assert(!b); pthread_rwlock_unlock(&rw);",
          "pthread_rwlock_rdlock(&rw); b = 1; assert(!a); pthread_rwlock_unlock(&rw);"],
