@@ -232,7 +232,7 @@ CASES: dict[str, Case] = {
          " while (x < 2) pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m);"] * 2
     ),
     # -- loops that wait ---------------------------------------------------------------------------------------------
-    "a thread-local count is no waiting": Case(["while (!x) assert(++own < 3);", "x = 1;"], "sc tso pso"),
+    "a thread-local count is no waiting": Case(["while (!x) assert(++own < 8);", "x = 1;"], "sc tso pso"),
     "chance is no waiting": Case(["while (!x) assert(rand() % 5 != 0);", "x = 1;"], "sc tso pso"),
     "the environment is no waiting": Case(["while (!x) assert(!__VERIFIER_nondet_int());", "x = 1;"], "sc tso pso"),
     "waiting": Case(["while (!x) ; assert(x);", "x = 1;"]),

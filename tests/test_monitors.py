@@ -154,6 +154,10 @@ def test_an_mfence_is_not_an_atomic_operation_on_a_private_location() -> None:
         ("T0: z=1; sfence; r0=x || T1: x=1; sfence; r1=z", False),  # taking it for an mfence would be a miss
         ("T0: x=1; sfence; r=xchg(y,1) || T1: r1=y; r2=x", True),  # what an atomic operation writes is a later store
         ("T0: x=1; r=xchg(y,1) || T1: r1=y; r2=x", False),
+        (
+            "T0: a=1; mfence; r=b || T1: b=1; sfence; a=2",
+            True,
+        ),  # what the store before it knows, the store after it knows
     ],
 )
 def test_an_sfence_is_a_marker(text: str, robust: bool) -> None:

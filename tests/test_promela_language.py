@@ -294,6 +294,13 @@ ATOMICS: list[tuple[str, str, Semantics, str]] = [
         "pso",
     ),
     (
+        "store buffering with sfences",
+        "byte x, y; active proctype P() { x = 1; sfence; (y == 0); in: skip }"
+        " active proctype Q() { y = 1; sfence; (x == 0); in: skip } forbidden(both, P@in && Q@in)",
+        Semantics(),
+        "tso pso",
+    ),
+    (
         "an sfence is passed",
         "byte x; active proctype P() { byte a; x = 1; sfence; a = x; assert(a == 0) }",
         Semantics(),
