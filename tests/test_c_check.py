@@ -408,6 +408,8 @@ def test_data_races_are_information(tmp_path: Path) -> None:
         result = run(tmp_path, text, flags=(f"-DSTORAGE={storage}",))
         assert sum("data race on x" in note for note in result.notes) == races
         assert result.verdict is Verdict.SAFE
+    readers = run(tmp_path, HEAD + "int x; void *f(void *p) { int r = x; return 0; } RUN(f, f)")
+    assert not any("data race" in note for note in readers.notes)
 
 
 def test_no_compiler(tmp_path: Path) -> None:

@@ -117,6 +117,10 @@ CASES: dict[str, Case] = {
          "assert(atomic_compare_exchange_strong(&a, &e, 9)); assert(a == 9);"]
     ),
     "two that fail to exchange": Case(["int e = 1; atomic_compare_exchange_strong(&a, &e, 2);"] * 2),
+    "one that makes another succeed": Case(
+        ["int e = 0; atomic_compare_exchange_strong(&a, &e, 1);",
+         "int e = 1; atomic_compare_exchange_strong(&a, &e, 2); e = 0; atomic_compare_exchange_strong(&a, &e, 3);"]
+    ),
     "small wraps": Case(["small = 255; atomic_fetch_add(&small, 2); assert(small == 1);"]),
     # -- mutexes -----------------------------------------------------------------------------------------------------
     "mutex": Case(["pthread_mutex_lock(&m); x = 1; x = 2; pthread_mutex_unlock(&m);",
@@ -307,6 +311,7 @@ def test_each_write_is_seen_by_one_that_waits(program: Path) -> None:
     [
         ("trylock", "sc"),
         ("barrier", "sc"),
+        ("one that makes another succeed", "sc"),
         ("MP+release fence", "pso"),
         ("unlock is a fence", "pso"),
     ],
