@@ -20,8 +20,9 @@ bool readable(std::uintptr_t address) {
   return of_program(reinterpret_cast<const void*>(address));
 }
 
+// Whole words, the last one too: a single thread-local int is less than one.
 std::uint64_t hash_range(std::uint64_t hash, std::uintptr_t begin, std::uintptr_t end) {
-  for (std::uintptr_t at = begin / 8 * 8; at + 8 <= end; at += 8)
+  for (std::uintptr_t at = begin / 8 * 8; at < end; at += 8)
     hash = mix(hash, *reinterpret_cast<const std::uint64_t*>(at) + 0x9E37);
   return hash;
 }
