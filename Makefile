@@ -1,7 +1,7 @@
 # One command each, from a clean clone, with nothing but python3, make and a C++ compiler.
 #   make demo      check examples/, as a new user would     make test      everything that must hold
 #   make lint      ruff, mypy, clang-format                 make bench     speed, as ratios of one run
-#   make fuzz      random tests, SECONDS=60 of them         make sanitize  the tests under ASan and UBSan
+#   make fuzz      N=20000 damaged inputs, and random tests for SECONDS=60      make sanitize  the tests under ASan and UBSan
 #   make corpus    our litmus corpus (corpus-promote to accept new results)      make dist      sdist and wheel
 #   make mutants   planted faults that the tests must notice
 PYTHON  ?= python3
@@ -9,6 +9,7 @@ VENV    ?= .venv
 BUILD   ?= build/dev
 DEFINES ?= --config-settings=cmake.define.TEETOTAL_WERROR=ON
 SECONDS ?= 60
+N       ?= 20000
 BIN     := $(VENV)/bin
 PIP     := $(BIN)/pip install --quiet --disable-pip-version-check
 CORE    := $(shell find core runtime CMakeLists.txt -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt)
@@ -58,6 +59,7 @@ bench: build
 	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 fuzz: build
+	$(BIN)/python tests/fuzz_inputs.py $(N) --seed $$(date +%s)
 	$(BIN)/python tests/fuzz.py $(SECONDS) -n 2
 
 # Faults planted in a copy of the tree, each with the test that must notice it; AREAS="models cli" for some of them.

@@ -1,12 +1,10 @@
 // SC executions of a program, as a System that searches can drive: one step at a time, with every step taken back on
 // demand.
 //
-// Spinning. A thread that reads in circles can do so for ever, and a search over executions would not end. An iteration
-// that came back to the same local state, wrote nothing, and saw in every read the same write as the iteration before
-// adds nothing: each of its events has a twin one iteration earlier with the same happens-before neighbours, so a trace
-// with it is SC iff the trace without it is, and what the thread does once it sees something new it also does without
-// it. Such a thread stops for the rest of this execution; the executions in which it reads on later are explored as
-// others.
+// Spinning. A thread that reads in circles can do so for ever, and a search over executions would not end. After an
+// iteration that came back to the same local state, wrote nothing, and saw in every read the same write as the
+// iteration before, the thread stops for the rest of this execution: a smallest violation has no such iteration (Lemma
+// 7 of docs/explanation/memory-models.md). The executions in which it reads something new are explored as others.
 #pragma once
 
 #include "locals.hpp"

@@ -1,27 +1,15 @@
 #include "explorer.hpp"
 
 #include "hash.hpp"
-#include "search/interleavings.hpp"
-#include "search/random.hpp"
 #include "survival.hpp"
 
 namespace teetotal::runtime {
 
 // Everything that depends on the numbers of threads, addresses and places.
 void Explorer::begin_monitors() {
-  watch_ = monitors::Watch(request_.monitors, {.semantics = request_.semantics, .variant = request_.variant});
+  watch_ = monitors::Watch(request_.monitors, {.semantics = request_.semantics});
   reporting_.assign(request_.monitors.size(), {});
   reporting_executions_.assign(request_.monitors.size(), 0);
-}
-
-SearchResult Explorer::search() {
-  if (request_.strategy == "all") return OptimalSearch(system_, *this, request_.megabytes).run();
-  if (request_.strategy == "interleavings") return all_interleavings(system_, *this);
-  if (request_.strategy == "preemptions")
-    return all_interleavings(system_, *this, static_cast<std::uint32_t>(request_.count));
-  if (request_.strategy == "random") return random_walks(system_, *this, request_.count, request_.seed);
-  if (request_.strategy == "pct") return pct(system_, *this, request_.count, request_.depth, request_.seed);
-  throw std::invalid_argument("no strategy is called " + request_.strategy);
 }
 
 void Explorer::run() {
@@ -30,13 +18,14 @@ void Explorer::run() {
     executions_ = blocked_ = 0;
     explored = 0;
     try {
-      const SearchResult result = search();
+      const SearchResult result = search(request_.strategy, system_, *this);
       totals_.result.executions += result.executions;
       totals_.result.blocked += result.blocked;
       totals_.result.cut += result.cut;
       totals_.result.redundant += result.redundant;
       totals_.result.complete = totals_.result.complete && result.complete;
       totals_.result.full = result.full;
+      totals_.result.bounded = totals_.result.bounded || result.bounded;
       stopped_ = stopped_ || result.full;
       more = !stopped_ && next_choices();
       if (!more && !stopped_ && process.idle_wakes < request_.idle_wakes) {
@@ -207,16 +196,17 @@ void Explorer::tell_end(const char* reason) {
   for (const std::uint64_t count : reporting_executions_)
     reporting += (reporting.empty() ? "" : ",") + std::to_string(count);
   const SearchResult& result = totals_.result;
-  output_.line(R"({"type":"end","stopped":)" + Output::quoted(reason) + ",\"executions\":" +
-               std::to_string(result.executions) + ",\"blocked\":" + std::to_string(result.blocked) +
-               ",\"cut\":" + std::to_string(result.cut) + ",\"redundant\":" + std::to_string(result.redundant) +
-               ",\"complete\":" + (result.complete && !stopped_ && !process.incomplete ? "true" : "false") +
-               ",\"steps\":" + std::to_string(totals_.steps) + ",\"fresh\":" + std::to_string(totals_.fresh) +
-               ",\"longest\":" + std::to_string(totals_.longest) + ",\"classes\":" + std::to_string(classes_.size()) +
-               ",\"restarts\":" + std::to_string(restarts_) + ",\"restored\":" + std::to_string(system_.restored()) +
-               ",\"seconds\":" + std::to_string(elapsed()) +
-               ",\"cpu\":" + std::to_string(survival.processor_seconds()) + ",\"reporting\":[" + reporting +
-               "],\"oddities\":[" + oddities + "],\"races\":[" + races + "],\"mixed\":[" + mixed + "]}");
+  output_.line(
+      R"({"type":"end","stopped":)" + Output::quoted(reason) + ",\"executions\":" + std::to_string(result.executions) +
+      ",\"blocked\":" + std::to_string(result.blocked) + ",\"cut\":" + std::to_string(result.cut) +
+      ",\"redundant\":" + std::to_string(result.redundant) + ",\"bounded\":" + (result.bounded ? "true" : "false") +
+      ",\"complete\":" + (result.complete && !stopped_ && !process.incomplete ? "true" : "false") +
+      ",\"steps\":" + std::to_string(totals_.steps) + ",\"fresh\":" + std::to_string(totals_.fresh) +
+      ",\"longest\":" + std::to_string(totals_.longest) + ",\"classes\":" + std::to_string(classes_.size()) +
+      ",\"restarts\":" + std::to_string(restarts_) + ",\"restored\":" + std::to_string(system_.restored()) +
+      ",\"seconds\":" + std::to_string(elapsed()) + ",\"cpu\":" + std::to_string(survival.processor_seconds()) +
+      ",\"reporting\":[" + reporting + "],\"oddities\":[" + oddities + "],\"races\":[" + races + "],\"mixed\":[" +
+      mixed + "]}");
 }
 
 }  // namespace teetotal::runtime

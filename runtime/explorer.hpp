@@ -10,6 +10,7 @@
 #include "monitors/watch.hpp"
 #include "output.hpp"
 #include "search/optimal.hpp"
+#include "search/strategy.hpp"
 #include "system.hpp"
 
 namespace teetotal::runtime {
@@ -17,19 +18,14 @@ namespace teetotal::runtime {
 struct Request {
   std::string object;
   std::string library;  // a file: which of the object's functions are the C++ library's
-  std::string strategy = "all";
-  std::uint64_t count = 0;
-  std::uint32_t depth = 0;
-  std::uint64_t seed = 0;
+  Strategy strategy{.megabytes = kMegabytes};
   std::vector<std::string> monitors;
-  bool variant = false;  // Burnim's monitors as in the technical report
   Semantics semantics;
   Bounds bounds;
   double seconds = 1e18;
   std::uint64_t executions = ~std::uint64_t{0};
-  std::uint32_t idle_wakes = 0;        // also explore executions in which a thread wakes up so often for no reason
-  std::size_t megabytes = kMegabytes;  // for what is yet to be explored
-  bool classes = false;                // count the classes of equivalent executions, for tests of the reduction
+  std::uint32_t idle_wakes = 0;  // also explore executions in which a thread wakes up so often for no reason
+  bool classes = false;          // count the classes of equivalent executions, for tests of the reduction
   bool replay = false;
   std::string schedule;
   bool stop_at_last = false;
@@ -53,7 +49,6 @@ class Explorer final : public Visitor {
   };
   using Clock = std::chrono::steady_clock;
 
-  SearchResult search();
   void begin_monitors();
   std::uint64_t class_of(std::span<const Event> execution) const;
   void watch(std::span<const Event> execution, std::size_t shared);

@@ -74,7 +74,7 @@ template <typename T>
 bool compare_exchange(volatile T* target, T* expected, T value, int order, std::uintptr_t place) {
   before_rmw(order, place);
   const T wanted = *expected;
-  before_atomic(target, Kind::rmw, Writes::if_equal, place, static_cast<Wide>(wanted));
+  before_atomic(target, Kind::rmw, swap_writes(), place, static_cast<Wide>(wanted));
   const T old = *target;
   if (old == wanted) {
     *target = value;
@@ -260,7 +260,6 @@ void teetotal_locked(void* pointer, unsigned size, unsigned conditional, std::ui
   if (self == nullptr || hidden(*self, address)) return;
   const Tag tag = size == 1 ? Tag::byte : size == 2 ? Tag::half : size == 4 ? Tag::word : Tag::oct;
   if (size < 8) expected &= (std::uint64_t{1} << 8 * size) - 1;
-  operate(*self, Kind::rmw, conditional != 0 ? Writes::if_equal : Writes::always, address, tag, TEETOTAL_PLACE,
-          expected);
+  operate(*self, Kind::rmw, conditional != 0 ? swap_writes() : Writes::always, address, tag, TEETOTAL_PLACE, expected);
 }
 }

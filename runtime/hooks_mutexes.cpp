@@ -1,6 +1,7 @@
 // Mutexes, spinlocks, locks of readers and writers, once.
 #include <pthread.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "real.hpp"
@@ -27,7 +28,7 @@ namespace {
 int kind_of(const pthread_mutex_t* mutex) { return mutex->__data.__kind & 3; }
 
 bool try_lock(Thread& self, void* object, std::uintptr_t place) {
-  synchronise(self, Verb::try_lock, Kind::rmw, Tag::mutex, object, place, {.writes = Writes::if_equal, .expected = 0});
+  synchronise(self, Verb::try_lock, Kind::rmw, Tag::mutex, object, place, {.writes = swap_writes(), .expected = 0});
   if (word(object) != 0) return false;
   word(object) = static_cast<int>(self.number) + 1;
   return true;
@@ -80,6 +81,13 @@ void note_trying(const void* object) {
   if (process.tried.insert(reinterpret_cast<std::uintptr_t>(object)).second && !process.alone) process.restart = true;
 }
 
+void note_holding(Thread& self, const void* object, std::uintptr_t place) {
+  const auto free = std::ranges::find(self.rwlocks, nullptr);
+  if (free == self.rwlocks.end())
+    fail(self, Failure::unsupported, "a thread that holds more than 16 locks of readers and writers", place);
+  *free = object;
+}
+
 void read_lock(Thread& self, void* object, std::uintptr_t place) {
   const bool counts = tried(object);
   synchronise(self, Verb::read_lock, counts ? Kind::rmw : Kind::lock, Tag::rwlock, object, place,
@@ -89,6 +97,7 @@ void read_lock(Thread& self, void* object, std::uintptr_t place) {
                .expected = kWriter,
                .possible = Writes::if_different});
   ++word(object);
+  note_holding(self, object, place);
 }
 
 void write_lock(Thread& self, void* object, std::uintptr_t place) {
@@ -98,6 +107,7 @@ void write_lock(Thread& self, void* object, std::uintptr_t place) {
                .expected = 0,
                .possible = Writes::if_equal});
   word(object) = -1;
+  note_holding(self, object, place);
 }
 
 int read_trylock(Thread& self, void* object, std::uintptr_t place) {
@@ -106,6 +116,7 @@ int read_trylock(Thread& self, void* object, std::uintptr_t place) {
               {.writes = Writes::if_different, .expected = kWriter});
   if (word(object) < 0) return EBUSY;
   ++word(object);
+  note_holding(self, object, place);
   return 0;
 }
 
@@ -115,11 +126,14 @@ int write_trylock(Thread& self, void* object, std::uintptr_t place) {
               {.writes = Writes::if_equal, .expected = 0});
   if (word(object) != 0) return EBUSY;
   word(object) = -1;
+  note_holding(self, object, place);
   return 0;
 }
 
 void rw_unlock(Thread& self, void* object, std::uintptr_t place) {
-  if (word(object) == 0) fail(self, Failure::misuse, "unlocks a lock that nobody holds", place);
+  const auto held = std::ranges::find(self.rwlocks, object);
+  if (held == self.rwlocks.end()) fail(self, Failure::misuse, "unlocks a lock that it does not hold", place);
+  *held = nullptr;
   const bool counts = tried(object), writer = word(object) < 0;
   if (counts && process.post_needs_fence) mfence(self, place);
   synchronise(self, Verb::unlock, counts ? Kind::rmw : Kind::unlock, Tag::rwlock, object, place,

@@ -105,21 +105,21 @@ void redirect() {
 void set(Request& request, const std::string& name, const std::string& value) {
   const auto number = [&] { return std::stoull(value); };
   if (name == "strategy")
-    request.strategy = value;
+    request.strategy.name = value;
   else if (name == "count")
-    request.count = number();
+    request.strategy.count = number();
   else if (name == "depth")
-    request.depth = static_cast<std::uint32_t>(number());
+    request.strategy.depth = static_cast<std::uint32_t>(number());
   else if (name == "seed")
-    request.seed = number();
+    request.strategy.seed = number();
   else if (name == "monitor")
     request.monitors.push_back(value);
-  else if (name == "variant")
-    request.variant = value == "1";
   else if (name == "rmw")
     request.semantics.rmw_flushes_all = value == "all";
   else if (name == "mutex")
     request.semantics.unlock_is_fence = value == "fence";
+  else if (name == "failed-cas")
+    request.semantics.failed_cas_writes = value == "write";
   else if (name == "model")
     request.bounds.model = value == "tso" ? Model::tso : value == "pso" ? Model::pso : Model::sc;
   else if (name == "classes")
@@ -139,7 +139,7 @@ void set(Request& request, const std::string& name, const std::string& value) {
   else if (name == "library")
     request.library = value;
   else if (name == "memory")
-    request.megabytes = number();
+    request.strategy.megabytes = number();
   else if (name == "executions")
     request.executions = number();
   else if (name == "nondet-low")
@@ -176,9 +176,10 @@ int run(int count, char** arguments) {
   process.rmw_needs_marker = !request.semantics.rmw_flushes_all;
   process.post_needs_fence = !request.semantics.rmw_flushes_all && request.semantics.unlock_is_fence;
   process.unlock_needs_fence = !request.semantics.rmw_flushes_all && !request.semantics.unlock_is_fence;
+  process.failed_cas_writes = request.semantics.failed_cas_writes;
   request.bounds.semantics = request.semantics;
   process.buffered = request.bounds.model != Model::sc;
-  request.bounds.spinners_wake = request.strategy != "all";
+  request.bounds.spinners_wake = request.strategy.name != "all";
 
   prepare_fibers();
   redirect();

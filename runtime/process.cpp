@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <stdexcept>
 
@@ -27,6 +28,7 @@ std::string load_error;
 void adopt_thread_locals(Thread& self) {
   const Memory& memory = process.memory;
   self.exceptions = abi::__cxa_get_globals();
+  self.error = &errno;
   if (memory.tls_size == 0 || self.tls != 0) return;
   TlsIndex index{memory.tls_module, 0};
   self.tls = reinterpret_cast<std::uintptr_t>(__tls_get_addr(&index));
@@ -117,6 +119,7 @@ void Process::clear(Thread& thread) {
                 memory.tls_size - memory.tls_image_size);
   }
   if (thread.exceptions != nullptr) std::memset(thread.exceptions, 0, kExceptionWords);
+  if (thread.error != nullptr) *thread.error = 0;
   // What an execution leaves on a stack must not be seen by the next: see the hash of local states in system.cpp.
   const std::uintptr_t low = used_stack(thread);
   std::memset(reinterpret_cast<void*>(low), 0, stack_top(number) - low);
@@ -127,6 +130,7 @@ void Process::clear(Thread& thread) {
   fresh.tls = thread.tls;
   fresh.tls_size = thread.tls_size;
   fresh.exceptions = thread.exceptions;
+  fresh.error = thread.error;
   static_cast<ThreadRecord&>(thread) = fresh;
   thread.forget_words();
 }

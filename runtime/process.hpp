@@ -116,6 +116,7 @@ struct ThreadRecord {
   bool stack_private = true;
   std::uintptr_t stack_low = 0;          // the lowest address of its stack seen in use
   std::uintptr_t tls = 0, tls_size = 0;  // the program's thread-local variables
+  int* error = nullptr;                  // its errno
   void* exceptions = nullptr;            // those that it has caught or thrown: two words of the C++ library
   void* (*routine)(void*) = nullptr;
   void* argument = nullptr;
@@ -126,9 +127,10 @@ struct ThreadRecord {
   std::uint32_t signals = 0;  // those since it began to wait that may still wake it: see hooks_conditions.cpp
   bool detached = false, joined = false, exiting = false;
   std::uint32_t atomic_section = 0;
-  const void* bucket = nullptr;    // the futex that it is busy with: others wait
-  const void* waits_on = nullptr;  // a condition variable, a barrier, …
-  std::int32_t waits_since = -1;   // the step at which it began
+  std::array<const void*, 16> rwlocks{};  // those that it holds, each as often as it does; null: free
+  const void* bucket = nullptr;           // the futex that it is busy with: others wait
+  const void* waits_on = nullptr;         // a condition variable, a barrier, …
+  std::int32_t waits_since = -1;          // the step at which it began
   std::uint64_t clock = 0, random = 0, nondet = 0;
   // What the compiler has announced and then does by itself, until the next hook: see hooks_copies.cpp.
   std::uintptr_t range_to = 0, range_from = 0, range_place = 0;
@@ -193,6 +195,7 @@ struct Process : ProcessRecord {
   bool unlock_needs_fence = false;  // papers' PSO: creating and ending a thread flush by a fence of their own
   bool post_needs_fence = false;    // an unlock is a fence, but an rmw is not
   bool rmw_needs_marker = false;    // rmw=address: a releasing rmw is an sfence and the rmw
+  bool failed_cas_writes = false;   // a failed compare-and-swap writes the old value back
   bool show_output = false;
   std::size_t snapshots = 12;      // a snapshot every so many steps; 0: none
   bool buffered = false;           // TSO or PSO itself is explored
@@ -258,6 +261,10 @@ struct Process : ProcessRecord {
 };
 
 extern Process process;
+
+// When a compare-and-swap writes: where it succeeds, or, as the papers have it, always.
+inline Writes swap_writes() { return process.failed_cas_writes ? Writes::always : Writes::if_equal; }
+
 extern "C" int teetotal_frames_up;  // for the debugger: where the program's own code is when it stops
 
 // -- for hooks: all of these run on the stack of the current thread ---------------------------------------------------

@@ -35,6 +35,8 @@ bool Snapshots::take(std::size_t steps) {
     const std::uintptr_t low = used_stack(thread);
     snapshot.regions.push_back({low, stack_top(number) - low});
     if (thread.tls != 0) snapshot.regions.push_back({thread.tls, thread.tls_size});
+    if (thread.error != nullptr)
+      snapshot.regions.push_back({reinterpret_cast<std::uintptr_t>(thread.error), sizeof(int)});
   }
   std::size_t size = 0;
   for (const Region& region : snapshot.regions) size += region.size;
@@ -80,6 +82,7 @@ bool Snapshots::restore(std::size_t steps) {
       std::memcpy(kept.exceptions, kept.caught.data(), kExceptionWords);
     } else if (thread.exceptions != nullptr) {
       std::memset(thread.exceptions, 0, kExceptionWords);  // it had not begun
+      *thread.error = 0;
     }
     static_cast<ThreadRecord&>(thread) = kept;
     thread.forget_words();

@@ -1,6 +1,7 @@
 #include "system.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "hash.hpp"
 #include "survival.hpp"
@@ -20,10 +21,12 @@ bool readable(std::uintptr_t address) {
   return of_program(reinterpret_cast<const void*>(address));
 }
 
-// Whole words, the last one too: a single thread-local int is less than one.
 std::uint64_t hash_range(std::uint64_t hash, std::uintptr_t begin, std::uintptr_t end) {
-  for (std::uintptr_t at = begin / 8 * 8; at < end; at += 8)
-    hash = mix(hash, *reinterpret_cast<const std::uint64_t*>(at) + 0x9E37);
+  for (std::uintptr_t at = begin / 8 * 8; at < end; at += 8) {
+    std::uint64_t word = 0;  // the last one may be a part: thread-locals have any size
+    std::memcpy(&word, reinterpret_cast<const void*>(at), std::min<std::size_t>(end - at, 8));
+    hash = mix(hash, word + 0x9E37);
+  }
   return hash;
 }
 
@@ -31,6 +34,8 @@ std::uint64_t local_state(const Thread& thread) {
   std::uint64_t hash = mix(mix(thread.nondet, thread.random), thread.clock);
   hash = hash_range(hash, reinterpret_cast<std::uintptr_t>(thread.fiber.stack_pointer), stack_top(thread.number));
   if (thread.tls != 0) hash = hash_range(hash, thread.tls, thread.tls + thread.tls_size);
+  if (thread.error != nullptr) hash = mix(hash, static_cast<std::uint64_t>(*thread.error));
+  for (const auto& [key, value] : thread.specific) hash = mix(mix(hash, key), reinterpret_cast<std::uintptr_t>(value));
   return hash | 1;
 }
 

@@ -3,9 +3,9 @@
 //
 // Spinning. As in core/execution.hpp: a thread whose last iteration came back to the same local state, wrote nothing
 // and saw in every read the same write as the iteration before stops for the rest of this execution. Here the local
-// state is the thread's stack, its registers and its thread-local variables, compared by a hash that is made only where
-// the events of two iterations are equal. A search without reduction lets it go on once something that it read has
-// changed.
+// state is the thread's stack, its registers, its thread-local variables, errno and its data by key, compared by a hash
+// that is made only where the events of two iterations are equal. A search without reduction lets it go on once
+// something that it read has changed.
 //
 // TSO and PSO. The store buffers belong to the scheduler: each buffer is an agent of its own beside the threads (one
 // for each thread under TSO, one for each thread and cell under PSO), whose steps are the commits. A plain store is

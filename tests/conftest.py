@@ -8,6 +8,9 @@ the number of examples of every random test (``make sanitize`` runs fewer, since
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,3 +36,23 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if PERCENT != 100 and chosen is not None:
         scaled = max(5, chosen.max_examples * PERCENT // 100)
         test._hypothesis_internal_use_settings = settings(chosen, max_examples=scaled)  # type: ignore[union-attr]
+
+
+@pytest.fixture
+def run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Callable[..., tuple[int, str, str]]:
+    """The command line in this process, in a folder of its own: status, standard output, standard error."""
+    from teetotal.cli import main
+
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["teetotal", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, captured.out, captured.err
+
+    return call

@@ -29,7 +29,7 @@ ROWS = (
             f"{model}: not robust",
             f"{model}: missed by exact",
             f"{model}: missed by burnim-{model} on interleavings",
-            f"{model}: missed by burnim-{model} variant on interleavings",
+            f"{model}: missed by burnim-{model}-report on interleavings",
             f"{model}: missed by burnim-{model} on classes",
             *(f"{model}: missed by {name} on classes" for name in ("sober-corrected", "sober") if model == "tso"),
             f"{model}: classes of programs not robust",

@@ -15,7 +15,7 @@ from monitor_reference import exact
 from teetotal import _core, models, monitors
 from teetotal.events import Event, ModelName, Semantics
 from teetotal.models import ProgramLike
-from teetotal.monitors import Report, paths, witness
+from teetotal.monitors import MONITORS, Report, paths, witness
 from teetotal.programs.program import Program
 
 RELAXED: tuple[ModelName, ...] = ("tso", "pso")
@@ -28,15 +28,14 @@ class BurnimEverywhere:
     def __init__(self, program: Program, semantics: Semantics) -> None:
         self.addresses = {address: number for number, address in enumerate(program.memory)}
         self.streams = {
-            label(name, variant): _core.Monitor(
+            name: _core.Monitor(
                 name,
                 rmw_flushes_all=semantics.rmw == "all",
                 unlock_is_fence=semantics.mutex == "fence",
                 undo=True,
-                variant=variant,
             )
             for model in RELAXED
-            for name, variant in others(model)
+            for name in others(model)
             if name.startswith("burnim")
         }
         self.reports: list[set[str]] = []
@@ -99,42 +98,35 @@ def check_model(
         replayed += len(reports)
         found["exact"] += bool(reports)
         allowed = identities(events, reports)
-        for name, variant in others(model):
-            weaker = monitors.run(name, events, semantics, variant=variant)
-            assert identities(events, weaker) <= allowed, f"{name} {variant} {tell(events)}"
-            found[label(name, variant) + " on classes"] += bool(weaker)
+        for name in others(model):
+            weaker = monitors.run(name, events, semantics)
+            assert identities(events, weaker) <= allowed, f"{name} {tell(events)}"
+            found[f"{name} on classes"] += bool(weaker)
     for name in ("exact", *(name for name in found if model in name)):
         assert not (robust and found[name]), f"{name} flags a robust program"
     must_find = ["exact", f"burnim-{model}"]
     if model == "tso":
-        must_find += ["burnim-tso variant", "sober-corrected on classes"]
+        must_find += ["burnim-tso-report", "sober-corrected on classes"]
     for name in must_find if complete else ():
         assert robust or found[name], f"{name} misses a program"
     counts: Counter[str] = Counter()
     if not robust:
         counts[f"{model}: not robust"] += 1
         counts[f"{model}: reports replayed"] += replayed
-        for name, variant in others(model):
-            missed = label(name, variant) + " on classes"
-            counts[f"{model}: missed by {missed}"] += not found[missed]
+        for name in others(model):
+            counts[f"{model}: missed by {name} on classes"] += not found[f"{name} on classes"]
         counts[f"{model}: missed by exact"] += not found["exact"]
-        for variant in (False, True):
-            everywhere = label(f"burnim-{model}", variant)
+        for everywhere in (f"burnim-{model}", f"burnim-{model}-report"):
             counts[f"{model}: missed by {everywhere} on interleavings"] += not found[everywhere]
         counts[f"{model}: classes of programs not robust"] += len(representatives)
-        for name in ("exact", *(label(name, variant) + " on classes" for name, variant in others(model))):
+        for name in ("exact", *(f"{name} on classes" for name in others(model))):
             counts[f"{model}: such classes flagged by {name.removesuffix(' on classes')}"] += found[name]
     return counts
 
 
-def others(model: ModelName) -> list[tuple[str, bool]]:
-    """The monitors beside the exact one, and whether as a variant."""
-    names = [(f"burnim-{model}", False), (f"burnim-{model}", True)]
-    return names if model == "pso" else [*names, ("sober", False), ("sober-corrected", False)]
-
-
-def label(name: str, variant: bool) -> str:
-    return f"{name} variant" if variant else name
+def others(model: ModelName) -> list[str]:
+    """The monitors beside the exact one."""
+    return [name for name, info in MONITORS.items() if info.model == model and not name.startswith("exact")]
 
 
 def check_witness(program: ProgramLike, events: Sequence[Event], report: Report, semantics: Semantics) -> None:

@@ -88,3 +88,49 @@ class _Generator:
                 return [f"atomic {{ {a} = {x}; {other} = {v} }};"]
             case _:
                 return ["g = 1 - g;", f"{a} = g;"]
+
+
+def looping_program(seed: int) -> str:
+    """Two or three processes of few lines, most of them loops that store: buffers have no bound, and what one process
+    sees of another's stores is asserted about."""
+    r = Random(seed)
+    processes = r.choice([2, 2, 2, 3])
+    lines = ['#include "teetotal.h"', "byte x, y;"]
+    for p in range(processes):
+        lines += [f"active proctype P{p}() {{", "  byte a, b;", *_looping_body(r, observes=p == processes - 1), "}"]
+    return "\n".join(lines) + "\n"
+
+
+def _looping_body(r: Random, observes: bool) -> list[str]:
+    def statement() -> str:
+        x, a, v = r.choice("xy"), r.choice("ab"), r.randint(0, 2)
+        kinds = [*4 * ["store"], *2 * ["sfence"], "mfence", *2 * ["load"], "wait", "xchg", "cas", "if"]
+        match r.choice(kinds):
+            case "store":
+                return f"{x} = {r.randint(1, 2)}"
+            case "load":
+                return f"{a} = {x}"
+            case "wait":
+                return f"({x} {r.choice(['==', '!='])} {v})"
+            case "xchg":
+                return f"xchg({a}, {x}, {v})"
+            case "cas":
+                return f"cas({a}, {x}, {r.randint(0, 1)}, {v})"
+            case "if":
+                return f"if :: {x} = {v} :: {r.choice(['x = 1', 'y = 2', 'sfence', 'skip'])} fi"
+            case fence:
+                return fence
+
+    def several(most: int) -> str:
+        return "; ".join(statement() for _ in range(r.randint(1, most)))
+
+    ending = r.choice([[], ["   :: break"], [f"   :: {r.choice('xy')} == {r.randint(0, 2)} -> break"]])
+    arms = [f"   :: {several(3)}" for _ in range(r.choice([1, 1, 2]))]
+    loop = ["  do", *arms, *ending, "  od"] if r.random() < 0.8 else [f"  {several(3)}"]
+    before = [f"  {several(2)};"] if r.random() < 0.4 else []
+    if not observes:
+        return [*before, *loop]
+    check = f"a = {r.choice('xy')}; b = {r.choice('xy')}; assert(!(a == {r.randint(1, 2)} && b == {r.randint(0, 2)}))"
+    if ending or loop[0] != "  do":
+        return [*before, *loop[:-1], f"{loop[-1]};", f"  {check}"]
+    return [*before, *loop[:-1], f"   :: {check}", "  od"]

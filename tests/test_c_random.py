@@ -12,15 +12,13 @@ from teetotal.events import Semantics
 from teetotal.explore.executions import executions
 from teetotal.explore.outcomes import outcomes
 from teetotal.explore.strategies import Strategy
+from teetotal.programs.c import runtime
 from teetotal.programs.expressions import Final
 from teetotal.programs.program import Program
 
 SHAPES = {"fenced": FENCED, "atomic": ATOMIC, "locked": LOCKED, "mixed": MIXED}
 PAPERS = Semantics(rmw="address", mutex="rmw")
-
-
-def options(semantics: Semantics) -> list[str]:
-    return [f"rmw={semantics.rmw}", f"mutex={semantics.mutex}"]
+WRITING_BACK = Semantics(failed_cas="write")
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -43,14 +41,18 @@ def test_as_many_executions_as_the_interpreter_and_as_classes(shape: str) -> Non
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("semantics", [Semantics(), PAPERS], ids=["default", "papers"])
+@pytest.mark.parametrize("semantics", [Semantics(), PAPERS, WRITING_BACK], ids=["default", "papers", "failed cas"])
 def test_robust_as_the_models_say(semantics: Semantics, compiler: str) -> None:
     programs = [program for shape in SHAPES.values() for program in seeded(42, 8, shape)]
     verdicts = set()
     with compiled(translate(programs), compiler=compiler) as object_file:
         for number, program in enumerate(programs):
             _, told = explore(
-                object_file, "monitor=exact-tso", "monitor=exact-pso", *options(semantics), arguments=[str(number)]
+                object_file,
+                "monitor=exact-tso",
+                "monitor=exact-pso",
+                *runtime.semantics_options(semantics),
+                arguments=[str(number)],
             )
             reported = {answer["monitor"] for answer in told if answer["type"] == "violation"}
             for model in ("tso", "pso"):
@@ -84,7 +86,7 @@ def test_each_model_reaches_its_own_outcomes(semantics: Semantics) -> None:
                     end, told = explore(
                         object_file,
                         f"model={model}",
-                        *options(semantics),
+                        *runtime.semantics_options(semantics),
                         arguments=[str(number), str(outcome_code(program, values))],
                     )
                     assert end["complete"]

@@ -269,3 +269,14 @@ def test_wake_ups_for_no_reason_on_demand(tmp_path: Path) -> None:
     assert run(tmp_path, text, "-DTEST=while", signal, options=spurious).verdict is Verdict.SAFE
     lost = run(tmp_path, text, "-DTEST=if", "-DWAKE=", options=spurious)
     assert {violation.kind for violation in lost.violations} == {"deadlock", "assertion"}
+
+
+def test_who_unlocks_what_others_read_is_told_in_every_order(tmp_path: Path) -> None:
+    """It was taken for the end of another's reading, where there was one, and told only where there was none."""
+    text = """pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;
+    void *reader(void *p) { pthread_rwlock_rdlock(&l); pthread_rwlock_unlock(&l); return 0; }
+    void *thief(void *p) { pthread_rwlock_unlock(&l); return 0; }
+    RUN(ORDER)"""
+    for order in ("reader, thief", "thief, reader"):
+        (found,) = run(tmp_path, text, f"-DORDER={order}").violations
+        assert (found.kind, "unlocks a lock that it does not hold" in found.message) == ("misuse", True)

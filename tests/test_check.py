@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from interrupts import hear_interrupts
-from teetotal.cli import main
 
 SB = """X86_64 SB
 {
@@ -66,22 +65,6 @@ lost_update = program(adder(), adder(), n=0, always="n == 2")
 """
 
 Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """The command line in this process: status, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["teetotal", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        assert isinstance(ended.value.code, int)
-        return ended.value.code, captured.out, captured.err
-
-    return call
 
 
 def checked(run: Run, *arguments: str) -> tuple[int, list[dict[str, Any]]]:

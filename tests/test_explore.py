@@ -15,9 +15,34 @@ from teetotal.events import MODELS, ModelName, Semantics
 from teetotal.explore import count_classes, executions, outcomes
 from teetotal.explore.strategies import Strategy
 from teetotal.programs.expressions import Addr, Const, Final, Op, Reg
-from teetotal.programs.program import Branch, Instruction, Program, Rmw
+from teetotal.programs.program import Assert, Branch, Instruction, Load, Program, Rmw, Thread
 
 ADDRESS_ONLY = Semantics(rmw="address", mutex="rmw", failed_cas="write")
+
+
+def test_a_thread_that_goes_round_by_itself_hides_nobody() -> None:
+    """T0 waits for a location that only it uses: its steps commute with everything, but lead nowhere new."""
+    spin = (Load(register="r", address=Addr("own")), Branch(target=0, when=Op("==", (Reg("r"), Const(0)))))
+    fails = (Load(register="r", address=Addr("x")), Assert(condition=Reg("r")))
+    subject = Program(
+        name="spin",
+        threads=(Thread("T0", spin, {"r": 0}), Thread("T1", fails, {"r": 0})),
+        memory={"own": 0, "x": 0},
+    )
+    for model in MODELS:
+        assert [failure.thread for failure in outcomes(subject, model).failures] == [1]
+
+
+def test_an_address_in_a_register_can_be_anybodys() -> None:
+    """x is T0's alone as far as constant addresses go, and T1 reads it through a pointer."""
+    reads = (Load(register="p", address=Addr("pointer")), Load(register="r", address=Reg("p")))
+    subject = Program(
+        name="pointer",
+        threads=(program([st("x", 1), st("x", 2)]).threads[0], Thread("T1", reads, {"p": 0, "r": 0})),
+        memory={"x": 0, "pointer": 1},
+        observed=(Final(1, "r"),),
+    )
+    assert outcomes(subject, "sc").values == {(0,), (1,), (2,)} == specified_outcomes(subject, "sc", Semantics())
 
 
 # -- reachable outcomes ------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ SAFE = {
     "alternating_bit": (0, 0),
     "bakery": (4, 2),
     "burns": (2, 0),
+    "cilk": (3, 1),
     "clh": (0, 0),
     "dekker": (4, 0),
     "dijkstra": (2, 0),
@@ -50,7 +51,7 @@ def test_proved_with_them_and_broken_without_any_one(name: str, goal: Goal) -> N
         fenced = compile_text(found.text, program.source)
         for proof in found.proofs:
             assert proof.certificate is not None
-            check(fenced, proof.certificate)
+            check(fenced, proof.certificate, proof.model)
     numbers = [program.sites.index(fence.site) for fence in found.fences]
     graph = ControlGraph(program)
     for fence in numbers:

@@ -20,10 +20,11 @@ from teetotal.fences.fencing import Options, fence
 from teetotal.fences.insertion import Hopeless, Search
 from teetotal.fences.of_program import Goal
 from teetotal.fences.promela import PromelaProblem, killers_of, patched
+from teetotal.models import Issue
 from teetotal.programs.promela import compile_text
 from teetotal.programs.promela.instructions import Slot
 from teetotal.symbolic.graph import MODEL_NUMBERS, ControlGraph
-from teetotal.symbolic.schedules import Move, Replay
+from teetotal.symbolic.schedules import Replay
 from teetotal.symbolic.verify import robust, verify
 from teetotal.verdicts import Verdict
 
@@ -257,7 +258,7 @@ def _same_run_with(replay: Replay, fences: frozenset[int]) -> bool:
             slot = other.program.instruction(p, other.control(p))
             if not isinstance(slot, Slot) or slot.fence not in new:
                 return
-            other.take(Move(p))
+            other.take(Issue(p))
 
     for line in replay.lines:
         if line.committed is None:
@@ -431,7 +432,7 @@ def test_what_is_unsafe_under_sc_no_fence_repairs(tmp_path: Path) -> None:
     result, _ = fence(str(path), Options(goal="safe"))
     assert result.verdict is Verdict.VIOLATION
     assert "SC too" in result.notes[0]
-    assert "--replay" in result.violations[0].replay
+    assert result.violations[0].replay == f"teetotal replay 1s:0.1 {path}"
 
 
 def test_a_budget_that_runs_out_is_told() -> None:

@@ -90,7 +90,8 @@ def test_kernel(tmp_path: Path) -> None:
     path.write_text(made("fig5", "--format", "text"))
     output = run(path, "--kernel").stdout
     assert "SC-kernel:" in output
-    assert "found by wSC 0 (0.00 %), by CCM 0 (0.00 %)" in output
+    assert "found by CCM 0 (0.00 %), by wSC 0 (0.00 %)" in output
+    assert "with the six-write rule 0 (0.00 %), with one guessed pair 0 (0.00 %)" in output
 
 
 def test_time(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ FAULTS = [
     ("axe", "0: M[0] := 1\n1: M[0] := ", 2, "a number, found the end of the file"),
     ("axe", "0: M[0] := 1 2\n", 1, "the end of the line"),
     ("axe", "0: { M[0] == 1; M[1] := 2 }\n", 1, "two different addresses"),
-    ("axe", "0: M[0] := 99999999999999999999\n", 1, "more than 63 bits"),
+    ("axe", "0: M[0] := 99999999999999999999\n", 1, "does not fit into 64 bits"),
     ("axe", "final M[0] == 1\nfinal M[0] == 2\n", 2, "second final value"),
     ("text", "T0: store x 1\n", 1, '"store" is no operation'),
     ("text", "T0: ld x = 1\n", 1, '"->"'),

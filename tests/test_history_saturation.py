@@ -130,6 +130,57 @@ def test_figure_3_the_other_order_is_a_cycle() -> None:
     assert checker.saturate_assuming([(four, two)], None) == "consistent"
 
 
+def extended(history: History, rule: str) -> tuple[str, int]:
+    """What a stronger saturation says, and how many pairs it orders."""
+    checker = Problem(history, "sc", SC).checker()
+    assert checker.saturate(None) == "consistent"
+    return checker.extend(rule, None), len(checker.pairs(True)[0])
+
+
+def test_the_six_write_rule_finds_figure_3_and_not_figure_4() -> None:
+    assert extended(hard.ring(2), "six") == ("consistent", 1)
+    for length in (3, 4, 7):
+        assert extended(hard.ring(length), "six") == ("consistent", 0)
+
+
+def test_one_guessed_pair_finds_figure_4_and_not_figure_5() -> None:
+    for length in (2, 3, 4, 7):
+        assert extended(hard.ring(length), "guess") == ("consistent", 1)
+    assert extended(hard.two_pairs(), "guess") == ("consistent", 0)
+
+
+@pytest.mark.parametrize("rule", ["six", "guess"])
+def test_the_stronger_saturations_reject_figure_1c(rule: str) -> None:
+    assert extended(hard.unorderable(), rule)[0] == "inconsistent"
+    for engine in (f"{rule}+enum", f"{rule}+dbcop"):
+        outcome = check(hard.unorderable(), engine=engine)  # type: ignore[arg-type]
+        assert (outcome.verdict, outcome.decided_by) == (Verdict.VIOLATION, "saturation")
+
+
+def test_the_stronger_saturations_stay_within_the_kernel() -> None:
+    rng = random.Random(41)
+    grew = 0
+    for _ in range(60):
+        clauses = [[rng.choice((n, -n)) for n in rng.choices((1, 2), k=rng.choice([1, 2]))] for _ in range(3)]
+        history = hard.formula(clauses)
+        found = kernel(Problem(history, "sc", SC))
+        sizes = {}
+        for rule in ("six", "guess"):
+            checker = Problem(history, "sc", SC).checker()
+            assert checker.saturate(None) == "consistent"
+            before = pairs(checker.pairs(True))
+            status = checker.extend(rule, None)
+            if found is None:
+                continue
+            assert status == "consistent"
+            assert before <= pairs(checker.pairs(True)) <= set(found), to_text(history)
+            sizes[rule] = len(checker.pairs(True)[0])
+            grew += len(before) < sizes[rule]
+        if sizes:
+            assert sizes["six"] <= sizes["guess"]  # what a pattern excludes, a guess does
+    assert grew > 10
+
+
 @pytest.mark.parametrize("length", [3, 4, 7])
 def test_figure_4_with_cycles_of_any_length(length: int) -> None:
     assert named_kernel(hard.ring(length)) == {("st x = 4", "st x = 2")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litmus_tools import finals, outcomes, x86
+from teetotal.errors import ParseError
 from teetotal.programs.litmus.observation import observation, upheld
 from teetotal.programs.program import Program
 
@@ -179,3 +181,39 @@ def test_a_long_condition_is_a_shallow_tree() -> None:
     condition = "exists (" + " /\\ ".join(["0:rax=0"] * 5000) + ")"
     program = asked(condition)
     assert observation(program, {(0,)}) == ("Always", 1, 0)
+
+
+# -- what Dat3M puts behind a condition ---------------------------------------------------------------------------------
+
+DAT3M = "final (0:rax=1 /\\ 0:rbx=1){}\nwith\ntso: ~exists;\ncc: exists;\n<<\n anything = ( 5\n>>\n"
+
+
+@pytest.mark.parametrize("semicolon", ["", ";"])
+def test_expectations_of_other_models_mean_nothing(semicolon: str) -> None:
+    assert asked(DAT3M.format(semicolon)).condition == asked("exists (0:rax=1 /\\ 0:rbx=1)").condition
+
+
+@pytest.mark.parametrize(
+    ("tail", "line", "words"),
+    [
+        ("with", 2, "expected the name of a model after `with`"),
+        ("with tso exists;", 2, "expected `:` after the name of a model"),
+        ("with tso: forall;", 2, "expected `exists` as what is expected"),
+        ("with tso: exists", 2, "expected `;` after what is expected"),
+        ("<<\n>>\nwith 5: exists;", 4, "expected the name of a model"),
+        ("<< never closed", 2, "expected the end of the condition, found `<`"),
+    ],
+)
+def test_tails_that_are_none(tail: str, line: int, words: str) -> None:
+    with pytest.raises(ParseError, match=re.escape(words)) as caught:
+        asked(f"exists (0:rax=1)\n{tail}")
+    assert caught.value.location is not None
+    assert caught.value.location.line == line + 5
+
+
+@pytest.mark.parametrize("number", [2**64, -(2**63) - 1])
+def test_numbers_of_more_than_64_bits(number: int) -> None:
+    with pytest.raises(ParseError, match=f"`{number}` is not a number of at most 64 bits"):
+        asked(f"exists (0:rax={number})")
+    with pytest.raises(ParseError, match="a number of at most 64 bits"):
+        x86(CODE, "", f"x={number}; y=0")

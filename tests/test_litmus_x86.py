@@ -160,8 +160,13 @@ def test_x86_of_32_bits_has_the_same_flags(jump: str) -> None:
 
 
 def test_inc_and_dec_leave_the_carry_alone() -> None:
-    program = x86("cmpq $1,%rax\nincq %rax\ndecq %rbx\njb L\nmovq $1,%rcx\nL:", "locations [0:rcx;]")
-    assert finals(program) == {"0:rcx=0"}
+    """Whatever they would have made of it: 0 - 1 borrows, 1 - 1 does not; -1 + 1 carries, 0 + 1 does not."""
+    for carry, rax in ((1, 0), (0, 1)):  # of a comparison with 1
+        for rbx in (-1, 0, 1):
+            for instruction in ("incq %rbx", "decq %rbx"):
+                code = f"cmpq $1,%rax\n{instruction}\njb L\nmovq $1,%rcx\nL:"
+                program = x86(code, "locations [0:rcx;]", f"0:rax={rax}; 0:rbx={rbx}")
+                assert finals(program) == {f"0:rcx={1 - carry}"}, (carry, rbx, instruction)
 
 
 @pytest.mark.parametrize(("operation", "value"), [("inc", -1), ("dec", 0)])

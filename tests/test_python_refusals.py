@@ -47,6 +47,8 @@ def refusal(body: str) -> str:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
+        ("a = 2**63", "`a` is not between -2**63 and 2**63 - 1"),
+        ('r = yield ld("x")\nif r < 2**63: yield mfence', "`2 ** 63` is not between -2**63 and 2**63 - 1"),
         ("yield", "a bare `yield` asks nothing of memory"),
         ("yield 3", "`yield 3` is not an operation on memory"),
         ("yield helper(1)", "use `yield from helper(1)`"),
@@ -242,3 +244,98 @@ def test_endless_computation_is_refused_with_its_line() -> None:
         program.update(0, program.start(0), None)
     assert caught.value.location is not None
     assert caught.value.location.line == 4
+
+
+STATEFUL = """from teetotal import *
+import itertools, random
+n = 0
+kept = []
+numbers = itertools.count()
+def counter():
+    global n
+    n += 1
+    return n
+def slow_counter():
+    global n
+    n += 1
+    return n // 5
+def appending():
+    kept.append(1)
+    return 1
+def through(f): return f()
+def enclosed():
+    seen = {"calls": 0}
+    def inner():
+        seen["calls"] += 1
+        return 7
+    return inner
+inner = enclosed()
+def rebinding():
+    calls = 0
+    def inner():
+        nonlocal calls
+        calls += 1
+        return 7
+    return inner
+other = rebinding()
+def default(seen=[]):
+    seen.append(1)
+    return 7
+class Object:
+    calls = 0
+    def method(self):
+        self.calls += 1
+        return 7
+thing = Object()
+def drawn(): return random.randrange(1000) * 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        ("counter()", "changes `n`"),
+        ("slow_counter()", "changes `n`"),
+        ("appending()", "changes `kept`"),
+        ("through(counter)", "changes `n`"),
+        ("through(lambda: counter())", "changes `n`"),
+        ("inner()", "changes `seen`"),
+        ("other()", "changes `calls`"),
+        ("default()", "changes `default 0 of default`"),
+        ("thing.method()", "changes `"),
+        ("drawn()", "changes `random`"),
+        ("next(numbers)", "gives another value when it is evaluated again"),
+    ],
+)
+def test_helpers_with_a_state_of_their_own(call: str, why: str) -> None:
+    """In a loop Python would call it in each round, and teetotal calls it once: not the same program."""
+    text = f'{STATEFUL}def t():\n    for i in range(2):\n        yield st("x", {call})\n'
+    module = execute(text)
+    with pytest.raises(ProgramError, match=re.escape(why)) as caught:
+        module["program"](module["t"](), x=0)
+    assert caught.value.location is not None
+    assert caught.value.location.line == text.count("\n")
+
+
+def test_helpers_without_one() -> None:
+    """Constants, objects that are only read, functions of other functions, and generators of their own are no state."""
+    module = execute(
+        STATEFUL + "table = {1: [5]}\n"
+        "def pure(n): return table[n][0] + len(kept)\n"
+        "def drawing(): return random.Random(3).randrange(10) * 0 + 1\n"
+        "def t():\n    yield st('x', pure(1) + through(lambda: 2) + drawing() + thing.calls)\n"
+    )
+    assert module["program"](module["t"](), x=0, always="x == 8").threads[0].code[0].value.value == 8
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1])
+def test_numbers_of_more_than_64_bits(number: int) -> None:
+    module = execute('from teetotal import *\ndef t():\n    r = yield ld("x")\n')
+    build, thread = module["program"], module["t"]
+    with pytest.raises(ProgramError, match=re.escape(f"location 'x' begins with {number}, which is not between")):
+        build(thread(), x=number)
+    with pytest.raises(ProgramError, match="is not between -2\\*\\*63 and") as caught:
+        build(thread(), x=0, exists=f"t.r == {number}")
+    assert caught.value.location is not None
+    for fits in (2**63 - 1, -(2**63)):
+        assert build(thread(), x=fits, exists=f"t.r == {fits}").memory == {"x": fits}

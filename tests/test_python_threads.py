@@ -104,7 +104,7 @@ def test_operations(body: str, expected: dict[str, int]) -> None:
         ('yield st("x", (yield ld("y")) + (yield ld("z")))', {"x": 3}),
         ("a = sum(n * n for n in range(4))\nb = len('abc')\nc = {1: 5}[1]", {"a": 14, "b": 3, "c": 5}),
         ("a = True\nb = a + 1", {"a": 1, "b": 2}),
-        ("a = 2**63", {"a": -(2**63)}),
+        ("a = -(2**63)", {"a": -(2**63)}),
         ('if (r := (yield ld("z"))) == 2:\n    a = r + (s := 4) + s', {"a": 10, "s": 4}),
     ],
 )

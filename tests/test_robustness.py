@@ -58,6 +58,23 @@ def test_leaving_out_iterations_that_see_nothing_new_changes_no_verdict(program:
     agrees(program, Semantics(), Strategy("all"))
 
 
+def test_a_round_like_the_one_before_may_close_a_cycle_but_the_beginning_of_it_does_too() -> None:
+    """x=1; y=1 || do { a=x; b=y } while (!a): after a round that saw 0, 1 the same again is a cycle, and the trace without
+    it has none. The search stops after two equal rounds, and finds the cycle that the second one's first read closes."""
+    once: list[Instruction] = [ld("a", "x"), ld("b", "y")]
+    cycles = {}
+    for rounds in (1, 2):
+        for trace in models.traces(program([st("x", 1), st("y", 1)], once * rounds), "pso"):
+            if [event.value for event in trace.threads[1]] == [0, 1] * rounds:
+                cycles[rounds] = not models.is_sc(trace)
+    assert cycles == {1: False, 2: True}
+    waiting = program([st("x", 1), st("y", 1)], [*once, Branch(target=0, when=Op("==", (Reg("a"), Const(0))))])
+    found = robustness(waiting, RELAXED)
+    assert found.complete
+    assert not found.violations["tso"]
+    assert found.violations["pso"]
+
+
 @settings(max_examples=150)
 @given(programs(total=6, addresses="xy"))
 def test_sampling_reports_only_real_violations(program: Program) -> None:

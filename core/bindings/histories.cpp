@@ -33,14 +33,19 @@ auto with_faults(Function&& function) {
     nb::object arguments = nb::make_tuple(fault.line, nb::str(fault.what()));
     PyErr_SetObject(fault_type.ptr(), arguments.ptr());
     throw nb::python_error();
+  } catch (const OutOfBudget&) {
+    PyErr_SetString(PyExc_TimeoutError, "no time to read all of it");
+    throw nb::python_error();
   }
 }
 
-std::vector<History> read_file(const std::string& path, const std::string& format, bool split) {
+std::vector<History> read_file(const std::string& path, const std::string& format, bool split,
+                               std::optional<double> seconds) {
   return with_faults([&] {
+    const histories::Budget budget = make_budget(seconds);
     nb::gil_scoped_release release;
     const MappedFile file(path);
-    return read_histories(file.text(), format, {split});
+    return read_histories(file.text(), format, {split, &budget});
   });
 }
 
@@ -50,13 +55,14 @@ History make_history(const std::string& name, const Given<std::uint32_t>& thread
                      const Given<std::uint32_t>& line, std::vector<std::string> threads,
                      std::vector<std::string> addresses,
                      const std::vector<std::pair<std::uint32_t, std::int64_t>>& initial,
-                     const std::vector<std::pair<std::uint32_t, std::int64_t>>& final) {
+                     const std::vector<std::pair<std::uint32_t, std::int64_t>>& final, bool has_nil) {
   const std::size_t n = thread.size();
   if (kind.size() != n || address.size() != n || value.size() != n || flags.size() != n || line.size() != n ||
       (read.size() != n && read.size() != 0))
     throw nb::value_error("columns of different lengths");
   History history;
   history.name = name;
+  history.nil = has_nil;
   history.thread = taken(thread);
   history.kind = taken(kind);
   history.address = taken(address);
@@ -97,6 +103,7 @@ void bind_histories(nb::module_& m) {
       .def_ro("name", &History::name)
       .def_ro("threads", &History::threads)
       .def_ro("addresses", &History::addresses)
+      .def_ro("nil", &History::nil)
       .def_prop_ro("initial", [](const History& h) { return bindings_of(h.initial); })
       .def_prop_ro("final", [](const History& h) { return bindings_of(h.final); })
       .def_prop_ro("thread", [](nb::handle self) { return view(nb::cast<History&>(self).thread, self); })
@@ -110,7 +117,8 @@ void bind_histories(nb::module_& m) {
       .def_prop_ro("end", [](nb::handle self) { return view(nb::cast<History&>(self).end, self); })
       .def("__len__", &History::size);
   m.def("make_history", &make_history);
-  m.def("read_history_file", &read_file, "path"_a, "format"_a, "split_transactions"_a = false);
+  m.def("read_history_file", &read_file, "path"_a, "format"_a, "split_transactions"_a = false,
+        "seconds"_a.none() = nb::none());
   m.def(
       "read_history_text",
       [](nb::bytes text, const std::string& format, bool split) {

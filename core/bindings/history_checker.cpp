@@ -13,6 +13,7 @@
 #include "histories/candidates.hpp"
 #include "histories/ccm.hpp"
 #include "histories/decide.hpp"
+#include "histories/extended.hpp"
 #include "histories/proof.hpp"
 #include "module.hpp"
 
@@ -49,6 +50,17 @@ class Checker {
     budget_ = make_budget(seconds);
     nb::gil_scoped_release release;
     return guarded([&] { return saturation_->run() ? "consistent" : "inconsistent"; });
+  }
+
+  // After saturate(): with a rule of the paper's section 4, "six" or "guess", as well
+  std::string extend(const std::string& rule, std::optional<double> seconds) {
+    if (rule != "six" && rule != "guess") throw nb::value_error("rules are six or guess");
+    budget_ = make_budget(seconds);
+    nb::gil_scoped_release release;
+    return guarded([&] {
+      return histories::extend(*saturation_, rule == "six" ? Rule::six : Rule::guess, budget_) ? "consistent"
+                                                                                               : "inconsistent";
+    });
   }
 
   // The same under the assumption that each first write is before the second; taken back afterwards.
@@ -223,6 +235,7 @@ void bind_history_checker(nb::module_& m) {
              new (self) Checker(std::move(shared), source, final, model, rmw_all, rules);
            })
       .def("saturate", &Checker::saturate, "seconds"_a.none())
+      .def("extend", &Checker::extend, "rule"_a, "seconds"_a.none())
       .def("saturate_assuming", &Checker::saturate_assuming, "pairs"_a, "seconds"_a.none())
       .def("take_back", &Checker::take_back)
       .def("decide", &Checker::decide, "engine"_a, "seconds"_a.none(), "conflicts"_a.none() = nb::none())

@@ -56,13 +56,11 @@ Event make_event(std::uint32_t thread, std::uint8_t number, std::uint8_t wrote, 
 
 class PyMonitor {
  public:
-  PyMonitor(const std::string& name, bool rmw_flushes_all, bool unlock_is_fence, std::size_t threads, bool undo,
-            bool variant)
+  PyMonitor(const std::string& name, bool rmw_flushes_all, bool unlock_is_fence, std::size_t threads, bool undo)
       : monitor_(monitors::make_monitor(
             name, {.semantics = {.rmw_flushes_all = rmw_flushes_all, .unlock_is_fence = unlock_is_fence},
                    .threads = threads,
-                   .undo = undo,
-                   .variant = variant})) {}
+                   .undo = undo})) {}
 
   nb::object step(std::uint32_t thread, std::uint8_t kind, bool writes, std::uint32_t address, std::uint32_t location) {
     check_kinds(&kind, 1);
@@ -138,9 +136,9 @@ class PyMonitor {
 
 void bind_monitors(nb::module_& m) {
   nb::class_<PyMonitor>(m, "Monitor", "A monitor over the events of an SC execution; see teetotal.monitors.")
-      .def(nb::init<const std::string&, bool, bool, std::size_t, bool, bool>(), nb::arg("name"), nb::kw_only(),
+      .def(nb::init<const std::string&, bool, bool, std::size_t, bool>(), nb::arg("name"), nb::kw_only(),
            nb::arg("rmw_flushes_all") = true, nb::arg("unlock_is_fence") = true, nb::arg("threads") = 0,
-           nb::arg("undo") = false, nb::arg("variant") = false)
+           nb::arg("undo") = false)
       .def("step", &PyMonitor::step, nb::arg("thread"), nb::arg("kind"), nb::arg("writes"), nb::arg("address"),
            nb::arg("location"), "One event; what it gives, or None.")
       .def("observe", &PyMonitor::observe, nb::arg("thread"), nb::arg("kind"), nb::arg("writes"), nb::arg("address"),

@@ -10,8 +10,7 @@
 #include "search/classes.hpp"
 #include "search/interleavings.hpp"
 #include "search/monitoring.hpp"
-#include "search/optimal.hpp"
-#include "search/random.hpp"
+#include "search/strategy.hpp"
 
 namespace nb = nanobind;
 
@@ -39,24 +38,9 @@ class Collector final : public Visitor {
   Budget& budget_;
 };
 
-// teetotal.explore.strategies.Strategy
-struct Strategy {
-  std::string name;
-  std::uint64_t count;
-  std::uint32_t depth;
-  std::uint64_t seed;
-  std::size_t megabytes;
-};
-
 SearchResult run(const Strategy& strategy, System& system, Visitor& visitor) {
   nb::gil_scoped_release release;
-  if (strategy.name == "all") return OptimalSearch(system, visitor, strategy.megabytes).run();
-  if (strategy.name == "interleavings") return all_interleavings(system, visitor);
-  if (strategy.name == "preemptions")
-    return all_interleavings(system, visitor, static_cast<std::uint32_t>(strategy.count));
-  if (strategy.name == "random") return random_walks(system, visitor, strategy.count, strategy.seed);
-  if (strategy.name == "pct") return pct(system, visitor, strategy.count, strategy.depth, strategy.seed);
-  throw std::invalid_argument("no strategy is called " + strategy.name);
+  return search(strategy, system, visitor);
 }
 
 }  // namespace
@@ -68,7 +52,8 @@ void bind_search(nb::module_& m) {
       .def_ro("cut", &SearchResult::cut)
       .def_ro("redundant", &SearchResult::redundant)
       .def_ro("complete", &SearchResult::complete)
-      .def_ro("full", &SearchResult::full);
+      .def_ro("full", &SearchResult::full)
+      .def_ro("bounded", &SearchResult::bounded);
 
   m.def(
       "search",

@@ -24,7 +24,7 @@ namespace {
 
 using namespace symbolic;
 
-// A Python object with expand, after_load, outcomes and ghosts_hold.
+// A Python object with expand, after_load, outcomes, still_read and ghosts_hold.
 class PythonSource final : public Source {
  public:
   explicit PythonSource(nb::object source) : source_(std::move(source)) {}
@@ -58,6 +58,11 @@ class PythonSource final : public Source {
          nb::cast<std::vector<std::pair<Writes, Control>>>(source_.attr("outcomes")(p, q, values)))
       result.push_back({std::move(writes), target});
     return result;
+  }
+
+  std::vector<Location> still_read(Process p, Control q) override {
+    nb::gil_scoped_acquire held;
+    return nb::cast<std::vector<Location>>(source_.attr("still_read")(p, q));
   }
 
   bool ghosts_hold(std::uint32_t bad, const Memory& m) override {
@@ -116,7 +121,7 @@ nb::dict saturate(Graph& graph, int model, std::vector<bool> fences, bool joinin
                   std::uint64_t max_work, bool certificate, nb::object progress) {
   PythonProgress reports(std::move(progress));
   graph.configure(static_cast<Model>(model), std::move(fences));
-  Saturation engine(graph, SaturateOptions{joining, blur, max_work}, &reports);
+  Saturation engine(graph, SaturateOptions{joining, joining && !certificate, blur, max_work}, &reports);
   Saturation::Answer answer{};
   std::optional<std::vector<Step>> schedule;
   {
@@ -198,7 +203,7 @@ nb::dict accelerate(Graph& graph, int model, std::vector<bool> fences, nb::objec
     found = explore_accelerated(graph, &reports);
   }
   nb::dict result;
-  result["answer"] = found.bad ? "bad" : "safe";
+  result["answer"] = !found.bad ? "safe" : found.schedule ? "bad" : "unconfirmed";
   result["states"] = found.states;
   result["accelerations"] = found.accelerations;
   if (found.schedule) result["schedule"] = rows(*found.schedule);
@@ -226,10 +231,11 @@ void bind_symbolic(nb::module_& m) {
   nb::class_<Graph>(m, "ControlGraph")
       .def("__init__", [](Graph* self, nb::object source, std::vector<Control> start, Memory memory, Location buffered,
                           std::vector<std::vector<Location>> loads, std::vector<std::vector<Location>> touches,
+                          std::vector<std::vector<Location>> stores,
                           std::vector<std::tuple<std::vector<std::uint64_t>, std::vector<std::uint64_t>, bool>> bad,
                           bool address_needs) {
-        System system{std::move(start), std::move(memory), buffered, std::move(loads), std::move(touches), {},
-                      address_needs};
+        System system{std::move(start),   std::move(memory), buffered, std::move(loads),
+                      std::move(touches), std::move(stores), {},       address_needs};
         for (auto& [must, must_not, ghosts] : bad) system.bad.push_back({std::move(must), std::move(must_not), ghosts});
         new (self) Graph(std::move(system), std::make_unique<PythonSource>(std::move(source)));
       });

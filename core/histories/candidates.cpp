@@ -1,19 +1,19 @@
 #include "histories/candidates.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace teetotal::histories {
 
 Candidates::Candidates(const Problem& problem, const Saturation& saturation)
     : problem_(problem), saturation_(saturation), newest_own_(problem.history->size(), nothing) {
   const History& history = *problem.history;
-  const std::size_t addresses = history.addresses.size();
-  std::vector<Op> newest(addresses * history.threads.size(), nothing);
+  std::unordered_map<std::uint64_t, Op> newest;  // by thread and address
   for (Op op = 0; op < history.size(); ++op) {
     if (history.address[op] == nothing) continue;
-    Op& own = newest[history.thread[op] * addresses + history.address[op]];
-    newest_own_[op] = own;
-    if (history.writes(op)) own = op;
+    const std::uint64_t key = std::uint64_t{history.thread[op]} << 32 | history.address[op];
+    if (const auto own = newest.find(key); own != newest.end()) newest_own_[op] = own->second;
+    if (history.writes(op)) newest[key] = op;
   }
 }
 

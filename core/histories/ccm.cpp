@@ -124,6 +124,7 @@ class CausalMemoryCheck {
   bool local_happens_before() {
     std::vector<Saturation::Link> found;
     for (std::uint32_t thread = 0; thread < graph_.chains; ++thread) {
+      if (budget_.over()) throw OutOfBudget{};
       Saturation local(causal_, budget_, {.write_rule = false, .read_rule = true, .reads_of_thread = thread});
       if (!local.run() || reads_overwritten_initial(local, thread)) return false;
       found.insert(found.end(), local.links().begin(), local.links().end());
@@ -160,6 +161,7 @@ class CausalMemoryCheck {
       if (graph_.role[o] & ChainGraph::writes) writes[graph_.address[o]].push_back(o);
     }
     for (std::uint32_t address = 0; address + 1 < graph_.first_writers.size(); ++address) {
+      if (budget_.over()) throw OutOfBudget{};
       StoreOrder order(graph_, address);
       for (const Node write : writes[address]) order.add_all_before(all_->row(write), write, write);
       for (const Node read : reads[address]) order.add_all_before(all_->row(read), read, graph_.source[read]);

@@ -203,10 +203,9 @@ class ChainMaker {
   // No load sees a later store of its own thread. Under TSO and PSO it sees its thread's newest store to the address,
   // or something newer; under SC this follows from program order.
   void own_stores() {
-    std::vector<Op> newest(history_.addresses.size());
+    std::vector<Op> newest(history_.addresses.size(), nothing);
     std::vector<std::uint32_t> place_in_program(history_.size());
     for (std::uint32_t t = 0; t < history_.threads.size(); ++t) {
-      std::fill(newest.begin(), newest.end(), nothing);
       for (std::uint32_t i = thread_first_[t]; i < thread_first_[t + 1]; ++i) place_in_program[by_thread_[i]] = i;
       for (std::uint32_t i = thread_first_[t]; i < thread_first_[t + 1]; ++i) {
         const Op op = by_thread_[i];
@@ -224,6 +223,8 @@ class ChainMaker {
         }
         if (history_.writes(op)) newest[history_.address[op]] = op;
       }
+      for (std::uint32_t i = thread_first_[t]; i < thread_first_[t + 1]; ++i)
+        if (history_.writes(by_thread_[i])) newest[history_.address[by_thread_[i]]] = nothing;
     }
   }
 
@@ -319,6 +320,7 @@ class ChainMaker {
       translate(edge.to);
       translate(edge.why);
     }
+    if (!graph_.impossible) return;  // and `refuted` says nothing
     translate(graph_.refuted.from);
     translate(graph_.refuted.to);
     translate(graph_.refuted.why);

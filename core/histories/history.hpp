@@ -42,6 +42,7 @@ struct History {
   std::vector<std::int64_t> begin, end;  // times, -1 where not given; empty if there are none
   std::vector<std::string> threads, addresses;
   std::vector<Binding> initial, final;
+  bool nil = false;  // whether the value -2⁶³ stands for "no value yet"
 
   std::size_t size() const { return kind.size(); }
   Kind kind_of(Op op) const { return static_cast<Kind>(kind[op]); }

@@ -7,7 +7,7 @@ namespace {
 
 class AxeReader {
  public:
-  explicit AxeReader(std::string_view text) : in_(text), out_(text.size() / 12 + 1) {
+  AxeReader(std::string_view text, ReadOptions options) : in_(text), out_(text.size() / 12 + 1, options) {
     out_.address_prefix = "M[";
     out_.address_suffix = "]";
   }
@@ -15,6 +15,7 @@ class AxeReader {
   std::vector<History> read() {
     for (; !in_.done(); line()) {
     }
+    if (out_.empty()) out_.name.clear();  // a comment at the end names nothing
     return out_.take();
   }
 
@@ -116,6 +117,6 @@ class AxeReader {
 
 }  // namespace
 
-std::vector<History> read_axe(std::string_view text) { return AxeReader(text).read(); }
+std::vector<History> read_axe(std::string_view text, ReadOptions options) { return AxeReader(text, options).read(); }
 
 }  // namespace teetotal::histories

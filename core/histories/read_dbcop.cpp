@@ -104,7 +104,8 @@ class Json {
 
 class JsonReader {
  public:
-  JsonReader(std::string_view text, ReadOptions options) : json_(text), out_(text.size() / 50 + 1), options_(options) {
+  JsonReader(std::string_view text, ReadOptions options)
+      : json_(text), out_(text.size() / 50 + 1, options), options_(options) {
     out_.address_prefix = "x";
   }
 
@@ -192,7 +193,7 @@ std::vector<History> read_dbcop_json(std::string_view text, ReadOptions options)
 
 std::vector<History> read_dbcop_text(std::string_view text, ReadOptions options) {
   Scanner in(text);
-  Builder out(text.size() / 12 + 1);
+  Builder out(text.size() / 12 + 1, options);
   Transaction transaction;
   std::int64_t session = 0;
   const auto name = [&] {

@@ -122,7 +122,7 @@ class Edn {
 
 class EdnReader {
  public:
-  EdnReader(std::string_view text, ReadOptions options) : edn_(text), options_(options) {}
+  EdnReader(std::string_view text, ReadOptions options) : edn_(text), out_(0, options), options_(options) {}
 
   std::vector<History> read() {
     int open = 0;
@@ -137,8 +137,11 @@ class EdnReader {
     }
     if (open > 0) edn_.in.fail("\"]\"");
     for (const auto& [process, pending] : invoked_) settle(pending, "info");
-    for (const auto& [address, seen] : reads_nil_)
-      if (seen) out_.initial(address, nil, 0);
+    for (const std::uint32_t address : reads_nil_) out_.initial(address, nil, 0);
+    if (!reads_nil_.empty()) {
+      edn_.in.refuse_least_beside_nil();
+      out_.has_nil();
+    }
     drop_or_keep_cas();
     return out_.take();
   }
@@ -151,6 +154,7 @@ class EdnReader {
   };
 
   void operation() {
+    out_.poll();
     Event event{{}, {}, {}, {}, {}, edn_.in.line()};
     edn_.in.expect("{");
     for (edn_.skip(); !edn_.in.accept('}'); edn_.skip()) {
@@ -259,7 +263,7 @@ class EdnReader {
   }
   std::int64_t result(std::uint32_t address, const Form& form, std::size_t line) {
     const std::int64_t value = form.kind == Form::null ? nil : number(form, line);
-    if (value == nil) reads_nil_[address] = true;
+    if (form.kind == Form::null) reads_nil_.insert(address);
     read_.insert({address, value});
     return value;
   }
@@ -287,7 +291,7 @@ class EdnReader {
   ReadOptions options_;
   std::map<std::int64_t, Event> invoked_;
   std::set<std::int64_t> retired_;
-  std::map<std::uint32_t, bool> reads_nil_;
+  std::set<std::uint32_t> reads_nil_;
   std::set<std::pair<std::uint32_t, std::int64_t>> read_, written_;
   std::vector<Uncertain> uncertain_;
 };

@@ -33,10 +33,11 @@ std::string_view trimmed(std::string_view text) {
 
 class Gem5Reader {
  public:
-  explicit Gem5Reader(std::string_view text) : in_(text) {}
+  Gem5Reader(std::string_view text, ReadOptions options) : in_(text), out_(0, options) {}
 
   std::vector<History> read() {
     while (!in_.done()) {
+      out_.poll();
       const std::size_t number = in_.line();
       line(in_.rest_of_line(), number);
     }
@@ -150,6 +151,6 @@ class Gem5Reader {
 
 }  // namespace
 
-std::vector<History> read_gem5(std::string_view text) { return Gem5Reader(text).read(); }
+std::vector<History> read_gem5(std::string_view text, ReadOptions options) { return Gem5Reader(text, options).read(); }
 
 }  // namespace teetotal::histories

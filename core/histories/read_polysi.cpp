@@ -5,7 +5,7 @@ namespace teetotal::histories {
 
 std::vector<History> read_polysi(std::string_view text, ReadOptions options) {
   Scanner in(text);
-  Builder out(text.size() / 12 + 1);
+  Builder out(text.size() / 12 + 1, options);
   out.address_prefix = "x";
   struct Session {
     Transaction transaction;

@@ -9,11 +9,12 @@ namespace {
 
 class TextReader {
  public:
-  explicit TextReader(std::string_view text) : in_(text), out_(text.size() / 12 + 1) {}
+  TextReader(std::string_view text, ReadOptions options) : in_(text), out_(text.size() / 12 + 1, options) {}
 
   std::vector<History> read() {
     for (; !in_.done(); line()) {
     }
+    if (has_nil_) in_.refuse_least_beside_nil();
     return out_.take();
   }
 
@@ -34,7 +35,7 @@ class TextReader {
       in_.skip_blanks();
       in_.expect("=");
       in_.skip_blanks();
-      const std::int64_t value = in_.number();
+      const std::int64_t value = number_or_nil();
       first == "init" ? out_.initial(address, value, in_.line()) : out_.final(address, value, in_.line());
     } else {
       in_.fail("\":\" after the thread's name");
@@ -82,15 +83,23 @@ class TextReader {
 
   std::optional<std::int64_t> result() {
     if (in_.accept('?')) return std::nullopt;
-    return in_.number();
+    return number_or_nil();
+  }
+
+  std::int64_t number_or_nil() {
+    if (!in_.accept("nil")) return in_.number();
+    has_nil_ = true;
+    out_.has_nil();
+    return nil;
   }
 
   Scanner in_;
   Builder out_;
+  bool has_nil_ = false;
 };
 
 }  // namespace
 
-std::vector<History> read_text(std::string_view text) { return TextReader(text).read(); }
+std::vector<History> read_text(std::string_view text, ReadOptions options) { return TextReader(text, options).read(); }
 
 }  // namespace teetotal::histories

@@ -19,10 +19,11 @@ struct Request {
 
 class TraceGenReader {
  public:
-  explicit TraceGenReader(std::string_view text) : in_(text), out_(text.size() / 50 + 1) {}
+  TraceGenReader(std::string_view text, ReadOptions options) : in_(text), out_(text.size() / 50 + 1, options) {}
 
   std::vector<History> read() {
     while (!in_.done()) {
+      out_.poll();
       in_.skip_blanks();
       if (in_.at_digit()) {
         line();
@@ -133,11 +134,11 @@ class TraceGenReader {
         case Request::conditional: {
           if (!request.response)
             throw HistoryFault(request.line, "a store-cond without a response: did it write or not?");
+          const auto load = reserved.extract(request.thread);  // whether it succeeds or not, the reservation is gone
           if (*request.response != 0) continue;
-          const auto load = reserved.find(request.thread);
-          if (load == reserved.end() || requests_[load->second].address != request.address)
+          if (load.empty() || requests_[load.mapped()].address != request.address)
             throw HistoryFault(request.line, "a successful store-cond without a load-reserve of its address");
-          out_.rmw(request.thread, request.address, requests_[load->second].response, request.value, request.line);
+          out_.rmw(request.thread, request.address, requests_[load.mapped()].response, request.value, request.line);
           break;
         }
       }
@@ -153,6 +154,8 @@ class TraceGenReader {
 
 }  // namespace
 
-std::vector<History> read_tracegen(std::string_view text) { return TraceGenReader(text).read(); }
+std::vector<History> read_tracegen(std::string_view text, ReadOptions options) {
+  return TraceGenReader(text, options).read();
+}
 
 }  // namespace teetotal::histories

@@ -7,28 +7,32 @@
 #include <unordered_map>
 #include <vector>
 
+#include "histories/budget.hpp"
 #include "histories/history.hpp"
 
 namespace teetotal::histories {
 
 struct ReadOptions {
   bool split_transactions = false;  // take the operations of a transaction one by one
+  const Budget* budget = nullptr;   // OutOfBudget is thrown where it is over
 };
 
-std::vector<History> read_axe(std::string_view text);
-std::vector<History> read_text(std::string_view text);  // our own
+std::vector<History> read_axe(std::string_view text, ReadOptions options);
+std::vector<History> read_text(std::string_view text, ReadOptions options);  // our own
 std::vector<History> read_dbcop_json(std::string_view text, ReadOptions options);
 std::vector<History> read_dbcop_text(std::string_view text, ReadOptions options);
 std::vector<History> read_polysi(std::string_view text, ReadOptions options);
 std::vector<History> read_edn(std::string_view text, ReadOptions options);
-std::vector<History> read_tracegen(std::string_view text);
-std::vector<History> read_gem5(std::string_view text);
+std::vector<History> read_tracegen(std::string_view text, ReadOptions options);
+std::vector<History> read_gem5(std::string_view text, ReadOptions options);
 
 // What the beginning of the text looks like: "axe", "text", ... ; nothing where it looks like none of them.
 std::optional<std::string_view> detect_format(std::string_view text);
 std::vector<History> read_histories(std::string_view text, std::string_view format, ReadOptions options);
 
-constexpr std::int64_t nil = INT64_MIN;  // "no value yet", which is how databases show an initial state
+// "No value yet", which is how databases show an initial state. A history in which it occurs says so (History::nil),
+// and has no operation on that number itself.
+constexpr std::int64_t nil = INT64_MIN;
 
 std::string quoted(std::string_view text);
 
@@ -51,7 +55,7 @@ class Names {
 // Fills the columns of one history after the other.
 class Builder {
  public:
-  explicit Builder(std::size_t expected_operations = 0);
+  Builder(std::size_t expected_operations, ReadOptions options);
 
   Names threads, addresses;
   std::string name;
@@ -63,6 +67,10 @@ class Builder {
   void times(std::int64_t begin, std::int64_t end);  // of the operation added last
   void initial(std::uint32_t address, std::int64_t value, std::size_t line);
   void final(std::uint32_t address, std::int64_t value, std::size_t line);
+  void has_nil() { history_.nil = true; }
+  void poll() {  // for readers to call at each line, or piece, of the input
+    if (options_.budget && (++polls_ & 0xfff) == 0 && options_.budget->over()) throw OutOfBudget{};
+  }
   bool empty() const { return history_.size() == 0 && history_.final.empty() && history_.initial.empty(); }
   std::size_t size() const { return history_.size(); }
   void finish_history();  // the next operation starts a new one
@@ -73,6 +81,8 @@ class Builder {
   void add(std::uint32_t thread, Kind kind, std::uint32_t address, std::int64_t value, std::uint8_t flags,
            std::size_t line);
   void bind(std::vector<Binding>& bindings, std::vector<bool>& bound, Binding binding, const char* what);
+  const ReadOptions options_;
+  std::size_t polls_ = 0;
   History history_;
   std::vector<History> finished_;
   std::vector<bool> initial_bound_, final_bound_;
@@ -133,6 +143,7 @@ class Scanner {
   void expect_line_end();  // blanks and a comment may stand before it
   bool at_digit() const { return at_ != end_ && *at_ >= '0' && *at_ <= '9'; }
   std::int64_t number();                                      // decimal or 0x, with an optional minus
+  void refuse_least_beside_nil() const;                       // to be asked where both may occur, at the end
   std::int64_t hexadecimal();                                 // without 0x
   std::string_view word();                                    // letters, digits, and what names are made of
   [[noreturn]] void fail(const std::string& expected) const;  // "expected ..., found ..."
@@ -142,6 +153,7 @@ class Scanner {
   const char* at_;
   const char* end_;
   std::size_t line_ = 1;
+  std::size_t least_line_ = 0;  // where number() met -2⁶³
 };
 
 }  // namespace teetotal::histories

@@ -83,7 +83,7 @@ Saturation::Saturation(const ChainGraph& graph, const Budget& budget, Rules rule
       budget_(budget),
       rules_(rules),
       stride_((graph.chains + 7) / 8 * 8),
-      rows_(graph.size * stride_, 0),
+      rows_(affordable(graph.size * stride_ * sizeof(std::uint32_t)) / sizeof(std::uint32_t), 0),
       changed_(graph.size, ~Mask{0}),
       hint_(graph.writers.size()),
       dirty_(graph.size),

@@ -15,23 +15,10 @@
 // Under TSO and PSO (wTSO, wPSO) the chains are finer and only reading from another thread is an edge: chains.hpp.
 #pragma once
 
-#include <chrono>
-#include <functional>
-#include <limits>
-
+#include "histories/budget.hpp"
 #include "histories/chains.hpp"
 
 namespace teetotal::histories {
-
-// When to give up. `interrupted` is polled now and then.
-struct Budget {
-  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-  std::size_t conflicts = std::numeric_limits<std::size_t>::max();  // of the search in decide.hpp
-  std::function<bool()> interrupted;
-  bool over() const { return (interrupted && interrupted()) || std::chrono::steady_clock::now() >= deadline; }
-};
-
-struct OutOfBudget {};
 
 // The dirty nodes: smallest first. A bit per node, and above them a bit per word, up to one word.
 class SmallestFirst {

@@ -5,6 +5,11 @@
 #include "histories/readers.hpp"
 
 namespace teetotal::histories {
+namespace {
+
+constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+
+}  // namespace
 
 std::string quoted(std::string_view text) {
   std::string result;
@@ -54,7 +59,7 @@ void Names::clear() {
 
 // ---- Builder
 
-Builder::Builder(std::size_t expected) {
+Builder::Builder(std::size_t expected, ReadOptions options) : options_(options) {
   history_.thread.reserve(expected);
   history_.address.reserve(expected);
   history_.line.reserve(expected);
@@ -65,6 +70,7 @@ Builder::Builder(std::size_t expected) {
 
 void Builder::add(std::uint32_t thread, Kind kind, std::uint32_t address, std::int64_t value, std::uint8_t flags,
                   std::size_t line) {
+  poll();
   if (history_.size() >= ambiguous_source) throw HistoryFault(line, "more operations than can be numbered");
   history_.thread.push_back(thread);
   history_.kind.push_back(static_cast<std::uint8_t>(kind));
@@ -185,22 +191,29 @@ void Scanner::expect_line_end() {
 }
 
 std::int64_t Scanner::number() {
-  if (accept("nil")) return nil;
   const bool negative = accept('-');
   if (accept("0x") || accept("0X")) {
     const std::int64_t value = hexadecimal();
-    return negative ? static_cast<std::int64_t>(-static_cast<std::uint64_t>(value)) : value;
+    if (!negative) return value;
+    if (value < 0 && value != least) reject("a number below -2^63");
+    return static_cast<std::int64_t>(-static_cast<std::uint64_t>(value));
   }
   if (!at_digit()) fail("a number");
-  constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+  const std::uint64_t most = std::uint64_t{std::numeric_limits<std::int64_t>::max()} + negative;
   std::uint64_t value = 0;
   while (at_digit()) {
     const auto digit = static_cast<std::uint64_t>(*at_ - '0');
-    if (value > (most - digit) / 10) reject("a number of more than 63 bits");
+    if (value > (most - digit) / 10) reject("a number that does not fit into 64 bits: -2^63 to 2^63 - 1 do");
     value = 10 * value + digit;
     ++at_;
   }
-  return negative ? -static_cast<std::int64_t>(value) : static_cast<std::int64_t>(value);
+  if (negative) value = -value;
+  if (static_cast<std::int64_t>(value) == least) least_line_ = line_;
+  return static_cast<std::int64_t>(value);
+}
+
+void Scanner::refuse_least_beside_nil() const {
+  if (least_line_ > 0) throw HistoryFault(least_line_, "-2^63 in a file that has nil: they cannot be told apart here");
 }
 
 std::int64_t Scanner::hexadecimal() {
@@ -221,6 +234,7 @@ std::int64_t Scanner::hexadecimal() {
     value = value << 4 | digit;
   }
   if (digits == 0) fail("a hexadecimal number");
+  if (static_cast<std::int64_t>(value) == least) least_line_ = line_;
   return static_cast<std::int64_t>(value);
 }
 

@@ -97,11 +97,11 @@ std::unique_ptr<Monitor> make(const Options& options) {
 template <bool Undo>
 using BurnimTso = Burnim<Model::tso, false, Undo>;
 template <bool Undo>
-using BurnimTsoVariant = Burnim<Model::tso, true, Undo>;
+using BurnimTsoReport = Burnim<Model::tso, true, Undo>;
 template <bool Undo>
 using BurnimPso = Burnim<Model::pso, false, Undo>;
 template <bool Undo>
-using BurnimPsoVariant = Burnim<Model::pso, true, Undo>;
+using BurnimPsoReport = Burnim<Model::pso, true, Undo>;
 template <bool Undo>
 using SoberAsPrinted = Sober<false, Undo>;
 template <bool Undo>
@@ -116,9 +116,10 @@ using ExactBoth = Exact<true, true, Undo>;
 }  // namespace
 
 std::unique_ptr<Monitor> make_monitor(std::string_view name, const Options& options) {
-  if (name == "burnim-tso") return options.variant ? make<BurnimTsoVariant>(options) : make<BurnimTso>(options);
-  if (name == "burnim-pso") return options.variant ? make<BurnimPsoVariant>(options) : make<BurnimPso>(options);
-  if (options.variant) throw std::invalid_argument("only burnim-tso and burnim-pso have a variant");
+  if (name == "burnim-tso") return make<BurnimTso>(options);
+  if (name == "burnim-pso") return make<BurnimPso>(options);
+  if (name == "burnim-tso-report") return make<BurnimTsoReport>(options);
+  if (name == "burnim-pso-report") return make<BurnimPsoReport>(options);
   if (name == "sober") return make<SoberAsPrinted>(options);
   if (name == "sober-corrected") return make<SoberCorrected>(options);
   if (name == "exact-tso") return make<ExactTso>(options);

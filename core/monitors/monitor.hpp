@@ -38,14 +38,13 @@ struct Options {
   Semantics semantics = {};
   std::size_t threads = 0;  // how many there are, 0 where that is not known: see State
   bool undo = false;        // record what is needed to take events back
-  bool variant = false;     // burnim-*: as in the technical report
 };
 
 // exact-tso and exact-pso in one: the models of its reports tell them apart.
 inline constexpr std::string_view kExactBoth = "exact-tso+exact-pso";
 
-// burnim-tso, burnim-pso, sober, sober-corrected, exact-tso, exact-pso, kExactBoth; std::invalid_argument for any other
-// name.
+// burnim-tso, burnim-pso, the same with -report (as in the technical report), sober, sober-corrected, exact-tso,
+// exact-pso, kExactBoth; std::invalid_argument for any other name.
 std::unique_ptr<Monitor> make_monitor(std::string_view name, const Options& options);
 
 }  // namespace teetotal::monitors

@@ -25,13 +25,11 @@ class Watch {
     const bool both = tso != names.end() && pso != names.end();
     for (std::uint32_t number = 0; number < names.size(); ++number) {
       const std::string& name = names[number];
-      Options own = options;
-      own.variant = options.variant && name.starts_with("burnim");
       if (!both || !name.starts_with("exact-")) {
-        monitors_.push_back({make_monitor(name, own), number, number});
+        monitors_.push_back({make_monitor(name, options), number, number});
       } else if (name == "exact-tso") {
         const auto other = static_cast<std::uint32_t>(pso - names.begin());
-        monitors_.push_back({make_monitor(kExactBoth, own), number, other});
+        monitors_.push_back({make_monitor(kExactBoth, options), number, other});
       }
     }
   }

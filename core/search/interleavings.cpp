@@ -5,7 +5,7 @@
 
 namespace teetotal {
 
-SearchResult all_interleavings(System& system, Visitor& visitor, std::optional<std::uint32_t> preemptions) {
+SearchResult all_interleavings(System& system, Visitor& visitor, Preemptions preemptions) {
   struct Frame {
     std::uint32_t next = 0;       // the first thread not yet tried here
     std::uint32_t spent = 0;      // preemptions so far
@@ -38,8 +38,8 @@ SearchResult all_interleavings(System& system, Visitor& visitor, std::optional<s
       enabled += readiness == Readiness::enabled;
       can_go_on = can_go_on || (thread == frame.running && readiness == Readiness::enabled);
     }
-    if (arrived) frame.branches = preemptions && can_go_on && frame.spent == *preemptions ? 1 : enabled;
-    if (enabled == 0 && arrived) {
+    if (arrived) frame.branches = can_go_on && frame.spent == preemptions.most ? 1 : enabled;
+    if (enabled == 0 && arrived && frame.spent >= preemptions.fewest) {
       constexpr std::uint64_t kEstimate = 1024;
       if (++result.executions % kEstimate == 0) visitor.explored = fraction();
       result.blocked += system.ending().blocked;
@@ -52,7 +52,10 @@ SearchResult all_interleavings(System& system, Visitor& visitor, std::optional<s
       const std::uint32_t thread = frame.next++;
       if (system.pending(thread).readiness != Readiness::enabled) continue;
       const std::uint32_t spent = frame.spent + (can_go_on && thread != frame.running);
-      if (preemptions && spent > *preemptions) continue;
+      if (spent > preemptions.most) {
+        result.bounded = true;
+        continue;
+      }
       ++frame.taken;
       execution.push_back(system.execute(thread));
       frames.push_back({.spent = spent, .running = thread});
@@ -67,7 +70,7 @@ SearchResult all_interleavings(System& system, Visitor& visitor, std::optional<s
     shared = std::min(shared, execution.size());
     system.rewind(execution.size());
   }
-  result.complete = result.cut == 0 && !preemptions;
+  result.complete = result.cut == 0 && preemptions.most == Preemptions{}.most;
   return result;
 }
 

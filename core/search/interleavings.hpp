@@ -1,15 +1,24 @@
-// Every SC interleaving, or every one with at most K preemptions: plain depth-first search.
+// Every SC interleaving, or every one with so many preemptions: plain depth-first search.
 //
-// A preemption switches away from a thread that could go on (Musuvathi, Qadeer: Iterative context bounding, PLDI 2007).
+//   Musuvathi, Qadeer: Iterative context bounding (PLDI 2007)     here
+//   a preemption: a switch away from a thread that could go on    Frame::spent
+//   bound c: the executions with exactly c preemptions            Preemptions{c, c}; who asks counts c up
+//   the work queue of what bound c + 1 begins with                none: the executions of smaller bounds are walked
+//                                                                 again, unseen, which costs time but no memory
 #pragma once
 
-#include <optional>
+#include <cstdint>
+#include <limits>
 
 #include "search/system.hpp"
 
 namespace teetotal {
 
-SearchResult all_interleavings(System& system, Visitor& visitor,
-                               std::optional<std::uint32_t> preemptions = std::nullopt);
+struct Preemptions {
+  std::uint32_t fewest = 0;
+  std::uint32_t most = std::numeric_limits<std::uint32_t>::max();
+};
+
+SearchResult all_interleavings(System& system, Visitor& visitor, Preemptions preemptions = {});
 
 }  // namespace teetotal

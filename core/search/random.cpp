@@ -1,7 +1,6 @@
 #include "search/random.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <random>
 #include <vector>
 
@@ -66,10 +65,8 @@ SearchResult pct(System& system, Visitor& visitor, std::uint64_t count, std::uin
   std::vector<std::int64_t> priority;
   std::vector<std::uint64_t> changes;  // the step before which the running thread falls to priority -i, for i = 1, 2, …
   std::uint64_t length = 1;
-  const auto shuffle = [&] {
-    priority.resize(system.threads());
-    std::iota(priority.begin(), priority.end(), 0);
-    for (std::size_t i = priority.size(); i > 1; --i) std::swap(priority[i - 1], priority[below(generator, i)]);
+  const auto begin = [&] {
+    priority.clear();
     changes.clear();
     for (std::uint32_t i = 1; i < depth; ++i) changes.push_back(below(generator, length));
   };
@@ -77,10 +74,9 @@ SearchResult pct(System& system, Visitor& visitor, std::uint64_t count, std::uin
     return *std::ranges::max_element(enabled, {}, [&](std::uint32_t thread) { return priority[thread]; });
   };
   return sample(
-      system, visitor, count, shuffle,
+      system, visitor, count, begin,
       [&](const std::vector<std::uint32_t>& enabled, std::size_t step) {
-        for (std::size_t i = priority.size(); i < system.threads(); ++i)  // threads created on the way come last
-          priority.push_back(-static_cast<std::int64_t>(depth) - static_cast<std::int64_t>(i));
+        while (priority.size() < system.threads()) priority.push_back(static_cast<std::int64_t>(generator() >> 1U));
         for (std::size_t i = 0; i < changes.size(); ++i)
           if (changes[i] == step) priority[highest(enabled)] = -static_cast<std::int64_t>(i) - 1;
         return highest(enabled);

@@ -2,9 +2,13 @@
 //
 //   Burckhardt, Kothari, Musuvathi, Nagarakatte: A randomized scheduler with probabilistic guarantees of finding bugs
 //   (ASPLOS 2010)                                   here
-//   n threads, priorities in random order           priority
+//   n threads, priorities in random order           priority: a random number for each
 //   d - 1 points of change among k steps            changes
-//   k, the length of an execution                   the longest seen so far: the paper takes it as given
+//
+// Where we deviate: the paper is given n and k. Threads may be created on the way, so there is no permutation of n to
+// be drawn at the beginning: a thread draws its number when it appears, and so has any place among the others with the
+// same probability. k is the length of the longest execution seen so far, so the bound of 1/(n k^(d-1)) on the
+// probability of finding a bug of depth d is not that of the first executions, when k is still too small.
 #pragma once
 
 #include "search/system.hpp"

@@ -84,6 +84,7 @@ struct SearchResult {
   std::uint64_t redundant = 0;   // begun, but equivalent to an earlier one: 0 in an optimal search
   bool complete = false;         // nothing was left out
   bool full = false;             // stopped because its memory was full
+  bool bounded = false;          // executions were left out because of a bound on preemptions
 };
 
 }  // namespace teetotal

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "symbolic/graph.hpp"
+#include "symbolic/numbered.hpp"
 
 namespace teetotal::symbolic {
 
@@ -102,10 +103,6 @@ class Automata {
 };
 
 inline std::uint64_t pair_key(std::uint32_t a, std::uint32_t b) { return (static_cast<std::uint64_t>(a) << 32) | b; }
-
-inline std::size_t combine(std::size_t seed, std::size_t value) {
-  return seed ^ (value + 0x9e3779b97f4a7c15ULL + (seed << 6) + (seed >> 2));
-}
 
 // A subset construction: a nondeterministic automaton given by what its states do, determinised and interned.
 // `expand(state, edge, final)` calls edge(letter, state') and final(control); `close(state, add)` calls add(state') for

@@ -46,6 +46,12 @@ const std::vector<Outcome>& Graph::outcomes(Process p, Control q, const Action& 
   return found->second;
 }
 
+const std::vector<Location>& Graph::still_read(Process p, Control q) {
+  auto found = still_read_[p].find(q);
+  if (found == still_read_[p].end()) found = still_read_[p].emplace(q, source_->still_read(p, q)).first;
+  return found->second;
+}
+
 Control Graph::skip(Process p, Control q) {
   while (true) {
     const ControlState& s = state(p, q);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,8 @@ class Source {
   virtual ControlState expand(Process p, Control q) = 0;
   virtual Control after_load(Process p, Control q, Value value) = 0;
   virtual std::vector<Outcome> outcomes(Process p, Control q, const std::vector<Value>& footprint_values) = 0;
+  // Locations whose value now the process may still read, before it stores to them itself.
+  virtual std::vector<Location> still_read(Process p, Control q) = 0;
   virtual bool ghosts_hold(std::uint32_t bad, const Memory& m) = 0;
 };
 
@@ -72,6 +75,7 @@ struct System {
   Location buffered = 0;                       // locations below this one go through buffers
   std::vector<std::vector<Location>> loads;    // by process: whose own last store its steps depend on
   std::vector<std::vector<Location>> touches;  // by process: what its atomic steps may touch
+  std::vector<std::vector<Location>> stores;   // by process: what it may store to otherwise
   std::vector<Bad> bad;
   bool address_needs = false;  // some atomic step needs no more than its own location free
 };
@@ -93,6 +97,7 @@ class Graph {
     loads_.resize(system_.start.size());
     outcomes_.resize(system_.start.size());
     stores_.resize(system_.start.size());
+    still_read_.resize(system_.start.size());
   }
 
   // Which fences are there, and what the fences and stores mean from now on.
@@ -117,6 +122,8 @@ class Graph {
   // What the atomic step of q (or, under SC, its store) can do in memory m. References stay valid.
   const std::vector<Outcome>& outcomes(Process p, Control q, const Action& action, const Memory& m);
 
+  const std::vector<Location>& still_read(Process p, Control q);
+
   bool is_bad(std::uint32_t bad, const Memory& m) {
     return !system_.bad[bad].asks_ghosts || source_->ghosts_hold(bad, m);
   }
@@ -140,6 +147,7 @@ class Graph {
   std::vector<std::map<std::pair<Control, Value>, Control>> loads_;
   std::vector<std::map<std::pair<Control, std::vector<Value>>, std::vector<Outcome>>> outcomes_;
   std::vector<std::map<Control, std::vector<Outcome>>> stores_;
+  std::vector<std::unordered_map<Control, std::vector<Location>>> still_read_;
 };
 
 // Memory after some writes.

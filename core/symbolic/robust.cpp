@@ -1,194 +1,345 @@
 #include "symbolic/robust.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <stdexcept>
 #include <unordered_map>
+
+#include "symbolic/attack_path.hpp"
+#include "symbolic/chase.hpp"
 
 namespace teetotal::symbolic {
 
 namespace {
 
-using K = Action::Kind;
 constexpr Process nobody = ~Process{0};
+using Set = std::vector<std::uint32_t>;  // sorted
 
-struct Attack {
-  Memory memory;
-  std::vector<Control> controls;
+enum Mark : std::uint8_t { read = 1, written_to = 2 };
+using Marks = std::vector<std::uint8_t>;  // by location
+
+void mark(Marks& marks, const Touched& touched) {
+  for (Location x : touched.reads) marks[static_cast<std::size_t>(x)] |= read;
+  for (const auto& write : touched.writes) marks[static_cast<std::size_t>(write.first)] |= written_to;
+}
+
+void unite(Marks& into, const Marks& more) {
+  for (std::size_t x = 0; x < into.size(); ++x) into[x] |= more[x];
+}
+
+bool conflict(const Marks& one, const Marks& other) {
+  for (std::size_t x = 0; x < one.size(); ++x)
+    if (one[x] != 0 && other[x] != 0 && ((one[x] | other[x]) & written_to)) return true;
+  return false;
+}
+
+bool inside(const Marks& small, const Marks& large) {
+  for (std::size_t x = 0; x < small.size(); ++x)
+    if (small[x] & ~large[x]) return false;
+  return true;
+}
+
+struct State {
+  std::uint32_t memory = 0;
   Process attacker = nobody;
   Location victim = -1;
-  bool fenced = false;                          // an sfence came after st_A
-  std::vector<std::pair<Location, Value>> own;  // the attacker's delayed stores, the last to each location
-  std::vector<bool> threads, stores, loads;     // tainted: threads, and locations by what accessed them
-  bool operator==(const Attack&) const = default;
-};
-
-struct AttackHash {
-  std::size_t operator()(const Attack& s) const {
-    std::size_t h = combine(s.attacker, static_cast<std::size_t>(s.victim) * 2 + s.fenced);
-    for (Value v : s.memory) h = combine(h, static_cast<std::size_t>(v));
-    for (Control q : s.controls) h = combine(h, q);
-    for (auto [x, v] : s.own) h = combine(combine(h, static_cast<std::size_t>(x)), static_cast<std::size_t>(v));
-    h = combine(h, std::hash<std::vector<bool>>{}(s.threads));
-    h = combine(h, std::hash<std::vector<bool>>{}(s.stores));
-    return combine(h, std::hash<std::vector<bool>>{}(s.loads));
-  }
+  std::vector<std::uint32_t> places;  // by process, the number of a set
+  Marks late;                         // by process: whether it moves during the attack
+  Marks marks;                        // what late processes and the attacker touch
+  std::uint32_t parent = 0;
+  Change by{nobody, {}};
+  bool superseded = false;
 };
 
 class Search {
  public:
-  Search(Graph& graph, Progress* progress) : graph_(graph), progress_(progress), pso_(graph.model() == Model::pso) {}
+  Search(Graph& graph, bool joining, Progress* progress)
+      : graph_(graph),
+        joining_(joining),
+        progress_(progress),
+        steps_(graph),
+        chase_(graph, steps_, sets_, progress),
+        moving_(graph.processes()),
+        attacking_(graph.processes()) {
+    const System& system = graph_.system();
+    for (Process p = 0; p < graph_.processes(); ++p) {
+      std::set<Location> all(system.loads[p].begin(), system.loads[p].end());
+      all.insert(system.touches[p].begin(), system.touches[p].end());
+      all.insert(system.stores[p].begin(), system.stores[p].end());
+      touches_.emplace_back(all.begin(), all.end());
+    }
+  }
 
   RobustResult run() {
-    Attack start;
-    start.memory = graph_.system().memory;
-    for (Process p = 0; p < graph_.processes(); ++p) start.controls.push_back(graph_.start(p));
-    start.threads.resize(graph_.processes());
-    start.stores.resize(start.memory.size());
-    start.loads.resize(start.memory.size());
-    visit(std::move(start), {});
-    for (std::size_t i = 0; i < order_.size() && result_.robust; ++i) {
-      if ((i & 0x1f) == 0 && progress_ != nullptr) progress_->report(order_.size(), order_.size() - i, 0);
-      from_ = i;
-      const Attack here = *order_[i];
-      for (Process p = 0; p < graph_.processes() && result_.robust; ++p) steps(here, p);
+    State start{memories_(graph_.system().memory), nobody, -1, {}, Marks(graph_.processes(), 1), {}, 0, {nobody, {}}};
+    start.marks.resize(graph_.system().memory.size());
+    for (Process p = 0; p < graph_.processes(); ++p) start.places.push_back(sets_({graph_.start(p)}));
+    add(std::move(start));
+    while (!queue_.empty() && result_.robust) {
+      std::uint32_t number = queue_.begin()->second;
+      queue_.erase(queue_.begin());
+      if (states_[number].superseded) continue;
+      if (progress_ != nullptr) progress_->report(states_.size(), queue_.size(), 0);
+      expand(number);
     }
-    result_.states = order_.size();
+    result_.states = states_.size() + chase_.states();
     return std::move(result_);
   }
 
  private:
-  void visit(Attack next, std::vector<Step> steps) {
-    auto [found, fresh] = numbers_.try_emplace(std::move(next), order_.size());
-    if (!fresh) return;
-    order_.push_back(&found->first);
-    parents_.emplace_back(from_, std::move(steps));
+  // What a set of places becomes while memory stays, and what its processes touch there or could.
+  struct Closed {
+    std::uint32_t set;
+    Marks touched;
+  };
+
+  // Calls to(number of the next place, what the step touches) for every step of p from that place.
+  template <class To>
+  void steps(Process p, bool attacking, std::uint32_t place, const Memory& m, To to) {
+    if (attacking) {
+      const Delayed from = delayed_[place];
+      steps_.attacker(p, from, m, [&](const Delayed& next, const Touched& t) { to(delayed_(next), t); });
+    } else {
+      steps_.helper(p, place, m, to);
+    }
   }
 
-  // The cycle has closed with these last steps.
-  void close(std::vector<Step> steps) {
-    if (!result_.robust) return;
-    result_.robust = false;
-    std::vector<std::vector<Step>> pieces{std::move(steps)};
-    for (std::size_t i = from_; i != 0; i = parents_[i].first) pieces.push_back(parents_[i].second);
-    for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece)
-      result_.schedule.insert(result_.schedule.end(), piece->begin(), piece->end());
+  const Closed& closed(Process p, bool attacking, std::uint32_t set, std::uint32_t memory) {
+    auto& known = (attacking ? attacking_ : moving_)[p];
+    const Memory& m = memories_[memory];
+    if (const Closed* found = known.find(set, m)) return *found;
+    Asked asked(m.size());
+    Set pending = sets_[set];
+    std::set<std::uint32_t> reached(pending.begin(), pending.end());
+    Marks touched(m.size());
+    while (!pending.empty()) {
+      std::uint32_t place = pending.back();
+      pending.pop_back();
+      if (progress_ != nullptr) progress_->report(0, 0, 0);
+      steps_.asks(p, attacking ? delayed_[place].control : place, asked);
+      steps(p, attacking, place, m, [&](std::uint32_t next, const Touched& t) {
+        mark(touched, t);
+        if (!changes(t.writes, m) && reached.insert(next).second) pending.push_back(next);
+      });
+    }
+    std::uint32_t whole = sets_(Set(reached.begin(), reached.end()));
+    return known.keep(set, asked.order(), m, Closed{whole, std::move(touched)});
   }
 
-  // p, not delayed, accesses x: the taint that it meets and spreads. True if that closes the cycle.
-  bool access(Attack& next, Process p, Location x, bool stores) const {
-    if (next.attacker == nobody || x >= graph_.system().buffered) return false;
-    auto at = static_cast<std::size_t>(x);
-    if (next.stores[at] || (stores && next.loads[at])) next.threads[p] = true;
-    if (!next.threads[p]) return false;
-    if (p != next.attacker && x == next.victim) return true;
-    (stores ? next.stores : next.loads)[at] = true;
-    return false;
-  }
-
-  void steps(const Attack& here, Process p) {
-    const Control q = here.controls[p];
-    const bool attacking = here.attacker == p;
-    auto own = [&](Location x) {
-      return std::find_if(here.own.begin(), here.own.end(), [&](const auto& entry) { return entry.first == x; });
+  // Everybody who moves goes as far as memory lets him. Who conflicts with one of these moves too.
+  void settle(State& state) {
+    auto moves = [&](Process p) {
+      const Closed& now = closed(p, p == state.attacker, state.places[p], state.memory);
+      state.places[p] = now.set;
+      if (state.attacker != nobody) unite(state.marks, now.touched);
     };
-    auto moved = [&](Control to) {
-      Attack next = here;
-      next.controls[p] = to;
-      return next;
-    };
-    auto issue = [&](Control to) { return std::vector<Step>{{Step::Kind::move, p, to, -1, {}}}; };
-    for (const Action& action : graph_.state(p, q).actions) {
-      switch (graph_.kind(action)) {
-        case K::tau:
-          visit(moved(graph_.target(p, action)), issue(graph_.target(p, action)));
-          break;
-        case K::load: {
-          bool forwarded = attacking && own(action.location) != here.own.end();
-          Value value =
-              forwarded ? own(action.location)->second : here.memory[static_cast<std::size_t>(action.location)];
-          Attack next = moved(graph_.after_load(p, q, value));
-          std::vector<Step> done = issue(next.controls[p]);
-          if (!forwarded && access(next, p, action.location, false))
-            close(std::move(done));
-          else
-            visit(std::move(next), std::move(done));
-          break;
-        }
-        case K::store:
-          store(here, p, action);
-          break;
-        case K::mfence:
-          if (!attacking) visit(moved(graph_.target(p, action)), issue(graph_.target(p, action)));
-          break;
-        case K::sfence: {
-          Attack next = moved(graph_.target(p, action));
-          if (attacking) next.fenced = true;
-          std::vector<Step> done = issue(next.controls[p]);
-          visit(std::move(next), std::move(done));
-          break;
-        }
-        case K::atomic: {
-          Location needs = action.location;
-          bool free = pso_ && needs >= 0 && !here.fenced && own(needs) == here.own.end();
-          if (attacking && needs != needs_nothing && !free) break;
-          for (const Outcome& outcome : graph_.outcomes(p, q, action, here.memory)) {
-            Attack next = moved(graph_.target(p, outcome));
-            next.memory = written(next.memory, outcome.writes);
-            std::vector<Step> done{{Step::Kind::move, p, next.controls[p], -1, outcome.writes}};
-            bool closed = false;
-            for (Location x : action.footprint) closed |= access(next, p, x, false);
-            for (const auto& write : outcome.writes) closed |= access(next, p, write.first, true);
-            if (closed)
-              close(std::move(done));
-            else
-              visit(std::move(next), std::move(done));
-          }
-          break;
-        }
+    for (Process p = 0; p < graph_.processes(); ++p)
+      if (state.late[p]) moves(p);
+    for (bool more = true; more;) {
+      more = false;
+      for (Process p = 0; p < graph_.processes(); ++p) {
+        if (state.late[p] || !conflict(wanted(p, state), state.marks)) continue;
+        state.late[p] = 1;
+        moves(p);
+        more = true;
       }
     }
   }
 
-  void store(const Attack& here, Process p, const Action& action) {
-    const Location x = action.location;
-    const Control to = graph_.target(p, action);
-    const bool attacking = here.attacker == p;
-    bool mine = std::any_of(here.own.begin(), here.own.end(), [&](const auto& entry) { return entry.first == x; });
-    if (!attacking || (pso_ && !here.fenced && !mine)) {  // visible at once
-      Attack next = here;
-      next.controls[p] = to;
-      next.memory[static_cast<std::size_t>(x)] = action.value;
-      std::vector<Step> done{{Step::Kind::move, p, to, -1, {}}, {Step::Kind::commit, p, 0, x, {}}};
-      if (access(next, p, x, true))
-        close(done);
-      else
-        visit(std::move(next), std::move(done));
+  // Memory without what nobody will read; see saturate.hpp.
+  void forget(State& state) {
+    const Memory& now = memories_[state.memory];
+    Memory m = graph_.system().memory;
+    std::copy(now.begin() + graph_.system().buffered, now.end(), m.begin() + graph_.system().buffered);
+    for (Process p = 0; p < graph_.processes(); ++p)
+      for (Location x : still_read(p, p == state.attacker, state.places[p]))
+        m[static_cast<std::size_t>(x)] = now[static_cast<std::size_t>(x)];
+    const std::uint32_t memory = memories_(m);
+    if (memory == state.memory) return;
+    state.memory = memory;
+    settle(state);  // a store may change nothing of this memory
+  }
+
+  const std::vector<Location>& still_read(Process p, bool attacking, std::uint32_t set) {
+    auto [found, fresh] = still_read_[{p, attacking}].try_emplace(set);
+    if (!fresh) return found->second;
+    std::set<Location> all;
+    for (std::uint32_t place : sets_[set]) {
+      const auto& reads = graph_.still_read(p, attacking ? delayed_[place].control : place);
+      for (Location x : reads) {
+        auto mine = [&](const auto& entry) { return entry.first == x; };
+        if (!attacking || std::none_of(delayed_[place].own.begin(), delayed_[place].own.end(), mine)) all.insert(x);
+      }
     }
-    if (here.attacker != nobody && !attacking) return;
-    Attack next = here;  // delayed
-    next.controls[p] = to;
-    if (!attacking) {
-      next.attacker = p;
-      next.victim = x;
-      next.threads[p] = true;
+    found->second.assign(all.begin(), all.end());
+    return found->second;
+  }
+
+  // What a process that stays where it is would touch with its next step.
+  Marks wanted(Process p, const State& state) {
+    const Memory& m = memories_[state.memory];
+    Marks touched(m.size());
+    for (Control q : sets_[state.places[p]])
+      steps_.helper(p, q, m, [&](Control, const Touched& t) { mark(touched, t); });
+    return touched;
+  }
+
+  bool included(std::uint32_t a, std::uint32_t b) const {
+    return a == b || std::includes(sets_[b].begin(), sets_[b].end(), sets_[a].begin(), sets_[a].end());
+  }
+
+  bool lies_in(const State& small, const State& large) const {
+    for (Process p = 0; p < small.places.size(); ++p)
+      if (!included(small.places[p], large.places[p])) return false;
+    return inside(small.late, large.late) && inside(small.marks, large.marks);
+  }
+
+  void add(State state) {
+    state.superseded = false;  // whatever became of the state that it was made from
+    settle(state);
+    if (joining_) forget(state);
+    auto& known = groups_[{state.memory, state.attacker, state.victim}];
+    for (bool grown = true; grown;) {
+      grown = false;
+      for (std::uint32_t other : known) {
+        State& old = states_[other];
+        if (old.superseded) continue;
+        if (lies_in(state, old)) return;
+        if (!joining_) continue;
+        if (lies_in(old, state)) {
+          old.superseded = true;
+          continue;
+        }
+        std::size_t differing = 0;
+        Process where = 0;
+        for (Process p = 0; p < state.places.size(); ++p)
+          if (state.places[p] != old.places[p]) {
+            ++differing;
+            where = p;
+          }
+        if (differing > 1) continue;
+        Set both;
+        const Set &one = sets_[state.places[where]], &two = sets_[old.places[where]];
+        std::set_union(one.begin(), one.end(), two.begin(), two.end(), std::back_inserter(both));
+        state.places[where] = sets_(both);
+        unite(state.late, old.late);
+        unite(state.marks, old.marks);
+        settle(state);
+        old.superseded = true;
+        grown = true;
+      }
     }
-    std::erase_if(next.own, [&](const auto& entry) { return entry.first == x; });
-    next.own.emplace_back(x, action.value);
-    std::sort(next.own.begin(), next.own.end());
-    visit(std::move(next), {{Step::Kind::move, p, to, -1, {}}});
+    std::erase_if(known, [&](std::uint32_t i) { return states_[i].superseded; });
+    auto number = static_cast<std::uint32_t>(states_.size());
+    known.push_back(number);
+    // Breadth-first for shortest paths; when joining, the largest first: it takes in what smaller ones would lead to.
+    std::uint64_t weight = 0;
+    for (std::uint32_t set : state.places) weight += sets_[set].size();
+    queue_.emplace(joining_ ? ~weight : 0, number);
+    states_.push_back(std::move(state));
+  }
+
+  void expand(std::uint32_t number) {
+    const State state = states_[number];
+    const Memory m = memories_[state.memory];
+    if (state.attacker != nobody && chase(number, m)) return;
+    for (Process p = 0; p < graph_.processes() && result_.robust; ++p) {
+      if (!state.late[p]) continue;
+      const bool attacking = p == state.attacker;
+      std::map<Writes, std::set<std::uint32_t>> events;
+      std::map<Location, std::set<std::uint32_t>> attacks;
+      for (std::uint32_t place : Set(sets_[state.places[p]])) {
+        steps(p, attacking, place, m, [&](std::uint32_t next, const Touched& t) {
+          if (changes(t.writes, m)) events[t.writes].insert(next);
+        });
+        if (state.attacker == nobody)
+          steps_.delays(p, place, [&](const Delayed& d, Location x) { attacks[x].insert(delayed_(d)); });
+      }
+      for (const auto& [writes, to] : events) {
+        State next = state;
+        next.memory = memories_(written(m, writes));
+        next.places[p] = sets_(Set(to.begin(), to.end()));
+        next.parent = number;
+        next.by = {p, writes};
+        add(std::move(next));
+      }
+      for (const auto& [victim, to] : attacks) attack(number, p, victim, sets_(Set(to.begin(), to.end())));
+    }
+  }
+
+  // p delays a store, if that can lead to anything: another process touches its location, and it sees something of
+  // memory before it has to commit.
+  void attack(std::uint32_t number, Process p, Location victim, std::uint32_t delayed) {
+    bool met = false;
+    for (Process r = 0; r < graph_.processes(); ++r)
+      met |= r != p && std::binary_search(touches_[r].begin(), touches_[r].end(), victim);
+    const Marks& touched = closed(p, true, delayed, states_[number].memory).touched;
+    if (!met || std::all_of(touched.begin(), touched.end(), [](std::uint8_t mark) { return mark == 0; })) return;
+    State next = states_[number];
+    next.attacker = p;
+    next.victim = victim;
+    next.places[p] = delayed;
+    next.late.assign(graph_.processes(), 0);
+    next.late[p] = 1;
+    next.parent = number;
+    next.by = {nobody, {}};
+    add(std::move(next));
+  }
+
+  // Whether a cycle closes from here.
+  bool chase(std::uint32_t number, const Memory& m) {
+    const State state = states_[number];
+    for (std::uint32_t place : Set(sets_[state.places[state.attacker]])) {
+      Scene scene{m, state.attacker, state.victim, state.places};
+      if (!chase_.closes(scene, delayed_[place])) continue;
+      result_.robust = false;
+      if (!joining_) tell(number, delayed_[place]);
+      return true;
+    }
+    return false;
+  }
+
+  void tell(std::uint32_t number, const Delayed& at) {
+    AttackGoal goal{states_[number].attacker, states_[number].victim, at, {}};
+    goal.places.resize(graph_.processes());
+    std::vector<Change> path;
+    for (std::uint32_t i = number; i != 0; i = states_[i].parent)
+      if (states_[i].by.process != nobody) path.push_back(states_[i].by);
+    std::reverse(path.begin(), path.end());
+    const std::vector<Chase::Taken> taken = chase_.taken();
+    for (const Chase::Taken& step : taken)
+      if (step.process != goal.attacker && !goal.places[step.process]) goal.places[step.process] = step.from;
+    result_.schedule = attack_schedule(graph_, steps_, path, goal, progress_);
+    for (const Chase::Taken& step : taken)
+      result_.schedule.insert(result_.schedule.end(), step.steps.begin(), step.steps.end());
   }
 
   Graph& graph_;
+  bool joining_;
   Progress* progress_;
-  bool pso_;
-  std::unordered_map<Attack, std::size_t, AttackHash> numbers_;
-  std::vector<const Attack*> order_;
-  std::vector<std::pair<std::size_t, std::vector<Step>>> parents_;
-  std::size_t from_ = 0;
+  AttackSteps steps_;
+  Numbered<Memory> memories_;
+  Numbered<Set> sets_;  // of control states, or of numbers of the attacker's places
+  Numbered<Delayed, DelayedHash> delayed_;
+  Chase chase_;
+  std::vector<std::vector<Location>> touches_;          // by process
+  std::vector<Remembered<Closed>> moving_, attacking_;  // by process
+  std::map<std::pair<Process, bool>, std::unordered_map<std::uint32_t, std::vector<Location>>> still_read_;
+  std::map<std::tuple<std::uint32_t, Process, Location>, std::vector<std::uint32_t>> groups_;
+  std::vector<State> states_;
+  std::set<std::pair<std::uint64_t, std::uint32_t>> queue_;
   RobustResult result_;
 };
 
 }  // namespace
 
-RobustResult check_robust(Graph& graph, Progress* progress) { return Search(graph, progress).run(); }
+RobustResult check_robust(Graph& graph, Progress* progress) {
+  RobustResult found = Search(graph, true, progress).run();
+  if (found.robust) return found;
+  found = Search(graph, false, progress).run();
+  if (found.robust) throw std::logic_error("a cycle that no path leads to");
+  return found;
+}
 
 }  // namespace teetotal::symbolic

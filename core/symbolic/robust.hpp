@@ -1,18 +1,30 @@
 // Robustness of cyclic programs: can any trace under TSO or PSO be not sequentially consistent?
 //
 // Bouajjani, Derevenetc, Meyer (ESOP 2013) reduce this for TSO to reachability under SC: if there is a trace with a
-// happens-before cycle, there is one in which a single thread, the attacker, delays stores, and the others run as under
-// SC.
-//   attack (t_A, st_A, ld_A)     `attacker`, `victim` (the location of st_A); ld_A is whatever the others continue from
-//   instrumented helpers         `tainted`: what happens after st_A, by program order and then by conflicts
-// Once st_A is delayed, the attacker's later events are tainted; an access that conflicts with a tainted one before it
-// is tainted, and so is what its thread does next. The cycle closes when a tainted access of another thread touches the
-// location of st_A, which is still on its way. The attacker's buffer needs no word: only its own last stores.
-//   PSO (as in Burnim, Sen, Stergiou, TACAS 2011)   a later store of the attacker to another location may become
-//   visible at once, unless an sfence came between, or stay in the buffer as well.
+// happens-before cycle, there is one in which a single process, the attacker, delays stores, and the others, the
+// helpers, run as under SC (attack.hpp). Such a run is
+//     τ · st_A (delayed) · ρ · e      where e, a helper's access to the location of st_A, happens after one of the
+// attacker's visible accesses in ρ. Which runs of that shape are looked at:
+//
+// 1. ρ holds only what e depends on: the rest, and what follows from it alone, can be left out.
+// 2. What depends on none of the attacker's steps in ρ can be done before st_A is delayed: it conflicts with nothing
+//    that it is moved over. So a helper stays where it is until it conflicts with the attacker, or with a helper that
+//    does (`late`).
+// 3. Let ld_A be the attacker's last visible access in ρ. By 1, e depends on it; what does not can be done before it.
+//    So after ld_A only what happens after it moves, and the attacker does not: chase.hpp.
+//    These are Mazurkiewicz's equivalences: steps of two processes commute unless they touch one location, ghosts
+//    included, and one of them writes it. Which accesses happen after which is the same in equivalent runs.
+// 4. Between two changes of memory the processes do not see each other, so for τ and for ρ before ld_A a state is
+//    (m, S_1 … S_n), S_p the set of places where p can be: the product is exact (see saturate.hpp), and no interleaving
+//    of steps that change nothing is left. For the attacker S_p holds places with its own last delayed stores.
+//
+// A run that a rule would leave out is a run all the same, so letting too many helpers move (`late` is decided for the
+// whole of S_p) costs time and nothing else. States that lie in others are dropped; states that differ in one component
+// are united, which is exact; what nobody will read of memory is forgotten (saturate.hpp). A cycle found is looked for
+// again without either, so that there is a path to it.
 #pragma once
 
-#include "symbolic/bounded.hpp"
+#include "symbolic/attack.hpp"
 
 namespace teetotal::symbolic {
 

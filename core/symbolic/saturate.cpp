@@ -14,12 +14,7 @@ Saturation::Saturation(Graph& graph, SaturateOptions options, Progress* progress
   saturated_.resize(graph_.processes());
   seen_.resize(graph_.processes());
   for (Process p = 0; p < graph_.processes(); ++p) {
-    std::set<Location> reads(system.loads[p].begin(), system.loads[p].end());
-    std::set<Location> tracked = reads;
-    reads.insert(system.touches[p].begin(), system.touches[p].end());
-    if (graph_.model() == Model::sc)  // whether a store changes memory depends on memory
-      for (std::size_t x = 0; x < system.memory.size(); ++x) reads.insert(static_cast<Location>(x));
-    reads_.emplace_back(reads.begin(), reads.end());
+    std::set<Location> tracked(system.loads[p].begin(), system.loads[p].end());
     tracked_.emplace_back(tracked.begin(), tracked.end());
   }
 }
@@ -87,8 +82,10 @@ void Saturation::expand(std::uint32_t number) {
 }
 
 void Saturation::add(std::uint32_t parent, Happening by, const Memory& m, std::vector<Language> parts) {
-  for (Process p = 0; p < parts.size(); ++p) parts[p] = saturated(p, parts[p], m);
-  std::uint32_t memory = memory_number(m);
+  std::uint32_t memory = memories_(m);
+  for (Process p = 0; p < parts.size(); ++p) parts[p] = saturated(p, parts[p], memory);
+  if (options_.forgetting) memory = forgetful(memory, parts);
+  if (memory >= by_memory_.size()) by_memory_.resize(memory + 1);
   auto inside = [&](const std::vector<Language>& a, const std::vector<Language>& b) {
     for (Process p = 0; p < a.size(); ++p)
       if (!automata_.included(a[p], b[p])) return false;
@@ -118,7 +115,7 @@ void Saturation::add(std::uint32_t parent, Happening by, const Memory& m, std::v
       if (differing != 1 || !others_equal) continue;
       Language joined = automata_.join(parts[where], known.parts[where]);
       if (options_.blur != 0) joined = automata_.blurred(joined, options_.blur);
-      parts[where] = saturated(where, joined, m);
+      parts[where] = saturated(where, joined, memory);
       known.superseded = true;
       grown = true;
     }
@@ -134,6 +131,20 @@ void Saturation::add(std::uint32_t parent, Happening by, const Memory& m, std::v
   std::erase_if(by_memory_[memory], [&](std::uint32_t i) { return states_[i].superseded; });
   // Breadth-first for shortest paths; when joining, the largest first: it takes in what smaller ones would lead to.
   queue_.emplace(options_.joining ? ~states_[number].weight : 0, number);
+}
+
+// Memory without what nobody will read.
+std::uint32_t Saturation::forgetful(std::uint32_t memory, std::vector<Language>& parts) {
+  const auto buffered = static_cast<std::size_t>(graph_.system().buffered);
+  Memory m = graph_.system().memory;
+  std::copy(memories_[memory].begin() + graph_.system().buffered, memories_[memory].end(), m.begin() + buffered);
+  for (Process p = 0; p < parts.size(); ++p)
+    for (Location x : seen(p, parts[p]).reads)
+      m[static_cast<std::size_t>(x)] = memories_[memory][static_cast<std::size_t>(x)];
+  const std::uint32_t result = memories_(m);
+  if (result != memory && graph_.model() == Model::sc)  // a store may change nothing of this memory
+    for (Process p = 0; p < parts.size(); ++p) parts[p] = saturated(p, parts[p], result);
+  return result;
 }
 
 bool Saturation::bad(const State& state) {
@@ -169,33 +180,59 @@ const Saturation::Seen& Saturation::seen(Process p, Language k) {
       labels.insert(state.labels);
       failed |= state.failed;
     }
-    found->second = Seen{failed, {labels.begin(), labels.end()}};
+    found->second = Seen{failed, {labels.begin(), labels.end()}, {}};
+    if (options_.forgetting) found->second.reads = still_read(p, k);
   }
   return found->second;
 }
 
-Language Saturation::saturated(Process p, Language k, const Memory& m) {
-  std::vector<Value> visible;
-  for (Location x : reads_[p]) visible.push_back(m[static_cast<std::size_t>(x)]);
-  auto found = saturated_[p].find({k, visible});
-  if (found != saturated_[p].end()) return found->second;
+// What of memory the process may still read: not what a store in its buffer overwrites first. `owed[n]` is what every
+// word to node n has stores to.
+std::vector<Location> Saturation::still_read(Process p, Language k) {
+  const Dfa& dfa = automata_[k];
+  std::vector<std::optional<std::set<Location>>> owed(dfa.nodes.size());
+  std::vector<Node> pending{0};
+  owed[0].emplace();
+  std::set<Location> reads;
+  while (!pending.empty()) {
+    const Node n = pending.back();
+    pending.pop_back();
+    for (const auto& [letter, to] : dfa.nodes[n].edges) {
+      std::set<Location> more = *owed[n];
+      if (letter != marker) more.insert(automata_.alphabet.location(letter));
+      if (owed[to]) std::erase_if(more, [&](Location x) { return !owed[to]->contains(x); });
+      if (owed[to] && more.size() == owed[to]->size()) continue;
+      owed[to] = std::move(more);
+      pending.push_back(to);
+    }
+  }
+  for (Node n = 0; n < dfa.nodes.size(); ++n)
+    for (Control q : dfa.nodes[n].finals)
+      for (Location x : graph_.still_read(p, q))
+        if (!owed[n]->contains(x)) reads.insert(x);
+  return {reads.begin(), reads.end()};
+}
+
+Language Saturation::saturated(Process p, Language k, std::uint32_t memory) {
+  const Memory& m = memories_[memory];
+  if (const Language* known = saturated_[p].find(k, m)) return *known;
+  Asked asked(m.size());
   Language result = k;
   const bool pso = graph_.model() == Model::pso;
   while (true) {
-    result = automata_.lossy(saturate_now(p, result, m), pso);
+    result = automata_.lossy(saturate_now(p, result, m, asked), pso);
     if (options_.blur == 0) break;
     Language wider = automata_.blurred(result, options_.blur);
     if (wider == result) break;
     result = wider;
   }
-  saturated_[p].emplace(std::pair{result, visible}, result);
-  return saturated_[p].emplace(std::pair{k, std::move(visible)}, result).first->second;
+  return saturated_[p].keep(k, asked.order(), m, result);
 }
 
 // One determinisation: a node of the result stands for the words that lead to the same node of K (or to none), with the
 // same own last stores and the same control states so far. Which control states a word has does not depend on how K was
 // built, so the subset construction is direct.
-Language Saturation::saturate_now(Process p, Language k, const Memory& m) {
+Language Saturation::saturate_now(Process p, Language k, const Memory& m, Asked& asked) {
   constexpr Node none = ~Node{0};
   const std::vector<Location>& tracked = tracked_[p];
   struct Place {
@@ -233,6 +270,7 @@ Language Saturation::saturate_now(Process p, Language k, const Memory& m) {
           case K::load: {
             Letter own = place.view[position(action.location)];
             Value value = own != 0 ? automata_.alphabet.value(own) : m[static_cast<std::size_t>(action.location)];
+            if (own == 0) asked(action.location);
             reach(graph_.after_load(p, q, value));
             break;
           }
@@ -247,6 +285,8 @@ Language Saturation::saturate_now(Process p, Language k, const Memory& m) {
             bool ready = needs == needs_nothing || place.empty ||
                          (pso && needs >= 0 && !place.marked && place.view[position(needs)] == 0);
             if (!ready) break;
+            if (action.kind == K::store) asked(action.location);  // under SC: whether it changes memory
+            for (Location x : action.footprint) asked(x);
             for (const Outcome& outcome : graph_.outcomes(p, q, action, m))
               if (!changes(outcome.writes, m)) reach(graph_.target(p, outcome));
             break;
@@ -306,15 +346,6 @@ Language Saturation::saturate_now(Process p, Language k, const Memory& m) {
     result.nodes.push_back(std::move(node));
   }
   return automata_.intern(std::move(result));
-}
-
-std::uint32_t Saturation::memory_number(const Memory& m) {
-  auto [found, fresh] = memory_numbers_.try_emplace(m, static_cast<std::uint32_t>(memories_.size()));
-  if (fresh) {
-    memories_.push_back(m);
-    by_memory_.emplace_back();
-  }
-  return found->second;
 }
 
 }  // namespace teetotal::symbolic

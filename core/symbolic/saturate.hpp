@@ -9,6 +9,8 @@
 //   a store is lost   if another to the same location follows it (Automata::lossy): adds only what is there already,
 //   and
 //                     lets exploration under PSO end.
+// What a location holds is forgotten while every process would store to it before reading it: the futures are the same
+// (`Graph::still_read`). A store in a buffer overtakes what memory holds, so this does not depend on the model.
 // New states that lie inside one that is known are dropped. `joining` unites states that differ in one component, and
 // `blur` merges nodes of the automata: the first is exact, the second may reach too much, so that only "safe" counts.
 #pragma once
@@ -33,6 +35,7 @@ struct Happening {
 
 struct SaturateOptions {
   bool joining = false;
+  bool forgetting = false;     // what nobody will read of memory; not for paths, nor for certificates
   unsigned blur = 0;           // k, or 0 for none
   std::uint64_t max_work = 0;  // nodes of automata built before giving up; 0: no limit
 };
@@ -63,15 +66,17 @@ class Saturation {
 
  private:
   void explore();
-  Language saturated(Process p, Language k, const Memory& m);
-  Language saturate_now(Process p, Language k, const Memory& m);
+  Language saturated(Process p, Language k, std::uint32_t memory);
+  Language saturate_now(Process p, Language k, const Memory& m, Asked& asked);
   void add(std::uint32_t parent, Happening by, const Memory& m, std::vector<Language> parts);
   void expand(std::uint32_t number);
+  std::vector<Location> still_read(Process p, Language k);
+  std::uint32_t forgetful(std::uint32_t memory, std::vector<Language>& parts);
   bool bad(const State& state);
-  std::uint32_t memory_number(const Memory& m);
   struct Seen {
     bool failed = false;
     std::vector<std::uint64_t> labels;
+    std::vector<Location> reads;  // what of memory it may still read; only when forgetting
   };
   const Seen& seen(Process p, Language k);
 
@@ -80,13 +85,11 @@ class Saturation {
   Progress* progress_;
   Automata automata_;
   std::vector<std::vector<Location>> tracked_;  // by process: locations whose own last store it may read
-  std::vector<std::vector<Location>> reads_;    // by process: what of memory its local steps depend on
-  std::vector<Memory> memories_;
-  std::map<Memory, std::uint32_t> memory_numbers_;
+  Numbered<Memory> memories_;
   std::vector<State> states_;
   std::vector<std::vector<std::uint32_t>> by_memory_;
   std::set<std::pair<std::uint64_t, std::uint32_t>> queue_;  // states to expand, by rank and number
-  std::vector<std::map<std::pair<Language, std::vector<Value>>, Language>> saturated_;
+  std::vector<Remembered<Language>> saturated_;              // by process
   std::vector<std::unordered_map<Language, Seen>> seen_;
   std::uint32_t bad_case_ = 0;
   std::optional<Process> failed_;

@@ -47,6 +47,7 @@ class HistoryColumns:
     name: str
     threads: list[str]
     addresses: list[str]
+    nil: bool
     initial: list[tuple[int, int, int]]
     final: list[tuple[int, int, int]]
     thread: NDArray[np.uint32]
@@ -91,6 +92,7 @@ class HistoryChecker:
     chains: int
     impossible: bool
     def saturate(self, seconds: float | None) -> str: ...
+    def extend(self, rule: str, seconds: float | None) -> str: ...
     def saturate_assuming(self, pairs: list[tuple[int, int]], seconds: float | None) -> str: ...
     def take_back(self) -> None: ...
     def decide(
@@ -117,8 +119,11 @@ def make_history(
     addresses: list[str],
     initial: list[tuple[int, int]],
     final: list[tuple[int, int]],
+    has_nil: bool,
 ) -> HistoryColumns: ...
-def read_history_file(path: str, format: str, split_transactions: bool = False) -> list[HistoryColumns]: ...
+def read_history_file(
+    path: str, format: str, split_transactions: bool = False, seconds: float | None = None
+) -> list[HistoryColumns]: ...
 def read_history_text(text: bytes, format: str, split_transactions: bool = False) -> list[HistoryColumns]: ...
 def detect_history_format(beginning: bytes) -> str | None: ...
 def resolve_sources(history: HistoryColumns) -> HistorySources: ...
@@ -146,7 +151,6 @@ class Monitor:
         unlock_is_fence: bool = True,
         threads: int = 0,
         undo: bool = False,
-        variant: bool = False,
     ) -> None: ...
     def step(self, thread: int, kind: int, writes: bool, address: int, location: int) -> _Found | None: ...
     def observe(
@@ -205,6 +209,7 @@ class SearchResult:
     redundant: int
     complete: bool
     full: bool
+    bounded: bool
 
 def search(
     program: Program,
@@ -265,6 +270,7 @@ class ControlGraph:
         buffered: int,
         loads: list[list[int]],
         touches: list[list[int]],
+        stores: list[list[int]],
         bad: list[tuple[list[int], list[int], bool]],
         address_needs: bool,
     ) -> None: ...

@@ -20,6 +20,10 @@ class TeetotalError(Exception):
         return type(self), (self.message, self.location)  # crosses process boundaries whole
 
 
+class Fault(Exception):
+    """teetotal contradicts itself. Never a verdict: the command line says so and exits with status 70."""
+
+
 class ProgramError(TeetotalError):
     """A program that no engine can run."""
 

@@ -56,7 +56,7 @@ def monitor(
     error, interrupted = None, False
     try:
         for batch in reader.batches():
-            watch.feed(batch)
+            watch.feed(_as_asked(batch, options.semantics))
             tick()
     except TeetotalError as damage:
         error = str(damage)
@@ -134,7 +134,7 @@ class Watch:
     def violations(self, again: str | None) -> list[MonitorViolation]:
         found = [(watcher, watcher.counts()) for watcher in self.watchers]
         lost = {number for watcher, _ in found for told in watcher.told.values() for number in told.lost}
-        recalled = recall(again, lost) if again is not None else {}
+        recalled = recall(again, lost, self.options.semantics) if again is not None else {}
         return [
             told.violation(watcher.info, counts[key], [self.places.text(place) for place in key], recalled)
             for watcher, counts in found
@@ -355,7 +355,7 @@ class Window:
         return bisect_right(self._batches, number, key=lambda held: held[0].first) - 1
 
 
-def recall(path: str, numbers: set[int]) -> dict[int, Event]:
+def recall(path: str, numbers: set[int], semantics: Semantics) -> dict[int, Event]:
     """Events that have left the window, read from the trace once more."""
     found: dict[int, Event] = {}
     if not numbers:
@@ -364,13 +364,21 @@ def recall(path: str, numbers: set[int]) -> dict[int, Event]:
     with open_trace(path) as reader:
         window = Window(0, reader.tables)
         for batch in reader.batches():
-            window.add(batch)
+            window.add(_as_asked(batch, semantics))
             while waiting and waiting[0] < batch.first + batch.size:
                 number = waiting.popleft()
                 found[number] = window.event(number)
             if not waiting:
                 break
     return found
+
+
+def _as_asked(batch: Batch, semantics: Semantics) -> Batch:
+    """With ``failed_cas="write"``, an rmw that was recorded as a read wrote the old value back."""
+    if semantics.failed_cas == "read":
+        return batch
+    failed = (batch.kind == Kind.RMW) & ~batch.wrote
+    return batch._replace(wrote=batch.wrote | failed, written=np.where(failed, batch.read, batch.written))
 
 
 def _with_place(event: Event) -> str:

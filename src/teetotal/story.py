@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import linecache
-import shlex
 from collections.abc import Sequence
 
 from teetotal.events import EventId, ModelName, Semantics
 from teetotal.models import Commit, Run, Step, Write
 from teetotal.programs.expressions import Outcome, render
 from teetotal.programs.program import Assert, Instruction, Program
-from teetotal.schedules import to_token
+from teetotal.schedules import replay_command, to_token
 from teetotal.trace import Trace
 from teetotal.verdicts import StoryStep, Violation, ViolationKind
 
@@ -128,5 +127,5 @@ def _entry(write: Write | None) -> str:
 
 def _command(program: Program, token: str) -> str:
     source = program.source or program.name
-    chosen = f" --program {program.name}" if source.endswith(".py") else ""  # a module may hold several
-    return f"teetotal replay {token} {shlex.quote(source)}{chosen}"
+    chosen = ("--program", program.name) if source.endswith(".py") else ()  # a module may hold several
+    return replay_command(token, [source], chosen)

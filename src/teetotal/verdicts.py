@@ -6,6 +6,8 @@ sum of the parts is the answer. The JSON keys are a contract: add, do not rename
 
 from __future__ import annotations
 
+import json
+import sys
 from enum import Enum
 from typing import Any, Literal
 
@@ -39,6 +41,9 @@ class Verdict(Enum):
     def exit_status(self) -> int:
         return {Verdict.SAFE: 0, Verdict.VIOLATION: 1, Verdict.INCONCLUSIVE: 3}[self]
 
+
+Goal = Literal["robust", "safe"]
+"""Of ``check`` and ``fence``: every execution sequentially consistent, or nothing fails."""
 
 Reason = Literal["po", "src", "co", "fr"]
 
@@ -149,7 +154,12 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     violations: list[Violation] = []
     notes: list[str] = []
     cpu: float | None = None
-    goal: Literal["robust", "safe"] = "robust"
+    goal: Goal = "robust"
+
+    def __post_init__(self) -> None:
+        # Whether a string is the default, and so left out of the JSON, is decided by identity: a result that came from
+        # another process must not differ from one that was made here.
+        msgspec.structs.force_setattr(self, "goal", sys.intern(self.goal))
 
     def __add__(self, other: CheckResult) -> CheckResult:
         names = [*self.models, *(name for name in other.models if name not in self.models)]
@@ -184,7 +194,10 @@ def total(a: int | None, b: int | None) -> int | None:
 
 def to_json(result: msgspec.Struct) -> str:
     """One line of JSON."""
-    return msgspec.json.encode(result, enc_hook=_encode_other).decode()
+    try:
+        return msgspec.json.encode(result, enc_hook=_encode_other).decode()
+    except UnicodeEncodeError:  # the name of a file that is not UTF-8: its odd bytes become \\udc80 to \\udcff
+        return json.dumps(msgspec.to_builtins(result, enc_hook=_encode_other), separators=(",", ":"))
 
 
 def _encode_other(value: Any) -> Any:

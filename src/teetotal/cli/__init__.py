@@ -6,16 +6,18 @@ reads the output.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import importlib
-import io
 import os
 import sys
 import traceback
 
 import click
 
+from teetotal.cli import streams
 from teetotal.errors import TeetotalError
+from teetotal.scale import supervision
 
 VERBS = {
     "check": "robust and safe on TSO and PSO? (C, C++, litmus, Python, Promela)",
@@ -39,6 +41,10 @@ class Verbs(click.Group):
             return None
         command = getattr(importlib.import_module(f"teetotal.cli.{name}"), name)
         assert isinstance(command, click.Command)
+        if name not in ("check", "generate"):  # the former has a budget for each input, the latter for each of its own
+            from teetotal.cli.budget import limited
+
+            command = limited(name, command)
         return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
@@ -47,35 +53,18 @@ class Verbs(click.Group):
 
     def invoke(self, context: click.Context) -> object:
         try:
-            status: object = super().invoke(context)
-            sys.stdout.flush()
-            return status
+            return super().invoke(context)
         except BrokenPipeError:  # caught here, since click would make it exit status 1, which is a violation
             _drop_output()
             return 141
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS):
-                raise
-            _drop_output()
-            where = f" {error.filename}" if error.filename else ""
-            click.echo(f"teetotal: cannot write{where}: {error.strerror}; the answer above is cut off", err=True)
-            return 2
 
 
 def _drop_output() -> None:
     """What is left in the buffer goes nowhere, so that the interpreter does not stumble over it at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-def _buffer_output() -> None:
-    """With PYTHONUNBUFFERED, Python does not notice that a full disk took only a part of what it wrote."""
-    if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
-        old = sys.stdout
-        raw = io.FileIO(old.fileno(), "w", closefd=False)
-        sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), encoding=old.encoding, errors=old.errors)
-
-
-@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "color": True})
 @click.version_option(package_name="teetotal", prog_name="teetotal")
 def teetotal() -> None:
     """Keeps lock-free code sober: sequential consistency on TSO and PSO."""
@@ -83,20 +72,59 @@ def teetotal() -> None:
 
 def main() -> None:
     """The entry point. Verbs return their exit status; everything that can go wrong ends here."""
-    _buffer_output()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's, and memory for threads that nobody needs here
+    sys.exit(supervision.run(_verb) if streams.prepare() else _verb())
+
+
+def _verb() -> int:
     try:
-        status = teetotal.main(standalone_mode=False)
-    except click.exceptions.Abort:
-        click.echo("interrupted", err=True)
-        status = 130
-    except click.ClickException as error:
-        error.show()
-        status = 2
-    except TeetotalError as error:
-        click.echo(f"teetotal: {error}", err=True)
-        status = 2
-    except Exception:
-        traceback.print_exc()
-        click.echo("teetotal: this is a fault of teetotal itself; please report it with the lines above", err=True)
-        status = 70
-    sys.exit(status or 0)
+        status = int(teetotal.main(standalone_mode=False) or 0)
+        sys.stdout.flush()
+    except BaseException as error:
+        status = _told(error)
+    with contextlib.suppress(OSError, ValueError):  # a program may have closed it
+        sys.stderr.flush()
+    return status
+
+
+def _told(error: BaseException) -> int:
+    """What is said about an error that no verb has handled, and the status that fits it: never that of a verdict."""
+    match error:
+        case click.exceptions.Abort() | KeyboardInterrupt():
+            _complain("interrupted")
+            return 130
+        case BrokenPipeError():
+            _drop_output()
+            return 141
+        case click.ClickException():
+            error.show()
+            return 2
+        case TeetotalError():
+            _complain(f"teetotal: {error}")
+            return 2
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT | errno.EFBIG | errno.EROFS):
+            _drop_output()
+            where = f" {error.filename}" if error.filename else ""
+            _complain(f"teetotal: cannot write{where}: {error.strerror}; the answer above is cut off")
+            return 2
+        case OSError():
+            where = f"{error.filename}: " if error.filename else ""
+            _complain(f"teetotal: {where}{error.strerror or error}")
+            return 2
+        case ImportError():
+            _complain(f"teetotal: a part of it cannot be loaded: {error}")
+            return 2
+        case RecursionError():
+            _complain("teetotal: the input is nested too deeply")
+            return 2
+        case MemoryError():
+            _complain("teetotal: there is not enough memory")
+            return 3
+    traceback.print_exception(error)
+    _complain(f"teetotal: {supervision.FAULT_OF_OURS}")
+    return supervision.FAULT
+
+
+def _complain(text: str) -> None:
+    with contextlib.suppress(OSError):  # nobody reads it
+        click.echo(text, err=True, color=True)

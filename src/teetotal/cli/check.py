@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
+from math import inf
 from pathlib import Path
 
 import click
@@ -11,6 +13,7 @@ import msgspec
 
 from teetotal import checking
 from teetotal.checking import Options
+from teetotal.cli.budget import MEMORY_IS_USED_UP, TIME_IS_OVER, Undecided, told
 from teetotal.cli.options import Models, WithCompilerFlags, c_options, semantics, semantics_options, spurious_option
 from teetotal.cli.progress import counting, progress
 from teetotal.errors import TeetotalError
@@ -21,17 +24,20 @@ from teetotal.monitors import monitor_info
 from teetotal.programs import c, files
 from teetotal.programs.c import check as c_check
 from teetotal.report import terminal
-from teetotal.scale.local import WorkerDied, available_workers, in_order
+from teetotal.scale import supervision
+from teetotal.scale.local import OutOfBudget, WorkerDied, available_workers, in_order
 from teetotal.scale.local import each as pool
 from teetotal.verdicts import CheckResult, Interrupted, Verdict, to_json
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What became of one file: its programs' results, and what was wrong with it."""
+    """What became of one file: its programs' results, and what was wrong with it, or with teetotal (``fault``)."""
 
     results: list[CheckResult]
     problems: list[str] = []
+    undecided: Undecided | None = None
     interrupted: bool = False
+    fault: str = ""
 
 
 class FileJob(msgspec.Struct, frozen=True):
@@ -40,6 +46,7 @@ class FileJob(msgspec.Struct, frozen=True):
     path: str
     options: Options
     show_progress: bool = False
+    as_json: bool = False
 
     def run(self) -> Answer:
         results: list[CheckResult] = []
@@ -67,7 +74,16 @@ class FileJob(msgspec.Struct, frozen=True):
         options = self.options
         try:
             return Answer(
-                [check_file(self.path, options.models, options.semantics, options.seconds, options.max_megabytes)]
+                [
+                    check_file(
+                        self.path,
+                        options.models,
+                        options.semantics,
+                        options.seconds,
+                        options.max_megabytes,
+                        options.goal,
+                    )
+                ]
             )
         except Interrupted as interrupt:
             return Answer([interrupt.result], [], interrupted=True)
@@ -81,6 +97,7 @@ class CJob(msgspec.Struct, frozen=True):
     source: c.Source
     options: c_check.Options
     show_progress: bool = False
+    as_json: bool = False
 
     @property
     def path(self) -> str:
@@ -101,7 +118,34 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
 
 
 def run(job: Job) -> Answer:
-    return job.run()
+    """The job within its limits."""
+    late, full = (told(_undecided(job, why), job.as_json) for why in (TIME_IS_OVER, MEMORY_IS_USED_UP))
+    try:
+        with supervision.watching(job.options.seconds, job.options.max_megabytes, late=late, full=full):
+            return job.run()
+    except MemoryError:
+        return Answer([], undecided=_undecided(job, MEMORY_IS_USED_UP))
+    except RecursionError:
+        return Answer([], [f"{job.path}: nested too deeply"])
+    except OSError as error:
+        return Answer([], [f"{job.path}: {error.strerror or error}"])
+    except Exception:
+        return Answer([], fault=f"{job.path}: {traceback.format_exc()}")
+
+
+def _undecided(job: Job, why: str) -> Undecided:
+    return Undecided(job.path, "check", [why], seconds=job.options.seconds if job.options.seconds < inf else None)
+
+
+def _ended(job: Job, death: WorkerDied) -> Answer:
+    """What to say of a job whose process has not answered."""
+    if isinstance(death, OutOfBudget):
+        return Answer([], undecided=_undecided(job, MEMORY_IS_USED_UP if death.memory else TIME_IS_OVER))
+    if job.path.endswith(".py") or death.status == supervision.BAD_INPUT:  # whoever runs a file is at its mercy
+        return Answer([], [f"{job.path}: {death}"])
+    if death.status == supervision.FAULT:
+        return Answer([], fault=f"{job.path}: {death}")
+    return Answer([], undecided=_undecided(job, str(death)))
 
 
 @click.command(cls=WithCompilerFlags, short_help="Robust and safe on TSO and PSO?")
@@ -112,7 +156,8 @@ def run(job: Job) -> Answer:
     default="all",
     show_default=True,
     metavar="HOW",
-    help="SC executions to watch: all (one per equivalence class), interleavings, preemptions:K, random:N, pct:N:D.",
+    help="SC executions to watch: all (one per equivalence class), interleavings, preemptions:K, "
+    "preemptions:0..K, random:N, pct:N:D.",
 )
 @click.option(
     "--monitor",
@@ -125,7 +170,8 @@ def run(job: Job) -> Answer:
 @c_options
 @click.option("--each", is_flag=True, help="Each C file is a program of its own.")
 @click.option("--goal", type=click.Choice(["robust", "safe"]), default="robust", show_default=True,
-              help="Of a C program: SC executions and robustness, or the executions of each model itself.")  # fmt: skip
+              help="robust: every execution sequentially consistent, and nothing fails; safe: nothing fails, where "
+              "~exists and forall of a litmus test must hold too.")  # fmt: skip
 @click.option(
     "--executions", type=click.IntRange(min=1, max=2**63), metavar="N", help="Executions to explore at most (C)."
 )
@@ -162,6 +208,7 @@ def check(
     monitors: str,
     rmw: str,
     mutex: str,
+    failed_cas: str,
     compiler: str | None,
     arguments: tuple[str, ...],
     each: bool,
@@ -181,14 +228,15 @@ def check(
     flags: tuple[str, ...],
 ) -> int:
     """Check programs: litmus tests and Python programs with every outcome under SC, TSO and PSO; whether each execution
-    stays sequentially consistent, and whether assertions hold. C and C++ files given together are one program, and what
-    follows -- goes to the compiler. Directories are searched for litmus tests."""
+    stays sequentially consistent, and whether assertions hold. A Python file is run to find its programs. C and C++
+    files given together are one program, and what follows -- goes to the compiler. Directories are searched for litmus
+    tests."""
     watching = tuple(name.strip() for name in monitors.split(",") if name.strip())
     for name in watching:
         monitor_info(name)
     options = Options(
         models=models,
-        semantics=semantics(rmw, mutex),
+        semantics=semantics(rmw, mutex, failed_cas),
         explore=strategies.parse(explore),
         monitors=watching,
         seconds=float("inf") if seconds is None else seconds,
@@ -196,6 +244,7 @@ def check(
         max_megabytes=memory,
         loop_bound=loop_bound,
         seed=seed,
+        goal=goal,  # type: ignore[arg-type]
     )
     found, problems = files.find(paths)
     for problem in problems:
@@ -213,21 +262,23 @@ def check(
         seed=seed,
         nondet=nondet,
         max_megabytes=memory,
-        goal=goal,  # type: ignore[arg-type]
+        goal=options.goal,
         spurious=spurious,
     )
-    jobs: list[Job] = [FileJob(path, options, len(found) == 1) for path in found if path not in c_files]
+    jobs: list[Job] = [FileJob(path, options, len(found) == 1, as_json) for path in found if path not in c_files]
     jobs += [
         CJob(
             c.Source(names, flags, compiler, arguments),
             c_options,
             len(found) == len(c_files) and len(programs_in_c) == 1,
+            as_json,
         )
         for names in programs_in_c
     ]
     verdicts: list[Verdict] = []
     bad = len(problems)
-    for answer in _answers(jobs, workers or available_workers()):
+    fault = False
+    for answer in _answers(jobs, workers or available_workers(), seconds, memory):
         for result in answer.results:
             if as_json:
                 click.echo(to_json(result))
@@ -236,6 +287,12 @@ def check(
                     result, every_outcome=outcomes, every_violation=violations
                 ))  # fmt: skip
             verdicts.append(result.verdict)
+        if answer.undecided is not None:
+            click.echo(("\n" if verdicts and not as_json else "") + told(answer.undecided, as_json))
+            verdicts.append(answer.undecided.verdict)
+        if answer.fault:
+            fault = True
+            click.echo(f"{answer.fault}\nteetotal: {supervision.FAULT_OF_OURS}", err=True)
         for problem_text in answer.problems:
             bad += 1
             click.echo(f"teetotal: {problem_text}", err=True)
@@ -245,17 +302,17 @@ def check(
     if len(verdicts) > 1 and not as_json:
         counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict if verdict in verdicts]
         click.echo(f"\n{len(verdicts)} programs: {', '.join(counts)}")
+    if fault:
+        return supervision.FAULT
     return 2 if bad else sum(verdicts, Verdict.SAFE).exit_status
 
 
-def _answers(jobs: Sequence[Job], workers: int) -> Iterator[Answer]:
+def _answers(jobs: Sequence[Job], workers: int, seconds: float | None, memory: int) -> Iterator[Answer]:
     with progress("checking", len(jobs)) as advance:
 
         def done() -> Iterator[tuple[int, Answer]]:
-            for position, answer in pool(run, jobs, workers):
+            for position, answer in pool(run, jobs, workers, seconds, memory):
                 advance()
-                if isinstance(answer, WorkerDied):
-                    answer = Answer([], [f"{jobs[position].path}: {answer}"])
-                yield position, answer
+                yield position, _ended(jobs[position], answer) if isinstance(answer, WorkerDied) else answer
 
         yield from in_order(done())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import msgspec
 
-from teetotal.cli.options import Models, WithCompilerFlags, c_options, semantics, semantics_options
+from teetotal.cli.options import Models, WithCompilerFlags, c_options, memory_option, semantics, semantics_options
 from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
 from teetotal.fences import costs, fencing, text
@@ -19,7 +19,7 @@ from teetotal.verdicts import Verdict, to_json
 @click.option("--model", "models", type=Models(), default="tso,pso", show_default=True,
               help="Relaxed models that one set of fences has to serve.")  # fmt: skip
 @click.option("--goal", type=click.Choice(["robust", "safe"]), default="robust", show_default=True,
-              help="Every execution sequentially consistent, or no assertion fails.")  # fmt: skip
+              help="Every execution sequentially consistent, or nothing fails (as for teetotal check).")  # fmt: skip
 @click.option("--minimum", is_flag=True, help="A set of least total cost.")
 @click.option("--all", "every", is_flag=True, help="Every minimal set, the cheapest first.")
 @click.option("--most", type=click.IntRange(min=1), default=1000, show_default=True, help="Sets that --all looks for.")
@@ -35,6 +35,7 @@ from teetotal.verdicts import Verdict, to_json
 @c_options
 @click.option("--loop-bound", type=click.IntRange(min=0, max=2**31 - 1), help="Backward jumps that a thread may take.")
 @click.option("--time", "seconds", type=click.FloatRange(min=0), help="Seconds to spend on the search.")
+@memory_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def fence(
     paths: tuple[str, ...],
@@ -51,6 +52,7 @@ def fence(
     strengthen: bool,
     rmw: str,
     mutex: str,
+    failed_cas: str,
     compiler: str | None,
     arguments: tuple[str, ...],
     loop_bound: int | None,
@@ -64,7 +66,7 @@ def fence(
     options = fencing.Options(
         models=tuple(model for model in models if model != "sc"),
         goal=goal,  # type: ignore[arg-type]
-        semantics=semantics(rmw, mutex),
+        semantics=semantics(rmw, mutex, failed_cas),
         costs=costs.parse(cost),
         minimum=minimum,
         every=every,

@@ -6,6 +6,8 @@ import importlib
 
 import click
 
+from teetotal.cli.budget import limited
+
 SUBCOMMANDS = {
     "history": "random and hard histories",
     "litmus": "litmus tests from critical cycles, with predicted verdicts",
@@ -23,7 +25,7 @@ class Subcommands(click.Group):
             return None
         command = getattr(importlib.import_module(f"teetotal.cli.generate_{name}"), name)
         assert isinstance(command, click.Command)
-        return command
+        return limited(f"generate {name}", command)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -6,25 +6,29 @@ from typing import Any
 
 import click
 
+from teetotal.cli.options import budget_options
+
+MANY = 1_000_000
 KINDS = ("sc", "tso", "pso", "corrupted", "fig1c", "fig5", "ring", "formula")
 
 
 @click.command()
 @click.argument("kind", type=click.Choice(KINDS), default="sc")
-@click.option("--threads", type=click.IntRange(min=1), default=4, show_default=True)
-@click.option("--operations", type=click.IntRange(min=0), default=100, show_default=True)
-@click.option("--addresses", type=click.IntRange(min=1), default=4, show_default=True)
+@click.option("--threads", type=click.IntRange(min=1, max=MANY), default=4, show_default=True)
+@click.option("--operations", type=click.IntRange(min=0, max=100 * MANY), default=100, show_default=True)
+@click.option("--addresses", type=click.IntRange(min=1, max=MANY), default=4, show_default=True)
 @click.option("--writes", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="Share of stores.")
 @click.option("--rmws", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Share of rmws.")
 @click.option("--fences", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Share of fences.")
 @click.option("--reads", type=click.IntRange(min=1), default=1, show_default=True, help="Reads to change (corrupted).")
-@click.option("--length", type=click.IntRange(min=2), default=2, show_default=True, help="Threads of a ring.")
-@click.option("--variables", type=click.IntRange(min=3), default=6, show_default=True, help="Of a formula.")
-@click.option("--clauses", type=click.IntRange(min=1), default=26, show_default=True, help="Of a formula.")
+@click.option("--length", type=click.IntRange(min=2, max=MANY), default=2, show_default=True, help="Threads of a ring.")
+@click.option("--variables", type=click.IntRange(min=3, max=MANY), default=6, show_default=True, help="Of a formula.")
+@click.option("--clauses", type=click.IntRange(min=1, max=MANY), default=26, show_default=True, help="Of a formula.")
 @click.option("--count", type=click.IntRange(min=1), default=1, show_default=True, help="Histories, one seed each.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0, max=2**63 - 1), default=0, show_default=True)
 @click.option("--by-thread", is_flag=True, help="Thread after thread, so that the file's order tells nothing.")
 @click.option("--format", "format", type=click.Choice(("axe", "text")), default="axe", show_default=True)
+@budget_options
 @click.option("--output", type=click.Path(), default="-", help="A file; default: standard output.")
 def history(kind: str, count: int, seed: int, format: str, output: str, **parameters: Any) -> int:
     """A history of that KIND.

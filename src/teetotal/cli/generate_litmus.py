@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from teetotal.cli.options import Models, semantics, semantics_options
+from teetotal.cli.options import Models, budget_options, semantics, semantics_options
 from teetotal.events import ModelName, Semantics
 from teetotal.generate import candidate, cycles, files, names
 from teetotal.generate.candidate import Litmus
@@ -46,6 +46,7 @@ class Fences(click.ParamType["tuple[str, ...]"]):
 )
 @click.option("--count", type=click.IntRange(min=1), help="With --length: so many random ones instead of all.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For --count.")
+@budget_options
 @click.option("--output", default="-", show_default=True, metavar="DIR|-", help="Where the files go, or -: print them.")
 @click.option("--force", is_flag=True, help="Overwrite files.")
 @click.option("--list", "only_list", is_flag=True, help="Print name, cycle and prediction instead, one test a line.")
@@ -65,6 +66,7 @@ def litmus(
     only_list: bool,
     rmw: str,
     mutex: str,
+    failed_cas: str,
 ) -> int:
     """Make litmus tests from cycles of edges in diy's notation, as in
 
@@ -77,7 +79,7 @@ def litmus(
         raise click.UsageError("--count and --every go with --length")
     if cycle and fences:
         raise click.UsageError("--fences goes with --length or --family; in a cycle write MFencedWR and the like")
-    chosen = semantics(rmw, mutex)
+    chosen = semantics(rmw, mutex, failed_cas)
 
     def wanted(test: Litmus) -> bool:
         verdict = test.predict(chosen).allowed

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from teetotal.cli.options import budget_options
 from teetotal.generate import files, programs
 from teetotal.programs import litmus
 from teetotal.programs.expressions import Final
@@ -20,6 +21,7 @@ SHAPES = [name for name in programs.SHAPES if name != "wild"]  # litmus tests ca
 @click.option("--count", type=click.IntRange(min=1), default=1, show_default=True, help="How many.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--dialect", type=click.Choice(["X86_64", "C"]), default="C", show_default=True, help="Mutexes need C.")
+@budget_options
 @click.option("--output", default="-", show_default=True, metavar="DIR|-", help="Where the files go, or -: print them.")
 @click.option("--force", is_flag=True, help="Overwrite files.")
 def program(shape: str, count: int, seed: int, dialect: litmus.Dialect, output: str, force: bool) -> int:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections import Counter
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from teetotal.cli.options import semantics, semantics_options
+from teetotal.cli.budget import TIME_IS_OVER, Undecided, told
+from teetotal.cli.options import memory_option, semantics, semantics_options
 from teetotal.cli.progress import progress
 
-ENGINES = ("auto", "wsc+enum", "ccm+enum", "enum", "dbcop", "wsc+dbcop", "sat")
+ENGINES = (
+    "auto", "wsc+enum", "ccm+enum", "enum", "dbcop", "wsc+dbcop", "sat",
+    "six+enum", "six+dbcop", "guess+enum", "guess+dbcop",
+)  # fmt: skip
 MODELS = ("sc", "tso", "pso", "wsc", "ccm")
 FORMATS = ("axe", "text", "json", "dbcop", "polysi", "edn", "tracegen", "gem5")
 EXPLAINED = 10
@@ -28,8 +34,14 @@ PARALLEL_BYTES = 1_000_000
 @click.option("--model", "models", default="sc", metavar="M[,M…]", help="sc (default), tso, pso, wsc, ccm.")
 @click.option("--engine", type=click.Choice(ENGINES), default="auto", help="How to decide; default auto.")
 @click.option("--format", "format", type=click.Choice(FORMATS), help="The files' format; default: by content.")
-@click.option("--time", "seconds", type=click.FloatRange(min=0), metavar="SECONDS", help="At most so long a history.")
-@click.option("--kernel", is_flag=True, help="The SC-kernel, and how much of it wSC and CCM find.")
+@click.option(
+    "--time",
+    "seconds",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="For each history: to read, decide and explain it.",
+)
+@click.option("--kernel", is_flag=True, help="The SC-kernel, and how much of it each saturation finds.")
 @click.option("--check-witness", is_flag=True, help="Check every witness found with the independent checker.")
 @click.option("--witness", is_flag=True, help="Show the witness; in JSON, however long it is.")
 @click.option("--given-witness", type=click.Path(exists=True, dir_okay=False), metavar="RESULT.json",
@@ -42,6 +54,7 @@ PARALLEL_BYTES = 1_000_000
               help="What to do with transactions of several operations.")  # fmt: skip
 @semantics_options
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; default: one a core for large input.")
+@memory_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a history and model.")
 def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: str | None, **chosen: Any) -> int:
     """Decides whether each history in the files is consistent with a memory model.
@@ -49,18 +62,16 @@ def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: s
     Formats: axe, our own text, dbcop (JSON and text), PolySI and Plume text, Jepsen EDN, rocket-chip TraceGen logs, gem5
     execution traces. A consistent history gets a witness, an inconsistent one a proof over a minimal part of it.
     """
+    from msgspec.structs import replace
+
     from teetotal.histories.result import Options, examine_all
 
-    names = models.split(",")
+    names = list(dict.fromkeys(models.split(",")))
     for name in names:
         if name not in MODELS:
             raise click.BadParameter(f"{name!r} is none of {', '.join(MODELS)}", param_hint="--model")
+    _refuse_odd_combinations(names, given_witness, chosen)
     workers = chosen.pop("workers")
-    explain = chosen.pop("explain")
-    counts = {file: _count(file, chosen["format"], chosen["transactions"]) for file in files}
-    total = sum(counts.values()) * len(names)
-    if total == 0:
-        raise click.UsageError("no history in these files")
     options = [
         Options(
             model=name,  # type: ignore[arg-type]
@@ -68,36 +79,80 @@ def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: s
             seconds=chosen["seconds"],
             semantics=semantics(chosen["rmw"], chosen["mutex"]),
             use_order=chosen["order"],
-            explain=explain if explain is not None else as_json or total <= EXPLAINED,
             kernel=chosen["kernel"],
             check_witness=chosen["check_witness"],
             witness=chosen["witness"],
             unwritten=chosen["unwritten"],
             format=chosen["format"],
             split_transactions=chosen["transactions"] == "split",
+            late=late("a history", as_json, chosen["seconds"]),
         )
         for name in names
     ]
     if given_witness:
         return _check_given(files, given_witness, options[0])
+    report = Report(as_json)
+    counts = {}
+    for file in files:
+        try:
+            counts[file] = _count(file, options[0])
+        except TimeoutError:
+            counts[file] = 0
+            report.unread(file, options)
+    total = sum(counts.values()) * len(names)
+    explain = chosen["explain"] if chosen["explain"] is not None else as_json or total <= EXPLAINED
     workers = workers or (_cores() if sum(os.path.getsize(f) for f in files) >= PARALLEL_BYTES else 1)
-    tasks = [task for file in files for task in _shares(file, counts[file], options, workers)]
-    report = Report(as_json, total, chosen["witness"])
+    asked = [replace(option, explain=explain and as_json) for option in options]
+    tasks = [task for file in files for task in _shares(file, counts[file], asked, workers)]
     with progress("histories", total) as advance:
         for result in examine_all(tasks, workers):
-            report.add(result)
+            report.add(result, options)
             advance()
-    return report.finish()
+    return report.finish(explain, options)
+
+
+def _refuse_odd_combinations(models: list[str], given_witness: str | None, chosen: dict[str, Any]) -> None:
+    """What cannot be done together is refused: an option that is quietly ignored would look like an answer."""
+    with_witness = [model for model in models if model in ("sc", "tso", "pso")]
+    for option in ("witness", "check_witness"):
+        if chosen[option] and not with_witness:
+            raise click.UsageError(
+                f"--{option.replace('_', '-')}: there are witnesses of sc, tso and pso, not of {' and '.join(models)}"
+            )
+    if chosen["kernel"] and "sc" not in models:
+        raise click.UsageError("--kernel is about SC; it needs --model sc")
+    if chosen["engine"] == "ccm+enum" and {"tso", "pso"} & set(models):
+        raise click.UsageError("the engine ccm+enum is about SC: CCM is no approximation of TSO or PSO")
+    if given_witness:
+        source = click.get_current_context().get_parameter_source
+        odd = (
+            "models", "engine", "seconds", "kernel", "check_witness", "witness", "explain", "order", "unwritten", "workers",
+            "as_json",
+        )  # fmt: skip
+        names = {"models": "model", "seconds": "time", "as_json": "json"}
+        for option in odd:
+            if source(option) is ParameterSource.COMMANDLINE:
+                shown = names.get(option, option.replace("_", "-"))
+                raise click.UsageError(f"--given-witness runs no engine: --{shown} has no meaning beside it")
+
+
+def late(what: str, as_json: bool, seconds: float | None) -> str:
+    """What is said of a history that has to be ended by force."""
+    return told(Undecided(what, "history", [TIME_IS_OVER], seconds=seconds), as_json)
 
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _count(file: str, format: str | None, transactions: str) -> int:
+def _count(file: str, options: Any) -> int:
+    from teetotal.errors import TeetotalError
     from teetotal.histories.result import read_once
 
-    return len(read_once(file, format, transactions == "split"))
+    histories, _ = read_once(file, options, bounded=True)
+    if not histories:
+        raise TeetotalError(f"{file}: there is no history in it")
+    return len(histories)
 
 
 def _shares(file: str, count: int, options: list[Any], workers: int) -> list[Any]:
@@ -108,97 +163,156 @@ def _shares(file: str, count: int, options: list[Any], workers: int) -> list[Any
 
 
 class Report:
-    """Prints results as they come, and the summary."""
+    """Prints verdicts as they come, then the summary, then the proofs: a proof never delays a verdict."""
 
-    def __init__(self, as_json: bool, total: int, show_witness: bool) -> None:
+    def __init__(self, as_json: bool) -> None:
         self.as_json = as_json
-        self.total = total
-        self.show_witness = show_witness
         self.tally: Counter[tuple[str, str]] = Counter()
-        self.unexplained = 0
+        self.violations: list[Any] = []
 
-    def add(self, result: Any) -> None:
+    def add(self, result: Any, options: list[Any]) -> None:
         from teetotal.verdicts import to_json
 
         self.tally[result.model, str(result.verdict)] += 1
         if self.as_json:
             click.echo(to_json(result))
             return
-        name = result.name or Path(result.input).name
-        click.echo(
-            f"{result.verdict!s:12} {result.model:3}  {name}: {result.operations:,} operations, {result.threads} threads, "
-            f"{result.seconds:.3f} s by {result.decided_by}"
+        say(
+            f"{_word(result.verdict):12} {result.model:3}  {_name(result)}: {result.operations:,} operations, "
+            f"{result.threads} threads, {result.seconds:.3f} s by {result.decided_by}"
         )
         if result.learned:
-            click.echo(f"  known all the same: {result.learned}")
+            say(f"  known all the same: {result.learned}")
         if result.witness_checked:
-            click.echo(f"  witness of {result.witness_steps:,} steps checked")
+            say(f"  witness of {result.witness_steps:,} steps checked")
         if result.kernel:
             _show_kernel(result.kernel)
-        if self.show_witness and result.witness is not None:
-            self._show_witness(result)
-        if result.text:
-            for line in result.text:
-                click.echo(line)
-            _show_models(result.models)
-        elif str(result.verdict) == "violation":
-            self.unexplained += 1
+        _show_notes(result.notes)
+        if options[0].witness and result.witness is not None:
+            _show_witness(result, options[0])
+        if str(result.verdict) == "violation":
+            self.violations.append(result)
 
-    def _show_witness(self, result: Any) -> None:
-        from teetotal.histories.readers import read
-        from teetotal.histories.witness import from_json, narrate
+    def unread(self, file: str, options: list[Any]) -> None:
+        """A file for which the time was over before it was read."""
+        from teetotal.histories.result import not_read
 
-        found = next(h for h in read(result.input) if h.name == result.name)
-        for line in narrate(found, from_json(result.witness), limit=len(result.witness)):
-            click.echo("  " + line)
+        for option in options:
+            self.add(not_read(file, option), options)
 
-    def finish(self) -> int:
+    def finish(self, explain: bool, options: list[Any]) -> int:
         from teetotal.verdicts import Verdict
 
-        if self.total > 1 and not self.as_json:
-            click.echo(f"\n{'model':8}{'safe':>10}{'violation':>12}{'inconclusive':>14}")
-            for model in dict.fromkeys(model for model, _ in self.tally):
-                numbers = [self.tally[model, verdict] for verdict in ("safe", "violation", "inconclusive")]
-                click.echo(f"{model:8}{numbers[0]:>10}{numbers[1]:>12}{numbers[2]:>14}")
-            if self.unexplained:
-                click.echo(f"{self.unexplained} without their proofs; --explain prints them")
+        if self.tally.total() > 1 and not self.as_json:
+            self._table()
+            if self.violations and not explain:
+                say(f"{len(self.violations)} without their proofs; --explain prints them")
+        if explain and not self.as_json:
+            for result in self.violations:
+                self._explain(result, next(option for option in options if option.model == result.model))
         verdicts = (Verdict(verdict) for _, verdict in self.tally)
         return reduce(Verdict.__add__, verdicts, Verdict.SAFE).exit_status
+
+    def _table(self) -> None:
+        say(f"\n{'model':8}{'consistent':>12}{'violation':>12}{'inconclusive':>14}")
+        for model in dict.fromkeys(model for model, _ in self.tally):
+            numbers = [self.tally[model, verdict] for verdict in ("safe", "violation", "inconclusive")]
+            say(f"{model:8}{numbers[0]:>12}{numbers[1]:>12}{numbers[2]:>14}")
+
+    def _explain(self, result: Any, options: Any) -> None:
+        from teetotal.histories.result import INTERRUPTED, explained, read_once
+
+        if self.tally.total() > 1:
+            say(f"\n{_name(result)} and {result.model}:")
+        sys.stdout.flush()  # the verdict is to be seen while the proof is looked for
+        histories, spent = read_once(result.input, options)
+        left = None if options.seconds is None else max(0.0, options.seconds - spent - result.seconds)
+        found = explained(histories[result.index], result.input, options, left)
+        for line in found.get("text", ()):
+            say(line)
+        _show_models(found.get("models", {}))
+        _show_notes(found["notes"])
+        if any(note.startswith(INTERRUPTED) for note in found["notes"]):
+            raise KeyboardInterrupt
+
+
+def say(text: str) -> None:
+    """Prints a line of which parts come from files: what could control a terminal is shown as an escape."""
+    click.echo("".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text))
+
+
+def _name(result: Any) -> str:
+    return result.name or Path(result.input).name
+
+
+def _word(verdict: Any) -> str:
+    return "consistent" if str(verdict) == "safe" else str(verdict)
+
+
+def _show_notes(notes: list[str]) -> None:
+    for note in notes:
+        say(f"  note: {note}")
+
+
+def _show_witness(result: Any, options: Any) -> None:
+    from teetotal.histories.result import read_once
+    from teetotal.histories.witness import from_json, narrate
+
+    histories, _ = read_once(result.input, options)
+    for line in narrate(histories[result.index], from_json(result.witness), limit=len(result.witness)):
+        say("  " + line)
 
 
 def _show_kernel(kernel: Any) -> None:
     def share(part: int) -> str:
         return f"{part:,} ({100 * part / kernel.kernel:.2f} %)" if kernel.kernel else str(part)
 
-    click.echo(f"  SC-kernel: {kernel.kernel:,} of {kernel.pairs:,} pairs of writes of one address")
-    click.echo(f"  found by wSC {share(kernel.wsc)}, by CCM {share(kernel.ccm)}")
+    say(f"  SC-kernel: {kernel.kernel:,} of {kernel.pairs:,} pairs of writes of one address")
+    say(f"  found by CCM {share(kernel.ccm)}, by wSC {share(kernel.wsc)}")
+    say(f"  with the six-write rule {share(kernel.six)}, with one guessed pair {share(kernel.guess)}")
 
 
 def _show_models(models: dict[str, Any]) -> None:
     for verdict, word in (("violation", "violates"), ("safe", "satisfies"), ("inconclusive", "undecided")):
         named = [model for model, found in models.items() if str(found) == verdict]
         if named:
-            click.echo(f"  {word} {', '.join(named)}")
+            say(f"  {word} {', '.join(named)}")
 
 
 def _check_given(files: tuple[str, ...], path: str, options: Any) -> int:
     """Checks witnesses that an earlier run wrote, without any engine."""
-    from teetotal.histories.readers import read
+    from teetotal.errors import TeetotalError
+    from teetotal.histories.result import read_once
     from teetotal.histories.witness import from_json, refute
 
-    histories = {(file, h.name): h for file in files for h in read(file, format=options.format)}
-    wrong = 0
-    for number, line in enumerate(Path(path).read_text().splitlines(), start=1):
+    checked = wrong = 0
+    for number, line in enumerate(_lines(path), start=1):
         try:
             result = json.loads(line)
-            key, steps, model = (result["input"], result.get("name", "")), result.get("witness"), result["model"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise click.UsageError(f"{path}:{number}: not a result of teetotal history --json") from error
-        if steps is None or key not in histories or model not in ("sc", "tso", "pso"):
-            continue
-        reason = refute(histories[key], from_json(steps), model, options.semantics)
+            file, name, model = result["input"], result.get("name", ""), result["model"]
+            index, steps = result.get("index", 0), result.get("witness")
+            if file not in files or steps is None or model not in ("sc", "tso", "pso"):
+                continue
+            known = read_once(file, options)[0]
+            if known[index].name != name:
+                raise TeetotalError(f"{path}:{number}: {file} has no history {name} at this place")
+            reason = refute(known[index], from_json(steps), model, options.semantics)
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+            raise TeetotalError(
+                f"{path}:{number}: not a result of teetotal history --json about these files"
+            ) from error
+        checked += 1
         wrong += bool(reason)
-        click.echo(
-            f"{'wrong' if reason else 'right':8} {model:3}  {key[1] or key[0]}" + (f": {reason}" if reason else "")
-        )
+        say(f"{'wrong' if reason else 'right':8} {model:3}  {name or file}" + (f": {reason}" if reason else ""))
+    if checked == 0:
+        raise TeetotalError(f"{path}: no witness for a history of {', '.join(files)}")
     return 1 if wrong else 0
+
+
+def _lines(path: str) -> list[str]:
+    from teetotal.errors import TeetotalError
+
+    try:
+        return Path(path).read_text().splitlines()
+    except (OSError, ValueError) as error:
+        raise TeetotalError(f"{path}: not a result of teetotal history --json") from error

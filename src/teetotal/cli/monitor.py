@@ -11,15 +11,17 @@ from typing import Literal
 
 import click
 
-from teetotal.cli.options import semantics, semantics_options
+from teetotal.cli.options import budget_options, semantics, semantics_options
+from teetotal.cli.streams import terminal, visible
 from teetotal.errors import TeetotalError
+from teetotal.monitors import MONITORS
 from teetotal.verdicts import Verdict, to_json
 
 
 @click.command(short_help="The monitors over a recorded SC trace.")
 @click.argument("paths", nargs=-1, required=True, metavar="TRACE…")
 @click.option("--monitor", "monitors", default="exact-tso,exact-pso", show_default=True, metavar="NAMES",
-              help="Which, separated by commas: exact-tso, exact-pso, burnim-tso, burnim-pso, sober, sober-corrected.",
+              help=f"Which, separated by commas: {', '.join(MONITORS)}.",
 )  # fmt: skip
 @semantics_options
 @click.option(
@@ -32,12 +34,14 @@ from teetotal.verdicts import Verdict, to_json
 @click.option("--window", type=click.IntRange(min=0), default=1 << 17, show_default=True,
               help="Events kept to tell how the store happens before what overtakes it.")  # fmt: skip
 @click.option("--violations", is_flag=True, help="Tell every distinct violation in full.")
+@budget_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per trace, each on a line.")
 def monitor(
     paths: tuple[str, ...],
     monitors: str,
     rmw: str,
     mutex: str,
+    failed_cas: str,
     group: Literal["pair", "triple"],
     window: int,
     violations: bool,
@@ -57,7 +61,9 @@ def monitor(
         raise click.UsageError("standard input can be read only once")
     for name in names:
         monitor_info(name)
-    options = monitoring.Options(monitors=names, semantics=semantics(rmw, mutex), group=group, window=window)
+    options = monitoring.Options(
+        monitors=names, semantics=semantics(rmw, mutex, failed_cas), group=group, window=window
+    )
     verdict, bad = Verdict.SAFE, False
     for number, path in enumerate(paths):
         try:
@@ -101,8 +107,8 @@ def _progress(path: str, size: int | None) -> Iterator[Callable[[int, int], None
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[events]:,} events"),
                TimeElapsedColumn(), TimeRemainingColumn())  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(os.path.basename(path), total=size or None, events=0)
+    with Progress(*columns, console=Console(file=terminal()), transient=True) as bar:
+        task = bar.add_task(visible(os.path.basename(path)), total=size or None, events=0)
 
         def show(position: int, events: int) -> None:
             bar.update(task, completed=position, events=events)

@@ -13,8 +13,15 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def semantics_options(command: Command) -> Command:
-    """``--rmw`` and ``--mutex``, as the parameters ``rmw`` and ``mutex``."""
+    """``--rmw``, ``--mutex`` and ``--failed-cas``, as the parameters ``rmw``, ``mutex`` and ``failed_cas``."""
     for option in (
+        click.option(
+            "--failed-cas",
+            type=click.Choice(["read", "write"]),
+            default="read",
+            show_default=True,
+            help="What a failed compare-and-swap does: only read, or also write the old value back.",
+        ),
         click.option(
             "--mutex",
             type=click.Choice(["fence", "rmw"]),
@@ -58,6 +65,25 @@ def c_options(command: Command) -> Command:
     return command
 
 
+def budget_options(command: Command) -> Command:
+    """``--time`` and ``--memory`` of a verb whose engines know neither: ``budget.limited`` sees to them."""
+    return memory_option(time_option(command))
+
+
+def time_option(command: Command) -> Command:
+    return click.option("--time", type=click.FloatRange(min=0), metavar="SECONDS", expose_value=False, callback=_noted,
+                        help="Give up after so long (inconclusive).")(command)  # fmt: skip
+
+
+def memory_option(command: Command) -> Command:
+    return click.option("--memory", type=click.FloatRange(min=1, max=2**30), metavar="MB", expose_value=False,
+                        callback=_noted, help="Give up above so much (inconclusive).")(command)  # fmt: skip
+
+
+def _noted(context: click.Context, parameter: click.Parameter, value: float | None) -> None:
+    context.meta[f"teetotal.{parameter.name}"] = value
+
+
 def spurious_option(command: Command) -> Command:
     return click.option(
         "--spurious", type=click.IntRange(min=0, max=2**31 - 1), default=0, show_default=True, metavar="N",
@@ -65,8 +91,8 @@ def spurious_option(command: Command) -> Command:
     )(command)  # fmt: skip
 
 
-def semantics(rmw: str, mutex: str) -> Semantics:
-    return Semantics(rmw=rmw, mutex=mutex)  # type: ignore[arg-type]
+def semantics(rmw: str, mutex: str, failed_cas: str = "read") -> Semantics:
+    return Semantics(rmw=rmw, mutex=mutex, failed_cas=failed_cas)  # type: ignore[arg-type]
 
 
 class Models(click.ParamType["tuple[ModelName, ...]"]):

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from teetotal.cli.streams import terminal, visible
+
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
@@ -19,7 +21,7 @@ def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=Console(file=terminal()), transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda: bar.advance(task)
 
@@ -57,13 +59,14 @@ def counting(what: str, wanted: bool) -> Iterator[Callable[[str, int, float], No
     try:
         yield show
     finally:
-        sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()
+        terminal().write("\r\x1b[K")
+        terminal().flush()
 
 
 def _line(what: str, text: str) -> None:
     """Over the line that is there, and no longer than it: a name gives way first."""
     room = (os.get_terminal_size(sys.stderr.fileno()).columns or 80) - len(text) - 3
+    what = visible(what)
     name = what if len(what) <= room else f"…{what[len(what) - room + 1 :]}"
-    sys.stderr.write(f"\r\x1b[K{f'{name}: ' if room > 2 else ''}{text[: max(len(text) + room, 0)]}")
-    sys.stderr.flush()
+    terminal().write(f"\r\x1b[K{f'{name}: ' if room > 2 else ''}{text[: max(len(text) + room, 0)]}")
+    terminal().flush()

@@ -7,12 +7,14 @@ import json
 
 import click
 
+from teetotal.cli.options import budget_options
 from teetotal.errors import TeetotalError
 from teetotal.reproduce import TABLES
 
 
 @click.command(short_help="The papers' tables, ours beside theirs.")
 @click.argument("tables", nargs=-1, metavar="[TABLE…]")
+@budget_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per row.")
 def reproduce(tables: tuple[str, ...], as_json: bool) -> int:
     """Make the papers' tables again. Without a name: which there are."""

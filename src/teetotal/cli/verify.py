@@ -6,14 +6,20 @@ import difflib
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from teetotal.cli.options import Models, semantics, semantics_options
+from teetotal.cli.streams import terminal
 from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
 from teetotal.verdicts import Verdict, to_json
+
+if TYPE_CHECKING:
+    from teetotal.programs.promela import PromelaProgram
+    from teetotal.symbolic.certificates import Certificate
+    from teetotal.symbolic.schedules import Replay
 
 
 @click.command()
@@ -26,10 +32,12 @@ from teetotal.verdicts import Verdict, to_json
 @click.option("--cost", metavar="mfence=…,sfence=…,loop=…", help="with --fence: a cheapest set at these costs")
 @click.option("--write", is_flag=True, help="with --fence: change the file; default is to print a diff")
 @click.option("--certificate", type=click.Path(), help="where to write the proof of a safe verdict")
-@click.option("--check", type=click.Path(), metavar="CERTIFICATE", help="confirm a proof with independent code")
-@click.option("--replay", metavar="SCHEDULE", help="run one schedule on the model's machine, step by step")
-@click.option("--time", "seconds", type=float, help="give up after so many CPU seconds (inconclusive)")
-@click.option("--memory", "megabytes", type=float, help="give up above so many MB (inconclusive)")
+@click.option("--check", "checked", type=click.Path(), metavar="CERTIFICATE", multiple=True,
+              help="confirm a proof with independent code; once for each model")  # fmt: skip
+@click.option("--time", "seconds", type=click.FloatRange(min=0), metavar="SECONDS",
+              help="give up on a file after so long (inconclusive)")  # fmt: skip
+@click.option("--memory", "megabytes", type=click.FloatRange(min=1, max=2**30), metavar="MB",
+              help="give up above so much (inconclusive)")  # fmt: skip
 @semantics_options
 @click.option("--json", "as_json", is_flag=True, help="one JSON object for each file")
 @click.option("--progress/--no-progress", default=None, help="show progress (default: on a terminal)")
@@ -39,8 +47,6 @@ def verify(files: tuple[str, ...], **options: Any) -> int:
     Promela, as docs/reference/promela.md says. A safe verdict can be written out as a certificate and confirmed by --check;
     a violation is a schedule that the model's machine has replayed.
     """
-    if options["check"] is not None:
-        return _check_certificate(files, Path(options["check"]), options["as_json"])
     if not files:
         raise click.UsageError("which file?")
     for needs_fence in ("every", "cost", "write"):
@@ -48,20 +54,12 @@ def verify(files: tuple[str, ...], **options: Any) -> int:
             raise click.UsageError("--all, --cost and --write belong to --fence")
     if options["goal"] == "robust" and options["engine"] != "saturate":
         raise click.UsageError("robustness has an engine of its own: no --engine with --goal robust")
+    if options["checked"]:
+        return _confirm(files, options).exit_status
     verdict = Verdict.SAFE
     for file in files:
-        if options["replay"] is not None:
-            verdict = verdict + _replay(file, options)
-        elif options["fence"]:
-            verdict = verdict + _fence(file, options)
-        else:
-            verdict = verdict + _verify(file, options)
+        verdict = verdict + (_fence if options["fence"] else _verify)(file, options)
     return verdict.exit_status
-
-
-def _semantic_options(options: dict[str, Any]) -> str:
-    rmw = "" if options["rmw"] == "all" else " --rmw address"
-    return rmw + ("" if options["mutex"] == "fence" else " --mutex rmw")
 
 
 def _report(options: dict[str, Any]) -> Any:
@@ -75,7 +73,8 @@ def _report(options: dict[str, Any]) -> Any:
     def report(states: int, frontier: int, depth: int) -> None:
         if time.monotonic() - last[0] > 0.5:
             last[0] = time.monotonic()
-            click.echo(f"\r{states} states, {frontier} to expand, depth {depth} ", nl=False, err=True)
+            terminal().write(f"\r{states} states, {frontier} to expand, depth {depth} ")
+            terminal().flush()
 
     return report
 
@@ -89,7 +88,7 @@ def _verify(file: str, options: dict[str, Any]) -> Verdict:
 
     program = load(file)
     graph = ControlGraph(program, semantics(options["rmw"], options["mutex"]))
-    limits = Limits(seconds=options["seconds"], megabytes=options["megabytes"])
+    end = None if options["seconds"] is None else time.monotonic() + options["seconds"]
     report = _report(options)
     engine = "robust" if options["goal"] == "robust" else options["engine"]
     certify = options["certificate"] is not None
@@ -97,6 +96,8 @@ def _verify(file: str, options: dict[str, Any]) -> Verdict:
     witness: dict[ModelName, str] = {}
     trouble: BaseException | None = None  # told after what is known all the same
     for model in options["model"]:
+        left = None if end is None else max(0.0, end - time.monotonic())
+        limits = Limits(seconds=left, megabytes=options["megabytes"])
         try:
             if options["goal"] == "robust":
                 outcome = robust(graph, model, limits=limits, report=report)
@@ -116,7 +117,7 @@ def _verify(file: str, options: dict[str, Any]) -> Verdict:
                 trouble = trouble or error
     if certify and not witness and trouble is None:
         click.echo("teetotal: no certificate: only a safe verdict of the saturate engine has one", err=True)
-    answer = results.result(program, options["goal"], engine, outcomes, witness, _semantic_options(options))
+    answer = results.result(program, options["goal"], engine, outcomes, witness)
     if options["as_json"]:
         click.echo(to_json(answer))
     else:
@@ -142,16 +143,22 @@ def _print(file: str, outcomes: Any, witness: dict[ModelName, str], answer: Any)
         if outcome.model in witness:
             click.echo(f"      certificate: {witness[outcome.model]}")
         if outcome.replay is not None:
-            _print_lines(outcome.replay)
+            print_lines(outcome.replay)
             (violation,) = answer.models[outcome.model].violations
-            click.echo(f"      replay: {violation.replay}")
+            click.echo(f"  Again: {violation.replay}")
 
 
-def _print_lines(replay: Any) -> None:
-    width = max((len(line.text) for line in replay.lines), default=0)
-    for number, line in enumerate(replay.lines, 1):
-        place = "" if line.location is None else f"  line {line.location.line}"
-        click.echo(f"    {number:>3}  {line.text:<{width}}{place}")
+def print_lines(replay: Replay) -> None:
+    """A run, a step a line."""
+    from teetotal.report import terminal
+
+    rows: list[tuple[str, str, tuple[tuple[str, ...], ...]]] = []
+    for line in replay.lines:
+        name = replay.program.processes[line.step.thread].name
+        rows += [(f"T{store.thread} {name}: {store.text} reaches memory", "", ()) for store in line.flushed]
+        where = "" if line.location is None or line.committed else f"line {line.location.line}"
+        rows.append((f"T{line.step.thread} {line.text}", where, line.buffers))
+    click.echo("\n".join(terminal.table(rows, replay.model)))
 
 
 def _fence(file: str, options: dict[str, Any]) -> Verdict:
@@ -191,9 +198,7 @@ def _fence(file: str, options: dict[str, Any]) -> Verdict:
     except TeetotalError as error:
         trouble = error
     failures = [] if found.failure is None else [found.failure]
-    answer = results.result(
-        program, options["goal"], options["engine"], [*found.proofs, *failures], witness, _semantic_options(options)
-    )
+    answer = results.result(program, options["goal"], options["engine"], [*found.proofs, *failures], witness)
     answer = msgspec.structs.replace(
         answer,
         seconds=seconds,
@@ -214,7 +219,10 @@ def _fence(file: str, options: dict[str, Any]) -> Verdict:
         reason = "already so under SC: no fence helps" if found.failure.model == "sc" else "no fences found"
         click.echo(f"  {found.failure.model}  {found.failure.verdict}: {found.failure.why} ({reason})")
         if found.failure.replay is not None:
-            _print_lines(found.failure.replay)
+            print_lines(found.failure.replay)
+            (violation,) = answer.models[found.failure.model].violations
+            if violation.replay:
+                click.echo(f"  Again: {violation.replay}")
     else:
         _print_fences(file, program, found, answer, witness, seconds, backup)
     if trouble is not None:
@@ -254,59 +262,75 @@ def _print_fences(
         click.echo("".join(difflib.unified_diff(old, new, file, f"{file} (fenced)")), nl=False)
 
 
-def _check_certificate(files: tuple[str, ...], path: Path, as_json: bool) -> int:
+def _confirm(files: tuple[str, ...], options: dict[str, Any]) -> Verdict:
+    """Whether the certificates prove what the command line says: each of its models has to have one."""
     import msgspec
 
     from teetotal.programs.promela import load
     from teetotal.symbolic import certificates
-    from teetotal.symbolic.checker import Rejected, check
 
-    certificate = certificates.read(path)
     if len(files) > 1:
         raise click.UsageError("a certificate is about one file")
-    file = files[0] if files else certificate.program
+    if options["fence"] or options["certificate"] is not None or options["goal"] != "safe":
+        raise click.UsageError("--check is about the file as it is, and whether it is safe: nothing else with it")
+    (file,) = files
+    program = load(file)
+    given = {path: certificates.read(Path(path)) for path in options["checked"]}
+    rows = []
+    for model in options["model"]:
+        about = {path: certificate for path, certificate in given.items() if certificate.model == model}
+        rows += [_confirmed(program, model, path, certificate, options) for path, certificate in about.items()]
+        if not about:
+            rows.append(_row(file, model, None, f"no certificate for {model.upper()}, which --model asks for"))
+    for path, certificate in given.items():
+        if certificate.model not in options["model"]:
+            reason = f"it was made for {certificate.model.upper()}, which --model does not ask for"
+            rows.append(_row(file, certificate.model, path, reason))
+    verdict = Verdict.SAFE
+    for row in rows:
+        accepted = row["accepted"]
+        verdict = verdict + (Verdict.SAFE if accepted else Verdict.INCONCLUSIVE)
+        if options["as_json"]:
+            click.echo(msgspec.json.encode(row))
+            continue
+        named = "" if row["certificate"] is None else f"{row['certificate']}: "
+        told = f"accepted: safe under {row['model'].upper()} ({row['states']} states)" if accepted else row["reason"]
+        click.echo(f"{file}: {named}{'' if accepted else 'rejected: '}{told}")
+    return verdict
+
+
+def _confirmed(
+    program: PromelaProgram, model: ModelName, path: str, certificate: Certificate, options: dict[str, Any]
+) -> dict[str, Any]:
+    from teetotal.symbolic.certificates import Malformed
+    from teetotal.symbolic.checker import Rejected, check
+    from teetotal.symbolic.verify import Limits, OutOfBudget, Watch
+
+    watch = Watch(Limits(seconds=options["seconds"], megabytes=options["megabytes"]), None)
+    chosen = semantics(options["rmw"], options["mutex"])
+    states, reason = 0, None
     started = time.process_time()
     try:
-        states, reason = check(load(file), certificate), None
-    except Rejected as error:
-        states, reason = 0, str(error)
-    row = {
+        states = check(program, certificate, model, chosen, lambda: watch(0, 0, 0))
+    except Malformed as error:
+        raise Malformed(f"{path}: {error}") from error
+    except (Rejected, OutOfBudget) as error:
+        reason = str(error)
+    return _row(program.source, model, path, reason, states, time.process_time() - started)
+
+
+def _row(
+    file: str, model: ModelName, path: str | None, reason: str | None, states: int = 0, seconds: float = 0.0
+) -> dict[str, Any]:
+    return {
         "input": file,
         "command": "verify",
-        "model": certificate.model,
+        "model": model,
         "verdict": "safe" if reason is None else "inconclusive",
         "complete": reason is None,
-        "seconds": time.process_time() - started,
+        "seconds": seconds,
         "states": states,
-        "certificate": str(path),
+        "certificate": path,
         "accepted": reason is None,
         "reason": reason,
     }
-    if as_json:
-        click.echo(msgspec.json.encode(row))
-    elif reason is None:
-        click.echo(f"{file}: accepted: safe under {certificate.model.upper()} ({states} states)")
-    else:
-        click.echo(f"{file}: rejected: {reason}")
-    return 0 if reason is None else 3
-
-
-def _replay(file: str, options: dict[str, Any]) -> Verdict:
-    from teetotal.models import is_sc
-    from teetotal.programs.promela import load
-    from teetotal.symbolic.schedules import parse_schedule, replay_schedule
-
-    if len(options["model"]) != 1:
-        raise click.UsageError("--replay needs one --model")
-    (model,) = options["model"]
-    replay = replay_schedule(
-        load(file), model, parse_schedule(options["replay"]), semantics(options["rmw"], options["mutex"])
-    )
-    bad = replay.bad()
-    drained = not replay.run.memory.commits()
-    if bad is None and drained and not is_sc(replay.run.trace()):
-        bad = "the trace is not sequentially consistent"
-    click.echo(f"{file} under {model.upper()}")
-    _print_lines(replay)
-    click.echo(f"  {bad or 'no violation'}")
-    return Verdict.VIOLATION if bad else Verdict.SAFE

@@ -45,6 +45,7 @@ def executions(
     seconds: float = math.inf,
     max_megabytes: int = MAX_MEGABYTES,
 ) -> Executions:
+    """Of ``preemptions:0..K``, one of its ``rounds`` at a time: who watches them decides where it ends."""
     with translated_errors(program):
         result, schedules, interrupted = _core.search(
             encode(program),

@@ -7,11 +7,14 @@ whose happens-before must have a cycle: nothing is called a violation on the mon
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from teetotal import _core, models, story
 from teetotal.events import ModelName, Semantics
+from teetotal.explore import strategies
 from teetotal.explore.encoding import encode, encode_semantics
 from teetotal.explore.outcomes import MAX_MEGABYTES, translated_errors
 from teetotal.explore.strategies import Strategy
@@ -52,34 +55,43 @@ def robustness(
     then how many executions there were, and an estimate of the fraction done."""
     watching = [monitor_info(name) for name in monitors or [f"exact-{model}" for model in relaxed]]
     watching = [monitor for monitor in watching if monitor.model in relaxed]
-    with translated_errors(program):
-        result, findings, interrupted = _core.monitored_search(
-            encode(program),
-            encode_semantics(semantics),
-            strategy.name,
-            strategy.count,
-            strategy.depth,
-            seed,
-            [monitor.name for monitor in watching],
-            seconds,
-            max_megabytes,
-            watcher,
-        )
     violations: dict[ModelName, list[Violation]] = {model: [] for model in relaxed}
-    for number, triple, schedule in findings:
-        found = _violation(program, watching[number], triple, schedule, semantics)
-        if all(found.shape != known.shape for known in violations[found.model]):
-            violations[found.model].append(found)
+    executions = blocked = 0
+    deadline = time.perf_counter() + seconds
+    for searched in strategy.rounds():
+        with translated_errors(program):
+            result, findings, interrupted = _core.monitored_search(
+                encode(program),
+                encode_semantics(semantics),
+                searched.name,
+                searched.count,
+                searched.depth,
+                seed,
+                [monitor.name for monitor in watching],
+                max(0.0, deadline - time.perf_counter()),
+                max_megabytes,
+                None if watcher is None else partial(_counting_on, watcher, executions),
+            )
+        executions += result.executions
+        blocked += result.blocked
+        for number, triple, schedule in findings:
+            found = _violation(program, watching[number], triple, schedule, semantics)
+            if all(found.shape != known.shape for known in violations[found.model]):
+                violations[found.model].append(found)
+        if findings or interrupted or not result.bounded or time.perf_counter() > deadline:
+            break
     notes = []
+    if searched is not strategy:
+        notes.append(strategies.how_far(searched, bool(findings)))
     if result.cut:
         notes.append(f"a loop was cut after {program.loop_bound} backward jumps; see --loop-bound")
     elif result.full:
         notes.append(
-            f"robustness: stopped after {result.executions:,} SC executions, which is as far as {max_megabytes:,} MB go; "
+            f"robustness: stopped after {executions:,} SC executions, which is as far as {max_megabytes:,} MB go; "
             "see --memory"
         )
     elif not result.complete and strategy.is_exhaustive:
-        notes.append(f"robustness: stopped after {result.executions:,} SC executions; see --time")
+        notes.append(f"robustness: stopped after {executions:,} SC executions; see --time")
     elif not result.complete:
         notes.append(f"robustness: --explore {strategy} leaves executions out")
     proved: set[ModelName] = set()
@@ -91,9 +103,11 @@ def robustness(
     for model in relaxed:
         if all(monitor.model != model for monitor in watching):
             notes.append(f"no monitor for {model.upper()} was chosen with --monitor")
-    return Robustness(
-        violations, result.executions, result.blocked, result.complete, frozenset(proved), notes, interrupted
-    )
+    return Robustness(violations, executions, blocked, result.complete, frozenset(proved), notes, interrupted)
+
+
+def _counting_on(watcher: Callable[[int, float], None], before: int, count: int, fraction: float) -> None:
+    watcher(before + count, fraction)
 
 
 def _complete(monitor: MonitorInfo, strategy: Strategy) -> bool:

@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
@@ -19,7 +18,7 @@ from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.killers import Passed, killers
 from teetotal.programs.c import check as c_check
 from teetotal.programs.c.build import CompileError
-from teetotal.verdicts import CheckResult, Violation
+from teetotal.verdicts import CheckResult, Goal, Violation
 
 KERNEL_FENCES = (
     "-Dsmp_mb()=__atomic_thread_fence(__ATOMIC_SEQ_CST)",
@@ -47,7 +46,7 @@ class CProblem:
         self,
         files: CFiles,
         models: Sequence[ModelName],
-        goal: Literal["robust", "safe"],
+        goal: Goal,
         semantics: Semantics,
         *,
         always: frozenset[int] = frozenset(),

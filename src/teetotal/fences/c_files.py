@@ -6,19 +6,19 @@ The compiler says what a file includes, without the system's headers, and what m
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from teetotal.errors import ParseError
 from teetotal.events import Location
-from teetotal.fences import text as texts
 from teetotal.fences.c_copies import Copies
 from teetotal.fences.c_macros import MEANS_TWO_THINGS, Macros, parse
 from teetotal.fences.c_text import HEADERS, CText, Style
 from teetotal.fences.costs import Costs
+from teetotal.programs import text_files
 from teetotal.programs.c.build import CXX_SUFFIXES, Source, preprocessed
+from teetotal.scale.supervision import scratch_folder
 
 _SYSTEM = ("/usr", "/opt", "/lib", "/lib64", "/nix", "/snap", "/Library")
 
@@ -35,13 +35,13 @@ class CFiles:
         self.others: dict[str, None] = {}
         self.notes: list[str] = []
         for name in source.files:
-            texts.read(name)  # what cannot be read is told before the compiler is asked
+            text_files.read(name)  # what cannot be read is told before the compiler is asked
         macros = self._ask_the_compiler()
         self.files: dict[str, CText] = {}
         sites = marks = 0
         for name, languages in self.languages.items():
             try:
-                text = texts.read(name)
+                text = text_files.read(name)
             except ParseError as problem:  # a header: the files themselves were read before
                 self.others[name] = None
                 self.notes.append(f"{problem}; so no fences there")
@@ -133,7 +133,7 @@ class CFiles:
     @contextmanager
     def copied(self, changed: Mapping[str, str], *, marked: bool, more_flags: tuple[str, ...] = ()) -> Iterator[Copies]:
         """``marked``: texts to be explored, with their marks, about which the compiler is not to complain."""
-        with tempfile.TemporaryDirectory(prefix="teetotal-fence-") as directory:
+        with scratch_folder() as directory:
             marks = max(len(self.points), 1) if marked else 0
             yield Copies(directory, self.source, changed, self.others, marks, more_flags)
 

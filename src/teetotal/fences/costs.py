@@ -53,6 +53,8 @@ def parse(text: str) -> Costs:
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, value = (word.strip() for word in part.partition("="))
         try:
+            if len(value) > 20 or "e" in value.lower():  # a thousand digits are as good as none
+                raise ValueError
             number = Fraction(value)
         except (ValueError, ZeroDivisionError):
             raise TeetotalError(f"--cost {part}: expected a number, as in mfence=10,sfence=1,loop=4") from None

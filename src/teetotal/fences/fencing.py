@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from teetotal import checking
+from teetotal import checking, goals
 from teetotal.errors import ParseError, TeetotalError
 from teetotal.events import Location, ModelName, Semantics
 from teetotal.fences import text as texts
@@ -19,11 +19,13 @@ from teetotal.fences.costs import PREFERRED, Costs
 from teetotal.fences.hopeless import why_hopeless
 from teetotal.fences.insertion import Hopeless, Problem, Search, Site, Undecided
 from teetotal.fences.kinds import Order, Remedy
-from teetotal.fences.of_program import Goal, ProgramProblem
+from teetotal.fences.of_program import ProgramProblem
 from teetotal.fences.result import FenceResult, PlacedFence
 from teetotal.fences.slots import Slots, from_fences, without_equals
 from teetotal.fences.sources import TextSource, relocated
-from teetotal.verdicts import CheckResult, Verdict, Violation
+from teetotal.programs import text_files
+from teetotal.programs.program import Program
+from teetotal.verdicts import CheckResult, Goal, Verdict, Violation
 
 Style = Literal["c11", "cpp11", "linux", "x86"]
 C_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".C")
@@ -106,7 +108,7 @@ def fence(path: str | Sequence[str], options: Options = Options(), *, command: s
             "are found by themselves, and anything else goes one by one"
         )
     (only,) = paths
-    text = texts.read(only)
+    text = text_files.read(only)
     if Path(only).suffix == ".pml":
         from teetotal.fences import promela
 
@@ -137,11 +139,14 @@ def _refuse_strengthen(path: str, options: Options) -> None:
 
 
 def source(path: str, text: str, options: Options) -> TextSource:
+    """Where fences can be put into a text. What is wrong with it is told by its reader, before anything is cut out."""
     match Path(path).suffix:
         case ".litmus":
             from teetotal.fences.litmus_x86 import X86Litmus
+            from teetotal.programs import litmus
             from teetotal.programs.litmus import layout
 
+            litmus.read(text, path)
             if layout.split(text, path).architecture == "C":
                 from teetotal.fences.litmus_c import CLitmus
 
@@ -151,7 +156,9 @@ def source(path: str, text: str, options: Options) -> TextSource:
         case ".py":
             _refuse_strengthen(path, options)
             from teetotal.fences.python import PythonSource
+            from teetotal.programs.python.loader import load_text
 
+            load_text(path, text)
             return PythonSource(path, text, options.program)
         case suffix:
             raise ParseError(f"{path}: fences cannot be put into {suffix or 'files without a suffix'}")
@@ -159,9 +166,14 @@ def source(path: str, text: str, options: Options) -> TextSource:
 
 def job(source: TextSource, options: Options) -> Job:
     """A job for programs that teetotal interprets: slots come from the text with a fence in every place."""
-    original = source.programs(source.text)
-    if not original:
+    if not source.programs(source.text):
         raise ParseError(f"{source.path}: no program is called {options.program}")
+
+    def programs(text: str) -> list[Program]:
+        found = source.programs(text)
+        return [goals.demanding(program) for program in found] if options.goal == "safe" else found
+
+    programs(source.text)  # what is wrong with the program itself is told as such
     everywhere = source.everywhere()
 
     def describe(key: object, kind: Remedy) -> Site:
@@ -178,7 +190,7 @@ def job(source: TextSource, options: Options) -> Job:
         )
 
     slots = from_fences(
-        source.programs(everywhere.text),
+        programs(everywhere.text),
         lambda thread, found: source.site_of(thread, found, everywhere),
         options.costs,
         describe,
@@ -213,7 +225,8 @@ def job(source: TextSource, options: Options) -> Job:
             models=options.models,
             semantics=options.semantics,
             loop_bound=options.loop_bound,
-            seconds=options.seconds,
+            seconds=max(0.0, problem.deadline - time.perf_counter()),
+            goal=options.goal,
         )
         return [checking.check(program, asked) for program in source.programs(patched[source.path])]
 

@@ -25,14 +25,13 @@ from teetotal.errors import ProgramError
 from teetotal.events import Kind, ModelName, Semantics
 from teetotal.fences.costs import Costs
 from teetotal.fences.insertion import Hopeless, Search, Undecided
-from teetotal.fences.of_program import Goal
 from teetotal.fences.promela import PromelaProblem, patched
 from teetotal.programs.promela.compile import compile_text
 from teetotal.programs.promela.instructions import FenceSite
 from teetotal.programs.promela.program import PromelaProgram
 from teetotal.symbolic.schedules import Replay
 from teetotal.symbolic.verify import NO_LIMITS, Limits, Outcome, Report
-from teetotal.verdicts import Verdict
+from teetotal.verdicts import Goal, Verdict
 
 
 class PlacedSite(msgspec.Struct, frozen=True):

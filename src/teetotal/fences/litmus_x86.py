@@ -10,7 +10,7 @@ from teetotal.fences.kinds import Remedy
 from teetotal.fences.sources import Patched, Place, all_fences
 from teetotal.fences.text import Edit, apply, newline_of
 from teetotal.programs import litmus
-from teetotal.programs.litmus import layout
+from teetotal.programs.litmus import layout, tokens
 from teetotal.programs.program import Fence, Program
 
 Key = tuple[int, int]
@@ -18,9 +18,12 @@ Key = tuple[int, int]
 
 
 class _Cell(NamedTuple):
+    """``text``: its last line, as wide as it stands there. ``word``: all of it, without blanks around."""
+
     start: int
     end: int
     text: str
+    word: str
 
 
 class _Row(NamedTuple):
@@ -37,7 +40,7 @@ class X86Litmus:
         self.notes: list[str] = []
         self.newline = newline_of(text)
         head, *self.rows = _rows(text, path)
-        self.threads = [int(cell.text.strip()[1:]) for cell in head.cells]
+        self.threads = [tokens.number(cell.word[1:]) or 0 for cell in head.cells]
         self.widths = [
             max((len(row.cells[column].text) for row in [head, *self.rows]), default=0)
             for column in range(len(self.threads))
@@ -122,7 +125,7 @@ def _rows(text: str, path: str) -> Iterator[_Row]:
         cells = []
         at = position
         for cell in row.split("|"):
-            cells.append(_Cell(at, at + len(cell), cell.rpartition("\n")[2]))
+            cells.append(_Cell(at, at + len(cell), cell.rpartition("\n")[2], cell.strip()))
             at += len(cell) + 1
         if row.strip():
             blank = len(row) - len(row.lstrip())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from typing import Literal
 
 import msgspec
 
@@ -17,9 +16,7 @@ from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.killers import killers
 from teetotal.fences.slots import Slots
 from teetotal.programs.program import Program
-from teetotal.verdicts import Violation
-
-Goal = Literal["robust", "safe"]
+from teetotal.verdicts import Goal, Violation
 
 
 class ProgramProblem:

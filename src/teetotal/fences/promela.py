@@ -18,14 +18,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from teetotal.events import Event, Kind, ModelName, Semantics
 from teetotal.fences import text as texts
 from teetotal.fences.costs import PREFERRED, Costs
 from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.killers import killers
-from teetotal.fences.of_program import Goal
 from teetotal.fences.sources import Patched
 from teetotal.programs.promela.compile import compile_text
 from teetotal.programs.promela.flow import comes_again
@@ -35,7 +32,7 @@ from teetotal.symbolic.graph import ControlGraph
 from teetotal.symbolic.results import violation
 from teetotal.symbolic.schedules import Line, Replay
 from teetotal.symbolic.verify import Limits, Outcome, Report, robust, verify
-from teetotal.verdicts import CheckResult, ModelResult, StoryStep, Verdict
+from teetotal.verdicts import CheckResult, Goal, ModelResult, StoryStep, Verdict
 
 if TYPE_CHECKING:
     from teetotal.fences.fencing import Job, Options
@@ -96,7 +93,7 @@ class PromelaProblem:
         self.engine, self.megabytes, self.report = engine, megabytes, report
         self.graph = ControlGraph(program, semantics)
         self.costs = costs
-        self.existing = frozenset(number for number, site in enumerate(program.sites) if site.existing)
+        self.existing = program.written_fences
         self.deadline = time.perf_counter() + seconds
         self.last: Outcome | None = None
         self._known: dict[tuple[frozenset[int], ModelName], Outcome] = {}
@@ -119,7 +116,7 @@ class PromelaProblem:
 
     def outcome(self, on: frozenset[int], model: ModelName) -> Outcome:
         """What the engine says with just these fences; ``Undecided`` where it ran out of its budget."""
-        key = (frozenset() if model == "sc" else on, model)  # no fence matters under SC
+        key = (self.existing if model == "sc" else on, model)  # no fence matters under SC: those that the text has
         if key not in self._known:
             outcome = self.ask(*key)
             if outcome.verdict is Verdict.INCONCLUSIVE:
@@ -141,18 +138,13 @@ class PromelaProblem:
         """SC first: what is unsafe there stays so with any fences."""
         on = fences | self.always
         if self.goal == "safe" and self.outcome(on, "sc").verdict is Verdict.VIOLATION:
-            return [self.finding(self.outcome(on, "sc"), on)]
+            return [self.finding(self.outcome(on, "sc"))]
         outcomes = [self.outcome(on, model) for model in self.models]
-        return [self.finding(outcome, on) for outcome in outcomes if outcome.verdict is Verdict.VIOLATION]
+        return [self.finding(outcome) for outcome in outcomes if outcome.verdict is Verdict.VIOLATION]
 
-    def finding(self, outcome: Outcome, on: frozenset[int]) -> Finding:
+    def finding(self, outcome: Outcome) -> Finding:
         assert outcome.replay is not None
-        found = violation(self.program, self.goal, outcome, "")
-        if (
-            outcome.model != "sc" and on != self.existing
-        ):  # a schedule of another program than the one that the user has
-            found = msgspec.structs.replace(found, replay="")
-        return Finding(found, killers_of(outcome.replay))
+        return Finding(violation(self.program, self.goal, outcome), killers_of(outcome.replay))
 
 
 def killers_of(replay: Replay) -> frozenset[int]:
@@ -236,14 +228,14 @@ def job(path: str, text: str, options: Options) -> Job:
         return Patch({path: done.text}, {number: done.lines[number] for number in added})
 
     def check(new: Mapping[str, str]) -> list[CheckResult]:
-        return [_proof(path, compile_text(new[path], path), options)]
+        left = max(0.0, problem.deadline - time.perf_counter())
+        return [_proof(path, compile_text(new[path], path), options, left)]
 
     return Job(problem=problem, existing=existing, originals={path: text}, write=write, check=check)
 
 
-def _proof(path: str, program: PromelaProgram, options: Options) -> CheckResult:
+def _proof(path: str, program: PromelaProgram, options: Options, seconds: float) -> CheckResult:
     """What the engine says of the patched text: of the goal, and nothing else."""
-    seconds = options.seconds
     problem = PromelaProblem(program, options.models, options.goal, options.semantics, seconds=seconds)
     outcomes = [problem.ask(frozenset(), model) for model in options.models]
     models: dict[ModelName, ModelResult] = {}

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
 from teetotal.events import ModelName
 from teetotal.fences.kinds import RemedyName
-from teetotal.verdicts import CheckResult, Verdict, Violation
+from teetotal.verdicts import CheckResult, Goal, Verdict, Violation
 
 
 class PlacedFence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -37,7 +35,7 @@ class FenceResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     input: str
     command: str
     models: list[ModelName]
-    goal: Literal["robust", "safe"]
+    goal: Goal
     verdict: Verdict
     complete: bool
     seconds: float

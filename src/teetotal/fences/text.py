@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from teetotal import writing
-from teetotal.errors import ParseError, TeetotalError
-from teetotal.events import Location
+from teetotal.errors import TeetotalError
+from teetotal.programs import text_files
 
 
 class Edit(NamedTuple):
@@ -65,16 +65,6 @@ def newline_of(text: str) -> str:
     return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
 
 
-def read(path: str) -> str:
-    """With line ends as they are."""
-    try:
-        return Path(path).read_bytes().decode()
-    except UnicodeDecodeError:
-        raise ParseError("not a text file in UTF-8", Location(path, 1)) from None
-    except OSError as problem:
-        raise ParseError(f"cannot read {path}: {problem.strerror}") from problem
-
-
 def unified_diff(old: str, new: str, path: str) -> str:
     return unified_diffs({path: old}, {path: new})
 
@@ -110,7 +100,7 @@ def write(texts: Mapping[str, str], originals: Mapping[str, str]) -> dict[str, s
         path: Path(path).resolve() for path, text in texts.items() if text != originals[path]
     }  # links stay links
     for path in targets:
-        if read(path) != originals[path]:
+        if text_files.read(path) != originals[path]:
             raise TeetotalError(f"{path} has changed since it was read; nothing was written")
     fresh: dict[str, Path] = {}
     backups: dict[str, Path] = {}

@@ -5,20 +5,20 @@ engine          what it does
 ==============  ===========================================================================================
 ``auto``        replay the file's order and the recorded times; saturate; search (``core/histories/decide.hpp``);
                 SAT if the search takes long, or if values repeat
-``wsc+enum``    saturate, then SAT over the pairs left open: the paper's wSC+ENUM; ``sat`` is another name
-``ccm+enum``    CCM's store order, then SAT: the paper's CCM+ENUM
+``X+enum``      X, then SAT over the pairs left open: the paper's wSC+ENUM and CCM+ENUM; ``sat`` is ``wsc+enum``
+``X+dbcop``     X, then search over frontiers (``core/histories/frontier.hpp``): the paper's wSC+DBCOP
 ``enum``        SAT alone
 ``dbcop``       search over frontiers alone
-``wsc+dbcop``   saturate, then search over frontiers: the paper's wSC+DBCOP
 ==============  ===========================================================================================
 
-Every engine decides SC, TSO and PSO, except ``ccm+enum``, which is about SC. Under TSO and PSO saturation means wTSO and
-wPSO. A consistent history always comes with a witness; ``witness.refute`` checks it independently.
+X is what orders writes first: ``wsc``, the saturation; ``six`` and ``guess``, the stronger saturations of the paper's
+section 4 (``core/histories/extended.hpp``); ``ccm``, before ``enum`` only. Every engine decides SC, TSO and PSO, except
+``ccm+enum``, which is about SC. Under TSO and PSO saturation means wTSO and wPSO. A consistent history always comes with a
+witness; ``witness.refute`` checks it independently.
 """
 
 from __future__ import annotations
 
-import time
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -29,10 +29,14 @@ from teetotal.errors import TeetotalError
 from teetotal.events import ModelName, Semantics
 from teetotal.histories.history import History
 from teetotal.histories.problem import MODEL_NUMBERS, Problem, Unwritten
+from teetotal.histories.time_limit import Clock, ProcessEnded, within
 from teetotal.verdicts import Verdict
 
 HistoryModel = Literal["sc", "tso", "pso", "wsc", "ccm"]
-Engine = Literal["auto", "wsc+enum", "ccm+enum", "enum", "dbcop", "wsc+dbcop", "sat"]
+Engine = Literal[
+    "auto", "wsc+enum", "ccm+enum", "enum", "dbcop", "wsc+dbcop", "sat",
+    "six+enum", "six+dbcop", "guess+enum", "guess+dbcop",
+]  # fmt: skip
 HISTORY_MODELS: tuple[HistoryModel, ...] = get_args(HistoryModel)
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 
@@ -44,6 +48,12 @@ SAT_PAIRS = 2_000_000
 """More open pairs of writes than these ``auto`` does not put to the SAT solver."""
 
 _VERDICTS = {"consistent": Verdict.SAFE, "inconsistent": Verdict.VIOLATION, "unknown": Verdict.INCONCLUSIVE}
+_WEAKER: dict[HistoryModel, tuple[HistoryModel, ...]] = {
+    "sc": ("tso", "pso", "wsc", "ccm"),
+    "tso": ("pso",),
+    "wsc": ("ccm",),
+}
+"""Models that allow whatever this one allows."""
 
 
 class Outcome(msgspec.Struct, kw_only=True):
@@ -71,9 +81,9 @@ def check(
     semantics: Semantics | None = None,
     use_order: bool = True,
 ) -> Outcome:
-    """Decides one history. ``seconds`` bounds the time; without it the answer is never inconclusive.
+    """Decides one history. ``seconds`` bounds the time; without it the answer is inconclusive only where memory runs out.
     ``use_order=False`` keeps ``auto`` from trying the file's own order first."""
-    return Check(history, model, engine, seconds, semantics or Semantics(), use_order).run()
+    return Check(history, model, engine, Clock(seconds), semantics or Semantics(), use_order).run()
 
 
 check_history = check
@@ -85,7 +95,7 @@ class Check:
         history: History,
         model: HistoryModel,
         engine: Engine,
-        seconds: float | None,
+        clock: Clock,
         semantics: Semantics,
         use_order: bool,
     ) -> None:
@@ -95,13 +105,23 @@ class Check:
         self.model = model
         self.base: ModelName = model if model in ("tso", "pso") else "sc"
         self.engine = engine
+        self.prior, self.finish = _parts(engine)
         self.semantics = semantics
         self.use_order = use_order
-        self.started = time.monotonic()
-        self.seconds = seconds
+        self.clock = clock
         self.effort: dict[str, int] = {}
 
     def run(self) -> Outcome:
+        try:
+            return self._decide()
+        except TimeoutError:
+            return self._outcome("unknown", "saturation", learned="the saturation did not end")
+        except MemoryError:
+            return self._outcome("unknown", "memory", learned="nothing: the memory of this machine is not enough")
+        except ProcessEnded as ended:
+            return self._outcome("unknown", "sat", learned=f"nothing: {ended}")
+
+    def _decide(self) -> Outcome:
         if self.engine == "auto" and self.use_order and self.model in MODEL_NUMBERS:
             for order in likely_witnesses(self.history):
                 if not _core.refute_witness(self.history.columns, order, MODEL_NUMBERS["sc"], True):
@@ -111,53 +131,54 @@ class Check:
         if problem.ambiguous:
             return self._by_sources(problem)
         if self.model == "ccm":
-            status, _, _ = problem.checker().ccm(False, self._left())
-            return self._outcome(status, "saturation")
-        if self.engine in ("enum", "ccm+enum") and self.model != "wsc":
+            status, _, _ = problem.checker().ccm(False, self.clock.left)
+            return self._outcome(status, "saturation", learned="the saturation did not end")
+        if self.model != "wsc" and self.finish == "enum" and self.prior in ("nothing", "ccm"):
             return self._sat(problem)
-        checker = problem.checker(rules="base" if self.engine == "dbcop" and self.model != "wsc" else "saturated")
-        status = checker.saturate(self._left())
+        checker = problem.checker(rules="base" if self.prior == "nothing" and self.model != "wsc" else "saturated")
+        status = checker.saturate(self.clock.left)
         self.effort["visits"] = checker.visits
+        if status == "consistent" and self.model != "wsc" and self.prior in ("six", "guess"):
+            status = checker.extend(self.prior, self.clock.left)
         if status != "consistent" or self.model == "wsc":
             return self._outcome(status, "saturation", learned="the saturation did not end")
-        match self.engine:
-            case "wsc+enum" | "sat":
+        match self.finish:
+            case "enum":
                 return self._sat(problem)
-            case "dbcop" | "wsc+dbcop":
+            case "dbcop":
                 return self._search(checker, "frontier")
             case _:
                 return self._auto(problem, checker)
 
     def _auto(self, problem: Problem, checker: Any) -> Outcome:
         outcome = self._search(checker, "decide", SEARCH_CONFLICTS + len(self.history) // 50)
-        if outcome.verdict is not Verdict.INCONCLUSIVE or self._left() == 0:
+        if outcome.verdict is not Verdict.INCONCLUSIVE or self.clock.over:
             return outcome
         checker = problem.checker()
-        checker.saturate(None)
+        if checker.saturate(self.clock.left) == "unknown":
+            return outcome
         if len(checker.pairs(False)[0]) <= SAT_PAIRS:
             return self._sat(problem)
         return self._search(checker, "decide")
 
     def _search(self, checker: Any, kind: str, conflicts: int | None = None) -> Outcome:
-        status, order = checker.decide(kind, self._left(), conflicts)
+        status, order = checker.decide(kind, self.clock.left, conflicts)
         if status != "unknown":
             self.effort |= {"choices": checker.choices, "conflicts": checker.conflicts}
         learned = f"no saturation rule rejects it: it is {self._weak_name()}"
-        if self.engine == "dbcop":
+        if self.prior == "nothing":
             learned = "program order and reading alone do not contradict each other"
         return self._outcome(status, "search", None if order is None else self._schedule(order), learned)
 
     def _sat(self, problem: Problem) -> Outcome:
         from teetotal.histories.sat import solve
-        from teetotal.histories.time_limit import within
 
-        prior = {"enum": "nothing", "ccm+enum": "ccm"}.get(self.engine, "saturation")
-        result = within(self._left(), solve, problem, prior)
+        result = within(self.clock.left, solve, problem, self.prior)
         if result is None:
             return self._outcome("unknown", "sat", learned="the SAT solver did not end")
         self.effort |= {"rounds": result.rounds, "clauses": result.clauses, "variables": result.variables}
         order = None if result.order is None else self._schedule(np.asarray(result.order, np.uint32))
-        return self._outcome(result.status, "sat", order, learned="the SAT solver did not end")
+        return self._outcome(result.status, "sat", order)
 
     def _by_sources(self, problem: Problem) -> Outcome:
         """Values that repeat: which write was read is part of what is searched for."""
@@ -166,20 +187,20 @@ class Check:
                 f"{problem.duplicates} duplicate values: {self.model} is defined for values that are written once; "
                 "the models sc, tso and pso are decided all the same"
             )
-        if not problem.narrow():
+        if not problem.narrow(self.clock):
             return self._outcome("inconsistent", "sources")
         if problem.ambiguous:
             return self._by_values(problem)
         checker = problem.checker()
-        if checker.saturate(self._left()) == "inconsistent":
-            return self._outcome("inconsistent", "saturation")
+        if (status := checker.saturate(self.clock.left)) != "consistent":
+            return self._outcome(status, "saturation", learned="the saturation did not end")
         return self._search(checker, "decide")
 
     def _by_values(self, problem: Problem) -> Outcome:
         """Under SC values alone can be searched, which is quick where it succeeds; otherwise the sources are variables."""
         if self.base == "sc" and self.engine == "auto":
             columns = self.history.columns
-            left = self._left()
+            left = self.clock.left
             share = None if left is None else left / 2
             status, order, choices, conflicts = _core.search_values(columns, share, VALUE_STATES)
             if status != "unknown":
@@ -190,9 +211,6 @@ class Check:
     def _schedule(self, order: Any) -> Any:
         return _core.schedule_of_order(self.history.columns, order, MODEL_NUMBERS[self.base])
 
-    def _left(self) -> float | None:
-        return None if self.seconds is None else max(0.0, self.seconds - (time.monotonic() - self.started))
-
     def _weak_name(self) -> str:
         return {"sc": "wSC", "tso": "wTSO", "pso": "wPSO"}[self.base]
 
@@ -202,12 +220,25 @@ class Check:
             verdict=verdict,
             model=self.model,
             engine=self.engine,
-            seconds=time.monotonic() - self.started,
+            seconds=self.clock.passed,
             decided_by=decided_by,
             witness=witness,
             learned=learned if verdict is Verdict.INCONCLUSIVE else "",
             effort=self.effort,
         )
+
+
+def _parts(engine: Engine) -> tuple[str, str]:
+    """What orders writes first, and what finishes the work."""
+    match engine:
+        case "auto":
+            return "wsc", "auto"
+        case "sat":
+            return "wsc", "enum"
+        case "enum" | "dbcop":
+            return "nothing", engine
+    prior, finish = engine.split("+")
+    return prior, finish
 
 
 def likely_witnesses(history: History) -> list[Any]:
@@ -221,14 +252,34 @@ def likely_witnesses(history: History) -> list[Any]:
     return [2 * order for order in orders]
 
 
-def models_of(history: History, semantics: Semantics | None = None, seconds: float | None = None) -> dict[str, Verdict]:
-    """Each model's verdict, from the strongest to the weakest; what a stronger model allows a weaker one does too."""
-    verdicts: dict[str, Verdict] = {}
+def models_of(
+    history: History,
+    semantics: Semantics | None = None,
+    seconds: float | None = None,
+    known: dict[str, Verdict] | None = None,
+) -> dict[str, Verdict]:
+    """Each model's verdict, from the strongest to the weakest, in so many seconds altogether. What is ``known``, and
+    follows from that or from what is found, is not asked again."""
+    clock = Clock(seconds)
+    verdicts = dict(known or {})
     for model in HISTORY_MODELS:
         try:
-            verdicts[model] = check(history, model, seconds=seconds, semantics=semantics).verdict
+            verdicts[model] = (
+                _implied(model, verdicts) or check(history, model, seconds=clock.left, semantics=semantics).verdict
+            )
         except Unwritten:
             verdicts[model] = Verdict.VIOLATION
         except TeetotalError:
             continue  # wsc and ccm are not defined for duplicate values
-    return verdicts
+    return {model: verdicts[model] for model in HISTORY_MODELS if model in verdicts}
+
+
+def _implied(model: HistoryModel, verdicts: dict[str, Verdict]) -> Verdict | None:
+    """What stronger models allow is allowed, and what weaker ones forbid is forbidden."""
+    if verdicts.get(model, Verdict.INCONCLUSIVE) is not Verdict.INCONCLUSIVE:
+        return verdicts[model]
+    if any(verdicts.get(stronger) is Verdict.SAFE for stronger, allowed in _WEAKER.items() if model in allowed):
+        return Verdict.SAFE
+    if any(verdicts.get(weaker) is Verdict.VIOLATION for weaker in _WEAKER.get(model, ())):
+        return Verdict.VIOLATION
+    return None

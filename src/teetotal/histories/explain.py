@@ -10,16 +10,20 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from teetotal.events import Event, Kind, Location, ModelName, Semantics
-from teetotal.histories.history import INITIAL_SOURCE, History, thread_name
+from teetotal.histories import proof
+from teetotal.histories.history import INITIAL_SOURCE, UNKNOWN_SOURCE, History, thread_name
 from teetotal.histories.problem import Problem, Unwritten
+from teetotal.histories.proof import INITIAL, OVERWRITES, PROGRAM, READS_FROM, STORE
 from teetotal.histories.shrink import part, shrink
+from teetotal.histories.time_limit import Clock
 from teetotal.verdicts import Edge, Reason
 
-PROGRAM, READS_FROM, STORE, OVERWRITES, INITIAL, LOCATION, FINAL, ASSUMED = range(8)
 _SHORT: dict[int, Reason] = {PROGRAM: "po", READS_FROM: "src", OVERWRITES: "fr", INITIAL: "fr"}
 """What verdicts call a reason; all others say which write is older: co."""
-SHRINK_SECONDS = 20.0
-"""How long shrinking may take if no time is given."""
+EXPLAIN_SECONDS = 20.0
+"""How long an explanation may take if no time is given."""
+SHRINK_SHARE = 0.7
+"""Of that time, what shrinking may take; the rest is for the proof."""
 MOST_LINES = 60
 """Lines of proof that the terminal shows; JSON has them all."""
 
@@ -38,38 +42,50 @@ class Explanation(NamedTuple):
 def explain(
     history: History, model: ModelName, semantics: Semantics | None = None, seconds: float | None = None
 ) -> Explanation:
-    """A proof that the model forbids this history, which it must. ``seconds`` bounds the shrinking; if they run out, the
-    part is not minimal, and there may be no more of a proof than that a search found no order."""
+    """A proof that the model forbids this history, which it must. If the time runs out, the part is not minimal, and
+    there may be no more of a proof than that a search found no order."""
     semantics = semantics or Semantics()
+    seconds = EXPLAIN_SECONDS if seconds is None else seconds
+    clock = Clock(seconds)
     try:
-        items, minimal = shrink(history, model, semantics, SHRINK_SECONDS if seconds is None else seconds)
+        items, minimal = shrink(history, model, semantics, Clock(seconds * SHRINK_SHARE))
     except Unwritten as error:
         op = error.operations[:1]
         said = f"(1) reads {history[op[0]].read}, which nobody wrote." if op else error.message
         return Explanation(op, [], [said], [], True)
     operations = [item for item in items if isinstance(item, int)]
     finals = [item for item in items if isinstance(item, str)]
-    prover = Prover(part(history, items), model, semantics)
+    prover = Prover(part(history, items), model, semantics, clock)
     proof = prover.prove(with_cases=minimal)
     return Explanation(operations, finals, proof, prover.cycle, minimal)
 
 
 class Prover:
-    def __init__(self, history: History, model: ModelName, semantics: Semantics) -> None:
+    def __init__(self, history: History, model: ModelName, semantics: Semantics, clock: Clock | None = None) -> None:
         self.history = history
         self.model = model
+        self.clock = clock or Clock(None)
+        self.semantics = semantics
         self.problem = Problem(history, model, semantics)
         self.cycle: list[Edge] = []
         self.facts: dict[tuple[int, int], int] = {}
         self.numbered = 0
 
     def prove(self, with_cases: bool = True) -> list[str]:
-        if with_cases:
-            return self._sources()
         checker = self.problem.checker()
-        if not self.problem.ambiguous and checker.saturate(None) == "inconsistent":
-            return self._contradiction(checker)
-        return ["A search found no order. There was no time to make this part minimal, so there is no shorter proof."]
+        if not self.problem.ambiguous and checker.saturate(self.clock.left) == "inconsistent":
+            return self._contradiction(checker, [])
+        if not with_cases:
+            return [
+                "A search found no order. There was no time to make this part minimal, so there is no shorter proof."
+            ]
+        try:
+            return self._sources()
+        except TimeoutError:
+            self.cycle = []
+            return [
+                "A search found no order. There was no time to distinguish all cases, so there is no shorter proof."
+            ]
 
     # ---- cases
 
@@ -96,10 +112,13 @@ class Prover:
         return [*lines, "So whichever write it was, there is a contradiction."]
 
     def _orders(self, checker: Any, assumed: list[tuple[int, int]]) -> list[str]:
-        status = checker.saturate_assuming(assumed, None) if assumed else checker.saturate(None)
+        left = self.clock.left
+        status = checker.saturate_assuming(assumed, left) if assumed else checker.saturate(left)
         try:
+            if status == "unknown":
+                raise TimeoutError
             if status == "inconsistent":
-                return self._contradiction(checker)
+                return self._contradiction(checker, assumed)
             first, second = self._split(checker, assumed)
         finally:
             if assumed:
@@ -118,6 +137,8 @@ class Prover:
         pairs = list(zip(*(column.tolist() for column in checker.pairs(False)), strict=True))
         best = pairs[0]
         for first, second in pairs:
+            if self.clock.over:
+                raise TimeoutError
             refuted = 0
             for pair in ((first, second), (second, first)):
                 refuted += checker.saturate_assuming([pair], None) == "inconsistent"
@@ -130,8 +151,14 @@ class Prover:
 
     # ---- facts and the cycle
 
-    def _contradiction(self, checker: Any) -> list[str]:
+    def _contradiction(self, checker: Any, assumed: list[tuple[int, int]]) -> list[str]:
         lemmas, cycle = checker.proof()
+        sources = {read: source for read, source in enumerate(self.problem.source.tolist()) if source != UNKNOWN_SOURCE}
+        finals = dict(zip(self.history.addresses, self.problem.final.tolist(), strict=True))
+        wrong = proof.refute(
+            self.history, self.model, self.semantics, lemmas, cycle, sources=sources, finals=finals, assumed=assumed
+        )
+        assert not wrong, f"the engine's proof is none: {wrong}"
         if checker.impossible:
             return [self._impossible(*cycle[-1])]
         lines = [self._fact(claim, path) for claim, path in lemmas]
@@ -201,10 +228,14 @@ def event(history: History, op: int, file: str | None) -> Event:
         index=index,
         kind=operation.kind,
         address=operation.address,
-        value=operation.read if operation.kind is Kind.LD else operation.written,
-        read=operation.read if operation.kind is Kind.RMW else None,
+        value=_plain(operation.read if operation.kind is Kind.LD else operation.written),
+        read=_plain(operation.read if operation.kind is Kind.RMW else None),
         location=Location(file, operation.line) if file and operation.line else None,
     )
+
+
+def _plain(value: int | None) -> int | None:
+    return None if value is None else int(value)  # nil is a number in JSON
 
 
 def render(history: History, explanation: Explanation, file: str, limit: int | None = MOST_LINES) -> list[str]:

@@ -58,6 +58,7 @@ class Columns:
                 [f"x{a}" for a in range(addresses)],
                 [],
                 [],
+                False,
             )
         )
 

@@ -24,7 +24,16 @@ NO_ADDRESS = 0xFFFFFFFF
 UNKNOWN_SOURCE = 0xFFFFFFFF
 INITIAL_SOURCE = 0xFFFFFFFE
 AMBIGUOUS_SOURCE = 0xFFFFFFFD
-NIL = -(2**63)
+
+
+class Nil(int):
+    """A database's initial state: the number -2⁶³ in the columns of a history that has it."""
+
+    def __str__(self) -> str:
+        return "nil"
+
+
+NIL = Nil(-(2**63))
 
 
 class HistoryError(TeetotalError):
@@ -68,7 +77,7 @@ class Operation(NamedTuple):
 
 def show(value: int | None) -> str:
     """A value as our own format has it: ``?`` if it was not recorded, ``nil`` for a database's initial state."""
-    return "?" if value is None else "nil" if value == NIL else str(value)
+    return "?" if value is None else str(value)
 
 
 def thread_name(name: str) -> str:
@@ -106,6 +115,10 @@ class History:
             | (WRITES_NOTHING if op.kind is Kind.RMW and op.written is None else 0)
             for op in operations
         ]
+        bound = [*(initial or {}).values(), *(final or {}).values()]
+        has_nil = any(isinstance(v, Nil) for op in operations for v in (op.read, op.written)) or any(
+            isinstance(v, Nil) for v in bound
+        )
         values = [(op.read if op.kind is Kind.LD else op.written) or 0 for op in operations]
         return cls(
             _core.make_history(
@@ -121,6 +134,7 @@ class History:
                 list(addresses),
                 [(addresses[a], v) for a, v in (initial or {}).items()],
                 [(addresses[a], v) for a, v in (final or {}).items()],
+                has_nil,
             )
         )
 
@@ -135,8 +149,8 @@ class History:
         if kind.is_fence:
             return Operation(thread, kind, line=line)
         flags = int(columns.flags[index])
-        value = int(columns.value[index])
-        read = value if kind is Kind.LD else int(columns.read[index]) if kind is Kind.RMW else None
+        value = self._value(columns.value[index])
+        read = value if kind is Kind.LD else self._value(columns.read[index]) if kind is Kind.RMW else None
         return Operation(
             thread=thread,
             kind=kind,
@@ -146,17 +160,20 @@ class History:
             line=line,
         )
 
+    def _value(self, number: Any) -> int:
+        return NIL if number == NIL and self.columns.nil else int(number)
+
     def __iter__(self) -> Iterator[Operation]:
         return (self[i] for i in range(len(self)))
 
     @property
     def initial(self) -> dict[str, int]:
         """The initial values that are not 0 by default."""
-        return {self.addresses[a]: v for a, v, _ in self.columns.initial}
+        return {self.addresses[a]: self._value(v) for a, v, _ in self.columns.initial}
 
     @property
     def final(self) -> dict[str, int]:
-        return {self.addresses[a]: v for a, v, _ in self.columns.final}
+        return {self.addresses[a]: self._value(v) for a, v, _ in self.columns.final}
 
     def restricted(self, keep: Sequence[int], *, final: dict[str, int] | None = None) -> History:
         """The history of these operations alone."""

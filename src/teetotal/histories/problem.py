@@ -14,6 +14,7 @@ from teetotal.histories.history import (
     History,
     HistoryError,
 )
+from teetotal.histories.time_limit import Clock
 
 MODEL_NUMBERS: dict[ModelName, int] = {"sc": 0, "tso": 1, "pso": 2}
 
@@ -48,17 +49,6 @@ class Problem:
         self.final[list(self.final_candidates)] = UNKNOWN_SOURCE
         self._writes: dict[int, list[int]] | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        from teetotal.histories.history import to_text
-
-        return {**self.__dict__, "history": to_text(self.history)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        from teetotal.histories.readers import read_text
-
-        self.__dict__.update(state)
-        self.history = read_text(state["history"], format="text")[0]
-
     @property
     def ambiguous(self) -> bool:
         return bool(self.candidates or self.final_candidates)
@@ -83,12 +73,15 @@ class Problem:
         earlier = (w for w in reversed(self.writes_of(int(columns.address[read]))) if w < read)
         return next((w for w in earlier if columns.thread[w] == thread), None)
 
-    def narrow(self) -> bool:
+    def narrow(self, clock: Clock) -> bool:
         """Strikes out candidates that the saturation excludes, until nothing changes. False if a read has none left, or
-        the rest is contradictory."""
+        the rest is contradictory. TimeoutError if the time is over before that."""
         while self.candidates:
             checker = self.checker()
-            if checker.saturate(None) == "inconsistent":
+            status = checker.saturate(clock.left)
+            if status == "unknown":
+                raise TimeoutError
+            if status == "inconsistent":
                 return False
             reads = np.array([r for r, sources in self.candidates.items() for _ in sources], np.uint32)
             pairs = np.array([s for sources in self.candidates.values() for s in sources], np.uint32)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +17,21 @@ _BEGINNING = 1 << 16
 """Bytes in which a format must show itself."""
 
 
-def read(path: str | Path, *, format: str | None = None, split_transactions: bool = False) -> list[History]:
-    """Every history in a file. The format is told from its content unless given."""
+def read(
+    path: str | Path, *, format: str | None = None, split_transactions: bool = False, seconds: float | None = None
+) -> list[History]:
+    """Every history in a file. The format is told from its content unless given. TimeoutError if it takes longer than
+    ``seconds``."""
     path = str(path)
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe could be read only once, and a device has no end
+            raise ParseError(f"{path}: not a regular file")
         if format is None:
             with open(path, "rb") as file:
                 format = detect(file.read(_BEGINNING), path)
-        columns = _core.read_history_file(path, format, split_transactions)
+        columns = _core.read_history_file(path, format, split_transactions, seconds)
+    except TimeoutError:
+        raise
     except OSError as error:
         raise ParseError(f"{path}: {error.strerror}") from error
     except _core.HistoryFault as fault:
@@ -47,6 +56,8 @@ def read_text(text: str | bytes, *, format: str | None = None, split_transaction
 def detect(beginning: bytes, name: str) -> str:
     format = _core.detect_history_format(beginning)
     if format is None:
+        if all(line.strip()[:1] in (b"", b"#", b";") for line in beginning.splitlines()):
+            raise ParseError(f"{name}: there is no history in it")
         raise ParseError(f"{name}: this looks like no history; --format says which it is ({', '.join(FORMATS)})")
     return str(format)
 

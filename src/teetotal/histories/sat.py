@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from pysat.solvers import Solver
 
 from teetotal import _core
 from teetotal.histories.history import INITIAL_SOURCE
@@ -25,7 +26,8 @@ from teetotal.histories.problem import Problem
 
 CYCLES = 1000
 """Short cycles that a round learns from, at most, in each strongly connected part of a solution."""
-Prior = Literal["nothing", "ccm", "saturation"]
+Prior = Literal["nothing", "ccm", "wsc", "six", "guess"]
+"""What orders pairs of writes before the solver is asked: CCM, wSC, or one of the stronger saturations."""
 
 
 class SatResult(NamedTuple):
@@ -37,10 +39,8 @@ class SatResult(NamedTuple):
     variables: int = 0
 
 
-def solve(problem: Problem, prior: Prior = "saturation") -> SatResult:
+def solve(problem: Problem, prior: Prior = "wsc") -> SatResult:
     """Decides the problem."""
-    from pysat.solvers import Solver
-
     encoding = Encoding(problem, prior)
     if encoding.refuted:
         return SatResult("inconsistent")
@@ -55,9 +55,7 @@ def solve(problem: Problem, prior: Prior = "saturation") -> SatResult:
 def kernel(problem: Problem) -> list[tuple[int, int]] | None:
     """Every pair of writes of one address that every store order has in this order: the SC-kernel, section 4, as the
     backbone of the formula. None if there is no store order at all."""
-    from pysat.solvers import Solver
-
-    encoding = Encoding(problem, "saturation")
+    encoding = Encoding(problem, "wsc")
     if encoding.refuted:
         return None
     pairs = list(zip(*(column.tolist() for column in encoding.checker.pairs(True)), strict=True))
@@ -97,15 +95,18 @@ class Encoding:
         self._from: list[int] = []
         self._to: list[int] = []
         self._if: list[tuple[int, int]] = []
-        self.checker = problem.checker(rules="saturated" if prior == "saturation" else "base")
-        if self.checker.saturate(None) == "inconsistent":
-            self.refuted = True
+        self.saturated = prior in ("wsc", "six", "guess")
+        self.checker = problem.checker(rules="saturated" if self.saturated else "base")
+        self.refuted = self.checker.saturate(None) == "inconsistent"
+        if prior in ("six", "guess") and not self.refuted:
+            self.refuted = self.checker.extend(prior, None) == "inconsistent"
+        if self.refuted:
             return
         self._readers: dict[int, list[int]] = {}
         for read, source in enumerate(problem.source.tolist()):
             if source < INITIAL_SOURCE:
                 self._readers.setdefault(source, []).append(read)
-        self._facts(prior)
+        self._facts()
         self._store_order()
         if prior == "ccm" and not self._causal():
             self.refuted = True
@@ -117,10 +118,10 @@ class Encoding:
 
     # ---- the edges
 
-    def _facts(self, prior: Prior) -> None:
+    def _facts(self) -> None:
         start, end = self.checker.base_edges()
-        more = [(a, b) for a, b, _, _ in self.checker.edges()] if prior == "saturation" else []
-        if prior != "saturation":
+        more = [(a, b) for a, b, _, _ in self.checker.edges()] if self.saturated else []
+        if not self.saturated:
             for older, newer in zip(*(column.tolist() for column in self.checker.pairs(True)), strict=True):
                 more.append((older, newer))
                 more += [(reader, newer) for reader in self._readers.get(older, ()) if reader != newer]

@@ -6,20 +6,20 @@ The result is minimal: whichever operation is removed, with what has to go with 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 
 from teetotal.events import ModelName, Semantics
 from teetotal.histories.check import check
 from teetotal.histories.history import History
 from teetotal.histories.problem import Problem
+from teetotal.histories.time_limit import Clock
 from teetotal.verdicts import Verdict
 
 Item = int | str
 """An operation, or the address of a final value."""
 
 
-def core_of(history: History, model: ModelName, semantics: Semantics) -> set[Item]:
+def core_of(history: History, model: ModelName, semantics: Semantics, clock: Clock) -> set[Item]:
     """A part of the history that is enough for a contradiction: what the saturation's proof speaks of, if it finds one,
     else everything."""
     everything: set[Item] = {*range(len(history)), *history.final}
@@ -27,7 +27,7 @@ def core_of(history: History, model: ModelName, semantics: Semantics) -> set[Ite
     if problem.ambiguous:
         return everything
     checker = problem.checker()
-    if checker.saturate(None) != "inconsistent":
+    if checker.saturate(clock.left) != "inconsistent":
         return everything
     lemmas, cycle = checker.proof()
     edges = [*cycle, *(edge for claim, path in lemmas for edge in (claim, *path))]
@@ -41,17 +41,15 @@ def core_of(history: History, model: ModelName, semantics: Semantics) -> set[Ite
     return {*used, *(address for address in history.final if address in addresses)}
 
 
-def shrink(history: History, model: ModelName, semantics: Semantics, seconds: float) -> tuple[list[Item], bool]:
+def shrink(history: History, model: ModelName, semantics: Semantics, clock: Clock) -> tuple[list[Item], bool]:
     """A part of the history that the model forbids, and whether it is minimal: it is unless the time runs out."""
-    items = core_of(history, model, semantics)
-    end = time.monotonic() + seconds
+    items = core_of(history, model, semantics, clock)
 
     def forbidden(rest: set[Item]) -> bool:
         nonlocal items
-        left = end - time.monotonic()
-        if left <= 0:
+        if clock.over:
             raise TimeoutError
-        verdict = check(part(history, rest), model, semantics=semantics, seconds=left).verdict
+        verdict = check(part(history, rest), model, semantics=semantics, seconds=clock.left).verdict
         if verdict is Verdict.INCONCLUSIVE:
             raise TimeoutError
         if verdict is Verdict.VIOLATION:
@@ -84,14 +82,16 @@ def minimise(
 
 def closed(history: History, items: set[Item]) -> set[Item]:
     """Without the reads, and final values, whose value nobody is left to have written."""
+    initial = history.initial
+    starts = {(a, initial.get(a, 0)) for a in history.addresses}
+    final = history.final
     while True:
-        written = {(a, v) for a in history.addresses for v in [history.initial.get(a, 0)]}
         operations = {op: history[op] for op in items if isinstance(op, int)}
-        written |= {(o.address, o.written) for o in operations.values() if o.address and o.written is not None}
+        written = starts | {(o.address, o.written) for o in operations.values() if o.written is not None}
         lost: set[Item] = {
             op for op, o in operations.items() if o.reads and o.read is not None and (o.address, o.read) not in written
         }
-        lost |= {a for a in items if isinstance(a, str) and (a, history.final[a]) not in written}
+        lost |= {a for a in items if isinstance(a, str) and (a, final[a]) not in written}
         if not lost:
             return items
         items = items - lost

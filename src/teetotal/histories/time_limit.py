@@ -1,33 +1,100 @@
-"""A hard limit for a call that cannot be interrupted (the SAT solver): it runs in a process of its own."""
+"""Time that is given for a piece of work, and a hard limit for a call that cannot be interrupted (the SAT solver): it runs
+in a process of its own."""
 
 from __future__ import annotations
 
+import ctypes
+import os
 import pickle
-import subprocess
+import select
+import signal
 import sys
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
+_PR_SET_PDEATHSIG = 1
+
+
+class Clock:
+    """So many seconds from now on; None is without a limit."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self.started = time.monotonic()
+        self.seconds = seconds
+
+    @property
+    def passed(self) -> float:
+        return time.monotonic() - self.started
+
+    @property
+    def left(self) -> float | None:
+        return None if self.seconds is None else max(0.0, self.seconds - self.passed)
+
+    @property
+    def over(self) -> bool:
+        return self.left == 0.0
+
+
+class ProcessEnded(Exception):
+    """The process that worked on it ended before it answered: killed for its memory, most likely."""
 
 
 def within(seconds: float | None, function: Callable[..., Result], *arguments: Any) -> Result | None:
     """The function's result, or None if the time is over. Without a limit it is simply called."""
     if seconds is None:
         return function(*arguments)
-    command = [sys.executable, "-c", "from teetotal.histories.time_limit import serve; serve()"]
-    work = pickle.dumps((function, arguments))
+    clock = Clock(seconds)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _serve(writer, function, arguments)
+    os.close(writer)
     try:
-        done = subprocess.run(command, input=work, capture_output=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
+        answer = _received(reader, clock)
+    finally:
+        os.close(reader)
+        os.kill(child, signal.SIGKILL)  # not waited for yet, so nobody else has its number
+        _, status = os.waitpid(child, 0)
+    if answer is None:
         return None
-    if done.returncode != 0:
-        raise RuntimeError(f"the process of {function.__name__} died:\n{done.stderr.decode(errors='replace')}")
-    result: Result = pickle.loads(done.stdout)
-    return result
+    try:
+        worked, result = pickle.loads(answer)
+    except (EOFError, pickle.UnpicklingError) as error:
+        code = os.waitstatus_to_exitcode(status)
+        how = f"by signal {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
+        raise ProcessEnded(f"its process ended {how}") from error
+    if not worked:
+        raise result
+    done: Result = result
+    return done
 
 
-def serve() -> None:
-    """What the other process does: work from standard input, the result to standard output."""
-    function, arguments = pickle.load(sys.stdin.buffer)
-    sys.stdout.buffer.write(pickle.dumps(function(*arguments)))
+def _received(pipe: int, clock: Clock) -> bytes | None:
+    """What is written until the other end is closed; None if the time is over before that."""
+    pieces: list[bytes] = []
+    while select.select([pipe], [], [], clock.left)[0]:
+        piece = os.read(pipe, 1 << 20)
+        if not piece:
+            return b"".join(pieces)
+        pieces.append(piece)
+    return None
+
+
+def _serve(pipe: int, function: Callable[..., object], arguments: tuple[Any, ...]) -> None:
+    """What the other process does; it never returns."""
+    status = 1
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started us decides
+        if sys.platform == "linux":  # and when that one is killed, nobody waits for our answer
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        try:
+            answer = pickle.dumps((True, function(*arguments)))
+        except Exception as error:
+            answer = pickle.dumps((False, error))
+        with open(pipe, "wb") as out:
+            out.write(answer)
+        status = 0
+    finally:
+        os._exit(status)

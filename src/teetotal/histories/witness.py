@@ -7,14 +7,13 @@ kind. In JSON a step is written ``i`` or ``~i`` (that is, -1 - i).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from teetotal import _core
 from teetotal.events import ModelName, Semantics
-from teetotal.histories.history import History
+from teetotal.histories.history import History, HistoryError
 from teetotal.histories.problem import MODEL_NUMBERS
 
 
@@ -32,8 +31,11 @@ def to_json(steps: Any) -> list[int]:
     return np.where(numbers % 2 == 0, numbers // 2, ~(numbers // 2)).tolist()  # type: ignore[no-any-return]
 
 
-def from_json(steps: Sequence[int]) -> Any:
-    numbers = np.asarray(list(steps), np.int64)
+def from_json(steps: Any) -> Any:
+    """Back again; a ``HistoryError`` where it is something else, as from a file that anybody may have written."""
+    if not isinstance(steps, list) or not all(type(step) is int and -(2**32) <= step < 2**32 for step in steps):
+        raise HistoryError("a witness is a list of the numbers of operations, i or ~i")
+    numbers = np.asarray(steps, np.int64)
     return np.where(numbers >= 0, 2 * numbers, 2 * ~numbers + 1).astype(np.uint64)
 
 

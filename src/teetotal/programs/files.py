@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -34,13 +36,18 @@ def find(paths: Iterable[str]) -> tuple[list[str], list[ParseError]]:
     files: list[str] = []
     problems: list[ParseError] = []
     for path in paths:
-        if Path(path).is_dir():
+        try:
+            found = os.stat(path)
+        except (OSError, ValueError) as error:
+            missing = isinstance(error, FileNotFoundError)
+            why = "no such file" if missing else getattr(error, "strerror", None) or str(error)
+            problems.append(ParseError(f"{path}: {why}"))
+            continue
+        if stat.S_ISDIR(found.st_mode):
             inside = sorted(str(file) for file in Path(path).rglob("*.litmus"))
             if not inside:
                 problems.append(ParseError(f"{path}: a directory without litmus tests"))
             files += inside
-        elif not Path(path).exists():
-            problems.append(ParseError(f"{path}: no such file"))
         else:
             files.append(path)
     return files, problems

@@ -128,6 +128,18 @@ class Thread(msgspec.Struct, frozen=True):
     registers: dict[str, int]
 
 
+MAX_THREADS = 1000
+MAX_LOCATIONS = 1 << 20
+"""More than this is refused at once, by the front ends that meet it first: nothing so large can be explored."""
+
+
+def refuse_many(threads: int = 0, locations: int = 0, location: Location | None = None) -> None:
+    if threads > MAX_THREADS:
+        raise ProgramError(f"{threads:,} threads; at most {MAX_THREADS:,} are supported", location)
+    if locations > MAX_LOCATIONS:
+        raise ProgramError(f"{locations:,} locations; at most {MAX_LOCATIONS:,} are supported", location)
+
+
 class Condition(msgspec.Struct, frozen=True):
     """A litmus test's question about the final states. Not an assertion: see ``Program.final_assertion``."""
 
@@ -303,6 +315,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
 
     def _check(self) -> None:
         """Names that nothing declares and jumps to nowhere are the front end's mistakes: refuse them here."""
+        refuse_many(len(self.threads), len(self.memory))
         for number, instruction, expression in self.expressions():
             registers = self.threads[number].registers
             for leaf in leaves(expression):

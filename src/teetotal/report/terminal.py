@@ -6,7 +6,7 @@ Only verdicts go in. Colour and progress are the command line's business.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from teetotal.events import Location, ModelName
 from teetotal.verdicts import CheckResult, ModelResult, Verdict, Violation
@@ -83,15 +83,24 @@ def proof(violation: Violation) -> Iterator[str]:
 
 
 def steps(violation: Violation, source: str) -> Iterator[str]:
-    """The execution, a step a line. Without buffers (SC) there is no column for them."""
-    rows = [("", "what happens", "where", "buffers after it" if violation.model != "sc" else "")]
-    for number, step in enumerate(violation.steps, start=1):
+    """The execution, a step a line."""
+    rows = []
+    for step in violation.steps:
         event = violation.events[step.event]
         commit = step.action == "commit"
         what = f"T{step.thread}: {event.text}{' reaches memory' if commit else ''}"
         where = _place(event.location, source) if event.location is not None and not commit else ""
-        buffers = "  ".join(f"T{thread}[{', '.join(entries)}]" for thread, entries in enumerate(step.buffers))
-        rows.append((str(number), what, where, buffers if violation.model != "sc" else ""))
+        rows.append((what, where, step.buffers))
+    yield from table(rows, violation.model)
+
+
+def table(told: Iterable[tuple[str, str, Sequence[Sequence[str]]]], model: ModelName) -> Iterator[str]:
+    """What happens, where, and what the buffers hold after it, numbered. Without buffers (SC) there is no column for
+    them."""
+    rows = [("", "what happens", "where", "buffers after it" if model != "sc" else "")]
+    for number, (what, where, held) in enumerate(told, start=1):
+        buffers = "  ".join(f"T{thread}[{', '.join(entries)}]" for thread, entries in enumerate(held))
+        rows.append((str(number), what, where, buffers if model != "sc" else ""))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     for number_text, *rest in rows:
         cells = (f"{cell:<{width}}" for cell, width in zip(rest, widths[1:], strict=True))
@@ -185,7 +194,9 @@ def _verdict(result: CheckResult) -> str:
     counts = [] if result.states is None else [counted(result.states, "state")]
     if result.executions is not None:
         blocked = f" ({result.blocked:,} blocked)" if result.blocked else ""
-        rate = f", {result.executions / result.cpu:,.0f} a second" if result.cpu and result.executions > 1000 else ""
+        rate = (
+            f", {result.executions / result.seconds:,.0f} a second" if result.cpu and result.executions > 1000 else ""
+        )
         noun = "SC execution" if result.goal == "robust" else "execution"
         counts.append(f"{counted(result.executions, noun)}{blocked}{rate}")
     counts.append(f"{result.seconds:.3f} s")

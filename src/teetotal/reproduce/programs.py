@@ -52,12 +52,11 @@ def count(
     monitors: list[str],
     *,
     flags: tuple[str, ...] = (),
-    variant: bool = False,
     seed: int = 0,
 ) -> Counts:
     options = [
         f"strategy={strategy.name}", f"count={strategy.count}", f"depth={strategy.depth}", f"seed={seed}",
-        f"rmw={PAPERS.rmw}", f"mutex={PAPERS.mutex}", f"variant={int(variant)}", "loop-bound=100",
+        *runtime.semantics_options(PAPERS), "loop-bound=100",
         *(f"monitor={monitor}" for monitor in monitors),
     ]  # fmt: skip
     triples: dict[str, set[tuple[int, int, int]]] = {monitor: set() for monitor in monitors}

@@ -27,8 +27,8 @@ _PAPER = {
 
 def rows() -> Iterator[tuple[object, ...]]:
     for name, paper in _PAPER.items():
-        tso, pso = "burnim-tso", "burnim-pso"
-        counts = programs.count(name, Strategy("random", 1000), [tso, pso], flags=FLAGS.get(name, ()), variant=True)
+        tso, pso = "burnim-tso-report", "burnim-pso-report"
+        counts = programs.count(name, Strategy("random", 1000), [tso, pso], flags=FLAGS.get(name, ()))
         yield (
             name, programs.lines_of_code(name), round(counts.length),
             counts.reporting[tso], len(counts.triples[tso]), counts.reporting[pso], len(counts.triples[pso]),

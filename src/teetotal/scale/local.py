@@ -7,23 +7,37 @@ others never notice.
 
 from __future__ import annotations
 
-import ctypes
+import math
 import multiprocessing
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
-_PR_SET_PDEATHSIG = 1
+from teetotal.scale import supervision
+from teetotal.scale.processes import die_with_parent, largest
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 
 class WorkerDied(Exception):
-    """The process that worked on this piece ended before it answered."""
+    """The process that worked on this piece ended before it answered: why, and the exit status that this should have."""
+
+    def __init__(self, why: str, status: int) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+class OutOfBudget(WorkerDied):
+    """It was ended, because the piece took more time, or more ``memory``, than it may."""
+
+    def __init__(self, memory: bool) -> None:
+        super().__init__(f"its {'memory is used up' if memory else 'time is over'}", supervision.INCONCLUSIVE)
+        self.memory = memory
 
 
 def available_workers() -> int:
@@ -31,25 +45,31 @@ def available_workers() -> int:
 
 
 def each(
-    work: Callable[[Item], Answer], items: Sequence[Item], workers: int
+    work: Callable[[Item], Answer],
+    items: Sequence[Item],
+    workers: int,
+    seconds: float | None = None,
+    megabytes: float | None = None,
 ) -> Iterator[tuple[int, Answer | WorkerDied]]:
-    """``work(item)`` for each item, as (position, answer), in the order in which they are done.
+    """``work(item)`` for each item, as (position, answer), in the order in which they are done. One that has not ended
+    long after its ``seconds``, or is larger than ``megabytes``, is ended.
 
-    ``work`` must be importable by name and must not raise; it runs here where one worker is enough.
+    ``work`` must be importable by name and must not raise; it runs here where there is one item, or where one worker is
+    enough and nobody has to be ended.
     """
-    if workers <= 1 or len(items) <= 1:
+    if len(items) <= 1 or (workers <= 1 and seconds is None):
         for position, item in enumerate(items):
             yield position, work(item)
         return
-    pool = [_Worker(work) for _ in range(min(workers, len(items)))]
+    pool = [_Worker(work, seconds, megabytes) for _ in range(max(1, min(workers, len(items))))]
     try:
         waiting = iter(enumerate(items))
         for worker in pool:
             worker.give(*next(waiting))
         busy = list(pool)
         while busy:
-            ready = wait([worker.pipe for worker in busy])
-            for worker in [worker for worker in busy if worker.pipe in ready]:
+            ready = wait([worker.pipe for worker in busy], _soonest(busy))
+            for worker in [worker for worker in busy if worker.pipe in ready or worker.must_end()]:
                 yield worker.position, worker.take()
                 following = next(waiting, None)
                 if following is None:
@@ -72,9 +92,20 @@ def in_order(answers: Iterator[tuple[int, Answer]]) -> Iterator[Answer]:
             following += 1
 
 
+def _soonest(busy: Sequence[_Worker[Item, Answer]]) -> float | None:
+    """When to look again: at the time, or at the memory."""
+    times = [left for worker in busy if (left := worker.left()) is not None]
+    if any(worker.most is not None for worker in busy):
+        times.append(supervision.LOOK)
+    return min(times, default=None)
+
+
 class _Worker(Generic[Item, Answer]):
-    def __init__(self, work: Callable[[Item], Answer]) -> None:
+    def __init__(self, work: Callable[[Item], Answer], seconds: float | None, megabytes: float | None) -> None:
         self.work = work
+        self.seconds = math.inf if seconds is None else supervision.patience(seconds)
+        self.until = math.inf
+        self.most = None if megabytes is None else supervision.room(megabytes)
         self.position = -1
         self._start()
 
@@ -85,8 +116,19 @@ class _Worker(Generic[Item, Answer]):
         self.process.start()
         theirs.close()
 
+    def left(self) -> float | None:
+        """Seconds until this piece has to be done; None: it may take as long as it likes."""
+        return None if self.until == math.inf else max(0.0, self.until - time.monotonic())
+
+    def must_end(self) -> bool:
+        return self.left() == 0 or self._too_large()
+
+    def _too_large(self) -> bool:
+        return self.most is not None and largest(self.process.pid) > self.most
+
     def give(self, position: int, item: Item) -> None:
         self.position = position
+        self.until = time.monotonic() + self.seconds
         try:
             self.pipe.send(item)
         except (BrokenPipeError, OSError):  # it died while idle
@@ -95,18 +137,26 @@ class _Worker(Generic[Item, Answer]):
             self.pipe.send(item)
 
     def take(self) -> Answer | WorkerDied:
+        if not self.pipe.poll():
+            memory = self._too_large()
+            self.process.kill()
+            self._again()
+            return OutOfBudget(memory)
         try:
             answer: Answer = self.pipe.recv()
             return answer
         except (EOFError, OSError):
-            self.process.join()
-            code = self.process.exitcode
-            reason = (
-                f"by signal {signal.Signals(-code).name}" if code is not None and code < 0 else f"with status {code}"
-            )
-            self.pipe.close()
-            self._start()
-            return WorkerDied(f"its process ended {reason}")
+            code = self._again()
+            status, why = supervision.death(code)
+            return WorkerDied(why, status)
+
+    def _again(self) -> int:
+        """A new process in the place of one that has ended; how that did."""
+        self.process.join()
+        code: int = self.process.exitcode
+        self.pipe.close()
+        self._start()
+        return code
 
     def stop(self) -> None:
         self.pipe.close()
@@ -117,8 +167,8 @@ class _Worker(Generic[Item, Answer]):
 
 def _serve(work: Callable[[Item], Answer], pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started us decides
-    if sys.platform == "linux":  # and when that one is killed, nobody waits for our answer
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    supervision.leave()
+    die_with_parent()
     while True:
         try:
             item = pipe.recv()

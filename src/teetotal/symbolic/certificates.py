@@ -4,6 +4,8 @@ A certificate is the set of states that the engine ended with: an inductive inva
 and for each process a finite automaton for its local configurations, words ``buffer · control state``. ``checker.py``
 confirms it. As JSON:
 
+- ``version``, ``program`` (the file), ``digest`` (of its text), ``model``, ``semantics``, ``fences``: what it was made for.
+  Nobody believes that: the checker is told what to confirm, and these only let it say at once that this is not it;
 - ``letters``: the stores ``[location, value]`` in buffers, numbered from 1; letter 0 is an sfence's marker;
 - ``controls``: for each process its control states ``[pc, registers, status]``, numbered from 0;
 - ``automata``: each a list of nodes ``[edges, finals]``: pairs of letter and node, and control states. Node 0 begins;
@@ -13,20 +15,23 @@ confirms it. As JSON:
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from teetotal import writing
 from teetotal.errors import ParseError
 from teetotal.events import ModelName, Semantics
-from teetotal.symbolic.graph import ControlGraph
+
+if TYPE_CHECKING:
+    from teetotal.symbolic.graph import ControlGraph
 
 VERSION = 1
 
 
-class Certificate(msgspec.Struct, frozen=True, kw_only=True):
+class Certificate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     version: int
     program: str
     digest: str
@@ -68,10 +73,28 @@ def save(certificate: Certificate, path: Path) -> None:
     writing.write(path, msgspec.json.encode(certificate))
 
 
+class Malformed(ParseError):
+    """Something that has not even the form of a certificate."""
+
+
 def read(path: Path) -> Certificate:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Certificate)
+        if path.exists() and not path.is_file():
+            raise ParseError(f"{path}: not a regular file")
+        text = path.read_bytes()
+        certificate = msgspec.json.decode(text, type=Certificate)
+        json.loads(text, object_pairs_hook=_without_doubles)  # msgspec takes the last of several equal keys
+        return certificate
     except OSError as error:
         raise ParseError(f"{path}: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ParseError(f"{path}: not a certificate: {error}") from error
+    except RecursionError as error:
+        raise Malformed(f"{path}: not a certificate: nested too deeply") from error
+    except (msgspec.DecodeError, ValueError) as error:  # a ValueError: no UTF-8, or a number of thousands of digits
+        raise Malformed(f"{path}: not a certificate: {error}") from error
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> None:
+    keys = [key for key, _ in pairs]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise ValueError(f"`{key}` twice")

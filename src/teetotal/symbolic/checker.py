@@ -1,14 +1,16 @@
 """Confirms a certificate of safety: small, plain, and independent of the engines.
 
-It knows the program (``PromelaProgram``: what a process can do in a control state) and the machines' rules, and nothing of
-how the certificate was found. It confirms that
+It is told the program with its fences, the model and its semantics, and believes nothing that the certificate says about
+them. It knows what a process can do in a control state (``PromelaProgram``, the front end, which the engines use too) and
+the machines' rules, and nothing of how the certificate was found. It confirms that
 
 1. some state holds the initial configuration;
 2. in each state, each process's automaton is closed under the process's steps while memory stays as it is;
 3. after each commit of a store, and each atomic step that changes memory, ONE state holds all that results;
 4. no state holds a bad configuration.
 
-Together: every configuration that the machine reaches with unbounded buffers lies in some state, and none is bad.
+Together: every configuration that the machine reaches with unbounded buffers lies in some state, and none is bad. The proof
+is in docs/explanation/unbounded-buffers.md.
 """
 
 from __future__ import annotations
@@ -16,15 +18,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from teetotal.errors import TeetotalError
-from teetotal.events import Kind
+from teetotal.errors import ProgramError, TeetotalError
+from teetotal.events import Kind, ModelName, Semantics
 from teetotal.programs.program import Unlock
 from teetotal.programs.promela.evaluation import ghosts_hold
 from teetotal.programs.promela.instructions import AccessAction, Atomically, Control, Fenced, Slot, Tau
 from teetotal.programs.promela.program import PromelaProgram
-from teetotal.symbolic.certificates import VERSION, Certificate, digest
+from teetotal.symbolic.certificates import Certificate, digest
+from teetotal.symbolic.wellformed import MARKER, check_form
 
-MARKER = 0
 Memory = tuple[int, ...]
 Automaton = list[tuple[dict[int, int], frozenset[int]]]
 
@@ -57,26 +59,54 @@ class Effect(NamedTuple):
     writes: tuple[tuple[int, int], ...] = ()
 
 
-def check(program: PromelaProgram, certificate: Certificate) -> int:
-    """The number of states, if the certificate is right; ``Rejected`` otherwise."""
+def check(
+    program: PromelaProgram,
+    certificate: Certificate,
+    model: ModelName,
+    semantics: Semantics = Semantics(),
+    tick: Callable[[], None] = lambda: None,
+) -> int:
+    """The number of states, if the certificate proves this program, with the fences that it has, safe under this model.
+    ``Rejected`` if it does not, ``Malformed`` if it is none. ``tick`` is called now and then, and may end it."""
+    _check_made_for(program, certificate, model, semantics)
+    check_form(certificate, program, model)
     try:
-        return _Checker(program, certificate).run()
-    except (IndexError, KeyError, ValueError, TypeError, AssertionError) as error:
-        raise Rejected(f"malformed certificate: {type(error).__name__} {error}") from error
+        return _Checker(program, certificate, model, semantics, tick).run()
+    except (ProgramError, ArithmeticError, AssertionError, LookupError, MemoryError, ValueError) as error:
+        # The form is right, so the program itself stumbled: over registers that it never has.
+        raise Rejected(f"it has a control state that the program cannot be in: {error}") from error
+
+
+def _check_made_for(program: PromelaProgram, certificate: Certificate, model: ModelName, semantics: Semantics) -> None:
+    """A clear word where somebody took the wrong file. No proof depends on it: the certificate may lie here."""
+    if certificate.digest != digest(program.text):
+        raise Rejected("it was made for another program text")
+    if certificate.locations != list(program.memory):
+        raise Rejected("it was made for other locations")
+    if certificate.model != model:
+        raise Rejected(f"it was made for {certificate.model.upper()}, not for {model.upper()}")
+    for option in ("rmw", "mutex"):
+        theirs, ours = getattr(certificate.semantics, option), getattr(semantics, option)
+        if theirs != ours:
+            raise Rejected(f"it was made for --{option} {theirs}, not for --{option} {ours}")
+    if frozenset(certificate.fences) != program.fences:
+        raise Rejected("it was made for the program with other fences")
 
 
 class _Checker:
-    def __init__(self, program: PromelaProgram, certificate: Certificate) -> None:
-        if certificate.version != VERSION:
-            raise Rejected(f"version {certificate.version} is not known here")
-        if certificate.digest != digest(program.text):
-            raise Rejected("the certificate belongs to another program text")
-        if certificate.locations != list(program.memory):
-            raise Rejected("the certificate speaks of other locations")
+    def __init__(
+        self,
+        program: PromelaProgram,
+        certificate: Certificate,
+        model: ModelName,
+        semantics: Semantics,
+        tick: Callable[[], None],
+    ) -> None:
         self.program = program
-        self.model = certificate.model
-        self.semantics = certificate.semantics
-        self.fences = frozenset(certificate.fences)
+        self.model = model
+        self.semantics = semantics
+        self.tick = tick
+        self.work = 0
         self.letters = [(-1, 0), *certificate.letters]
         self.letter_numbers = {letter: n for n, letter in enumerate(self.letters) if n}
         self.controls = [[Control(*control) for control in process] for process in certificate.controls]  # type: ignore[arg-type]
@@ -87,8 +117,6 @@ class _Checker:
         self.states = [(tuple(certificate.memories[memory]), tuple(parts)) for memory, parts in certificate.states]
         self.by_memory: dict[Memory, list[tuple[int, ...]]] = {}
         for memory, parts in self.states:
-            if len(parts) != len(program.processes) or len(memory) != len(program.memory):
-                raise Rejected("a state with the wrong number of parts")
             self.by_memory.setdefault(memory, []).append(parts)
         self.inclusions: dict[tuple[int, int], bool] = {}
         self.closed: set[tuple[int, int, Memory]] = set()
@@ -101,6 +129,7 @@ class _Checker:
         if not any(all(q in self.automata[k][0][1] for q, k in zip(start, parts, strict=True)) for parts in held):
             raise Rejected("the initial configuration is in no state")
         for memory, parts in self.states:
+            self.tick()
             for p, k in enumerate(parts):
                 if (p, k, memory) not in self.closed:
                     self.check_closed(p, k, memory)
@@ -109,13 +138,18 @@ class _Checker:
             self.check_not_bad(memory, parts)
         return len(self.states)
 
+    def count(self) -> None:
+        self.work += 1
+        if self.work % 1024 == 0:
+            self.tick()
+
     # -- what a process can do ----------------------------------------------------------------------------------------
 
     def settled(self, p: int, state: Control) -> Control:
         """Past fences that are not there."""
         while state.status == "running":
             instruction = self.program.instruction(p, state)
-            if not isinstance(instruction, Slot) or instruction.fence in self.fences:
+            if not isinstance(instruction, Slot) or instruction.fence in self.program.fences:
                 break
             state = self.program.after(p, state)
         return state
@@ -135,7 +169,7 @@ class _Checker:
                 case Tau(target):
                     yield Effect(target)
                 case Fenced(fence, target):
-                    assert fence in self.fences, "absent fences are no places to stand at"
+                    assert fence in program.fences, "absent fences are no places to stand at"
                     yield from self.fence(program.sites[fence].kind, target, view)
                 case AccessAction(Kind.LD, location, _):
                     value = dict(view.own).get(location, memory[location])
@@ -188,6 +222,7 @@ class _Checker:
         pending = [(0, View())]
         seen = set(pending)
         while pending:
+            self.count()
             node, view = pending.pop()
             yield node, view
             for letter, to in self.automata[k][node][0].items():
@@ -230,8 +265,9 @@ class _Checker:
             found = [("before", node)]
             if wanted in nodes[node][0]:
                 found.append(("gone at front" if front else "gone", nodes[node][0][wanted]))
-                while found[-1][0] == "gone at front" and MARKER in nodes[found[-1][1]][0]:
-                    found.append(("gone at front", nodes[found[-1][1]][0][MARKER]))
+                behind = nodes[found[-1][1]][0]
+                if front and MARKER in behind:  # one: no word has two in a row
+                    found.append(("gone at front", behind[MARKER]))
             return found
 
         def moves(state: tuple[str, int]) -> Iterator[tuple[int, tuple[str, int]]]:
@@ -283,6 +319,7 @@ class _Checker:
         pending: list[tuple[Any, int | None]] = [(state, 0) for state in start]
         seen = set(pending)
         while pending:
+            self.count()
             state, node = pending.pop()
             if not set(finals(state)) <= (nodes[node][1] if node is not None else frozenset()):
                 return False
@@ -297,6 +334,7 @@ class _Checker:
         pending = list(start)
         seen = set(pending)
         while pending:
+            self.count()
             state = pending.pop()
             if finals(state):
                 return False

@@ -2,55 +2,63 @@
 
 from __future__ import annotations
 
+import time
+from math import inf
+
 from teetotal.errors import ProgramError
 from teetotal.events import ModelName, Semantics
 from teetotal.programs.promela import load
 from teetotal.symbolic.graph import ControlGraph
 from teetotal.symbolic.results import violation
 from teetotal.symbolic.verify import Limits, Outcome, interrupted, robust, verify
-from teetotal.verdicts import CheckResult, Interrupted, ModelResult, Verdict
+from teetotal.verdicts import CheckResult, Goal, Interrupted, ModelResult, Verdict
 
 HOLDS = {Verdict.SAFE: True, Verdict.VIOLATION: False, Verdict.INCONCLUSIVE: None}
 
 
 def check_file(
-    path: str, models: tuple[ModelName, ...], semantics: Semantics, seconds: float, megabytes: float
+    path: str, models: tuple[ModelName, ...], semantics: Semantics, seconds: float, megabytes: float, goal: Goal
 ) -> CheckResult:
-    """Whether the program is safe under SC and the models, and robust under the models, with unbounded buffers.
+    """Whether the program is safe under SC and the models and, if that is the goal, robust, with unbounded buffers.
     ``Interrupted`` with what is known by then, where the user ends it."""
+    started = time.monotonic()
     program = load(path)
     graph = ControlGraph(program, semantics)
-    limits = Limits(seconds=None if seconds == float("inf") else seconds, megabytes=megabytes)
+    end = started + seconds
+
+    def limits() -> Limits:
+        return Limits(seconds=None if end == inf else max(0.0, end - time.monotonic()), megabytes=megabytes)
+
     results: dict[ModelName, ModelResult] = {}
     notes: list[str] = []
-    spent = 0.0
     stopped = False
     for model in dict.fromkeys(("sc", *models)):
         answers: dict[str, Outcome] = {}
+        verdict = Verdict.SAFE
         try:
-            answers["safe"] = verify(graph, model, limits=limits)
-            if model != "sc":
-                answers["robust"] = robust(graph, model, limits=limits)
-        except ProgramError as error:
-            notes.append(str(error))
+            answers["safe"] = verify(graph, model, limits=limits())
+            if model != "sc" and goal == "robust":
+                try:
+                    answers["robust"] = robust(graph, model, limits=limits())
+                except ProgramError as error:  # not a program whose robustness is decided
+                    verdict = Verdict.INCONCLUSIVE
+                    notes.append(str(error))
         except KeyboardInterrupt:
             stopped = True
             answers.setdefault("safe", interrupted("saturate", model))
-            if model != "sc":
+            if model != "sc" and goal == "robust":
                 answers["robust"] = interrupted("robust", model)
-        verdict = Verdict.SAFE
-        for goal, answer in answers.items():
+        for question, answer in answers.items():
             verdict = verdict + answer.verdict
-            spent += answer.seconds
             if answer.verdict is Verdict.INCONCLUSIVE:
-                notes.append(f"{model}, {goal}: {answer.why}")
+                notes.append(f"{model}, {question}: {answer.why}")
         results[model] = ModelResult(
             verdict=verdict,
             robust=HOLDS[answers["robust"].verdict] if "robust" in answers else None,
             safe=HOLDS[answers["safe"].verdict],
             violations=[
-                violation(program, goal, answer, "")
-                for goal, answer in answers.items()
+                violation(program, question, answer)
+                for question, answer in answers.items()
                 if answer.verdict is Verdict.VIOLATION
             ],
             states=sum(answer.states for answer in answers.values()),
@@ -67,10 +75,11 @@ def check_file(
         models=results,
         verdict=overall,
         complete=overall is not Verdict.INCONCLUSIVE and not notes,
-        seconds=spent,
+        seconds=time.monotonic() - started,
         states=sum(result.states or 0 for result in results.values()),
         violations=[v for result in results.values() for v in result.violations],
-        notes=notes,
+        notes=list(dict.fromkeys(notes)),
+        goal=goal,
     )
     if stopped:
         raise Interrupted(found)

@@ -7,6 +7,7 @@ A ``Control`` of a process gets the next free number when it is first met. The c
 from __future__ import annotations
 
 import weakref
+from functools import cached_property
 
 from teetotal import _core
 from teetotal.errors import ProgramError
@@ -15,10 +16,14 @@ from teetotal.programs.program import Lock, Rmw, Unlock
 from teetotal.programs.promela.evaluation import ghosts_hold
 from teetotal.programs.promela.instructions import AccessAction, Atomically, Begin, Control, Fenced, Tau
 from teetotal.programs.promela.program import PromelaProgram
+from teetotal.programs.promela.unread import Unread
+from teetotal.symbolic.locality import events_only
 
 MODEL_NUMBERS: dict[ModelName, int] = {"sc": 0, "tso": 1, "pso": 2}
 TAU, LOAD, STORE, MFENCE, SFENCE, ATOMIC = range(6)
 NOTHING, EMPTY = -1, -2
+MANY_VALUES = 32
+"""Of one location, before it is named as the reason why a run does not end."""
 _KINDS = {Kind.LD: LOAD, Kind.ST: STORE, Kind.MFENCE: MFENCE, Kind.SFENCE: SFENCE}
 
 Row = tuple[int, int, int, int, int, tuple[int, ...]]
@@ -34,6 +39,9 @@ class ControlGraph:
         processes = range(len(program.processes))
         self.controls: list[list[Control]] = [[] for _ in processes]
         self._numbers: list[dict[Control, int]] = [{} for _ in processes]
+        self._values: dict[int, set[int]] = {}
+        """What has been written to each location so far."""
+        self._unread = [Unread(program, p) for p in processes]
         names = sorted({label for p in program.properties for case in p.cases for _, label, _ in case.labels})
         if len(names) > 64:
             raise ProgramError("forbidden speaks of more than 64 labels")
@@ -47,11 +55,25 @@ class ControlGraph:
             bad.append((must, must_not, bool(case.ghosts)))
         loads = [sorted(program.loaded(p) | self._watched(p)) for p in processes]
         touches = [sorted(self._touched(p)) for p in processes]
+        stores = [sorted(program.stored(p)) for p in processes]
         start = [self.number(p, program.begin(p)) for p in processes]
         memory = list(program.memory.values())
         self.core = _core.ControlGraph(
-            weakref.proxy(self), start, memory, program.buffered, loads, touches, bad, semantics.rmw == "address"
+            weakref.proxy(self),
+            start,
+            memory,
+            program.buffered,
+            loads,
+            touches,
+            stores,
+            bad,
+            semantics.rmw == "address",
         )
+
+    @cached_property
+    def events_only(self) -> ControlGraph:
+        """For questions about traces, where ghost variables are nothing."""
+        return ControlGraph(events_only(self.program), self.semantics)
 
     def number(self, process: int, state: Control) -> int:
         numbers = self._numbers[process]
@@ -68,6 +90,13 @@ class ControlGraph:
         if action.needs == "all" or self.semantics.rmw == "all" or fences:
             return EMPTY
         return action.needs
+
+    def growing(self) -> str:
+        """The variable that has taken most values, if these are so many that it seems to grow for ever."""
+        address = max(self._values, key=lambda a: len(self._values[a]), default=None)
+        if address is None or len(self._values[address]) < MANY_VALUES:
+            return ""
+        return f"{self.program.addresses[address]} has taken {len(self._values[address])} values so far"
 
     # -- called by the core -----------------------------------------------------------------------------------------
 
@@ -87,6 +116,8 @@ class ControlGraph:
                 case AccessAction(kind, address, value):
                     after = self.number(process, program.after(process, state))
                     rows.append((_KINDS[kind], address, value, after, -1, ()))
+                    if kind is Kind.ST:
+                        self._values.setdefault(address, set()).add(value)
                 case Atomically(footprint, _):
                     rows.append((ATOMIC, self.needs(process, state, action), 0, 0, -1, footprint))
         labels = sum(self._bits[label] for label in program.labels(process, state))
@@ -100,7 +131,13 @@ class ControlGraph:
         (action,) = self.program.actions(process, state)
         assert isinstance(action, Atomically)
         found = self.program.outcomes(process, state, dict(zip(action.footprint, values, strict=True)))
+        for writes, _ in found:
+            for address, value in writes:
+                self._values.setdefault(address, set()).add(value)
         return [(writes, self.number(process, target)) for writes, target in found]
+
+    def still_read(self, process: int, q: int) -> list[int]:
+        return sorted(self._unread[process].still_read(self.controls[process][q]))
 
     def ghosts_hold(self, case: int, memory: list[int]) -> bool:
         named = dict(zip(self.program.memory, memory, strict=True))

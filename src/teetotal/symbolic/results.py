@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -10,7 +10,8 @@ import msgspec
 from teetotal.events import EventId, ModelName
 from teetotal.programs.promela.instructions import FenceSite, InBounds
 from teetotal.programs.promela.program import PromelaProgram
-from teetotal.symbolic.schedules import Replay, schedule_text
+from teetotal.schedules import ScheduleStep, replay_command, to_token
+from teetotal.symbolic.schedules import Replay
 from teetotal.symbolic.verify import Outcome
 from teetotal.trace import Trace
 from teetotal.verdicts import Edge, ModelResult, StoryStep, Verdict, Violation, ViolationKind
@@ -53,7 +54,6 @@ def result(
     engine: str,
     outcomes: list[Outcome],
     witness: dict[ModelName, str],
-    options: str,
 ) -> VerifyResult:
     models: dict[ModelName, ModelResult] = {}
     verdict = Verdict.SAFE
@@ -61,7 +61,7 @@ def result(
     notes: list[str] = []
     for outcome in outcomes:
         holds = {Verdict.SAFE: True, Verdict.VIOLATION: False, Verdict.INCONCLUSIVE: None}[outcome.verdict]
-        found = [violation(program, goal, outcome, options)] if outcome.verdict is Verdict.VIOLATION else []
+        found = [violation(program, goal, outcome)] if outcome.verdict is Verdict.VIOLATION else []
         models[outcome.model] = ModelResult(
             verdict=outcome.verdict,
             robust=holds if goal == "robust" else None,
@@ -89,7 +89,7 @@ def result(
     )
 
 
-def violation(program: PromelaProgram, goal: str, outcome: Outcome, options: str) -> Violation:
+def violation(program: PromelaProgram, goal: str, outcome: Outcome) -> Violation:
     replay = outcome.replay
     assert replay is not None
     kind: ViolationKind = "robustness" if goal == "robust" else "assertion"
@@ -97,6 +97,22 @@ def violation(program: PromelaProgram, goal: str, outcome: Outcome, options: str
         state = replay.control(p)
         if state.status == "failed" and isinstance(program.instruction(p, state), InBounds):
             kind = "wild access"
+    return told(replay, kind, outcome.why, _again(replay, goal, outcome.schedule))
+
+
+def _again(replay: Replay, goal: str, schedule: Sequence[ScheduleStep]) -> str:
+    """The command that shows it again; none where the run is of a program with other fences than the text has. A run
+    that shows that a program is not robust is one without its ghost variables."""
+    program = replay.program
+    if program.fences != program.written_fences:
+        return ""
+    token = to_token(replay.model, schedule, program.addresses, replay.run.memory.semantics)
+    return replay_command(token, [program.source], ["--goal", "robust"] if goal == "robust" else [])
+
+
+def told(replay: Replay, kind: ViolationKind, message: str, again: str = "") -> Violation:
+    """A run as the story of its events. What no machine knows (choices, labels, ghosts, atomic blocks) is in
+    ``replay.lines`` only."""
     events = [line.event for line in replay.lines if line.event is not None]
     numbers = {event.id: number for number, event in enumerate(events)}
     steps: list[StoryStep] = []
@@ -108,16 +124,15 @@ def violation(program: PromelaProgram, goal: str, outcome: Outcome, options: str
             steps.append(StoryStep(event.thread, action, numbers[event.id], [list(b) for b in line.buffers]))
     cycle = _cycle(replay, numbers)
     places = [events[edge.source].location for edge in cycle] if cycle else [line.location for line in replay.lines]
-    schedule = schedule_text(outcome.schedule)
     return Violation(
-        model=outcome.model,
+        model=replay.model,
         kind=kind,
         events=events,
         cycle=cycle,
         steps=steps,
         locations=list(dict.fromkeys(str(place) for place in places if place is not None)),
-        message=outcome.why,
-        replay=f"teetotal verify {shlex.quote(program.source)} --model {outcome.model}{options} --replay '{schedule}'",
+        message=message,
+        replay=again,
     )
 
 

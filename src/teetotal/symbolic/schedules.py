@@ -3,9 +3,6 @@
 An engine's violation is a list of steps. Here the machine of the model runs it: loads, stores, fences and atomic accesses
 are the machine's, with its buffers and commits; choices, labels and ghost variables, which no machine knows, are done
 here. A step that is not possible, or a run that ends in no bad state, is an error: the engine's fault, never the user's.
-
-As text, a schedule is one word per step: ``2`` process 2 goes on; ``2.1`` it takes its second alternative; ``c2`` its
-oldest store becomes visible (TSO); ``c2:x`` its oldest store to ``x`` (PSO).
 """
 
 from __future__ import annotations
@@ -19,19 +16,10 @@ from teetotal.models import Commit, Issue, Run
 from teetotal.programs.promela.evaluation import ghosts_hold
 from teetotal.programs.promela.instructions import Begin, Choose, Control, Mark, Outcome, Slot
 from teetotal.programs.promela.program import PromelaProgram
+from teetotal.schedules import Choice, ScheduleStep, TokenError
 from teetotal.symbolic.graph import ControlGraph
 
 CoreStep = tuple[bool, int, int, int, list[tuple[int, int]]]
-
-
-class Move(NamedTuple):
-    """A process goes on; ``alternative`` says how, where there are several ways."""
-
-    process: int
-    alternative: int = 0
-
-
-ScheduleStep = Move | Commit
 
 
 class Line(NamedTuple):
@@ -108,14 +96,15 @@ class Replay:
         if isinstance(step, Commit):
             self._commit(step)
             return
-        p = step.process
+        p = step.thread
+        way = step.alternative if isinstance(step, Choice) else 0
         alternatives = self.alternatives(p)
+        if way >= (1 if alternatives is None else len(alternatives)):
+            raise TeetotalError(f"process {p} cannot go on there{f' in way {way}' if way else ''}")
         if alternatives is None:
             self._access(p, step)
-        elif step.alternative >= len(alternatives):
-            raise TeetotalError(f"process {p} has no alternative {step.alternative} there")
         else:
-            self._internal(p, step, alternatives[step.alternative])
+            self._internal(p, step, alternatives[way])
         self._skip(p)
 
     def bad(self) -> str | None:
@@ -169,7 +158,7 @@ class Replay:
         after.mfence(p)
         return {name: write.value for name, write in after.m.items()}
 
-    def _access(self, p: int, step: Move) -> None:
+    def _access(self, p: int, step: Issue | Choice) -> None:
         if Issue(p) not in self.run.steps():
             raise TeetotalError(f"process {p} cannot go on there under {self.model.upper()}")
         pending = tuple(self._pending[p])
@@ -196,7 +185,7 @@ class Replay:
             )
         )
 
-    def _internal(self, p: int, step: Move, outcome: Outcome) -> None:
+    def _internal(self, p: int, step: Issue | Choice, outcome: Outcome) -> None:
         writes, target = outcome
         state = self.control(p)
         instruction = self.program.instruction(p, state)
@@ -236,23 +225,26 @@ class Replay:
                     locked=not ghost,
                     flushed=flushed,
                     passed=passed,
+                    buffers=self._buffers(),
                 )
             )
         else:
             labels = " ".join(self.program.labels(p, state))
             text = f"{name}: leaves {labels}" if labels else f"{name}: chooses"
-            self.lines.append(Line(step, text, instruction.location, passed=self._passed_by(p)))
+            buffers = self._buffers()
+            self.lines.append(Line(step, text, instruction.location, passed=self._passed_by(p), buffers=buffers))
 
     def _commit(self, step: Commit) -> None:
         if step not in self.run.memory.commits():
-            raise TeetotalError(f"{step_text(step)}: nothing to commit there under {self.model.upper()}")
+            what = "" if step.address is None else f" to {step.address}"
+            raise TeetotalError(f"process {step.thread} has no store{what} to commit there under {self.model.upper()}")
         p = step.thread
         pending = self._pending[p]
         position = next(i for i, e in enumerate(pending) if step.address in (None, e.address))
         event = pending.pop(position)
         self.run.take(step)
         name = self.program.processes[p].name
-        text = f"{name}: {event.address} = {event.value} becomes visible"
+        text = f"{name}: {event.text} reaches memory"
         overtaken = tuple(pending[:position])
         self.lines.append(Line(step, text, event.location, None, (), event, overtaken, buffers=self._buffers()))
 
@@ -273,7 +265,8 @@ def replay_core(
             alternatives = replay.alternatives(p)
             ways = [(to_writes, replay.settled(p, to)) for to_writes, to in alternatives or []]
             wanted = (tuple((x, v) for x, v in writes), target)
-            step = Move(p, 0 if alternatives is None else ways.index(wanted))
+            way = 0 if alternatives is None else ways.index(wanted)
+            step = Choice(p, way) if way else Issue(p)
         replay.take(step)
         schedule.append(step)
         if not commits:
@@ -281,40 +274,16 @@ def replay_core(
     return replay, schedule
 
 
-def step_text(step: ScheduleStep) -> str:
-    match step:
-        case Commit(thread, address):
-            return f"c{thread}" if address is None else f"c{thread}:{address}"
-        case Move(process, alternative):
-            return f"{process}.{alternative}" if alternative else f"{process}"
-
-
-def schedule_text(schedule: Iterable[ScheduleStep]) -> str:
-    return " ".join(map(step_text, schedule))
-
-
-def parse_schedule(text: str) -> list[ScheduleStep]:
-    schedule: list[ScheduleStep] = []
-    for word in text.split():
-        try:
-            if word.startswith("c"):
-                number, _, address = word[1:].partition(":")
-                schedule.append(Commit(int(number), address or None))
-            else:
-                number, _, alternative = word.partition(".")
-                schedule.append(Move(int(number), int(alternative or 0)))
-        except ValueError:
-            raise TeetotalError(f"{word!r} is no step of a schedule") from None
-    return schedule
-
-
 def replay_schedule(
     program: PromelaProgram, model: ModelName, schedule: Iterable[ScheduleStep], semantics: Semantics = Semantics()
 ) -> Replay:
+    """``TokenError`` at a step that is not possible there."""
     replay = Replay(program, model, semantics)
-    for step in schedule:
-        process = step.thread if isinstance(step, Commit) else step.process
-        if not 0 <= process < len(program.processes):
-            raise TeetotalError(f"there is no process {process}")
-        replay.take(step)
+    for number, step in enumerate(schedule, 1):
+        try:
+            if step.thread >= len(program.processes):
+                raise TeetotalError(f"there is no process {step.thread}")
+            replay.take(step)
+        except TeetotalError as error:
+            raise TokenError(f"step {number}: {error}; the token belongs to another program") from error
     return replay

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from itertools import count
@@ -19,14 +20,14 @@ from typing import Any, Literal
 import msgspec
 
 from teetotal import _core
-from teetotal.errors import ProgramError, TeetotalError
+from teetotal.errors import TeetotalError
 from teetotal.events import ModelName, Semantics
 from teetotal.models import is_sc
-from teetotal.programs.promela.instructions import Begin
 from teetotal.programs.promela.program import PromelaProgram
+from teetotal.schedules import ScheduleStep
 from teetotal.symbolic.certificates import Certificate, write
 from teetotal.symbolic.graph import MODEL_NUMBERS, ControlGraph
-from teetotal.symbolic.schedules import Replay, ScheduleStep, replay_core
+from teetotal.symbolic.schedules import Replay, replay_core
 from teetotal.verdicts import Verdict
 
 FIRST_WORK = 20_000
@@ -37,7 +38,7 @@ Report = Callable[[int, int, int], None]
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """When to give up: CPU seconds of this run, and megabytes of this process."""
+    """When to give up: seconds of this run, and megabytes of this process."""
 
     seconds: float | None = None
     megabytes: float | None = None
@@ -66,24 +67,30 @@ def interrupted(engine: str, model: ModelName) -> Outcome:
     return Outcome(verdict=Verdict.INCONCLUSIVE, engine=engine, model=model, states=0, seconds=0.0, why="interrupted")
 
 
-class _OutOfBudget(Exception):
-    pass
+class OutOfBudget(Exception):
+    """A limit is hit."""
 
 
-class _Watch:
+def _because(reason: OutOfBudget, graph: ControlGraph) -> str:
+    growing = graph.growing()
+    return f"{reason}; {growing}" if growing else str(reason)
+
+
+class Watch:
     """Passes reports on, and ends the run when a limit is hit."""
 
     def __init__(self, limits: Limits, report: Report | None) -> None:
         self.limits, self.report = limits, report
         self.started = time.process_time()
+        self.until = math.inf if limits.seconds is None else time.monotonic() + limits.seconds
         self.states = 0
 
     def __call__(self, states: int, frontier: int, depth: int) -> None:
         self.states = states or self.states
-        if self.limits.seconds is not None and time.process_time() - self.started > self.limits.seconds:
-            raise _OutOfBudget(f"time: more than {self.limits.seconds:g} s")
+        if time.monotonic() > self.until:
+            raise OutOfBudget(f"time: more than {self.limits.seconds:g} s")
         if self.limits.megabytes is not None and _megabytes() > self.limits.megabytes:
-            raise _OutOfBudget(f"memory: more than {self.limits.megabytes:g} MB")
+            raise OutOfBudget(f"memory: more than {self.limits.megabytes:g} MB")
         if self.report is not None:
             self.report(self.states, frontier, depth)
 
@@ -106,15 +113,15 @@ def verify(
 ) -> Outcome:
     """Whether no assertion fails and no forbidden state is reached, with these of the program's ``sites`` fenced."""
     graph = program if isinstance(program, ControlGraph) else ControlGraph(program, semantics)
-    watch = _Watch(limits, report)
+    watch = Watch(limits, report)
     present = [site in fences for site in range(len(graph.program.sites))]
     number = MODEL_NUMBERS[model]
-    answer: Literal["safe", "bad", "cut"]
+    answer: Literal["safe", "bad", "cut", "unconfirmed"]
     name, _, argument = engine.partition(":")
     try:
         if name == "saturate" and not argument:
             answer, found = _saturate(graph, number, present, certify, watch)
-        elif name == "bounded" and argument.isdigit():
+        elif name == "bounded" and argument.isdecimal() and len(argument) < 10:
             found = _core.verify_bounded(graph.core, number, present, int(argument), watch)
             answer = found["answer"]
         elif name == "accelerate" and not argument:
@@ -122,7 +129,7 @@ def verify(
             answer = found["answer"]
         else:
             raise TeetotalError(f"no engine {engine!r}: saturate, accelerate, or bounded:N")
-    except _OutOfBudget as reason:
+    except OutOfBudget as reason:
         seconds = time.process_time() - watch.started
         return Outcome(
             verdict=Verdict.INCONCLUSIVE,
@@ -130,7 +137,7 @@ def verify(
             model=model,
             states=watch.states,
             seconds=seconds,
-            why=str(reason),
+            why=_because(reason, graph),
         )
     schedule: list[ScheduleStep] = []
     replay = None
@@ -142,12 +149,14 @@ def verify(
         why = bad
     elif answer == "cut":
         why = f"a buffer was full with {argument} stores"
-    verdicts = {"safe": Verdict.SAFE, "bad": Verdict.VIOLATION, "cut": Verdict.INCONCLUSIVE}
+    elif answer == "unconfirmed":
+        why = "a bad state was reached, but no schedule that leads to it was found"
+    verdicts = {"safe": Verdict.SAFE, "bad": Verdict.VIOLATION}
     certificate = None
     if certify and answer == "safe" and name == "saturate":
         certificate = write(graph, model, fences, found)
     return Outcome(
-        verdict=verdicts[answer],
+        verdict=verdicts.get(answer, Verdict.INCONCLUSIVE),
         engine=engine,
         model=model,
         states=found["states"],
@@ -168,24 +177,21 @@ def robust(
     limits: Limits = NO_LIMITS,
     report: Report | None = None,
 ) -> Outcome:
-    """Whether every trace is sequentially consistent; ghost variables and properties do not matter."""
-    graph = program if isinstance(program, ControlGraph) else ControlGraph(program, semantics)
-    for process in graph.program.processes:
-        for instruction in process.code:
-            if isinstance(instruction, Begin) and not instruction.ghost:
-                raise ProgramError("robustness of programs with atomic blocks is not supported", instruction.location)
-    watch = _Watch(limits, report)
+    """Whether every trace is sequentially consistent. Ghost variables and properties do not matter: ``replay`` is of the
+    program without them (``locality.events_only``)."""
+    graph = (program if isinstance(program, ControlGraph) else ControlGraph(program, semantics)).events_only
+    watch = Watch(limits, report)
     present = [site in fences for site in range(len(graph.program.sites))]
     try:
         found = _core.verify_robust(graph.core, MODEL_NUMBERS[model], present, watch)
-    except _OutOfBudget as reason:
+    except OutOfBudget as reason:
         return Outcome(
             verdict=Verdict.INCONCLUSIVE,
             engine="robust",
             model=model,
             states=watch.states,
             seconds=time.process_time() - watch.started,
-            why=str(reason),
+            why=_because(reason, graph),
         )
     if found["answer"] == "safe":
         return Outcome(
@@ -212,7 +218,7 @@ def robust(
 
 
 def _saturate(
-    graph: ControlGraph, model: int, present: list[bool], certify: bool, watch: _Watch
+    graph: ControlGraph, model: int, present: list[bool], certify: bool, watch: Watch
 ) -> tuple[Literal["safe", "bad"], dict[str, Any]]:
     def run(joining: bool, blur: int, work: int) -> dict[str, Any]:
         found: dict[str, Any] = _core.verify_saturate(graph.core, model, present, joining, blur, work, certify, watch)

@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,8 +19,10 @@ from typing import NamedTuple
 import msgspec
 
 from teetotal.errors import ParseError, TeetotalError
+from teetotal.programs import text_files
 from teetotal.programs.c.assembly import make_visible
 from teetotal.programs.c.by_value import unseen_copies
+from teetotal.scale.supervision import scratch_folder
 
 C_SUFFIXES = (".c",)
 CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".C")
@@ -39,6 +40,31 @@ UNSEEN = "unseen"
 LIBRARY = "library"
 """Beside the object of a C++ program: which of its functions are the library's, for runtime/callers.hpp."""
 _HOOKED = ("memcpy", "memmove", "memset")
+
+
+_OTHER_PRODUCTS = frozenset(
+    [
+        "-E",
+        "-S",
+        "-c",
+        "-M",
+        "-MM",
+        "-r",
+        "-fsyntax-only",
+        "-shared",
+        "-static",
+        "-static-pie",
+        "-pie",
+        "-m16",
+        "-m32",
+        "-mx32",
+        "-flto",
+        "-###",
+        "--help",
+        "--version",
+    ]
+)
+"""Flags that make something else than the code of this machine's processes, or nothing."""
 
 
 class CompileError(ParseError):
@@ -68,10 +94,10 @@ class Preprocessed(NamedTuple):
 
 def preprocessed(source: Source, file: str) -> Preprocessed:
     flags, _ = _split(source.flags)
-    with tempfile.TemporaryDirectory(prefix="teetotal-") as directory:
+    with scratch_folder() as directory:
         rule = Path(directory) / "rule"
         listing = ["-E", "-dM", "-MMD", "-MT", "x", "-MF", str(rule)]
-        macros = _run([*_compiler(source, file), *_COMMON, *flags, *listing, file], file)
+        macros = _run([*_compiler(source, file), *_COMMON, *flags, *listing, _path(file)], file)
         words = re.findall(r"(?:\\[ #]|[^\s])+", rule.read_text(errors="replace").replace("\\\n", " "))
     names = [re.sub(r"\\([ #])", r"\1", word).replace("$$", "$") for word in words[1:]]  # make's own spelling
     return Preprocessed([name for name in names if os.path.abspath(name) != os.path.abspath(file)], macros)
@@ -80,7 +106,7 @@ def preprocessed(source: Source, file: str) -> Preprocessed:
 @contextmanager
 def built(source: Source) -> Iterator[Path]:
     """The shared object, for as long as it is needed."""
-    with tempfile.TemporaryDirectory(prefix="teetotal-") as directory:
+    with scratch_folder() as directory:
         yield build(source, Path(directory))
 
 
@@ -88,12 +114,15 @@ def build(source: Source, directory: Path) -> Path:
     compile_flags, link_flags = _split(source.flags)
     objects = []
     for number, file in enumerate(source.files):
+        text_files.refuse_odd(file)
         compiler = _compiler(source, file)
         assembly, output, dump = (directory / f"{number}.{kind}" for kind in ("s", "o", "dump"))
         telling = () if is_clang(compiler) else (f"-fdump-tree-tsan0-lineno={dump}",)
         options = (*_COMMON, *_instrumentation(compiler), *compile_flags, *telling)
-        _run([*compiler, *options, "-S", file, "-o", str(assembly)], file)
-        text = assembly.read_text()
+        _run([*compiler, *options, "-S", _path(file), "-o", str(assembly)], file)
+        if not assembly.exists():
+            raise CompileError(f"{file}: the compiler makes no code of it; what do the flags after -- ask for?")
+        text = assembly.read_text(errors="surrogateescape")
         filtered = make_visible(text)
         hidden = [f"inline assembly at {file}:{where}" for where in filtered.unseen]
         if dump.exists():
@@ -102,7 +131,7 @@ def build(source: Source, directory: Path) -> Path:
         if hidden:
             with (directory / UNSEEN).open("a") as list_of_unseen:
                 list_of_unseen.writelines(f"{what}\n" for what in hidden)
-        assembly.write_text(filtered.text)
+        assembly.write_text(filtered.text, errors="surrogateescape")
         _run([*compiler, "-c", str(assembly), "-o", str(output)], file)
         _rename(output)
         objects.append(str(output))
@@ -127,13 +156,20 @@ def _compiler(source: Source, file: str) -> list[str]:
     plus_plus = Path(file).suffix in CXX_SUFFIXES
     if source.compiler is not None:
         command = source.compiler.split()
-        if plus_plus:
+        if plus_plus and command:
             command[0] = _plus_plus(command[0])
     else:
         command = (os.environ.get("CXX" if plus_plus else "CC") or ("c++" if plus_plus else "cc")).split()
+    if not command:
+        raise TeetotalError("--cc names no compiler")
     if shutil.which(command[0]) is None:
         raise TeetotalError(f"checking {file} needs a C compiler, and there is no {command[0]} here; see --cc")
     return command
+
+
+def _path(file: str) -> str:
+    """As no compiler takes it for an option."""
+    return f"./{file}" if file.startswith(("-", "@")) else file
 
 
 def _plus_plus(command: str) -> str:
@@ -159,6 +195,8 @@ def _split(flags: tuple[str, ...]) -> tuple[list[str], list[str]]:
     the last ``-O`` would win, and false alarms with it."""
     compile_flags, link_flags = [], []
     for flag in flags:
+        if flag in _OTHER_PRODUCTS or flag.startswith("-o"):
+            raise TeetotalError(f"{flag} after --: what the compiler makes is not for the user to choose")
         if flag.startswith(("-l", "-L", "-Wl,")) or Path(flag).suffix in (".a", ".so", ".o"):
             link_flags.append(flag)
         elif flag.startswith(("-O", "-fsanitize")):

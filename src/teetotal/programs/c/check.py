@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import msgspec
 
 from teetotal import story
 from teetotal.errors import ProgramError
 from teetotal.events import MODELS, Event, ModelName, Semantics
+from teetotal.explore import strategies
 from teetotal.explore.outcomes import MAX_MEGABYTES
 from teetotal.explore.strategies import Strategy
 from teetotal.models import Issue
@@ -24,7 +25,17 @@ from teetotal.programs.c import events, replaying, runtime, words
 from teetotal.programs.c.build import Source, built, unseen
 from teetotal.programs.c.symbols import Symbols
 from teetotal.schedules import to_token
-from teetotal.verdicts import CheckResult, Interrupted, ModelResult, StoryStep, Verdict, Violation, ViolationKind, both
+from teetotal.verdicts import (
+    CheckResult,
+    Goal,
+    Interrupted,
+    ModelResult,
+    StoryStep,
+    Verdict,
+    Violation,
+    ViolationKind,
+    both,
+)
 
 LOOP_BOUND = 100
 """How often a thread may come to the same instruction in one execution. Loops that only read until something changes
@@ -50,7 +61,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     nondet: tuple[int, int] = (0, 1)
     max_megabytes: int = MAX_MEGABYTES
-    goal: Literal["robust", "safe"] = "robust"
+    goal: Goal = "robust"
     spurious: int = 0
 
 
@@ -71,22 +82,31 @@ def check(
             answer: CheckResult | None = None
             interrupted = False
             for model in models:
-                left = options.seconds - (time.perf_counter() - started)
-                hidden = unseen(program)
-                findings = _Findings(source, msgspec.structs.replace(options, seconds=max(left, 0.0)), symbols, model)
-                try:
-                    for told in runtime.answers(program, findings.request(), source.arguments):
-                        findings.take(told, progress)
-                except runtime.RuntimeDied as death:
-                    findings.ended_early = str(death)
-                except KeyboardInterrupt:
-                    findings.ended_early = "interrupted"
-                    interrupted = True
-                if hidden:
-                    findings.undecided = True
-                    findings.notes.append(f"what cannot be seen: {'; '.join(hidden[:8])}")
-                result = findings.result(command)
-                answer = result if answer is None else answer + result
+                executions = options.executions
+                for searched in options.explore.rounds():
+                    left = options.seconds - (time.perf_counter() - started)
+                    asked = msgspec.structs.replace(
+                        options, explore=searched, seconds=max(left, 0.0), executions=executions
+                    )
+                    hidden = unseen(program)
+                    findings = _Findings(source, asked, symbols, model)
+                    try:
+                        for told in runtime.answers(program, findings.request(), source.arguments):
+                            findings.take(told, progress)
+                    except runtime.RuntimeDied as death:
+                        findings.ended_early = str(death)
+                    except KeyboardInterrupt:
+                        findings.ended_early = "interrupted"
+                        interrupted = True
+                    if hidden:
+                        findings.undecided = True
+                        findings.notes.append(f"what cannot be seen: {'; '.join(hidden[:8])}")
+                    result = findings.result(command)
+                    answer = result if answer is None else answer + result
+                    if executions is not None:
+                        executions -= result.executions or 0
+                    if findings.settled:
+                        break
                 if interrupted:
                     break
             assert answer is not None
@@ -123,7 +143,7 @@ class _Findings:
         request = [
             f"model={self.model}", f"strategy={explore.name}", f"count={explore.count}", f"depth={explore.depth}",
             f"seed={options.seed}",
-            f"rmw={options.semantics.rmw}", f"mutex={options.semantics.mutex}",
+            *runtime.semantics_options(options.semantics),
             f"steps={STEPS}",
             f"loop-bound={LOOP_BOUND if options.loop_bound is None else options.loop_bound}",
             f"nondet-low={options.nondet[0]}", f"nondet-high={options.nondet[1]}", f"spurious={options.spurious}",
@@ -246,6 +266,12 @@ class _Findings:
             replay=replaying.command(self.source, token, stacks, self.options.spurious),
         )
 
+    @property
+    def settled(self) -> bool:
+        """Whether a search with a larger bound on preemptions would be in vain, or is not wanted."""
+        stopped = self.end is None or self.end["stopped"] or not self.end["bounded"] or self.ended_early
+        return bool(stopped) or any(self.violations.values())
+
     # -- the verdict ------------------------------------------------------------------------------------------------------
 
     def result(self, command: str) -> CheckResult:
@@ -281,6 +307,8 @@ class _Findings:
             notes.append(
                 f"accessed in different sizes, which the monitors take for one location: {', '.join(named[:8])}"
             )
+        if self.options.explore.name == "exactly" and (self.settled or self.options.explore.is_last):
+            notes.append(strategies.how_far(self.options.explore, any(self.violations.values())))
         notes += self._data_races(end.get("races", []))
         complete = bool(end["complete"]) and not self.undecided and not self.ended_early
         models = {self.model: self._model(self.model, complete, True)}

@@ -125,7 +125,7 @@ def execution(
                 value=value,
                 read=read,
                 location=names.place(place),
-                words=words.told(words.Verb(verb), called.get(cell, ""), old, new, bool(wrote)),
+                words=words.told(words.Verb(verb), called.get(cell, ""), old, new, bool(wrote) and old != new),
             )
         )
     return Execution(result, initial, schedule)

@@ -7,7 +7,6 @@ Locations of PSO commits are numbered in the order in which the schedule first s
 from __future__ import annotations
 
 import re
-import shlex
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from teetotal.models import Commit, Step
 from teetotal.programs.c import events, runtime, words
 from teetotal.programs.c.build import Source, built
 from teetotal.programs.c.symbols import Symbols
-from teetotal.schedules import TokenError, from_token
+from teetotal.schedules import TokenError, from_token, replay_command
 from teetotal.verdicts import Violation
 
 _STACKS = re.compile(r"^([^:]*?)k([0-9a-f]+):")
@@ -29,16 +28,12 @@ def command(source: Source, token: str, stacks: int, spurious: int = 0) -> str:
     """``teetotal replay TOKEN FILES`` with what the program needs: compiler, arguments, flags."""
     head, colon, steps = token.partition(":")
     marked = f"{head}k{stacks:x}{colon}{steps}" if stacks else token
-    parts = ["teetotal", "replay", marked, *source.files]
-    if source.compiler is not None:
-        parts += ["--cc", source.compiler]
+    options = [] if source.compiler is None else ["--cc", source.compiler]
     for argument in source.arguments:
-        parts += ["--args", argument]
+        options += [f"--args={argument}"] if argument.startswith("-") else ["--args", argument]
     if spurious:
-        parts += ["--spurious", str(spurious)]
-    if source.flags:
-        parts += ["--", *source.flags]
-    return shlex.join(parts)
+        options += ["--spurious", str(spurious)]
+    return replay_command(marked, source.files, options, source.flags)
 
 
 def replay(
@@ -52,7 +47,7 @@ def replay(
         token = token[: match.end(1)] + token[match.end() - 1 :]
     model, schedule, semantics = from_token(token, _MANY)
     options = [
-        f"model={model}", f"rmw={semantics.rmw}", f"mutex={semantics.mutex}", f"stacks={stacks}",
+        f"model={model}", *runtime.semantics_options(semantics), f"stacks={stacks}",
         f"schedule={' '.join(_text(step) for step in schedule)}", f"output={int(show_output)}",
         f"spurious={spurious}",
     ]  # fmt: skip

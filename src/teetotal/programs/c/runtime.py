@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ from typing import Any
 import msgspec
 
 from teetotal.errors import TeetotalError
+from teetotal.events import Semantics
 from teetotal.programs.c.build import LIBRARY
 
 
@@ -31,6 +33,26 @@ def executable() -> Path:
     return path
 
 
+def semantics_options(semantics: Semantics) -> list[str]:
+    return [f"rmw={semantics.rmw}", f"mutex={semantics.mutex}", f"failed-cas={semantics.failed_cas}"]
+
+
+def _decoded(line: bytes) -> dict[str, Any]:
+    """What a program says need not be text, and one that writes to every descriptor writes here, too."""
+    try:
+        answer: dict[str, Any] = msgspec.json.decode(line.decode(errors="replace"), type=dict[str, Any])
+        answer["type"]
+        return answer
+    except (msgspec.DecodeError, KeyError) as error:
+        raise RuntimeDied("the program writes into what the explorer tells") from error
+
+
+def _any_size() -> None:
+    """In the runtime: it reserves more addresses than it uses, and keeps to its memory by itself."""
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
 def answers(
     program: Path, options: Sequence[str], arguments: Sequence[str] = (), *, show_output: bool = False
 ) -> Iterator[dict[str, Any]]:
@@ -46,6 +68,7 @@ def answers(
         stdin=subprocess.DEVNULL,
         stdout=None if show_output else subprocess.DEVNULL,
         stderr=None if show_output else subprocess.PIPE,
+        preexec_fn=_any_size,
     )
     os.close(writer)
     told: set[bytes] = set()  # after a death that it survives, the runtime tells again what it told before
@@ -53,7 +76,7 @@ def answers(
     try:
         with os.fdopen(reader, "rb") as lines:
             for line in lines:
-                answer = msgspec.json.decode(line)
+                answer = _decoded(line)
                 if answer["type"] == "restart":
                     told.clear()
                 elif line in told:

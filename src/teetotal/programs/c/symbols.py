@@ -193,7 +193,7 @@ class _FileNames:
         self.header = program.header
         top = unit.get_top_DIE()
         directory = top.attributes.get("DW_AT_comp_dir")
-        self.home = directory.value.decode() if directory is not None else ""
+        self.home = os.fsdecode(directory.value) if directory is not None else ""
         self.names: dict[int, str] = {}
 
     def __getitem__(self, number: int) -> str:
@@ -208,8 +208,8 @@ class _FileNames:
         index = entry.dir_index
         directory = self.home
         if modern or index:
-            directory = directories[index if modern else index - 1].decode()
-        path = os.path.normpath(os.path.join(self.home, directory, entry.name.decode()))
+            directory = os.fsdecode(directories[index if modern else index - 1])
+        path = os.path.normpath(os.path.join(self.home, directory, os.fsdecode(entry.name)))
         here = os.getcwd() + os.sep
         return self.spelled.get(path) or path.removeprefix(here)
 
@@ -230,7 +230,7 @@ def _static_address(die: Any, parser: DWARFExprParser) -> int | None:
 
 def _name(die: Any) -> str:
     name = die.attributes.get("DW_AT_name")
-    return name.value.decode() if name is not None else ""
+    return os.fsdecode(name.value) if name is not None else ""
 
 
 def _type(die: Any) -> Any:

@@ -8,6 +8,7 @@ import msgspec
 
 from teetotal.errors import ParseError, ProgramError
 from teetotal.events import Location
+from teetotal.programs import text_files
 from teetotal.programs.litmus import c, init, layout, x86
 from teetotal.programs.litmus.observation import filtered, observation, upheld
 from teetotal.programs.litmus.writer import Dialect, InexpressibleError, write
@@ -49,10 +50,4 @@ def read(text: str, file: str) -> Program:
 
 def read_file(path: str | Path) -> Program:
     """As ``read``, from a file; a file that cannot be opened, or is not text, is a ParseError too."""
-    file = str(path)
-    try:
-        return read(Path(path).read_bytes().decode(), file)
-    except UnicodeDecodeError:
-        raise ParseError("not a text file", Location(file, 1)) from None
-    except OSError as problem:
-        raise ParseError(f"cannot read {file}: {problem.strerror}") from problem
+    return read(text_files.read(path), str(path))

@@ -15,13 +15,13 @@ from teetotal.events import Location
 from teetotal.programs.expressions import Const, Expr, Final, Reg, wrap
 from teetotal.programs.litmus import conditions
 from teetotal.programs.litmus.c_code import Code, Label
-from teetotal.programs.litmus.c_expressions import TOKEN, Expressions
+from teetotal.programs.litmus.c_expressions import SMALL, TOKEN, Expressions
 from teetotal.programs.litmus.conditions import Place
 from teetotal.programs.litmus.folding import op
-from teetotal.programs.litmus.init import WIDTHS, Initial
+from teetotal.programs.litmus.init import UNSIGNED, WIDTHS, Initial
 from teetotal.programs.litmus.layout import Layout
 from teetotal.programs.litmus.tokens import Tokens
-from teetotal.programs.program import Program, Thread
+from teetotal.programs.program import Program, Thread, refuse_many
 
 _THREAD = re.compile(r"P([0-9]{1,5})\Z")
 _NAME = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
@@ -50,10 +50,12 @@ def read(layout: Layout, initial: Initial, file: str) -> Program:
             )
     tokens = Tokens(TOKEN, layout.code.text, layout.code.line, file)
     taken = frozenset(tokens.tokens)
+    unsigned = _unsigned(layout, initial, file)
     functions: dict[int, Function] = {}
     while tokens.peek():
-        function = _function(tokens, functions, taken)
+        function = _function(tokens, functions, taken, unsigned)
         functions[function.thread] = function
+        refuse_many(threads=len(functions), location=tokens.location)
     if not functions:
         raise ParseError("no code: expected functions, as in `P0 (int* x) { … }`", Location(file, layout.code.line))
     if max(functions) >= len(functions):
@@ -113,7 +115,21 @@ class _Names:
         return Place(final, final, wrap) if name in self.memory else None
 
 
-def _function(tokens: Tokens, functions: dict[int, Function], taken: frozenset[str]) -> Function:
+def _unsigned(layout: Layout, initial: Initial, file: str) -> str | None:
+    """An unsigned type that the test uses: see ``c_expressions``."""
+    found = UNSIGNED.search(layout.init.text) or UNSIGNED.search(layout.code.text)
+    if found is None:
+        return None
+    for value in [*initial.memory.values(), *(start for start, _ in initial.registers.values())]:
+        if isinstance(value, int) and not 0 <= value < SMALL:
+            raise ParseError(
+                f"initial state: `{value}` is not supported in a test with an unsigned type ({found[0]})",
+                _line(layout, file),
+            )
+    return found[0]
+
+
+def _function(tokens: Tokens, functions: dict[int, Function], taken: frozenset[str], unsigned: str | None) -> Function:
     while tokens.peek() in ("static", "void"):
         tokens.next()
     match = _THREAD.match(tokens.peek())
@@ -125,7 +141,7 @@ def _function(tokens: Tokens, functions: dict[int, Function], taken: frozenset[s
     tokens.next()
     locations = _parameters(tokens)
     code = Code(taken)
-    _Body(tokens, code, locations).function()
+    _Body(tokens, code, locations, unsigned).function()
     return Function(thread, code, locations)
 
 
@@ -153,11 +169,11 @@ def _parameters(tokens: Tokens) -> list[str]:
 class _Body:
     """The statements of one function."""
 
-    def __init__(self, tokens: Tokens, code: Code, locations: list[str]) -> None:
+    def __init__(self, tokens: Tokens, code: Code, locations: list[str], unsigned: str | None) -> None:
         self.tokens = tokens
         self.code = code
         self.locations = set(locations)
-        self.expressions = Expressions(tokens, code, self.locations)
+        self.expressions = Expressions(tokens, code, self.locations, unsigned)
         self.labels: dict[str, Label] = {}
         self.bound: set[str] = set()
         self.gotos: dict[str, Location] = {}
@@ -262,6 +278,8 @@ class _Body:
             self.store()
         elif name in code.registers and tokens.peek(1) in ("=", "++", "--", *_COMPOUND):
             tokens.next()
+            if tokens.peek() in ("--", "-=", "*="):
+                self.expressions.may_wrap(tokens.peek())
             operator = tokens.next()
             if operator in ("++", "--"):
                 code.assign(name, op(operator[0], Reg(name), Const(1)))

@@ -1,7 +1,9 @@
 """C expressions: a pure value as an Expr, and the accesses on the way as instructions, from left to right.
 
 ``&&`` and ``||`` go round an access on their right when the left decides. Division is C's, towards zero, by a constant.
-Values have 64 bits whatever the type, as in herd.
+Values have 64 bits whatever the type, as in herd, and signs. In a test with an unsigned type, where C's numbers are modulo
+a power of 2 instead, that makes no difference as long as no number is negative or large, so whatever could make one so is
+refused there: ``-``, ``~``, ``*``, ``<<`` and large constants.
 """
 
 from __future__ import annotations
@@ -33,18 +35,26 @@ _BINDING = {
 """How tightly each binary operator binds; all of them to the left."""
 DEEPEST = 40
 """An expression deeper than this is cut in two by a register, so that no evaluator's stack minds."""
+SMALL = 1 << 31
+"""Numbers below it are the same in all types, and so are sums of a few of them."""
 _WORDS = {"||": "or", "&&": "and"}
 
 
 class Expressions:
     """Reads expressions of one thread. ``locations`` are its parameters, which point to shared memory."""
 
-    def __init__(self, tokens: Tokens, code: Code, locations: set[str]) -> None:
+    def __init__(self, tokens: Tokens, code: Code, locations: set[str], unsigned: str | None = None) -> None:
         self.tokens = tokens
+        self.unsigned = unsigned
         self.code = code
         self.locations = locations
 
         self.depths: dict[int, tuple[int, Expr]] = {}
+
+    def may_wrap(self, what: str) -> None:
+        """Refuses what C would compute modulo a power of 2 in this test, and we would not."""
+        if self.unsigned is not None:
+            self.tokens.fail(f"`{what}` is not supported in a test with an unsigned type ({self.unsigned})")
 
     def build(self, operator: str, *operands: Expr) -> Expr:
         depth = 1 + max(self.depths.get(id(operand), (0, operand))[0] for operand in operands)
@@ -65,6 +75,8 @@ class Expressions:
 
     def binary(self, operator: str, left: Expr, weakest: int) -> Expr:
         here = self.tokens.position
+        if operator in ("-", "*", "<<"):
+            self.may_wrap(operator)
         right = self.expression(weakest)
         if operator not in ("/", "%"):
             return self.build(operator, left, right)
@@ -107,6 +119,8 @@ class Expressions:
                 inner = self.expression()
                 tokens.expect(")", "to close a parenthesis")
             else:
+                if token in ("-", "~"):
+                    self.may_wrap(token)
                 operand = self.unary()
                 inner = {
                     "-": lambda: self.build("-", Const(0), operand),
@@ -127,6 +141,8 @@ class Expressions:
             value = number(digits)
             if value is None or (digits[0] == "0" and digits.isdigit() and len(digits) > 1):
                 tokens.fail(f"cannot read the number {token[:40]}")
+            if value >= SMALL:
+                self.may_wrap(token)
             tokens.next()
             return op("+", Const(value), Const(0))
         if _NAME.match(token) is None:
@@ -163,6 +179,8 @@ class Expressions:
         start = tokens.position
         tokens.position += 2
         tokens.deeper()
+        if name.startswith("atomic_fetch_sub"):
+            self.may_wrap(name)
         kinds, operation = CALLS[name]
         arguments: list[Any] = []
         for i, kind in enumerate(kinds):

@@ -10,6 +10,9 @@ An atom compares a register ``0:rax`` or a location ``x`` (or ``[x]``) by ``=``,
 - another register, ``1:rbx``.
 
 A test without a condition asks nothing: herd reads it as ``forall true``, and so does ``observation``.
+
+Two things of Dat3M's may follow, which are read and mean nothing here, as there: what somebody expects of other models,
+``with tso: ~exists; cc: exists;``, and how to run the test, ``<< … >>``.
 """
 
 from __future__ import annotations
@@ -56,8 +59,12 @@ class Question(NamedTuple):
     observed: tuple[Final, ...]
 
 
+_HOW_TO_RUN = re.compile(r"<<.*?>>", re.DOTALL)
+
+
 def parse(part: Part, file: str, names: Names) -> Question:
-    return _Parser(Tokens(_TOKEN, part.text, part.line, file), names).question()
+    text = _HOW_TO_RUN.sub(lambda match: "\n" * match[0].count("\n"), part.text)  # so that lines keep their numbers
+    return _Parser(Tokens(_TOKEN, text, part.line, file), names).question()
 
 
 def balanced(operator: str, operands: list[Expr]) -> Expr:
@@ -81,6 +88,8 @@ class _Parser:
         chosen = self.proposition() if tokens.accept("filter") else None
         condition = self.condition()
         tokens.accept(";")
+        if condition is not None and tokens.accept("with"):
+            self.expectations()
         if tokens.peek():
             tokens.fail(f"expected the end of the condition, found {tokens.describe()}")
         observed = sorted(self.seen, key=lambda what: (what.thread is None, what.thread or 0, what.name))
@@ -115,6 +124,21 @@ class _Parser:
         if token in ("", ";"):
             return None
         tokens.fail(f"expected `exists`, `~exists`, `forall` or the end, found {tokens.describe()}")
+
+    def expectations(self) -> None:
+        """``tso: ~exists; cc: exists;``: at least one."""
+        tokens = self.tokens
+        while True:
+            if _NAME.match(tokens.peek()) is None or tokens.peek() in KEYWORDS:
+                tokens.fail(f"expected the name of a model after `with`, found {tokens.describe()}")
+            tokens.next()
+            tokens.expect(":", "after the name of a model")
+            if tokens.peek() in _NOT:
+                tokens.next()
+            tokens.expect("exists", "as what is expected")
+            tokens.expect(";", "after what is expected")
+            if not tokens.peek():
+                return
 
     def proposition(self) -> Expr:
         return self.chain("\\/", "or", lambda: self.chain("/\\", "and", self.implication))
@@ -176,6 +200,8 @@ class _Parser:
         if value is not None:
             tokens.next()
             return Const(left.fit(value))
+        if token.lstrip("-")[:1].isdigit():
+            tokens.fail(f"`{token[:40]}` is not a number of at most 64 bits")
         tokens.accept("&")
         name = tokens.peek()
         if _NAME.match(name) is None or name in KEYWORDS:

@@ -34,6 +34,7 @@ WIDTHS = {
     **dict.fromkeys(("atomic_long", "atomic_ulong", "atomic64_t", "atomic_intptr_t"), 64),
 }
 """How many bits a type has; a pointer has 64."""
+UNSIGNED = re.compile(r"\b(unsigned|uint\d+_t|uintptr_t|size_t|atomic_uint|atomic_ulong)\b", re.ASCII)
 _QUALIFIERS = frozenset(("_Atomic", "volatile", "const", "signed", "atomic"))
 
 

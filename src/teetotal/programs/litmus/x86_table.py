@@ -9,6 +9,7 @@ from teetotal.events import Location
 from teetotal.programs.litmus.layout import Part
 from teetotal.programs.litmus.tokens import number
 from teetotal.programs.litmus.x86_decode import Decoded, UnsupportedError, decode
+from teetotal.programs.program import refuse_many
 
 
 class Line(NamedTuple):
@@ -61,6 +62,7 @@ def columns(part: Part, bits: int, file: str) -> list[Column]:
 
 def _heads(cells: list[str], here: Location) -> list[int]:
     """The thread that each column belongs to."""
+    refuse_many(threads=len(cells), location=here)
     heads = [cell.strip() for cell in cells]
     threads: dict[int, None] = {}
     for head in heads:

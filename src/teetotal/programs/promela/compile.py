@@ -7,29 +7,21 @@ from pathlib import Path
 
 from teetotal.errors import ParseError
 from teetotal.events import Location
+from teetotal.programs import text_files
 from teetotal.programs.promela import syntax as s
 from teetotal.programs.promela.initial import run_init
 from teetotal.programs.promela.instructions import Process
-from teetotal.programs.promela.parser import parse
+from teetotal.programs.promela.parser import MAX_PROCESSES, parse
 from teetotal.programs.promela.program import PromelaProgram
 from teetotal.programs.promela.properties import property_of
 from teetotal.programs.promela.scope import Scope, locations
 from teetotal.programs.promela.sites import Places, without_equals
 from teetotal.programs.promela.statements import Body
 
-MAX_PROCESSES = 255
-
 
 def load(path: str | Path) -> PromelaProgram:
     """The program in a file."""
-    file = Path(path)
-    try:
-        text = file.read_bytes().decode()  # with line ends as they are
-    except OSError as error:
-        raise ParseError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ParseError(f"{path}: not a text file") from error
-    return compile_text(text, str(path))
+    return compile_text(text_files.read(path), str(path))
 
 
 def compile_text(text: str, file: str = "program.pml", places: Places = "stores") -> PromelaProgram:

@@ -7,6 +7,8 @@ from teetotal.programs.promela.cursor import Cursor
 from teetotal.programs.promela.folding import fold
 from teetotal.programs.promela.lexer import Token
 
+LONGEST_NUMBER = 20
+"""Digits: more than any number has that a variable can hold."""
 BINARY = [
     ["||"],
     ["&&"],
@@ -50,6 +52,8 @@ class ExpressionParser(Cursor):
     def primary(self) -> s.Expression:
         token = self.token
         if token.kind == "number":
+            if len(token.text) > LONGEST_NUMBER:
+                self.fail(f"a number of {len(token.text)} digits")
             return s.Number(int(self.next().text))
         if self.accept("("):
             inner = self.expression()

@@ -13,6 +13,8 @@ from teetotal.programs.promela.operands import Spawn
 from teetotal.programs.promela.running import Runner
 from teetotal.programs.promela.statements import Body
 
+MOST_STEPS = 100_000
+
 
 def run_init(shared: dict[str, int], body: Body, spawned: list[tuple[s.Proctype, tuple[int, ...]]]) -> Process | None:
     """Run init alone up to its last ``run``, on shared memory with its initial values; the rest of it, if any, is a
@@ -26,9 +28,13 @@ def run_init(shared: dict[str, int], body: Body, spawned: list[tuple[s.Proctype,
     runner = Runner((Process("init", body.number, plain, body.registers),))
     memory = dict(enumerate(shared.values()))
     pc, registers = 0, tuple(body.registers.values())
+    steps = 0
     while spawns_ahead[pc]:
         instruction = code[pc]
         at = instruction.location
+        steps += 1
+        if steps > MOST_STEPS:
+            raise ParseError(f"init takes more than {MOST_STEPS:,} steps before its last run", at)
         match instruction:
             case Spawn(proctype=proctype, arguments=arguments):
                 spawned.append((proctype, tuple(runner.value(0, registers, argument) for argument in arguments)))

@@ -28,7 +28,12 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+_ESCAPES = {"n": 10, "t": 9, "r": 13, "0": 0, "b": 8, "f": 12, "v": 11, "a": 7, "\\": 92, "'": 39, '"': 34}
 TokenKind = Literal["number", "name", "string", "punctuation", "end"]
+
+
+LARGEST_EXPANSION = 50_000
+"""Tokens that a text may have once its macros are expanded."""
 
 
 class Token(NamedTuple):
@@ -45,6 +50,14 @@ class Token(NamedTuple):
 class _Macro(NamedTuple):
     parameters: tuple[str, ...] | None
     body: tuple[Token, ...]
+
+
+def _code(character: str, here: Location) -> int:
+    """Of a character as C writes it."""
+    escaped = character[0] == "\\"
+    if escaped and character[1] not in _ESCAPES:
+        raise ParseError(f"the character {character} is not supported", here)
+    return _ESCAPES[character[1]] if escaped else ord(character)
 
 
 def tokens(text: str, file: str) -> list[Token]:
@@ -92,8 +105,7 @@ class _Preprocessor:
                 yield current
                 current = []
             elif kind == "character":
-                code = ord(found[1:-1].encode().decode("unicode_escape"))
-                current.append(Token("number", str(code), here, position, match.end()))
+                current.append(Token("number", str(_code(found[1:-1], here)), here, position, match.end()))
             elif kind not in ("space", "comment"):
                 current.append(Token(kind, found, here, position, match.end()))  # type: ignore[arg-type]
             line += found.count("\n")
@@ -169,6 +181,8 @@ class _Preprocessor:
             use = token.start if token.macro is None else token.macro
             placed = [t._replace(location=token.location, start=token.start, end=end, macro=use) for t in body]
             result += self._expand(placed, (*inside, token.text))
+            if len(result) > LARGEST_EXPANSION:
+                raise ParseError(f"macro {token.text} makes more than {LARGEST_EXPANSION:,} tokens", token.location)
         return result
 
     @staticmethod

@@ -12,13 +12,15 @@ from typing import Any
 import msgspec
 
 from teetotal.events import Kind, Location
+from teetotal.programs.program import refuse_many
 from teetotal.programs.promela import syntax as s
 from teetotal.programs.promela.cursor import KEYWORDS, REFUSED, TYPES
 from teetotal.programs.promela.expression_parser import ExpressionParser
 from teetotal.programs.promela.folding import fold
-from teetotal.programs.promela.lexer import Token, tokens
+from teetotal.programs.promela.lexer import LARGEST_EXPANSION, Token, tokens
 
 INLINE_DEPTH = 50
+MAX_PROCESSES = 255
 
 
 def parse(text: str, file: str) -> s.Module:
@@ -36,6 +38,7 @@ class _Parser(ExpressionParser):
         self.file, self.text = file, text
         self.inlines: dict[str, _Inline] = {}
         self.depth = 0
+        self.expanded = 0
 
     # -- the file -------------------------------------------------------------------------------------------------
 
@@ -97,6 +100,8 @@ class _Parser(ExpressionParser):
             active = 1
             if self.accept("["):
                 active = self.constant("the number of processes")
+                if active > MAX_PROCESSES:
+                    self.fail(f"more than {MAX_PROCESSES} processes", here)
                 self.expect("]")
         self.expect("proctype")
         name = self.name("the name of the proctype")
@@ -148,6 +153,7 @@ class _Parser(ExpressionParser):
                 size = self.constant("the size of the array")
                 if size < 1:
                     self.fail("an array has at least one element", here)
+                refuse_many(locations=size, location=here)
                 self.expect("]")
             if not parameters and self.accept("="):
                 initial = self.expression()
@@ -404,6 +410,9 @@ class _Parser(ExpressionParser):
             return [token._replace(start=start, end=end, macro=macro) for token in bound[parameter.text]]
 
         body = [t for b in inline.body for t in ([b] if b.text not in bound or b.kind != "name" else at(b))]
+        self.expanded += len(body)
+        if self.expanded > LARGEST_EXPANSION:
+            self.fail(f"inlines make more than {LARGEST_EXPANSION:,} tokens", place["location"])
         saved = self.tokens, self.position
         self.tokens, self.position = [*body, body[-1]._replace(kind="end", text="end of inline")], 0
         self.depth += 1

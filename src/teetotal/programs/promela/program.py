@@ -1,7 +1,7 @@
 """A Promela program: processes of instructions over shared memory, with what ``Program`` does not have.
 
 ``start``, ``next``, ``update`` and ``halted`` are those of ``models.ProgramLike``: the machines of ``models/`` run
-it, once somebody makes the choices (``Move``) that are no accesses: see ``teetotal.symbolic.schedules``.
+it, once somebody makes the choices (``Choice``) that are no accesses: see ``teetotal.symbolic.schedules``.
 """
 
 from __future__ import annotations
@@ -64,6 +64,25 @@ class PromelaProgram(Runner):
         other = copy.copy(self)
         other.fences = fences
         return other
+
+    def with_processes(self, processes: tuple[Process, ...]) -> PromelaProgram:
+        """The same memory and the same sites, but other code."""
+        return PromelaProgram(
+            self.name,
+            self.source,
+            self.text,
+            processes,
+            self.memory,
+            self.ghosts,
+            self.properties,
+            self.sites,
+            self.fences,
+        )
+
+    @property
+    def written_fences(self) -> frozenset[int]:
+        """The ``sites`` that are fences of the text itself."""
+        return frozenset(number for number, site in enumerate(self.sites) if site.existing)
 
     # -- the control graph of a process -----------------------------------------------------------------------------
 
@@ -136,11 +155,18 @@ class PromelaProgram(Runner):
 
     def loaded(self, process: int) -> frozenset[int]:
         """Every buffered location that the process may load outside atomic blocks."""
+        return self._accessed(process, Load)
+
+    def stored(self, process: int) -> frozenset[int]:
+        """Every buffered location that the process may store to outside atomic blocks."""
+        return self._accessed(process, Store)
+
+    def _accessed(self, process: int, kind: type[Load] | type[Store]) -> frozenset[int]:
         found: set[int] = set()
         depth = 0
         for instruction in self.processes[process].code:
             depth += isinstance(instruction, Begin) - isinstance(instruction, End)
-            if isinstance(instruction, Load) and depth == 0:
+            if isinstance(instruction, kind) and depth == 0:
                 found.update(self.possible_addresses(instruction.address))
         return frozenset(found)
 

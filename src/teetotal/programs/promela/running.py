@@ -173,8 +173,13 @@ class Runner:
         if status != "running":
             registers = (0,) * len(registers)
         else:
-            registers = tuple(v if live else 0 for v, live in zip(registers, self._live[process][pc], strict=True))
+            alive = self.live_registers(process, pc)
+            registers = tuple(v if live else 0 for v, live in zip(registers, alive, strict=True))
         return Control(pc, registers, status)
+
+    def live_registers(self, process: int, pc: int) -> tuple[bool, ...]:
+        """Which registers may still be read from there."""
+        return self._live[process][pc]
 
     def assigned(self, process: int, registers: tuple[int, ...], register: str, value: int) -> tuple[int, ...]:
         position = list(self.processes[process].registers).index(register)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from teetotal.errors import ProgramError
 from teetotal.events import Location
 from teetotal.programs.expressions import Expr, Final, leaves, wrap
-from teetotal.programs.program import Condition, Program, Thread
+from teetotal.programs.program import Condition, Program, Thread, refuse_many
 from teetotal.programs.python.compiler import compile_thread
 from teetotal.programs.python.conditions import Names, compile_condition
 from teetotal.programs.python.locations import Locations
@@ -44,6 +44,7 @@ def program(
     frame = sys._getframe(1)
     place = Location(frame.f_code.co_filename, frame.f_lineno)
     try:
+        refuse_many(threads=len(threads))
         shared = Locations(_declared(memory or {}, locations))
         compiled = [compile_thread(_checked(thread, number), shared) for number, thread in enumerate(threads)]
         if not compiled:
@@ -115,10 +116,13 @@ def _initial(location: str, value: Any) -> int | Address:
     if isinstance(value, Address):
         return value
     try:
-        return wrap(operator.index(value))
+        number = operator.index(value)
     except TypeError:
         kind = type(value).__name__
         raise ProgramError(f"location {location!r} begins with {value!r}, a {kind}; locations hold integers") from None
+    if wrap(number) != number:
+        raise ProgramError(f"location {location!r} begins with {number}, which is not between -2**63 and 2**63 - 1")
+    return number
 
 
 def _numbered(memory: Mapping[str, int | Address], place: Location) -> dict[str, int]:

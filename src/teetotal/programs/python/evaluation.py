@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import ast
 import inspect
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import CodeType, FunctionType, MethodType
 from typing import Any, TypeVar
 
 from teetotal.events import Location
-from teetotal.programs.expressions import Addr, Const, Expr, Op, Reg, wrap
+from teetotal.programs.expressions import Addr, Const, Expr, Op, Reg
 from teetotal.programs.program import Assert
 from teetotal.programs.python import operations
 from teetotal.programs.python.code import Code, Label, boolean, negate, select
 from teetotal.programs.python.expressions import Cell, Expressions, Known, Unusable, Value, is_integer
 from teetotal.programs.python.locations import Locations
-from teetotal.programs.python.operations import Address, is_operation
+from teetotal.programs.python.operations import is_operation
+from teetotal.programs.python.purity import evaluated
 from teetotal.programs.python.scope import Environment, Scope, free_names
 from teetotal.programs.python.source import of_function
 
@@ -143,10 +143,17 @@ class Evaluation(Expressions):
             names[name] = value.value
         if isinstance(node, ast.Name):
             return Known(names[node.id])
+        code = compile(ast.Expression(node), self.file, "eval")
+        calls = any(isinstance(inner, ast.Call) for inner in ast.walk(node))
         try:
-            return Known(eval(compile(ast.Expression(node), self.file, "eval"), names))
+            if not calls:
+                return Known(eval(code, names))
+            value, hidden = evaluated(lambda: eval(code, names), [held for held in names.values() if held is not names])
         except Exception as error:
             self.refuse(node, f"`{ast.unparse(node)}` raises {type(error).__name__}: {error}")
+        if hidden is not None:
+            self.refuse(node, f"`{ast.unparse(node)}` {hidden}: what is evaluated once cannot stand for every time")
+        return Known(value)
 
     def leaf(self, node: ast.expr) -> Value:
         match node:
@@ -198,9 +205,6 @@ class Evaluation(Expressions):
             meaning = Reg(register)
             self.code.assign(register, value, place)
         elif is_integer(value.value):
-            if not isinstance(value.value, Address):
-                number = operator.index(value.value)
-                meaning = value if wrap(number) == number else Known(wrap(number))
             self.code.assign(register, self.to_integer(value, ast.Name(name, lineno=place.line)), place)
         elif self.locations.has(value.value):
             self._keep_location(register, self.declared(value.value, node), place)

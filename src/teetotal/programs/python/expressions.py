@@ -152,11 +152,14 @@ class Expressions:
         if isinstance(value.value, Address):
             return Addr(str(value.value))
         try:
-            return Const(wrap(operator.index(value.value)))
+            number = operator.index(value.value)
         except TypeError:
             kind = type(value.value).__name__
             hint = '; the address of a location is `address("x")`' if isinstance(value.value, str) else ""
             self.refuse(node, f"`{ast.unparse(node)}` is a {kind}, and the program computes with integers only{hint}")
+        if wrap(number) != number:
+            self.refuse(node, f"`{ast.unparse(node)}` is not between -2**63 and 2**63 - 1")
+        return Const(number)
 
     # -- operators ----------------------------------------------------------------------------------------------------
 

@@ -18,8 +18,10 @@ import msgspec
 
 from teetotal.errors import ParseError, TeetotalError
 from teetotal.events import Location
+from teetotal.programs import text_files
 from teetotal.programs.program import Program
 from teetotal.programs.python.build import default_name
+from teetotal.scale import supervision
 
 _serial = itertools.count()
 
@@ -68,12 +70,11 @@ def _named(program: Program, title: str) -> Program:
 
 
 def _source(path: Path) -> str:
+    content = io.BytesIO(text_files.read_bytes(path))
     try:
-        with tokenize.open(path) as file:
-            return file.read()
-    except OSError as error:
-        raise ParseError(f"cannot be read: {error.strerror}", Location(str(path), 1)) from error
-    except (SyntaxError, UnicodeDecodeError) as error:
+        encoding, _ = tokenize.detect_encoding(content.readline)
+        return io.TextIOWrapper(io.BytesIO(content.getvalue()), encoding).read()
+    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
         raise ParseError("not a Python file: its bytes are not text", Location(str(path), 1)) from error
 
 
@@ -87,12 +88,17 @@ def _execute(path: Path, text: str) -> ModuleType:
     module.__file__ = str(path)
     try:
         code = compile(text, str(path), "exec", dont_inherit=True)
-        with _alone(module, path):
+        with _alone(module, path), supervision.watching(blame=f"{path}: ends Python by itself:"):
             exec(code, vars(module))
-    except (KeyboardInterrupt, TeetotalError) as error:
-        if isinstance(error, TeetotalError) and error.location is None:
-            error.location = _where(error, path)
+    except TeetotalError as error:
+        error.location = error.location or _where(error, path)
         raise
+    except MemoryError:
+        raise
+    except KeyboardInterrupt as error:
+        if supervision.was_interrupted():
+            raise
+        raise ParseError("raises KeyboardInterrupt by itself", _where(error, path)) from error
     except SyntaxError as error:
         own = error.filename is not None and Path(error.filename).exists()
         location = Location(str(error.filename), error.lineno or 1) if own else _where(error, path)

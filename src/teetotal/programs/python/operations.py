@@ -12,6 +12,7 @@ import msgspec
 
 from teetotal.errors import ProgramError
 from teetotal.events import Kind, Request
+from teetotal.programs.program import refuse_many
 
 
 def ld(address: str | int) -> Request:
@@ -116,6 +117,7 @@ class Array(msgspec.Struct, frozen=True):
 
 def array(name: str, length: int, initial: int | Sequence[int] = 0) -> Array:
     """An array of shared locations, declared by being used. ``initial`` is one value for all, or a value for each."""
+    refuse_many(locations=length)
     values = (initial,) * length if isinstance(initial, int | Address) else tuple(initial)
     for value in values:
         if not isinstance(value, int | Address):

@@ -1,0 +1,22 @@
+// The searches by the names that teetotal.explore.strategies.Strategy gives them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "search/system.hpp"
+
+namespace teetotal {
+
+struct Strategy {
+  std::string name = "all";
+  std::uint64_t count = 0;
+  std::uint32_t depth = 0;
+  std::uint64_t seed = 0;
+  std::size_t megabytes;  // for what is yet to be explored
+};
+
+// Throws std::invalid_argument where no strategy is called so.
+SearchResult search(const Strategy& strategy, System& system, Visitor& visitor);
+
+}  // namespace teetotal

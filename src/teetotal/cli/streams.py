@@ -1,0 +1,78 @@
+"""Standard input, output and error, as they should be: open, and fit to be read by a person.
+
+What teetotal prints quotes its input: names of files, of threads and of variables, assertions, a compiler's words. In
+these a terminal's control sequences may hide, and characters that cannot be encoded. Every text that goes out is
+therefore shown with those escaped, ``\\x1b`` for ESC; lines and tabs stay. Only progress, which is ours alone, may write
+to the terminal as it likes (``terminal``).
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import sys
+from typing import TextIO
+
+_CONTROLS = (*range(0x20), *range(0x7F, 0xA0))
+_DIRECTIONS = (0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+"""Marks that change the order in which a terminal shows letters, or break lines."""
+_SHOWN: dict[int, str] = {
+    **{code: f"\\x{code:02x}" for code in _CONTROLS if code < 0x20},  # never found raw in JSON, where they mean nothing
+    **{code: f"\\u{code:04x}" for code in (*_CONTROLS, *_DIRECTIONS, *range(0xD800, 0xE000)) if code >= 0x20},
+}
+_IN_A_TEXT = {code: shown for code, shown in _SHOWN.items() if chr(code) not in "\n\t"}
+
+
+def visible(name: str) -> str:
+    """A name as it can be shown within a line."""
+    return name.translate(_SHOWN)
+
+
+class Shown(io.TextIOWrapper):
+    """A text stream that shows control characters instead of sending them."""
+
+    def write(self, text: str) -> int:
+        super().write(text.translate(_IN_A_TEXT))
+        return len(text)
+
+
+def terminal() -> TextIO:
+    """Standard error without the escaping."""
+    return sys.__stderr__ if isinstance(sys.stderr, Shown) and sys.__stderr__ is not None else sys.stderr
+
+
+def prepare() -> bool:
+    """Put the standard streams in order. To be called before anything is opened: a closed stream's number would go to
+    the next file, and what is printed with it. False where they are somebody else's, who called us from Python."""
+    if not (_is(sys.stdout, 1) and _is(sys.stderr, 2)):
+        return False
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            assert opened == number, "streams are opened in order"
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 - as long as the process
+    sys.stdout = _shown(1, sys.stdout)
+    sys.stderr = _shown(2, sys.stderr)
+    return True
+
+
+def _is(stream: TextIO | None, number: int) -> bool:
+    """Whether this is the stream that the process began with; None: it began without."""
+    try:
+        return stream is None or stream.fileno() == number
+    except (OSError, ValueError):
+        return False
+
+
+def _shown(number: int, stream: TextIO | None) -> Shown:
+    """Buffered whatever PYTHONUNBUFFERED says: without, Python does not notice that a full disk took only a part."""
+    if stream is not None:
+        stream.flush()
+    encoding = stream.encoding if stream is not None and codecs.lookup(stream.encoding).name != "ascii" else "utf-8"
+    raw = io.FileIO(number, "w", closefd=False)
+    return Shown(
+        io.BufferedWriter(raw), encoding=encoding, errors="backslashreplace", line_buffering=number == 2 or raw.isatty()
+    )

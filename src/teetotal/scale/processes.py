@@ -1,0 +1,52 @@
+"""What Linux does for those who start processes: children that end with their parent, and orphans that come to us."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def die_with_parent() -> None:
+    """When the one who started this process ends, however that may be, nobody waits for our answer."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Processes that descend from this one become its own children when their parents end."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def children(process: int | str = "self") -> Iterator[int]:
+    """The processes that this one has to wait for."""
+    for task in Path(f"/proc/{process}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            yield from map(int, task.read_text().split())
+
+
+def largest(process: int) -> int:
+    """Bytes in memory of that process, or of the largest that descends from it."""
+    found = 0
+    with contextlib.suppress(OSError, IndexError):
+        found = int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return max([found, *map(largest, children(process))])
+
+
+def end_children() -> None:
+    """Kill them, and those that they leave behind, until none is left."""
+    while found := list(children()):
+        for child in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        for child in found:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(child, 0)

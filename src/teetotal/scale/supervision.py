@@ -1,0 +1,235 @@
+"""Work in a process of its own, and beside it one that waits, so that every end is one that was meant.
+
+Work that runs past its time is killed, wherever it is: in a reader, an import, an engine, an explanation. A program that
+ends the interpreter, or a library that takes it down, must not be taken for a verdict: only the status that the worker
+*tells* counts, through a pipe, never the one that it happens to end with. What the worker has started ends with it.
+
+====================  ==========================================================================================
+``run``               the one that waits: starts the work, and answers with its status
+``watching``          the worker: how much time and memory this piece of work may take, and what to say if it takes more
+====================  ==========================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+
+import msgspec
+
+from teetotal.scale.processes import adopt_orphans, die_with_parent, end_children, largest
+
+BAD_INPUT, INCONCLUSIVE, FAULT = 2, 3, 70
+FAULT_OF_OURS = "this is a fault of teetotal itself; please report it with the lines above"
+ONE_PRESS = 0.5
+"""Seconds in which Ctrl-C counts once: a terminal tells both processes, and the one that waits passes it on."""
+SLACK_MEGABYTES = 100
+"""What the interpreter, reading and telling need beside an engine's own memory."""
+LOOK = 0.1
+"""Seconds between two looks at the memory of the processes that the worker has started."""
+
+
+class Watch(msgspec.Struct, frozen=True):
+    """``until`` (as of ``time.monotonic``): when to end it, and ``late``, what to print then. ``most``: the bytes in
+    memory that no process may exceed, and ``full``, what to print then. ``blame``: what ended the process if it ends
+    without a word."""
+
+    until: float | None = None
+    late: str = ""
+    most: int | None = None
+    full: str = ""
+    blame: str = ""
+
+
+class _Told(msgspec.Struct, frozen=True):
+    watch: Watch = Watch()
+    status: int | None = None
+
+
+_owner = os.getpid()
+"""Whose scratch folders these are: of the process that waits, where there is one, for those that it has started."""
+_pipe: int | None = None
+_now = Watch()
+
+
+def patience(seconds: float) -> float:
+    """How long work may take that was given so many seconds and ends by itself when they are over."""
+    return max(seconds * 1.1, seconds + 1)
+
+
+@contextmanager
+def watching(
+    seconds: float | None = None,
+    megabytes: float | None = None,
+    *,
+    late: str = "",
+    full: str = "",
+    blame: str = "",
+) -> Iterator[None]:
+    """For a piece of work: its time and memory, or another name for who is to blame. Where nobody waits, only this
+    process's own memory is limited."""
+    global _now
+    before = _now
+    if seconds is not None and seconds != math.inf:
+        _now = msgspec.structs.replace(_now, until=time.monotonic() + patience(seconds), late=late)
+    if megabytes is not None:
+        _now = msgspec.structs.replace(_now, most=room(megabytes), full=full)
+    if blame:  # a file's name need not be text
+        _now = msgspec.structs.replace(_now, blame=blame.encode(errors="backslashreplace").decode())
+    _tell(_Told(_now))
+    try:
+        with nullcontext() if megabytes is None else _less_memory(room(megabytes)):
+            yield
+    finally:
+        _now = before
+        _tell(_Told(_now))
+
+
+def room(megabytes: float) -> int:
+    """Bytes that a process may have for this much of an engine's own memory."""
+    return int(megabytes * 1.1 + SLACK_MEGABYTES) << 20
+
+
+@contextmanager
+def _less_memory(size: int) -> Iterator[None]:
+    """MemoryError beyond that, on top of what the process has now."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    try:
+        now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        limits = [bound for bound in (now + size, soft, hard) if bound != resource.RLIM_INFINITY]
+        resource.setrlimit(resource.RLIMIT_AS, (min(limits), hard))
+    except (OSError, ValueError, OverflowError):  # no /proc, or larger than can be said
+        yield
+        return
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def scratch_folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder for as long as it is needed, and no longer, even if the process is ended by force."""
+    return tempfile.TemporaryDirectory(prefix=f"teetotal-{_owner}-")
+
+
+def _sweep() -> None:
+    for left in Path(tempfile.gettempdir()).glob(f"teetotal-{_owner}-*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def leave() -> None:
+    """A process that the worker has started is somebody else's to watch."""
+    global _pipe
+    _pipe = None
+
+
+def _tell(told: _Told) -> None:
+    if _pipe is not None:
+        os.write(_pipe, msgspec.json.encode(told) + b"\n")
+
+
+def run(work: Callable[[], int]) -> int:
+    """The status that the work returns in a process of its own, or one that fits its end."""
+    if sys.platform != "linux":
+        return work()
+    global _owner
+    _owner = os.getpid()
+    adopt_orphans()
+    reader, writer = os.pipe()
+    parent = os.getpid()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        _work(work, writer, parent)
+    os.close(writer)
+    signal.signal(signal.SIGINT, lambda *_: _pass_on(child))
+    return _wait(child, reader)
+
+
+def _work(work: Callable[[], int], writer: int, parent: int) -> None:
+    global _pipe
+    die_with_parent()
+    if os.getppid() != parent:
+        os._exit(FAULT)
+    _pipe = writer
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
+    status = work()
+    _tell(_Told(status=status))
+    os._exit(status)  # whatever the program has left running
+
+
+_pressed = -ONE_PRESS
+
+
+def _interrupt(number: int, frame: object) -> None:
+    global _pressed
+    before, _pressed = _pressed, time.monotonic()
+    if _pressed - before >= ONE_PRESS:
+        raise KeyboardInterrupt
+
+
+def was_interrupted() -> bool:
+    """Whether a KeyboardInterrupt is the user's: a program can raise one, too."""
+    handler = signal.getsignal(signal.SIGINT)
+    return _pressed > -ONE_PRESS if handler is _interrupt else handler is not signal.SIG_IGN
+
+
+def _pass_on(child: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(child, signal.SIGINT)
+
+
+def _wait(child: int, reader: int) -> int:
+    """Listens until the worker has ended, or has to be ended."""
+    told, rest = _Told(), b""
+    while True:
+        watch = told.watch
+        left = None if watch.until is None else max(0.0, watch.until - time.monotonic())
+        look = LOOK if watch.most is not None else None
+        ready, _, _ = select.select([reader], [], [], min((t for t in (left, look) if t is not None), default=None))
+        if not ready:
+            late = watch.until is not None and time.monotonic() >= watch.until
+            if late or (watch.most is not None and largest(child) > watch.most):
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                end_children()
+                _sweep()
+                print(watch.late if late else watch.full, flush=True)
+                return INCONCLUSIVE
+            continue
+        heard = os.read(reader, 1 << 16)
+        *lines, rest = (rest + heard).split(b"\n")
+        for line in lines:
+            told = msgspec.json.decode(line, type=_Told)
+        if not heard:
+            break
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    end_children()
+    if told.status is not None:
+        return told.status
+    _sweep()
+    status, why = death(code)
+    if told.watch.blame:
+        status, why = BAD_INPUT, f"{told.watch.blame} {why}"
+    print(f"teetotal: {why}", file=sys.stderr, flush=True)
+    return status
+
+
+def death(code: int) -> tuple[int, str]:
+    """A status and a reason for the end of a process that told none, by its exit code (minus a signal's number)."""
+    if code == -signal.SIGKILL:
+        return INCONCLUSIVE, "its process ended by signal SIGKILL, perhaps for want of memory"
+    if code < 0:
+        return FAULT, f"its process ended by signal {signal.Signals(-code).name}"
+    return BAD_INPUT, f"its process ended with status {code}, before it had an answer"
