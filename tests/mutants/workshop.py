@@ -65,6 +65,10 @@ def _run(command: Sequence[str], folder: Path, environment: dict[str, str], seco
         process.wait()
 
 
+def _among(name: str, tests: Iterable[str]) -> bool:
+    return any(test == name or test.startswith((f"{name}[", f"{name}::")) for test in tests)
+
+
 class Workshop:
     def __init__(self, folder: Path, flags: str) -> None:
         self._flags = flags
@@ -131,10 +135,14 @@ class Workshop:
         if problem := self.build():
             raise SystemExit(problem)
         names = sorted(set(tests))
-        command = [str(self._python), *PYTEST, "-rA", "--tb=no", "--show-capture=no", *names]
-        _, output = _run(command, self.tree, self._environment, seconds)
-        passed = [line.removeprefix("PASSED ") for line in output.splitlines() if line.startswith("PASSED ")]
-        return {name for name in names if any(p == name or p.startswith((f"{name}[", f"{name}::")) for p in passed)}
+        files = sorted({name.partition("::")[0] for name in names})
+        collect = [str(self._python), "-m", "pytest", "-p", "no:cacheprovider", "--collect-only", *files]
+        known = _run(collect, self.tree, self._environment, seconds)[1].splitlines()
+        asked = [name for name in names if _among(name, known)]  # pytest runs nothing at all where one name is wrong
+        command = [str(self._python), *PYTEST, "-rA", "--tb=no", "--show-capture=no", *asked]
+        lines = _run(command, self.tree, self._environment, seconds)[1].splitlines()
+        passed = [line.removeprefix("PASSED ") for line in lines if line.startswith("PASSED ")]
+        return {name for name in asked if _among(name, passed)}
 
     def judge(self, mutant: Mutant, seconds: float) -> Result:
         start = time.monotonic()
