@@ -62,7 +62,7 @@ fuzz: build
 	$(BIN)/python tests/fuzz_inputs.py $(N) --seed $$(date +%s)
 	$(BIN)/python tests/fuzz.py $(SECONDS) -n 2
 
-# Faults planted in a copy of the tree, each with the test that must notice it; AREAS="models cli" for some of them.
+# Faults planted in a copy of the tree, each with the test that must notice it; AREAS="models search" for some of them.
 mutants: build
 	PYTHONPATH=tests $(BIN)/python -m mutants $(AREAS)
 
