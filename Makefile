@@ -3,6 +3,7 @@
 #   make lint      ruff, mypy, clang-format                 make bench     speed, as ratios of one run
 #   make fuzz      N=20000 damaged inputs, and random tests for SECONDS=60      make sanitize  the tests under ASan and UBSan
 #   make corpus    our litmus corpus (corpus-promote to accept new results)      make dist      sdist and wheel
+#   make mutants   planted faults that the tests must notice
 PYTHON  ?= python3
 VENV    ?= .venv
 BUILD   ?= build/dev
@@ -14,7 +15,7 @@ PIP     := $(BIN)/pip install --quiet --disable-pip-version-check
 CORE    := $(shell find core runtime CMakeLists.txt -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt)
 SOURCES := src tests benchmarks examples
 
-.PHONY: demo test build lint format bench fuzz sanitize corpus corpus-promote dist clean
+.PHONY: demo test build lint format bench fuzz mutants sanitize corpus corpus-promote dist clean
 
 # The environment: made once, and again when what it needs changes.
 $(VENV)/installed: pyproject.toml
@@ -60,6 +61,10 @@ bench: build
 fuzz: build
 	$(BIN)/python tests/fuzz_inputs.py $(N) --seed $$(date +%s)
 	$(BIN)/python tests/fuzz.py $(SECONDS) -n 2
+
+# Faults planted in a copy of the tree, each with the test that must notice it; AREAS="models search" for some of them.
+mutants: build
+	PYTHONPATH=tests $(BIN)/python -m mutants $(AREAS)
 
 sanitize:
 	$(MAKE) VENV=.venv-sanitize BUILD=build/sanitize build \

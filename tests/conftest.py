@@ -1,6 +1,7 @@
 """Deterministic by default: fixed seeds, no clocks.
 
-``TEETOTAL_PROFILE=fuzz`` draws new examples in every run and keeps what fails (``make fuzz``). ``TEETOTAL_PERCENT`` scales
+``TEETOTAL_PROFILE=fuzz`` draws new examples in every run and keeps what fails (``make fuzz``); ``mutants`` is the default
+without making counterexamples small (``make mutants`` only wants to know that there is one). ``TEETOTAL_PERCENT`` scales
 the number of examples of every random test (``make sanitize`` runs fewer, since each takes longer).
 """
 
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 _COMMON: dict[str, Any] = {
     "deadline": None,
@@ -21,6 +22,9 @@ _COMMON: dict[str, Any] = {
 }
 settings.register_profile("test", derandomize=True, database=None, **_COMMON)
 settings.register_profile("fuzz", derandomize=False, print_blob=True, **_COMMON)
+settings.register_profile(
+    "mutants", derandomize=True, database=None, phases=[Phase.explicit, Phase.generate], **_COMMON
+)
 settings.load_profile(os.environ.get("TEETOTAL_PROFILE", "test"))
 
 PERCENT = int(os.environ.get("TEETOTAL_PERCENT", "100"))

@@ -9,9 +9,10 @@ from typing import Literal
 import pytest
 
 from c_programs import COMPILERS
+from teetotal.events import Semantics
 from teetotal.explore.strategies import parse
 from teetotal.programs.c.build import CompileError, Source
-from teetotal.programs.c.check import Options, check
+from teetotal.programs.c.check import Options, _Findings, check
 from teetotal.report import terminal
 from teetotal.verdicts import CheckResult, Verdict
 
@@ -281,7 +282,7 @@ void *f(void *p) { int a = __VERIFIER_nondet_int(); __VERIFIER_assume(a != 3); x
 void *g(void *p) { int r = x; return 0; }
 RUN(f, g)"""
     )
-    for bad, verdict in ((2, Verdict.VIOLATION), (3, Verdict.SAFE), (9, Verdict.SAFE)):
+    for bad, verdict in ((2, Verdict.VIOLATION), (3, Verdict.SAFE), (4, Verdict.VIOLATION), (9, Verdict.SAFE)):
         assert run(tmp_path, text, flags=(f"-DBAD={bad}",), options=Options(nondet=(0, 4))).verdict is verdict
 
 
@@ -355,12 +356,60 @@ int main() {{
     assert result.executions > 1
 
 
+def test_semantics_reach_the_runtime(tmp_path: Path) -> None:
+    """What an rmw and an unlock flush is a choice, for what is explored and for what is watched."""
+    published = (
+        HEAD
+        + """volatile int x, y; atomic_int a; pthread_mutex_t m;
+void *f(void *p) { PUBLISH; return 0; }
+void *g(void *p) { if (SEEN) assert(x); return 0; }
+RUN(f, g)"""
+    )
+    rmw = ("-DPUBLISH=x = 1; atomic_fetch_add_explicit(&a, 1, memory_order_relaxed)", "-DSEEN=a")
+    unlock = ("-DPUBLISH=pthread_mutex_lock(&m); x = 1; pthread_mutex_unlock(&m); y = 1", "-DSEEN=y")
+    for flags, semantics, holds in (
+        (rmw, Semantics(), True),
+        (rmw, Semantics(rmw="address"), False),
+        (unlock, Semantics(rmw="address"), True),
+        (unlock, Semantics(rmw="address", mutex="rmw"), False),
+    ):
+        watched = run(tmp_path, published, flags=flags, options=Options(semantics=semantics))
+        explored = run(tmp_path, published, flags=flags, options=Options(semantics=semantics, goal="safe"))
+        assert (watched.models["pso"].robust, explored.models["pso"].safe) == (holds, holds)
+        assert (watched.models["tso"].robust, explored.models["tso"].safe) == (True, True)
+
+
+def test_a_monitor_that_can_miss_violations_proves_nothing_of_c(tmp_path: Path) -> None:
+    text = HEAD + "volatile int x; void *f(void *p) { x = 1; return 0; } void *g(void *p) { return 0; } RUN(f, g)"
+    result = run(tmp_path, text, options=Options(monitors=("burnim-tso", "burnim-pso")))
+    assert [result.models[model].robust for model in ("tso", "pso")] == [None, None]
+    result = run(
+        tmp_path, text, options=Options(monitors=("burnim-tso",), explore=parse("interleavings"), models=("tso",))
+    )
+    assert result.models["tso"].robust is True
+
+
+def test_what_was_told_before_a_restart_is_forgotten(tmp_path: Path) -> None:
+    """The runtime begins again where it learns that a stack is shared, and tells everything anew."""
+    text = HEAD + "volatile int x; void *f(void *p) { assert(!x); x = 1; return 0; } RUN(f, f)"
+    found = run(tmp_path, text).models["sc"].violations
+    findings = _Findings(Source(("program.c",)), Options(), None, "sc")  # type: ignore[arg-type]
+    findings.violations["sc"] += found
+    findings.notes.append("something")
+    findings.undecided = True
+    findings.take({"type": "restart"}, None)
+    assert found
+    assert (findings.violations["sc"], findings.notes, findings.undecided) == ([], [], False)
+
+
 def test_data_races_are_information(tmp_path: Path) -> None:
     text = HEAD + "STORAGE int x; void *f(void *p) { x = 1; return 0; } RUN(f, f)"
     for storage, races in (("", 1), ("volatile", 0), ("_Atomic", 0)):
         result = run(tmp_path, text, flags=(f"-DSTORAGE={storage}",))
         assert sum("data race on x" in note for note in result.notes) == races
         assert result.verdict is Verdict.SAFE
+    readers = run(tmp_path, HEAD + "int x; void *f(void *p) { int r = x; return 0; } RUN(f, f)")
+    assert not any("data race" in note for note in readers.notes)
 
 
 def test_no_compiler(tmp_path: Path) -> None:

@@ -53,6 +53,45 @@ def test_dekker_is_told_with_its_lines() -> None:
     assert "70 SC executions (22 blocked)" in told
 
 
+OPTIONS = """#include <assert.h>
+#include <pthread.h>
+int __VERIFIER_nondet_int(void);
+volatile int x, y, z;
+void *f(void *p) { x = 1; int r = y; for (int i = 0; i < 4; i++) z = r; return 0; }
+void *g(void *p) { y = 1; int r = x; assert(__VERIFIER_nondet_int() < 3 || r || !z); return 0; }
+int main(void) {
+  pthread_t t, u;
+  pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0);
+  pthread_join(t, 0); pthread_join(u, 0);
+}
+"""
+
+
+def test_options_reach_the_runtime(tmp_path: Path) -> None:
+    file = tmp_path / "options.c"
+    file.write_text(OPTIONS)
+
+    def checked(*options: str) -> dict[str, object]:
+        done = subprocess.run(
+            [sys.executable, "-m", "teetotal", "check", "--json", *options, str(file)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+    plain = checked()
+    assert (plain["complete"], plain.get("goal", "robust")) == (True, "robust")
+    assert checked("--goal", "safe")["goal"] == "safe"
+    few = checked("--executions", "3")
+    assert (few["executions"], few["complete"]) == (3, False)
+    assert checked("--loop-bound", "2")["complete"] is False
+    more = checked("--nondet", "0", "2")["executions"]
+    assert isinstance(more, int)
+    assert isinstance(plain["executions"], int)
+    assert more > plain["executions"]
+
+
 def test_json_has_the_keys_of_the_contract() -> None:
     result = json.loads(teetotal("check", "--json", str(EXAMPLE), expect=1))
     assert (result["verdict"], result["complete"], result["executions"], result["blocked"]) == (

@@ -167,6 +167,15 @@ def test_a_semaphore_of_one_is_a_mutex() -> None:
             assert (end["executions"], end["blocked"], end["complete"]) == (executions, 0, True)
 
 
+def test_a_wait_races_with_each_look_before_it() -> None:
+    """A post, two looks at the value, each before the post, after it, or after the wait: one order was missed once."""
+    with compiled(INTERPRETER) as program:
+        arguments = ["0", "V", "g", "g", "P"]
+        end, _ = explore(program, "classes=1", arguments=arguments)
+        every, _ = explore(program, "strategy=interleavings", "classes=1", arguments=arguments)
+        assert end["executions"] == every["classes"] == 9
+
+
 CONDITIONS = """#include <assert.h>
 #include <pthread.h>
 void __VERIFIER_assume(int);

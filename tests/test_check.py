@@ -242,6 +242,61 @@ def test_what_was_not_explored_is_never_called_never(run: Run) -> None:
     assert result["notes"][0] == "SC: stopped after 3 states; see --time, --states and --memory"
 
 
+def models_of(run: Run, *arguments: str) -> dict[str, Any]:
+    _, results = checked(run, *arguments)
+    return results[-1]["models"]  # type: ignore[no-any-return]
+
+
+PUBLISHED = """X86_64 published
+{
+}
+ P0             | P1            ;
+ movq $1,(x)    | movq (y),%rax ;
+ lock incq (y)  | movq (x),%rbx ;
+exists (1:rax=1 /\\ 1:rbx=0)
+"""
+
+
+def test_options_reach_the_engines(run: Run) -> None:
+    Path("published.litmus").write_text(PUBLISHED)
+    assert models_of(run, "published.litmus")["pso"]["robust"] is True
+    address = models_of(run, "--rmw", "address", "published.litmus")["pso"]
+    assert (address["robust"], address["observation"]) == (False, "Sometimes")
+    assert list(models_of(run, "--model", "pso", "published.litmus")) == ["sc", "pso"]
+    Path("SB.litmus").write_text(SB)
+    _, (result,) = checked(run, "--explore", "preemptions:0", "SB.litmus")
+    assert result["executions"] == 2
+    Path("unasked.litmus").write_text(SB.replace("exists (0:rax=0 /\\ 1:rax=0)", ""))  # only monitors can tell
+    seeds = [models_of(run, "--explore", "random:1", "--seed", str(seed), "unasked.litmus") for seed in range(12)]
+    assert {models["tso"]["robust"] for models in seeds} == {False, None}
+    Path("loop.py").write_text(
+        "from teetotal import fetch_add, program\n"
+        "def adder():\n    while (yield fetch_add('n', 1)) < 4:\n        pass\n"
+        "counts = program(adder(), n=0)\n"
+    )
+    assert [checked(run, "--loop-bound", bound, "loop.py")[0] for bound in ("2", "9")] == [3, 0]
+
+
+def test_a_deadlock_and_a_broken_final_assertion_are_violations(run: Run) -> None:
+    Path("programs.py").write_text(PYTHON)
+    _, results = checked(run, "programs.py")
+    kinds = {result["name"]: {v["kind"] for v in result["models"]["sc"].get("violations", [])} for result in results}
+    assert kinds == {"message_passing": set(), "deadlock": {"deadlock"}, "lost_update": {"final assertion"}}
+
+
+def test_a_path_that_is_not_there_is_bad_usage(run: Run) -> None:
+    Path("fenced.litmus").write_text(FENCED)
+    assert run("check", "fenced.litmus")[0] == 0
+    assert run("check", "fenced.litmus", "nowhere.litmus")[0] == 2
+    assert run("check", "nowhere.litmus")[0] == 2
+
+
+def test_bad_input_ends_with_status_2(run: Run) -> None:
+    Path("SB.litmus").write_text(SB)
+    assert run("replay", "no token", "SB.litmus")[0] == 2
+    assert run("check", "--explore", "nowhere", "SB.litmus")[0] == 2
+
+
 def test_a_model_without_a_monitor_is_said_to_have_none(run: Run) -> None:
     Path("fenced.litmus").write_text(FENCED)
     status, (result,) = checked(run, "--monitor", "exact-tso", "fenced.litmus")

@@ -211,6 +211,17 @@ def test_all_sets_and_costs(tmp_path: Path) -> None:
     assert "more than 0" in str(run.exception)
 
 
+@pytest.mark.parametrize("place", [1, 2])
+def test_a_fence_that_is_there_stays_where_another_would_do_as_well(tmp_path: Path, place: int) -> None:
+    left = ["movq $1,(x)", "movq (z),%rcx", "movq (y),%rax"]
+    left.insert(place, "mfence")
+    right = ["movq $1,(y)", "mfence", "movq (x),%rax", ""]
+    rows = "".join(f" {a} | {b} ;\n" for a, b in zip(left, right, strict=True))
+    text = f"X86_64 kept\n{{}}\n P0 | P1 ;\n{rows}exists (0:rax=0)\n"
+    result = fenced(tmp_path, "kept.litmus", text, minimum=True, remove=True).result
+    assert (result.verdict, result.fences, result.removed) == (Verdict.SAFE, [], [])
+
+
 def test_a_program_that_is_wrong_anyway(tmp_path: Path) -> None:
     text = PYTHON.replace("x=0, y=0)", 'x=0, y=0, always="x == 2")')
     answer = fenced(tmp_path, "sb.py", text, goal="safe")

@@ -157,6 +157,8 @@ def test_costs_are_read_by_name() -> None:
     assert parse("release=1/2, seq_cst=3,rmw=4") == Costs(release=Fraction(1, 2), seq_cst=Fraction(3), rmw=Fraction(4))
     with pytest.raises(TeetotalError, match="there are costs for mfence, sfence, release, seq_cst, rmw, loop"):
         parse("acquire=1")
+    with pytest.raises(TeetotalError, match="more than 0"):
+        parse("mfence=0")
 
 
 KERNEL = """C MP

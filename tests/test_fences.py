@@ -217,8 +217,9 @@ def test_what_is_unsafe_under_sc_no_fence_repairs() -> None:
     lost = msgspec.structs.replace(
         lost, observed=(Final(None, "x"),), final_assertion=Op("==", (Final(None, "x"), Const(1)))
     )
-    with pytest.raises(Hopeless):
+    with pytest.raises(Hopeless) as hopeless:
         cheapest(lost, BOTH, "safe")
+    assert hopeless.value.violation.model == "sc"
 
 
 def test_costs_decide_where_a_fence_goes() -> None:
@@ -231,6 +232,37 @@ def test_costs_decide_where_a_fence_goes() -> None:
     chosen = cheapest(loop)
     assert (0, 1, False, Kind.MFENCE) in chosen
     assert (0, 1, True, Kind.MFENCE) not in chosen
+
+
+def test_an_sfence_keeps_a_store_before_an_atomic_of_another_address() -> None:
+    """Where an rmw flushes its own address only, it overtakes a store as another store would."""
+    passing = program([st("x", 1), fetch_add("y")], [ld("a", "y"), ld("b", "x")])
+    mine = Search(ProgramProblem(everywhere(passing), ("pso",), semantics=Semantics(rmw="address")))
+    assert as_placement(mine, next(mine.cheapest_first())) == {(0, 1, True, Kind.SFENCE)}
+
+
+def test_without_fences_the_program_is_as_it_was() -> None:
+    for number, original in enumerate([*seeded(3, 30, PLAIN), *seeded(4, 30, ATOMIC), *seeded(5, 30, FENCED)]):
+        assert everywhere(original).with_fences(frozenset()) == original, number
+    loop: list[Instruction] = [ld("r", "x"), Branch(target=0, when=Op("==", (Const(0), Const(1)))), st("x", 1)]
+    skip: list[Instruction] = [ld("r", "x"), Branch(target=3, when=Op("==", (Const(0), Const(1)))), st("x", 1)]
+    assert everywhere(program(loop, skip)).with_fences(frozenset()) == program(loop, skip)
+
+
+@pytest.mark.parametrize("goal", ["robust", "safe"])
+def test_what_was_not_explored_needs_no_fewer_fences(goal: Goal) -> None:
+    """A loop that writes is cut: nothing was found, and nothing is known."""
+    again: list[Instruction] = [fetch_add("x"), Branch(target=0, when=Op("==", (Const(0), Const(0))))]
+    with pytest.raises(Undecided):
+        next(search(program(again, again, loop_bound=2), BOTH, goal).cheapest_first())
+
+
+def test_only_the_program_as_it_is_can_be_replayed() -> None:
+    buffering = program([st("x", 1), ld("r", "y")], [st("y", 1), ld("r", "x")])
+    problem = ProgramProblem(everywhere(buffering), ("tso",))
+    useless = next(number for number, site in enumerate(problem.sites) if site.kind is Kind.SFENCE)
+    assert [finding.violation.replay != "" for finding in problem.findings(frozenset())] == [True]
+    assert [finding.violation.replay for finding in problem.findings(frozenset({useless}))] == [""]
 
 
 class Unsure:

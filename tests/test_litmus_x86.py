@@ -169,6 +169,26 @@ def test_inc_and_dec_leave_the_carry_alone() -> None:
                 assert finals(program) == {f"0:rcx={1 - carry}"}, (carry, rbx, instruction)
 
 
+@pytest.mark.parametrize(("operation", "value"), [("inc", -1), ("dec", 0)])
+def test_each_of_them_leaves_it_alone(operation: str, value: int) -> None:
+    """Where adding or subtracting 1 would have set the carry, and where it would have cleared it."""
+    for before, taken in (("cmpq $1,%rax", True), ("cmpq $0,%rax", False)):
+        code = f"{before}\nmovq ${value if not taken else 5},%rbx\n{operation}q %rbx\njb L\nmovq $1,%rcx\nL:"
+        assert finals(x86(code, "locations [0:rcx;]")) == {f"0:rcx={int(not taken)}"}
+
+
+def test_logic_clears_the_carry() -> None:
+    for operation in ("and", "or", "xor", "test"):
+        code = f"cmpq $1,%rax\n{operation}q %rbx,%rbx\njb L\nmovq $1,%rcx\nL:"
+        assert finals(x86(code, "locations [0:rcx;]")) == {"0:rcx=1"}
+
+
+def test_cmpxchg_compares_the_accumulator_with_the_location() -> None:
+    """rax = 1 is below x = 2, not above."""
+    program = x86("lock cmpxchgq %rbx,(x)\njb L\nmovq $1,%rcx\nL:", "locations [0:rcx;]", "x=2; 0:rax=1")
+    assert finals(program) == {"0:rcx=0"}
+
+
 def test_locked_operations_set_flags() -> None:
     code = "lock {}\njz L\nmovq $1,%rcx\nL:"
     cases = [("decq (x)", 0), ("incq (x)", 1), ("subq $1,(x)", 0), ("xaddq %rbx,(x)", 1), ("cmpxchgq %rbx,(x)", 1)]

@@ -81,6 +81,39 @@ def test_a_thread_sees_its_own_stores_at_once() -> None:
         assert outcomes(own, model, [Final(0, "r")]) == {(1,), (2,)}
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_a_load_sees_the_youngest_of_its_own_stores(model: ModelName) -> None:
+    twice = program([st("x", 1), st("x", 2), SFENCE, ld("r", "x")])
+    assert outcomes(twice, model, [Final(0, "r")]) == {(2,)}
+
+
+def test_a_fence_flushes_everything() -> None:
+    fenced = program([st("x", 1), st("y", 1), MFENCE, ld("r", "z")], [st("z", 1), MFENCE, ld("s", "x"), ld("t", "y")])
+    for model in MODELS:
+        stale = {
+            (r, s, t) for r, s, t in outcomes(fenced, model, [Final(0, "r"), Final(1, "s"), Final(1, "t")]) if not r
+        }
+        assert stale == {(0, 1, 1)}
+
+
+def test_an_rmw_is_a_fence_under_tso() -> None:
+    """MP+rmw under PSO is told by what an rmw flushes; under TSO it always flushes everything."""
+    for semantics in (Semantics(rmw="all"), Semantics(rmw="address")):
+        fenced = program([st("x", 1), fetch_add("z"), ld("r", "y")], [st("y", 1), fetch_add("z"), ld("s", "x")])
+        assert models.robust(fenced, "tso", semantics)
+
+
+def test_an_rmw_waits_for_stores_before_an_sfence() -> None:
+    published = program([st("x", 1), SFENCE, fetch_add("y")], [ld("r", "y"), ld("s", "x")])
+    assert (1, 0) not in outcomes(published, "pso", [Final(1, "r"), Final(1, "s")], Semantics(rmw="address"))
+
+
+def test_an_rmw_follows_its_own_thread_s_store() -> None:
+    own = program([st("x", 5), fetch_add("x")])
+    for model in MODELS:
+        assert outcomes(own, model, [Final(0, "old")], Semantics(rmw="address")) == {(5,)}
+
+
 def test_what_an_rmw_flushes_is_a_choice() -> None:
     published = program([st("x", 1), fetch_add("y")], [ld("r", "y"), ld("s", "x")])
     registers = (Final(1, "r"), Final(1, "s"))
@@ -114,6 +147,16 @@ def test_mutual_exclusion_and_deadlock() -> None:
         assert {run.finished() for run in models.executions(embrace, model)} == {True, False}
 
 
+def test_a_deadlock_has_no_outcome() -> None:
+    stuck = program([lock("m"), lock("m"), ld("r", "x")], [st("x", 1)])
+    assert models.final_states(stuck, "sc") == set()
+
+
+def test_executions_with_one_state_and_two_traces_are_two() -> None:
+    """Three stores to one address: memory tells which was the last, not the order of the others."""
+    assert len(models.traces(program([st("x", 1)], [st("x", 1)], [st("x", 1)]), "sc")) == 6
+
+
 def test_a_failed_compare_and_swap_writes_nothing_or_the_old_value() -> None:
     failing = program([cas("x", 1, 2)])
     (read_only,) = models.traces(failing, "sc")
@@ -129,6 +172,14 @@ def test_replay_refuses_what_cannot_happen() -> None:
         models.replay(SB, "tso", (Commit(0),), Semantics())
     with pytest.raises(ValueError, match="step 2"):
         models.replay(SB, "sc", (Issue(0), Issue(0), Issue(0)), Semantics())
+
+
+@pytest.mark.parametrize("model", ["tso", "pso"])
+def test_a_copy_of_a_run_has_buffers_of_its_own(model: ModelName) -> None:
+    run = models.replay(SB, model, (Issue(0),), Semantics())
+    (commit,) = run.memory.commits()
+    run.copy().take(commit)
+    assert run.memory.commits() == [commit]
 
 
 def test_an_sfence_holds_back_only_later_stores() -> None:

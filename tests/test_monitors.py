@@ -154,6 +154,10 @@ def test_an_mfence_is_not_an_atomic_operation_on_a_private_location() -> None:
         ("T0: z=1; sfence; r0=x || T1: x=1; sfence; r1=z", False),  # taking it for an mfence would be a miss
         ("T0: x=1; sfence; r=xchg(y,1) || T1: r1=y; r2=x", True),  # what an atomic operation writes is a later store
         ("T0: x=1; r=xchg(y,1) || T1: r1=y; r2=x", False),
+        (
+            "T0: a=1; mfence; r=b || T1: b=1; sfence; a=2",
+            True,
+        ),  # what the store before it knows, the store after it knows
     ],
 )
 def test_an_sfence_is_a_marker(text: str, robust: bool) -> None:
@@ -358,6 +362,63 @@ def test_memory_does_not_grow_with_the_execution(name: str) -> None:
         stream.summarise(block)
     assert stream.events == 10 * size
     assert stream.bytes < 2 * early
+
+
+# -- what is dropped in long executions --------------------------------------------------------------------------------
+
+LOAD, STORE, RMW = (int(kind) for kind in (Kind.LD, Kind.ST, Kind.RMW))
+A, B, ELSEWHERE = range(3)
+
+
+def event(thread: int, kind: int, address: int) -> Row:
+    return thread, kind, True, address, thread
+
+
+def long_pause(thread: int) -> list[Row]:
+    """So many writes elsewhere that writes which nobody can ask for are dropped."""
+    return [event(thread, STORE, ELSEWHERE)] * 9000
+
+
+def reports_despite_dropping(name: str, rows: list[Row], threads: int | None) -> int:
+    """How many there are; one that drops nothing must have the same."""
+    everything = table(rows, threads)
+    found = Stream(name, threads=threads).observe(everything)
+    assert found == Stream(name, threads=threads, undo=True).observe(everything)
+    return len(found)
+
+
+@pytest.mark.parametrize("how", [LOAD, STORE])
+@pytest.mark.parametrize("threads", [None, 3])
+def test_a_write_that_only_an_address_knows_of_is_kept(how: int, threads: int | None) -> None:
+    """T0: a; b; a, then T1: st b; ld a. Through b, T1 knows of T0's first store to a and not of its second."""
+    early = [event(0, STORE, A), event(0, how, B), event(0, STORE, A)]
+    late = [event(1, STORE, B), event(1, LOAD, A)]
+    for name in ("exact-tso", "exact-pso", "sober-corrected"):
+        assert reports_despite_dropping(name, early + long_pause(2) + late, threads) == 1
+
+
+def test_a_thread_that_appears_late_finds_old_writes() -> None:
+    """T1 has seen all that T0 did; T2, which nobody knows of yet, has not."""
+    early = [event(0, STORE, A), event(0, LOAD, B), event(0, STORE, A), event(1, LOAD, A)]
+    late = [event(2, STORE, B), event(2, LOAD, A)]
+    for name in ("exact-tso", "exact-pso", "sober-corrected"):
+        assert reports_despite_dropping(name, early + long_pause(1) + late, None) == 1
+
+
+def test_the_plain_store_behind_a_kept_atomic_write_is_kept() -> None:
+    """T1's store to a overtakes T0's last plain store to a, which T0's exchange has hidden since."""
+    early = [*[event(0, STORE, A)] * 5, event(0, RMW, A), event(0, LOAD, B)]
+    late = [*[event(2, STORE, A)] * 6, event(1, STORE, B), event(1, STORE, A)]
+    assert reports_despite_dropping("exact-pso", early + long_pause(2) + late, 3) == 1
+
+
+def test_the_last_known_of_many_writes_is_found() -> None:
+    """T1 knows of so many of T0's stores to a as it saw b after, and no more."""
+    for count in range(1, 40):
+        rows = [row for k in range(40) for row in (event(0, STORE, A), event(0, LOAD, B + k))]
+        rows += [event(1, STORE, B + count - 1), event(1, LOAD, A)]
+        (found,) = run("exact-tso", table(rows, 2))
+        assert (found.delayed, found.deciding) == (2 * (count - 1), len(rows) - 1)
 
 
 # -- the rest of the interface ----------------------------------------------------------------------------------------

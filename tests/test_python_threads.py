@@ -140,6 +140,8 @@ def test_expressions(body: str, expected: dict[str, int]) -> None:
         ('"""Documented."""\n...\npass\nreturn (yield fetch_add("x", 1))', {"x": 1}),
         ('assert (yield ld("z")) == 2, "message"\nassume((yield ld("z")) == 2)\nassert True\nassume(1)', {}),
         ('for i in range(2):\n    for j in range(2):\n        yield fetch_add("x", 2 * i + j)', {"x": 6}),
+        ('a = 1\nif (yield ld("x")) == 1:\n    a = 2\nyield st("y", a)', {"a": 1, "y": 1}),
+        ('a = 1\nif (yield ld("y")) == 1:\n    a = 2\nyield st("x", a)', {"a": 2, "x": 2}),
     ],
 )
 def test_statements(body: str, expected: dict[str, int]) -> None:
@@ -286,6 +288,8 @@ def t():
     r = yield cas("z", r, 3)
     yield rmw("z", lambda old: old + r)
     yield mfence
+    yield mfence()
+    yield sfence()
     yield lock("x")
     yield unlock("x")
     assert r == 0
@@ -303,12 +307,14 @@ def t():
         Rmw(address=Addr("z"), value=Const(3), register="r", when=Op("==", (Old(), Reg("r")))),
         Rmw(address=Addr("z"), value=Op("+", (Old(), Reg("r")))),
         Fence(kind=Kind.MFENCE),
+        Fence(kind=Kind.MFENCE),
+        Fence(kind=Kind.SFENCE),
         Lock(address=Addr("x")),
         Unlock(address=Addr("x")),
         Assert(condition=zero),
         Assume(condition=zero),
-        Branch(target=11, when=zero),
-        Branch(target=9),
+        Branch(target=13, when=zero),
+        Branch(target=11),
     ]
 
 
@@ -316,6 +322,7 @@ def test_a_failing_assertion_and_an_index_out_of_range_stop_the_thread() -> None
     for body in (
         'assert (yield ld("x")) == 1',
         'yield ld(cells[(yield ld("z")) + 1])',
+        'yield ld(cells[(yield ld("x")) - 1])',
         'a = 1 << ((yield ld("x")) - 1)',
     ):
         _, program = build(f"def t():\n    {body}\n")
@@ -331,6 +338,11 @@ def test_an_assumption_blocks_the_thread_and_the_loop_bound_cuts_it() -> None:
         _, program = build(f"def t():\n    {body}\n", loop_bound=3)
         assert {run.locals[0].status for run in models.executions(program, "sc")} == {status}
         assert models.final_states(program, "sc") == set()
+
+
+def test_a_loop_bound_is_kept() -> None:
+    for bound in (None, 3):
+        assert build("def t():\n    yield mfence\n", loop_bound=bound)[1].loop_bound == bound
 
 
 def test_arrays_are_declared_by_use_and_stay_side_by_side() -> None:

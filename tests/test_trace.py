@@ -467,6 +467,7 @@ GOOD = {"thread": [0, 1, 0], "kind": [1, 0, 3], "address": [0, 0, -1], "src": [-
         ({"src": [1, 0, -1]}, "event 0: it does not read, yet has a source"),
         ({"src": [-1, 1, -1]}, "event 1: it is its own source"),
         ({"src": [-1, 2, -1]}, "event 1: its source is not a write to its address"),
+        ({"address": [1, 0, -1]}, "event 1: its source is not a write to its address"),
         ({"location": [0, -1, -1]}, "a location is numbered 0, and there are 0"),
     ],
 )

@@ -7,12 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from small_programs import ld, program
+from small_programs import MFENCE, ld, lock, program
 from small_programs import st as store
+from teetotal import story
 from teetotal.checking import check
 from teetotal.errors import TeetotalError
 from teetotal.events import MODELS, Semantics
-from teetotal.models import Commit, Issue, Step
+from teetotal.models import Commit, Issue, Run, Step
+from teetotal.programs.expressions import Const, Final, Op
+from teetotal.programs.program import Assert, Assume, Program
 from teetotal.schedules import from_token, to_token
 from teetotal.verdicts import CheckResult, Verdict, both, to_json
 
@@ -86,3 +89,67 @@ def test_any_other_text_is_refused(text: str) -> None:
         from_token(text, LOCATIONS)
     except TeetotalError as error:
         assert error.message  # noqa: PT017 - most texts are refused, the rest are tokens
+
+
+def test_another_version_of_tokens_is_refused() -> None:
+    with pytest.raises(TeetotalError, match="version 2"):
+        from_token("2t:0", LOCATIONS)
+
+
+def test_a_location_that_is_not_there_is_refused() -> None:
+    assert from_token("1p:0c2", LOCATIONS)[1] == (Commit(0, "flag[0]"),)
+    with pytest.raises(TeetotalError, match="there are 3"):
+        from_token("1p:0c3", LOCATIONS)
+
+
+BUFFERING = program([store("x", 1), ld("r", "y")], [store("y", 1), ld("s", "x")])
+
+
+def test_a_story_of_a_violation_needs_a_cycle() -> None:
+    steps = (Issue(0), Issue(1), Issue(0), Issue(1))
+    assert story.violation(BUFFERING, "tso", steps, Semantics(), kind="robustness").cycle
+    with pytest.raises(AssertionError, match="SC trace"):
+        story.violation(BUFFERING, "sc", steps, Semantics(), kind="robustness")
+
+
+def test_a_story_that_cannot_happen_is_refused() -> None:
+    with pytest.raises(ValueError, match="step 2"):
+        story.told(BUFFERING, "tso", (Issue(0), Commit(1)), Semantics())
+
+
+def test_what_a_fence_flushes_is_told() -> None:
+    fenced = program([store("x", 1), store("y", 1), MFENCE])
+    _, steps = story.told(fenced, "tso", (Issue(0),) * 3, Semantics())
+    assert [(step.action, step.event) for step in steps] == [
+        ("event", 0),
+        ("event", 1),
+        ("commit", 0),
+        ("commit", 1),
+        ("event", 2),
+    ]
+
+
+def ended(test: Program) -> str:
+    run = Run(test, "sc", Semantics())
+    while run.steps():
+        run.take(run.steps()[0])
+    return story.ending(test, run)
+
+
+def test_how_a_run_ends() -> None:
+    """Well, with a failed assertion, in a deadlock, where an assumption does not hold, or with a wrong final state."""
+    assert ended(program([ld("r", "x")])) == ""
+    assert "assertion" in ended(program([ld("r", "x"), Assert(condition=Const(0))]))
+    assert ended(program([lock("m"), lock("m")])) == story.DEADLOCK
+    assert ended(program([ld("r", "x"), Assume(condition=Const(0))], [lock("m")])) == ""
+    one = Op("==", (Final(None, "x"), Const(1)))
+    for value, wrong in ((1, False), (2, True)):
+        asked = msgspec.structs.replace(program([store("x", value)]), observed=(Final(None, "x"),), final_assertion=one)
+        assert ("does not hold in the end" in ended(asked)) == wrong
+
+
+def test_results_are_complete_where_both_parts_are() -> None:
+    result = check(BUFFERING)
+    part = msgspec.structs.replace(result.models["tso"], complete=False)
+    assert (result.models["tso"] + result.models["tso"]).complete
+    assert not (result.models["tso"] + part).complete

@@ -1,0 +1,152 @@
+"""``make mutants``: plants each fault of the list in a copy of the tree and runs the tests that must notice it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import queue
+import signal
+import sys
+import threading
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+
+from mutants.listing import ROOT, Mutant, mutants
+from mutants.workshop import BROKEN, KILLED, SURVIVED, TIMED_OUT, Result, Workshop
+
+STALE, EQUIVALENT = "stale", "equivalent"
+COLUMNS = (KILLED, SURVIVED, TIMED_OUT, STALE, BROKEN, EQUIVALENT)
+
+
+class Record:
+    """The results so far, kept in a file after each one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._kept: dict[str, dict[str, object]] = json.loads(path.read_text()) if path.exists() else {}
+
+    def add(self, mutant: Mutant, result: Result) -> None:
+        with self._lock:
+            self._kept[mutant.title] = {"digest": mutant.digest, **asdict(result)}
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.write_text(json.dumps(self._kept, indent=1, sort_keys=True))
+
+    def status(self, mutant: Mutant) -> str | None:
+        """None where this fault was not tried yet, or was another one then."""
+        if mutant.equivalent:
+            return EQUIVALENT
+        if mutant.problem():
+            return STALE
+        kept = self._kept.get(mutant.title)
+        return str(kept["status"]) if kept and kept["digest"] == mutant.digest else None
+
+
+def table(chosen: list[Mutant], record: Record) -> str:
+    areas = {mutant.area: Counter[str]() for mutant in chosen}
+    for mutant in chosen:
+        areas[mutant.area][record.status(mutant) or "not tried"] += 1
+    total = sum(areas.values(), Counter())
+    columns = [column for column in (*COLUMNS, "not tried") if column == KILLED or total[column]]
+    lines = [f"| area | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    for area, counts in [*areas.items(), ("**all**", total)]:
+        lines.append(f"| {area} | {' | '.join(str(counts[column]) for column in columns)} |")
+    judged = sum(total.values()) - total[EQUIVALENT]
+    lines.append(f"\n{total[KILLED]} of {judged} faults noticed ({total[KILLED] / max(1, judged):.1%}).")
+    return "\n".join(lines)
+
+
+class Campaign:
+    """A queue of faults and a workshop for each worker."""
+
+    def __init__(self, chosen: list[Mutant], record: Record, options: argparse.Namespace) -> None:
+        self._record = record
+        self._folder: Path = options.folder
+        self._flags: str = options.flags
+        self._seconds: float = options.seconds
+        self._waiting: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
+        self._passing: set[str] = set()
+        # What needs no compiler comes first; then file by file, so that little is compiled twice.
+        self._chosen = sorted(chosen, key=lambda mutant: (mutant.compiled, mutant.file))
+
+    def run(self, jobs: int) -> None:
+        first = Workshop(self._folder / "1", self._flags)
+        self._passing = first.passing((test for m in self._chosen for test in m.killed_by), 1800)
+        for mutant in self._chosen:
+            self._waiting.put(mutant)
+        others = [threading.Thread(target=self._work, args=(number,), daemon=True) for number in range(2, jobs + 1)]
+        for other in others:
+            other.start()
+        self._drain(first)
+        for other in others:
+            other.join()
+
+    def _work(self, number: int) -> None:
+        self._drain(Workshop(self._folder / str(number), self._flags))
+
+    def _drain(self, workshop: Workshop) -> None:
+        while True:
+            try:
+                mutant = self._waiting.get_nowait()
+            except queue.Empty:
+                return
+            failing = [test for test in mutant.killed_by if test not in self._passing]
+            if failing or not mutant.killed_by:
+                why = f"does not pass without the fault: {failing[0]}" if failing else "names no test"
+                result = Result(BROKEN, 0, why)
+            else:
+                result = workshop.judge(mutant, self._seconds)
+            self._record.add(mutant, result)
+            detail = "" if result.status == KILLED else f"  {result.detail}"
+            print(f"{result.status:9} {result.seconds:6.1f} s  {mutant.title}{detail}", flush=True)
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
+    parser.add_argument("areas", nargs="*", help="these areas, or AREA/NAME; all of them if none is given")
+    parser.add_argument("--list", action="store_true", help="say what is on the list, and run nothing")
+    parser.add_argument("--left", action="store_true", help="leave out those that were killed in an earlier run")
+    parser.add_argument("--score", action="store_true", help="the table of what earlier runs found, and run nothing")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=120, help="for the tests of one fault")
+    parser.add_argument("--flags", default="-O1 -DNDEBUG", help="a fault is compiled once and run for seconds")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "mutants", help="where the copies are")
+    options = parser.parse_args()
+    known = mutants()
+    for asked in options.areas:
+        if not any(asked in (mutant.area, mutant.title) for mutant in known):
+            parser.error(f"no area or fault is called {asked}")
+    chosen = [m for m in known if not options.areas or {m.area, m.title} & set(options.areas)]
+    if options.list:
+        for mutant in chosen:
+            print(
+                f"{mutant.title}  {mutant.file}\n    {mutant.why}\n    {mutant.equivalent or ' '.join(mutant.killed_by)}"
+            )
+        return 0
+    record = Record(options.folder / "results.json")
+    stopped = False
+    if not options.score:
+        signal.signal(signal.SIGTERM, _interrupted)
+        can = [m for m in chosen if not m.equivalent and not m.problem()]
+        if options.left:
+            can = [m for m in can if record.status(m) != KILLED]
+        try:
+            Campaign(can, record, options).run(options.jobs)
+        except KeyboardInterrupt:
+            stopped = True
+    print(f"\n{table(chosen, record)}")
+    for mutant in chosen:
+        if (status := record.status(mutant)) not in (KILLED, EQUIVALENT):
+            print(f"{status or 'not tried'}: {mutant.title} {mutant.problem() or ''}")
+    if stopped:
+        return 130
+    return int(any(record.status(mutant) not in (KILLED, EQUIVALENT) for mutant in chosen))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
