@@ -23,6 +23,7 @@ from pysat.solvers import Solver
 from teetotal import _core
 from teetotal.histories.history import INITIAL_SOURCE
 from teetotal.histories.problem import Problem
+from teetotal.scale import supervision
 
 CYCLES = 1000
 """Short cycles that a round learns from, at most, in each strongly connected part of a solution."""
@@ -257,9 +258,10 @@ class Encoding:
 def _satisfiable(solver: Any, assumptions: list[int]) -> bool:
     import pysolvers  # type: ignore[import-not-found]
 
-    try:
-        return bool(solver.solve(assumptions=assumptions))
-    except pysolvers.error as error:  # its own way to tell of Ctrl-C
-        if "keyboard interrupt" in str(error):
-            raise KeyboardInterrupt from None
-        raise
+    with supervision.heard_by_a_library():
+        try:
+            return bool(solver.solve(assumptions=assumptions))
+        except pysolvers.error as error:  # its own way to tell of Ctrl-C
+            if "keyboard interrupt" in str(error):
+                raise KeyboardInterrupt from None
+            raise

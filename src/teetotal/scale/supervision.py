@@ -192,6 +192,20 @@ def _interrupt(how: str) -> None:
         raise KeyboardInterrupt
 
 
+@contextmanager
+def heard_by_a_library() -> Iterator[None]:
+    """Around a call that hears Ctrl-C itself and raises KeyboardInterrupt: the press that is passed on waits, and counts
+    as the same one."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGRTMIN})
+    try:
+        yield
+    except KeyboardInterrupt:
+        _presses["heard"] += 1
+        raise
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGRTMIN})
+
+
 def was_interrupted() -> bool:
     """Whether a KeyboardInterrupt is the user's: a program can raise one, too."""
     handler = signal.getsignal(signal.SIGINT)
