@@ -26,7 +26,7 @@ def hear_interrupts() -> None:
 
 
 def members(session: int) -> dict[int, tuple[str, float]]:
-    """The processes of a session: the name, and the seconds on a processor with those of the children that have ended."""
+    """The processes begun by one `setsid`: the name, and the seconds on a processor with those of ended children."""
     found = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
