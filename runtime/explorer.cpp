@@ -184,6 +184,9 @@ double Explorer::explored_of_all() const {
 void Explorer::tell_end(const char* reason) {
   std::string oddities;
   for (const std::string& oddity : process.oddities) oddities += (oddities.empty() ? "" : ",") + Output::quoted(oddity);
+  std::string unseen;
+  for (const auto& [what, place] : process.unseen)
+    unseen += (unseen.empty() ? "[" : ",[") + Output::quoted(what) + ',' + std::to_string(place) + ']';
   std::string mixed;
   for (std::uint32_t number = 0; number < process.cells.size(); ++number)
     if (process.cells[number].mixed)
@@ -205,8 +208,8 @@ void Explorer::tell_end(const char* reason) {
       ",\"longest\":" + std::to_string(totals_.longest) + ",\"classes\":" + std::to_string(classes_.size()) +
       ",\"restarts\":" + std::to_string(restarts_) + ",\"restored\":" + std::to_string(system_.restored()) +
       ",\"seconds\":" + std::to_string(elapsed()) + ",\"cpu\":" + std::to_string(survival.processor_seconds()) +
-      ",\"reporting\":[" + reporting + "],\"oddities\":[" + oddities + "],\"races\":[" + races + "],\"mixed\":[" +
-      mixed + "]}");
+      ",\"reporting\":[" + reporting + "],\"oddities\":[" + oddities + "],\"unseen\":[" + unseen + "],\"races\":[" +
+      races + "],\"mixed\":[" + mixed + "]}");
 }
 
 }  // namespace teetotal::runtime

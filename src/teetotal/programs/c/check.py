@@ -44,6 +44,9 @@ need no bound: see runtime/system.hpp."""
 STEPS = 100_000
 """The longest execution: what goes on after so many steps is cut."""
 
+_NAMED = 8
+"""So many of the things that no hook sees are named, and the rest counted."""
+
 _UNDECIDED = {
     "unsupported": "the program uses {message}{where}, which cannot be explored",
     "hang": "T{thread} {message}{where} for five seconds",
@@ -88,7 +91,6 @@ def check(
                     asked = msgspec.structs.replace(
                         options, explore=searched, seconds=max(left, 0.0), executions=executions
                     )
-                    hidden = unseen(program)
                     findings = _Findings(source, asked, symbols, model)
                     try:
                         for told in runtime.answers(program, findings.request(), source.arguments):
@@ -98,9 +100,7 @@ def check(
                     except KeyboardInterrupt:
                         findings.ended_early = "interrupted"
                         interrupted = True
-                    if hidden:
-                        findings.undecided = True
-                        findings.notes.append(f"what cannot be seen: {'; '.join(hidden[:8])}")
+                    findings.count_unseen(unseen(program))
                     result = findings.result(command)
                     answer = result if answer is None else answer + result
                     if executions is not None:
@@ -265,6 +265,17 @@ class _Findings:
             message=message,
             replay=replaying.command(self.source, token, stacks, self.options.spurious),
         )
+
+    def count_unseen(self, compiled: list[str]) -> None:
+        """No proof stands on what no hook follows: ``compiled`` into the program, or met in an execution."""
+        named = list(compiled)
+        for what, at in self.end.get("unseen", []) if self.end is not None else []:
+            place = self.names.place(at) if self.names is not None else None
+            named.append(what if place is None else f"{what} at {place}")
+        if named:
+            self.undecided = True
+            more = f"; and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+            self.notes.append(f"what cannot be seen: {'; '.join(named[:_NAMED])}{more}")
 
     @property
     def settled(self) -> bool:
