@@ -191,6 +191,8 @@ void Explorer::tell_end(const char* reason) {
   for (std::uint32_t number = 0; number < process.cells.size(); ++number)
     if (process.cells[number].mixed)
       mixed += (mixed.empty() ? "" : ",") + std::to_string(process.cells[number].address);
+  std::string loops;
+  for (const std::uintptr_t place : system_.cuts()) loops += (loops.empty() ? "" : ",") + std::to_string(place);
   std::string races;
   for (const auto& [first, second, address] : system_.data_races())
     races += (races.empty() ? "[" : ",[") + std::to_string(first) + ',' + std::to_string(second) + ',' +
@@ -208,7 +210,8 @@ void Explorer::tell_end(const char* reason) {
       ",\"longest\":" + std::to_string(totals_.longest) + ",\"classes\":" + std::to_string(classes_.size()) +
       ",\"restarts\":" + std::to_string(restarts_) + ",\"restored\":" + std::to_string(system_.restored()) +
       ",\"seconds\":" + std::to_string(elapsed()) + ",\"cpu\":" + std::to_string(survival.processor_seconds()) +
-      ",\"reporting\":[" + reporting + "],\"oddities\":[" + oddities + "],\"unseen\":[" + unseen + "],\"races\":[" +
+      ",\"reporting\":[" + reporting + "],\"oddities\":[" + oddities + "],\"loops\":[" + loops +
+      "],\"threads\":" + std::to_string(process.numbers.size() + 1) + ",\"unseen\":[" + unseen + "],\"races\":[" +
       races + "],\"mixed\":[" + mixed + "]}");
 }
 

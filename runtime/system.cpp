@@ -60,7 +60,9 @@ void Controlled::describe(std::uint32_t thread) {
   const Operation& operation = process.threads[thread].operation;
   next_[thread] = {agent(thread, kThread), operation.kind, operation.writes == Writes::always, operation.cell,
                    location(operation.place)};
-  halts_[thread] = cut(thread) || spinning(thread);
+  const bool halted = cut(thread);
+  if (halted && steps_.size() < bounds_.steps) cuts_.insert(operation.told_place());
+  halts_[thread] = halted || spinning(thread);
 }
 
 void Controlled::described_new_threads() {
@@ -466,6 +468,7 @@ void Controlled::forget() {
   agent_steps_.clear();
   enablers_.clear();
   data_races_.clear();
+  cuts_.clear();
   process.restart = false;
   process.cells.renumber();
   known_cells_ = process.cells.size();

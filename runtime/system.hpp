@@ -103,6 +103,9 @@ class Controlled final : public System {
   // cell's address. What is seen on the way, not all there are.
   const std::set<std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t>>& data_races() const { return data_races_; }
 
+  // Where threads came too often.
+  const std::set<std::uintptr_t>& cuts() const { return cuts_; }
+
   // Threads that failed in the execution at hand.
   const std::vector<std::uint32_t>& failed() const { return failed_; }
 
@@ -165,6 +168,7 @@ class Controlled final : public System {
   std::vector<std::uint32_t> failed_;
   std::size_t known_cells_ = 0;
   std::set<std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t>> data_races_;
+  std::set<std::uintptr_t> cuts_;
   std::vector<Agent> agents_;  // TSO, PSO
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> agent_numbers_;
   std::vector<std::vector<std::uint32_t>> agent_steps_;

@@ -95,11 +95,13 @@ def steps(violation: Violation, source: str) -> Iterator[str]:
 
 
 def table(told: Iterable[tuple[str, str, Sequence[Sequence[str]]]], model: ModelName) -> Iterator[str]:
-    """What happens, where, and what the buffers hold after it, numbered. Without buffers (SC) there is no column for
-    them."""
+    """What happens, where, and what the buffers hold after it, numbered. Buffers that never hold anything are left out,
+    and without buffers (SC) there is no column for them."""
+    told = list(told)
     rows = [("", "what happens", "where", "buffers after it" if model != "sc" else "")]
+    used = sorted({thread for _, _, held in told for thread, entries in enumerate(held) if entries})
     for number, (what, where, held) in enumerate(told, start=1):
-        buffers = "  ".join(f"T{thread}[{', '.join(entries)}]" for thread, entries in enumerate(held))
+        buffers = "  ".join(f"T{thread}[{', '.join(held[thread])}]" for thread in used if thread < len(held))
         rows.append((str(number), what, where, buffers if model != "sc" else ""))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     for number_text, *rest in rows:

@@ -15,7 +15,7 @@ import msgspec
 
 from teetotal import story
 from teetotal.errors import ProgramError
-from teetotal.events import MODELS, Event, ModelName, Semantics
+from teetotal.events import MODELS, Event, Location, ModelName, Semantics
 from teetotal.explore import strategies
 from teetotal.explore.outcomes import MAX_MEGABYTES
 from teetotal.explore.strategies import Strategy
@@ -24,6 +24,7 @@ from teetotal.monitors import MonitorInfo, Report, monitor_info, witness
 from teetotal.programs.c import events, replaying, runtime, words
 from teetotal.programs.c.build import Source, built, unseen
 from teetotal.programs.c.symbols import Symbols
+from teetotal.programs.c.undefined import undefined
 from teetotal.schedules import to_token
 from teetotal.verdicts import (
     CheckResult,
@@ -169,16 +170,23 @@ class _Findings:
                     progress(f"{self.model.upper()} executions", answer["executions"], answer["explored"])
             case "violation":
                 found = self._robustness(answer)
-                self.violations[found.model].append(found)
+                if all(found.shape != known.shape for known in self.violations[found.model]):
+                    self.violations[found.model].append(found)
             case "failure":
                 self._failure(answer)
             case "error" if answer["what"] == "load":
-                raise ProgramError(f"{self.source.name} cannot be loaded: {answer['message']}")
+                raise ProgramError(f"{self.source.name} cannot be loaded: {self._unloadable(answer['message'])}")
             case "error":
                 self.undecided = True
                 self.notes.append(f"{answer['message']}: it depends on something that cannot be controlled")
             case "end":
                 self.end = answer
+
+    def _unloadable(self, message: str) -> str:
+        if "undefined symbol" not in message:
+            return message
+        missing = undefined(self.source, runtime.executable())
+        return "\n".join(["nobody defines", *(f"  {name}, used by {', '.join(at)}" for name, at in missing.items())])
 
     # -- violations -----------------------------------------------------------------------------------------------------
 
@@ -302,7 +310,9 @@ class _Findings:
             notes.append(f"an execution was cut after {STEPS:,} steps")
         elif end["cut"]:
             bound = LOOP_BOUND if self.options.loop_bound is None else self.options.loop_bound
-            notes.append(f"a loop was cut after {bound} visits of an instruction; see --loop-bound")
+            where = sorted({str(at) for place in end.get("loops", []) if (at := self._place(place)) is not None})
+            at = f" at {', '.join(where[:_NAMED])}" if where else ""
+            notes.append(f"loop{at} cut after {bound} rounds; see --loop-bound")
         elif end.get("stopped") == "memory":
             notes.append(f"what is yet to be explored needs more than {self.options.max_megabytes:,} MB; see --memory")
         elif end.get("stopped") == "hangs":
@@ -322,6 +332,7 @@ class _Findings:
             notes.append(strategies.how_far(self.options.explore, any(self.violations.values())))
         notes += self._data_races(end.get("races", []))
         complete = bool(end["complete"]) and not self.undecided and not self.ended_early
+        notes += self._vacuous(end, complete)
         models = {self.model: self._model(self.model, complete, True)}
         for model in self.relaxed:
             watching = [monitor for monitor in self.monitors if monitor.model == model]
@@ -353,6 +364,19 @@ class _Findings:
             cpu=end.get("cpu"),
             goal=self.options.goal,
         )
+
+    def _place(self, place: int) -> Location | None:
+        return self.names.place(place) if self.names is not None else None
+
+    def _vacuous(self, end: dict[str, Any], complete: bool) -> list[str]:
+        """A proof about nothing is told as one."""
+        if not complete or any(self.violations.values()):
+            return []
+        if end.get("threads", 2) < 2:
+            return ["the program starts no second thread: there is nothing that could be seen out of order"]
+        if end["executions"] and end["blocked"] == end["executions"]:
+            return ["no execution comes to its end: what is proved holds up to where each of them stops"]
+        return []
 
     def _data_races(self, told: list[list[int]]) -> list[str]:
         """As information: where threads touch the same location without atomic operations. At most a few."""
