@@ -118,25 +118,34 @@ void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
 
 void Explorer::tell_violation(std::uint32_t monitor, const monitors::Report& report) {
   const auto end = static_cast<std::size_t>(report.deciding) + 1;
-  output_.line(R"({"type":"violation","monitor":)" + Output::quoted(request_.monitors[monitor]) + ",\"report\":[" +
-               std::to_string(report.delayed) + ',' + std::to_string(report.previous) + ',' +
-               std::to_string(report.deciding) + "],\"stacks\":" + std::to_string(process.shared_stacks) +
-               ",\"steps\":" + Output::steps(system_, end) + ",\"cells\":" + Output::cells(system_, end) + '}');
+  const std::string told =
+      R"({"type":"violation","monitor":)" + Output::quoted(request_.monitors[monitor]) + ",\"report\":[" +
+      std::to_string(report.delayed) + ',' + std::to_string(report.previous) + ',' + std::to_string(report.deciding) +
+      "],\"stacks\":" + std::to_string(process.shared_stacks) + ",\"steps\":" + Output::steps(system_, end);
+  tell_with_cells(told, end);
+}
+
+// An execution, up to a step. What its cells are comes last: to find out may need another run.
+void Explorer::tell_with_cells(const std::string& told, std::size_t end) {
+  const Frames frames = frames_of(system_, end);
+  output_.line(told + ",\"cells\":" + Output::cells(system_, end, frames) + '}');
 }
 
 void Explorer::tell_failures(std::span<const Event> execution) {
-  for (const std::uint32_t number : system_.failed()) {
+  const std::vector<std::uint32_t> failed = system_.failed();
+  for (const std::uint32_t number : failed) {
     const Thread& thread = process.threads[number];
     if (thread.failure == Failure::hang && ++hangs_ == kMostHangs) stopped_ = true;
     if (!seen_failures_.insert({static_cast<int>(thread.failure), thread.failed_at, 0}).second) continue;
     // Up to its last step: what others did afterwards does not matter.
     std::size_t end = execution.size();
     while (end > 0 && (system_.steps()[end - 1].thread != number || system_.steps()[end - 1].commit)) --end;
-    output_.line(R"({"type":"failure","what":")" + std::string(word_for(thread.failure)) +
-                 "\",\"thread\":" + std::to_string(thread.born) + ",\"message\":" + Output::quoted(thread.message) +
-                 ",\"place\":" + std::to_string(thread.failed_at) +
-                 ",\"stacks\":" + std::to_string(process.shared_stacks) + ",\"steps\":" + Output::steps(system_, end) +
-                 ",\"cells\":" + Output::cells(system_, end) + '}');
+    const std::string told =
+        R"({"type":"failure","what":")" + std::string(word_for(thread.failure)) +
+        "\",\"thread\":" + std::to_string(thread.born) + ",\"message\":" + Output::quoted(thread.message) +
+        ",\"place\":" + std::to_string(thread.failed_at) + ",\"stacks\":" + std::to_string(process.shared_stacks) +
+        ",\"steps\":" + Output::steps(system_, end);
+    tell_with_cells(told, end);
   }
 }
 
@@ -156,10 +165,11 @@ void Explorer::tell_stuck(std::size_t length) {
                std::to_string(static_cast<int>(thread.operation.verb)) + ']';
   }
   if (!seen_failures_.insert({livelock ? 101 : 100, places[0], places[1]}).second) return;
-  output_.line(std::string(R"({"type":"failure","what":")") + (livelock ? "livelock" : "deadlock") +
-               R"(","thread":0,"message":"","place":0,"waiting":[)" + waiting +
-               "],\"stacks\":" + std::to_string(process.shared_stacks) +
-               ",\"steps\":" + Output::steps(system_, length) + ",\"cells\":" + Output::cells(system_, length) + '}');
+  const std::string told = std::string(R"({"type":"failure","what":")") + (livelock ? "livelock" : "deadlock") +
+                           R"(","thread":0,"message":"","place":0,"waiting":[)" + waiting +
+                           "],\"stacks\":" + std::to_string(process.shared_stacks) +
+                           ",\"steps\":" + Output::steps(system_, length);
+  tell_with_cells(told, length);
 }
 
 void Explorer::tell_progress() {

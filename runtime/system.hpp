@@ -18,6 +18,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -83,6 +84,9 @@ class Controlled final : public System {
   bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const override;
   Ending ending() const override;
 
+  // The execution at hand once more, from its beginning, with a look at the program before each step.
+  void run_through(const std::function<void(const Step&)>& look);
+
   // Everything anew, after a Restart.
   void forget();
 
@@ -140,6 +144,8 @@ class Controlled final : public System {
     if (stale_) const_cast<Controlled*>(this)->run_again();
   }
   void run_again();
+  void run_step(std::size_t index);
+  void arrive();
   void describe(std::uint32_t thread);
   void described_new_threads();
   std::uint32_t location(std::uintptr_t place);

@@ -41,8 +41,9 @@ def _lines(result: CheckResult, every_outcome: bool, every_violation: bool) -> I
                 yield _headline(violation, result.input, f", as under {same.model.upper()}")
                 told.append(violation)
             elif same is not None and not every_violation:
-                yield ""
-                yield f"{_headline(violation, result.input)}: the one above"
+                if same.kind != violation.kind:  # otherwise the same cycle from another end: nothing new
+                    yield ""
+                    yield f"{_headline(violation, result.input)}: the one above"
                 told.append(violation)
             elif every_violation or not any(other.model == name and other.kind == violation.kind for other in told):
                 yield ""
@@ -90,6 +91,7 @@ def steps(violation: Violation, source: str) -> Iterator[str]:
         commit = step.action == "commit"
         what = f"T{step.thread}: {event.text}{' reaches memory' if commit else ''}"
         where = _place(event.location, source) if event.location is not None and not commit else ""
+        where += f" in {event.within}" if where and event.within else ""
         rows.append((what, where, step.buffers))
     yield from table(rows, violation.model)
 

@@ -22,6 +22,7 @@ from teetotal.errors import ParseError, TeetotalError
 from teetotal.programs import text_files
 from teetotal.programs.c.assembly import make_visible
 from teetotal.programs.c.by_value import unseen_copies
+from teetotal.programs.c.headers import functions_of_headers
 from teetotal.scale.supervision import scratch_folder
 
 C_SUFFIXES = (".c",)
@@ -38,7 +39,7 @@ _CLANG = (
 UNSEEN = "unseen"
 """Beside the object: a file that lists accesses to memory that no hook sees, if there are any."""
 LIBRARY = "library"
-"""Beside the object of a C++ program: which of its functions are the library's, for runtime/callers.hpp."""
+"""Beside the object: which of its functions are a library's, for runtime/callers.hpp, if there are any."""
 _HOOKED = ("memcpy", "memmove", "memset")
 
 
@@ -120,6 +121,7 @@ def built(source: Source) -> Iterator[Path]:
 def build(source: Source, directory: Path) -> Path:
     compile_flags, link_flags = _split(source.flags)
     objects = []
+    headers: set[str] = set()
     for number, file in enumerate(source.files):
         text_files.refuse_odd(file)
         compiler = _compiler(source, file)
@@ -130,6 +132,7 @@ def build(source: Source, directory: Path) -> Path:
         if not assembly.exists():
             raise CompileError(f"{file}: the compiler makes no code of it; what do the flags after -- ask for?")
         text = assembly.read_text(errors="surrogateescape")
+        headers.update(functions_of_headers(text))
         filtered = make_visible(text)
         hidden = [f"inline assembly at {file}:{where}" for where in filtered.unseen]
         if dump.exists():
@@ -143,11 +146,15 @@ def build(source: Source, directory: Path) -> Path:
         _rename(output)
         objects.append(str(output))
     result = directory / "program.so"
-    _run([*_linker(source), "-shared", "-Wl,-Bsymbolic", "-o", str(result), *objects, *link_flags, "-lpthread"], source.name)
-    if any(Path(file).suffix in CXX_SUFFIXES for file in source.files):
+    _run(
+        [*_linker(source), "-shared", "-Wl,-Bsymbolic", "-o", str(result), *objects, *link_flags, "-lpthread"],
+        source.name,
+    )
+    if headers or any(Path(file).suffix in CXX_SUFFIXES for file in source.files):
         from teetotal.programs.c.symbols import library_functions
 
-        (directory / LIBRARY).write_text("".join(f"{begin:x} {end:x}\n" for begin, end in library_functions(result)))
+        ranges = library_functions(result, headers)
+        (directory / LIBRARY).write_text("".join(f"{begin:x} {end:x}\n" for begin, end in ranges))
     return result
 
 

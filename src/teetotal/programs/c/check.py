@@ -170,8 +170,7 @@ class _Findings:
                     progress(f"{self.model.upper()} executions", answer["executions"], answer["explored"])
             case "violation":
                 found = self._robustness(answer)
-                if all(found.shape != known.shape for known in self.violations[found.model]):
-                    self.violations[found.model].append(found)
+                self.violations[found.model].append(found)
             case "failure":
                 self._failure(answer)
             case "error" if answer["what"] == "load":
@@ -204,7 +203,7 @@ class _Findings:
         token = to_token(monitor.model, steps, list(program.memory), self.options.semantics)
         delayed, deciding = execution.events[report.delayed], execution.events[report.deciding]
         return msgspec.structs.replace(
-            words.worded(found, execution.words),
+            words.worded(found, execution.told),
             message=f"{_at(deciding)} overtakes {_at(delayed)}",
             replay=replaying.command(self.source, token, answer.get("stacks", 0), self.options.spurious),
         )
@@ -240,7 +239,7 @@ class _Findings:
     def _waiting(self, answer: dict[str, Any]) -> Iterator[str]:
         """What each thread that does not go on waits for."""
         assert self.names is not None
-        called = self.names.cells(answer["cells"])
+        called = self.names.cells(answer["cells"]).called
         for thread, place, _, cell, verb in answer["waiting"]:
             at = self.names.place(place)
             where = "" if at is None else f" ({at})"
@@ -257,12 +256,14 @@ class _Findings:
         else:
             run, steps = story.told(program, self.model, execution.schedule, self.options.semantics)
             threads = [iter(own) for own in run.events]
+            told = execution.told
             listed = [
-                msgspec.structs.replace(event, words=execution.words[event.id])
+                words.as_told(event, told[event.id])
                 for step in execution.schedule
                 if isinstance(step, Issue)
                 for event in [next(threads[step.thread])]
             ]
+            steps = words.with_pointers(steps, listed)
         token = to_token(self.model, execution.schedule, list(program.memory), self.options.semantics)
         return Violation(
             model=self.model,
@@ -310,9 +311,9 @@ class _Findings:
             notes.append(f"an execution was cut after {STEPS:,} steps")
         elif end["cut"]:
             bound = LOOP_BOUND if self.options.loop_bound is None else self.options.loop_bound
-            where = sorted({str(at) for place in end.get("loops", []) if (at := self._place(place)) is not None})
-            at = f" at {', '.join(where[:_NAMED])}" if where else ""
-            notes.append(f"loop{at} cut after {bound} rounds; see --loop-bound")
+            places = sorted({str(at) for place in end.get("loops", []) if (at := self._place(place)) is not None})
+            where = f" at {', '.join(places[:_NAMED])}" if places else ""
+            notes.append(f"loop{where} cut after {bound} rounds; see --loop-bound")
         elif end.get("stopped") == "memory":
             notes.append(f"what is yet to be explored needs more than {self.options.max_megabytes:,} MB; see --memory")
         elif end.get("stopped") == "hangs":

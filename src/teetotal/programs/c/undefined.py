@@ -28,7 +28,12 @@ def undefined(source: Source, explorer: Path) -> dict[str, list[str]]:
     with scratch_folder() as directory:
         for command in commands_for_linking(source, Path(directory)):
             done = subprocess.run(
-                command, capture_output=True, text=True, errors="replace", check=False, env={**os.environ, "LC_ALL": "C"}
+                command,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                env={**os.environ, "LC_ALL": "C"},
             )
             function = ""
             for line in done.stderr.splitlines():
