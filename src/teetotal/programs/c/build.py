@@ -20,8 +20,7 @@ import msgspec
 
 from teetotal.errors import ParseError, TeetotalError
 from teetotal.programs import text_files
-from teetotal.programs.c.assembly import make_visible
-from teetotal.programs.c.by_value import unseen_copies
+from teetotal.programs.c.instrument import make_visible
 from teetotal.scale.supervision import scratch_folder
 
 C_SUFFIXES = (".c",)
@@ -116,23 +115,22 @@ def build(source: Source, directory: Path) -> Path:
     for number, file in enumerate(source.files):
         text_files.refuse_odd(file)
         compiler = _compiler(source, file)
-        assembly, output, dump = (directory / f"{number}.{kind}" for kind in ("s", "o", "dump"))
-        telling = () if is_clang(compiler) else (f"-fdump-tree-tsan0-lineno={dump}",)
-        options = (*_COMMON, *_instrumentation(compiler), *compile_flags, *telling)
+        assembly, output = (directory / f"{number}.{kind}" for kind in ("s", "o"))
+        options = (*_COMMON, *_instrumentation(compiler), *compile_flags)
         _run([*compiler, *options, "-S", _path(file), "-o", str(assembly)], file)
         if not assembly.exists():
             raise CompileError(f"{file}: the compiler makes no code of it; what do the flags after -- ask for?")
-        text = assembly.read_text(errors="surrogateescape")
-        filtered = make_visible(text)
-        hidden = [f"inline assembly at {file}:{where}" for where in filtered.unseen]
-        if dump.exists():
-            copies = unseen_copies(dump.read_text(errors="replace"), text)
-            hidden += [f"a struct passed or returned by value at {place}" for place in copies]
-        if hidden:
+
+        def assemble(text: str) -> bytes:
+            assembly.write_text(text, errors="surrogateescape")  # noqa: B023
+            _run([*compiler, "-c", str(assembly), "-o", str(output)], file)  # noqa: B023
+            return output.read_bytes()  # noqa: B023
+
+        visible = make_visible(assembly.read_text(errors="surrogateescape"), assemble, file)
+        if visible.unseen:
             with (directory / UNSEEN).open("a") as list_of_unseen:
-                list_of_unseen.writelines(f"{what}\n" for what in hidden)
-        assembly.write_text(filtered.text, errors="surrogateescape")
-        _run([*compiler, "-c", str(assembly), "-o", str(output)], file)
+                list_of_unseen.writelines(f"{what}\n" for what in visible.unseen)
+        assemble(visible.text)
         _rename(output)
         objects.append(str(output))
     result = directory / "program.so"
