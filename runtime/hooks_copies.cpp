@@ -212,6 +212,10 @@ void* teetotal_memset(void* to, int value, std::size_t size) {
   fill(to, value, size, TEETOTAL_PLACE);
   return to;
 }
+// And the linker, calls from libraries.
+void* __wrap_memcpy(void*, const void*, std::size_t) __attribute__((alias("teetotal_memcpy")));
+void* __wrap_memmove(void*, const void*, std::size_t) __attribute__((alias("teetotal_memmove")));
+void* __wrap_memset(void*, int, std::size_t) __attribute__((alias("teetotal_memset")));
 void* __tsan_memcpy(void* to, const void* from, std::size_t size) {
   copy(to, from, size, TEETOTAL_PLACE);
   return to;

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ import msgspec
 
 from teetotal.errors import ParseError, TeetotalError
 from teetotal.programs import text_files
+from teetotal.programs.c.audit import unaccounted
 from teetotal.programs.c.instrument import make_visible
 from teetotal.scale.supervision import scratch_folder
 
@@ -111,7 +113,8 @@ def built(source: Source) -> Iterator[Path]:
 
 def build(source: Source, directory: Path) -> Path:
     compile_flags, link_flags = _split(source.flags)
-    objects = []
+    objects: list[str] = []
+    hidden: list[str] = []
     for number, file in enumerate(source.files):
         text_files.refuse_odd(file)
         compiler = _compiler(source, file)
@@ -127,20 +130,32 @@ def build(source: Source, directory: Path) -> Path:
             return output.read_bytes()  # noqa: B023
 
         visible = make_visible(assembly.read_text(errors="surrogateescape"), assemble, file)
-        if visible.unseen:
-            with (directory / UNSEEN).open("a") as list_of_unseen:
-                list_of_unseen.writelines(f"{what}\n" for what in visible.unseen)
+        hidden += visible.unseen
         assemble(visible.text)
         _rename(output)
         objects.append(str(output))
     result = directory / "program.so"
     linker = _compiler(source, next((f for f in source.files if Path(f).suffix in CXX_SUFFIXES), source.files[0]))
-    _run([*linker, "-shared", "-Wl,-Bsymbolic", "-o", str(result), *objects, *link_flags, "-lpthread"], source.name)
+    linker_map = directory / "map"
+    wraps = [f"-Wl,--wrap={name}" for name in _HOOKED]
+    made = ["-shared", "-Wl,-Bsymbolic", f"-Wl,-Map={linker_map}", *wraps, "-o", str(result)]
+    _run([*linker, *made, *objects, *link_flags, "-lpthread"], source.name)
+    hidden += unaccounted(result, linker_map.read_text(errors="replace"), objects)
+    if hidden:
+        (directory / UNSEEN).write_text("".join(f"{what}\n" for what in hidden))
     if any(Path(file).suffix in CXX_SUFFIXES for file in source.files):
         from teetotal.programs.c.symbols import library_functions
 
         (directory / LIBRARY).write_text("".join(f"{begin:x} {end:x}\n" for begin, end in library_functions(result)))
     return result
+
+
+def library_flags(source: Source) -> list[str]:
+    """For the user's own build of a library. gcc runs its assembler through ours; clang cannot, so there only what the
+    compiler gives a hook is seen."""
+    compiler = _compiler(source, source.files[0])
+    ours = [] if is_clang(compiler) else ["-wrapper", f"{sys.executable},-m,teetotal.programs.c.assembler"]
+    return [*_COMMON, *_instrumentation(compiler), *ours]
 
 
 def unseen(program: Path) -> list[str]:

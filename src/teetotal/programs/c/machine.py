@@ -9,6 +9,7 @@ thousand instructions again and again.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
@@ -106,6 +107,12 @@ def decode(code: bytes) -> tuple[Instruction, ...] | None:
     for raw in _disassembler().disasm(code, 0):
         found.append(_instruction(raw))
     return tuple(found) if sum(one.size for one in found) == len(code) else None
+
+
+def sweep(code: bytes, at: int) -> Iterator[tuple[int, Instruction]]:
+    """Instruction by instruction, as far as they can be decoded; targets of branches are counted as ``at`` is."""
+    for raw in _disassembler().disasm(code, at):
+        yield raw.address, _instruction(raw)
 
 
 @cache

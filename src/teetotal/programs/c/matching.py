@@ -27,7 +27,12 @@ from teetotal.programs.c.objects import Symbol
 Form = tuple[int, tuple[tuple[int, int], ...]]
 """A constant, and atoms with their factors."""
 
-HOOK = re.compile(r"__tsan_(?:unaligned_)?(?:volatile_)?(?:(read|write)(1|2|4|8|16|_range)|vptr_(update|read))$")
+HOOK = re.compile(
+    r"__tsan_(?:unaligned_)?(?:volatile_)?(?:(read|write)(1|2|4|8|16|_range)|vptr_(update|read))$|teetotal_copy_(to|from)$"
+)
+OURS = "teetotal_access"
+_AFTER_OURS = 3
+"""A hook of ours is for the instruction so many behind its call."""
 _ATOMIC_LOAD = re.compile(r"__tsan_atomic(\d+)_load$")
 FENCES = ("mfence", "sfence")
 _CLOBBERED = (0, 1, 2, 6, 7, 8, 9, 10, 11, 16)
@@ -147,6 +152,7 @@ class _Block:
         self.owner: dict[int, list[Announcement]] = {}
         self.ours: set[int] = set()
         self.echoes: set[tuple[Form, int]] = set()  # clang leaves the load that a hook has done in place, and unused
+        self.hooked = -1  # what has a hook of ours
         self.stored = -1  # the last instruction that writes
 
     # -- decisions ------------------------------------------------------------------------------------------------------
@@ -193,6 +199,13 @@ class _Block:
     def _look(self, number: int, item: Item) -> None:
         instruction = item.instruction
         addresses = [self._address(access, item) for access in instruction.accesses]
+        if item.calls == OURS:  # which keeps all registers
+            self.switches.add(number)
+            self.hooked = number + _AFTER_OURS
+            return
+        if number == self.hooked:
+            self._evaluate(item, addresses)
+            return
         if instruction.is_call:
             for access, address in zip(instruction.accesses, addresses, strict=True):
                 if address is not None and not self._exempt(access, address, item, access.size):
@@ -294,8 +307,8 @@ class _Block:
 
     def _announced(self, number: int, item: Item, hook: re.Match[str]) -> None:
         address, length = self.registers[RDI], self.registers[_RSI]
-        write = hook.group(1) == "write" or hook.group(3) == "update"
-        word = hook.group(2) or "8"
+        write = hook.group(1) == "write" or hook.group(3) == "update" or hook.group(4) == "to"
+        word = hook.group(2) or ("8" if hook.group(3) else "_range")
         size = int(word) if word != "_range" else length[0] if not length[1] else 1 << 40
         one = Announcement(item, number, write, address, size, word)
         if address[1] == self.frame[1] and size < 1 << 20:

@@ -77,8 +77,11 @@ class Object:
 
     @cached_property
     def symbols(self) -> list[Symbol]:
+        return self.symbols_of(_SYMBOLS)
+
+    def symbols_of(self, kind: int) -> list[Symbol]:
         for section in self.sections:
-            if section.kind == _SYMBOLS:
+            if section.kind == kind:
                 text = self.sections[section.link].offset
                 return [
                     Symbol(_word(self.data, text + name), where, value, size, info & 15)
