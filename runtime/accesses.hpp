@@ -63,4 +63,13 @@ inline void check_heap(Thread& self, std::uintptr_t address, std::uintptr_t plac
   check_heap(self, address, place);
 }
 
+// The running code is about to write `size` bytes at `to`, or nothing that matters (0), with what it reads at `from`,
+// or somewhere else (0), and without any hook between. hooks_copies.cpp.
+void announce(Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t size, std::uintptr_t place,
+              Announced by);
+
+constexpr Tag tag_for(std::size_t size) {
+  return size == 1 ? Tag::byte : size == 2 ? Tag::half : size == 4 ? Tag::word : size == 8 ? Tag::oct : Tag::vector;
+}
+
 }  // namespace teetotal::runtime

@@ -24,21 +24,12 @@ inline void access(Kind kind, const void* pointer, Tag tag, std::uintptr_t place
 }
 
 template <typename T>
-constexpr Tag tag_for() {
-  return sizeof(T) == 1   ? Tag::byte
-         : sizeof(T) == 2 ? Tag::half
-         : sizeof(T) == 4 ? Tag::word
-         : sizeof(T) == 8 ? Tag::oct
-                          : Tag::vector;
-}
-
-template <typename T>
 void before_atomic(const volatile T* target, Kind kind, Writes writes, std::uintptr_t place, Wide expected = 0) {
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(target);
   if (hidden(*self, address)) return;
-  operate(*self, kind, writes, address, tag_for<T>(), place, expected);
+  operate(*self, kind, writes, address, tag_for(sizeof(T)), place, expected);
 }
 
 inline void before_rmw(int order, std::uintptr_t place) {
@@ -246,20 +237,4 @@ void __tsan_atomic_thread_fence(int order) {
   }
 }
 void __tsan_atomic_signal_fence(int) {}
-
-// What the filtering assembler puts in the place of fences and locked instructions that the program wrote itself.
-void teetotal_mfence() {
-  if (process.current != nullptr) mfence(*process.current, TEETOTAL_PLACE);
-}
-void teetotal_sfence() {
-  if (process.current != nullptr) sfence(*process.current, TEETOTAL_PLACE);
-}
-void teetotal_locked(void* pointer, unsigned size, unsigned conditional, std::uint64_t expected) {
-  Thread* self = process.current;
-  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  if (self == nullptr || hidden(*self, address)) return;
-  const Tag tag = size == 1 ? Tag::byte : size == 2 ? Tag::half : size == 4 ? Tag::word : Tag::oct;
-  if (size < 8) expected &= (std::uint64_t{1} << 8 * size) - 1;
-  operate(*self, Kind::rmw, conditional != 0 ? swap_writes() : Writes::always, address, tag, TEETOTAL_PLACE, expected);
-}
 }

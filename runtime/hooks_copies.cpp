@@ -31,7 +31,8 @@ class Parts {
 };
 
 template <typename Visit>
-void each_part(Thread& self, Kind kind, std::uintptr_t address, std::size_t size, std::uintptr_t place, Visit visit) {
+void each_part(Thread& self, Kind kind, std::uintptr_t address, std::size_t size, std::uintptr_t place, Announced by,
+               Visit visit) {
   const std::size_t most = process.buffered ? std::size_t{1} << 15 : std::size_t{1} << 19;
   if (size > most)
     fail(self, Failure::unsupported,
@@ -39,22 +40,25 @@ void each_part(Thread& self, Kind kind, std::uintptr_t address, std::size_t size
              (process.buffered ? " under --goal safe" : " beside other threads"),
          place);
   for (std::size_t offset = 0; offset < size;) {
-    const Cells::Piece piece = process.cells.piece(address + offset, address + size);
+    const Cells::Piece piece = by == Announced::whole ? Cells::Piece{address, tag_for(size)}
+                                                      : process.cells.piece(address + offset, address + size);
     const Writes writes = kind == Kind::st ? Writes::always : Writes::never;
-    operate(self, kind, writes, piece.address, piece.tag, place, 0, true, offset != 0);
+    operate(self, kind, writes, piece.address, piece.tag, place, 0, by != Announced::whole, offset != 0);
     visit(offset, size_of(piece.tag));
     offset += size_of(piece.tag);
   }
 }
 
-void load(Thread& self, char* parts, std::uintptr_t from, std::size_t size, std::uintptr_t place) {
-  each_part(self, Kind::ld, from, size, place, [&](std::size_t offset, std::size_t count) {
+void load(Thread& self, char* parts, std::uintptr_t from, std::size_t size, std::uintptr_t place,
+          Announced by = Announced::compiler) {
+  each_part(self, Kind::ld, from, size, place, by, [&](std::size_t offset, std::size_t count) {
     std::memcpy(parts + offset, reinterpret_cast<const char*>(from) + offset, count);
   });
 }
 
-void store(Thread& self, std::uintptr_t to, const char* parts, std::size_t size, std::uintptr_t place) {
-  each_part(self, Kind::st, to, size, place, [&](std::size_t offset, std::size_t count) {
+void store(Thread& self, std::uintptr_t to, const char* parts, std::size_t size, std::uintptr_t place,
+           Announced by = Announced::compiler) {
+  each_part(self, Kind::st, to, size, place, by, [&](std::size_t offset, std::size_t count) {
     std::memcpy(reinterpret_cast<char*>(to) + offset, parts + offset, count);
   });
 }
@@ -66,8 +70,8 @@ void check_range(Thread& self, std::uintptr_t address, std::size_t size, std::ui
 
 // Whether a call is what the compiler has just announced.
 bool announced(const Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t size) {
-  return self.range_size == size && size != 0 && (self.range_to == 0 || self.range_to == to) &&
-         (self.range_from == 0 || self.range_from == from);
+  return self.range_size == size && size != 0 && self.range_by == Announced::compiler &&
+         (self.range_to == 0 || self.range_to == to) && (self.range_from == 0 || self.range_from == from);
 }
 
 void copy(void* to, const void* from, std::size_t size, std::uintptr_t place) {
@@ -106,13 +110,19 @@ void fill(void* to, int value, std::size_t size, std::uintptr_t place) {
     std::memset(to, value, size);
     return;
   }
-  each_part(*self, Kind::st, target, size, place,
+  each_part(*self, Kind::st, target, size, place, Announced::compiler,
             [&](std::size_t offset, std::size_t count) { std::memset(static_cast<char*>(to) + offset, value, count); });
 }
 
-// The compiler is about to write `to`, or nothing that matters (0), with what it reads at `from`, or somewhere else
-// (0).
-void announce(Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t size, std::uintptr_t place) {
+void put_back(std::uintptr_t address, const std::vector<char>& bytes) {
+  if (address != 0 && std::memcmp(reinterpret_cast<const void*>(address), bytes.data(), bytes.size()) != 0)
+    std::memcpy(reinterpret_cast<void*>(address), bytes.data(), bytes.size());
+}
+
+}  // namespace
+
+void announce(Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t size, std::uintptr_t place,
+              Announced by) {
   if (self.range_size != 0) settle(self);
   self.operation.place = place;  // should there be nothing to look at
   if (process.alone) {
@@ -125,7 +135,7 @@ void announce(Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t 
   if (to == 0 && from == 0) return;
   if (from != 0) {
     Parts parts(self, size, place);
-    load(self, parts.data(), from, size, place);
+    load(self, parts.data(), from, size, place, by);
     auto* bytes = reinterpret_cast<char*>(from);
     beside.clear();
     if (to != 0) behind.assign(reinterpret_cast<char*>(to), reinterpret_cast<char*>(to) + size);
@@ -140,14 +150,8 @@ void announce(Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t 
   self.range_from = from;
   self.range_size = size;
   self.range_place = place;
+  self.range_by = by;
 }
-
-void put_back(std::uintptr_t address, const std::vector<char>& bytes) {
-  if (address != 0 && std::memcmp(reinterpret_cast<const void*>(address), bytes.data(), bytes.size()) != 0)
-    std::memcpy(reinterpret_cast<void*>(address), bytes.data(), bytes.size());
-}
-
-}  // namespace
 
 void take_back(Thread& self) {
   put_back(self.range_from, beside);
@@ -159,11 +163,12 @@ void settle(Thread& self) {
   const Operation next = self.operation;  // of the hook that is about to wait
   const std::uintptr_t to = self.range_to, place = self.range_place;
   const std::size_t size = self.range_size;
+  const Announced by = self.range_by;
   if (to == 0) return take_back(self);
   Parts parts(self, size, place);
   std::memcpy(parts.data(), reinterpret_cast<const void*>(to), size);
   take_back(self);
-  store(self, to, parts.data(), size, place);
+  store(self, to, parts.data(), size, place, by);
   self.operation = next;
 }
 
@@ -176,11 +181,11 @@ extern "C" {
 
 void __tsan_write_range(void* to, unsigned long size) {
   if (process.current != nullptr && size != 0)
-    announce(*process.current, reinterpret_cast<std::uintptr_t>(to), 0, size, TEETOTAL_PLACE);
+    announce(*process.current, reinterpret_cast<std::uintptr_t>(to), 0, size, TEETOTAL_PLACE, Announced::compiler);
 }
 void __tsan_read_range(void* from, unsigned long size) {
   if (process.current != nullptr && size != 0)
-    announce(*process.current, 0, reinterpret_cast<std::uintptr_t>(from), size, TEETOTAL_PLACE);
+    announce(*process.current, 0, reinterpret_cast<std::uintptr_t>(from), size, TEETOTAL_PLACE, Announced::compiler);
 }
 // The build gives these names to hooks that announce both sides of an assignment, the first before the second.
 void teetotal_copy_to(void* to, unsigned long) {
@@ -190,7 +195,8 @@ void teetotal_copy_to(void* to, unsigned long) {
 }
 void teetotal_copy_from(void* from, unsigned long size) {
   if (process.current != nullptr && size != 0)
-    announce(*process.current, process.current->range_to, reinterpret_cast<std::uintptr_t>(from), size, TEETOTAL_PLACE);
+    announce(*process.current, process.current->range_to, reinterpret_cast<std::uintptr_t>(from), size, TEETOTAL_PLACE,
+             Announced::compiler);
 }
 
 // The build gives calls of memcpy and the like in the program these names.
@@ -206,6 +212,10 @@ void* teetotal_memset(void* to, int value, std::size_t size) {
   fill(to, value, size, TEETOTAL_PLACE);
   return to;
 }
+// And the linker, calls from libraries.
+void* __wrap_memcpy(void*, const void*, std::size_t) __attribute__((alias("teetotal_memcpy")));
+void* __wrap_memmove(void*, const void*, std::size_t) __attribute__((alias("teetotal_memmove")));
+void* __wrap_memset(void*, int, std::size_t) __attribute__((alias("teetotal_memset")));
 void* __tsan_memcpy(void* to, const void* from, std::size_t size) {
   copy(to, from, size, TEETOTAL_PLACE);
   return to;

@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -62,6 +63,12 @@ class Memory {
   Grain grain(std::uintptr_t address) const { return *reinterpret_cast<Grain*>(kShadow + (address - kHeap) / kGrain); }
 
   bool in_object(std::uintptr_t address) const { return address - object_begin_ < object_end_ - object_begin_; }
+  // Whether it lies in the object, where nothing can be written.
+  bool is_constant(std::uintptr_t address) const {
+    return in_object(address) && std::ranges::none_of(segments_, [address](const Segment& segment) {
+             return address - segment.begin < segment.size;
+           });
+  }
   std::uintptr_t object_begin() const { return object_begin_; }
 
   std::size_t tls_module = 0, tls_size = 0, tls_image_size = 0;

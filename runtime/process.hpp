@@ -105,6 +105,9 @@ enum class Failure : std::uint8_t {
   unsupported,  // something that cannot be explored
 };
 
+// Who has announced what a thread does until the next hook, and whether it is one access or made of parts.
+enum class Announced : std::uint8_t { compiler, parts, whole };
+
 // What a thread is at a moment of an execution, in plain words: snapshots keep copies.
 struct ThreadRecord {
   Fiber fiber;
@@ -135,6 +138,7 @@ struct ThreadRecord {
   // What the compiler has announced and then does by itself, until the next hook: see hooks_copies.cpp.
   std::uintptr_t range_to = 0, range_from = 0, range_place = 0;
   std::size_t range_size = 0;
+  Announced range_by = Announced::compiler;
   void* cleanup = nullptr;  // the innermost handler that C code has pushed
   Failure failure = Failure::none;
   std::uintptr_t failed_at = 0;

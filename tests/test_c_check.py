@@ -194,7 +194,7 @@ def test_a_program_without_threads(tmp_path: Path) -> None:
             "cut after 3 rounds; see --loop-bound",
         ),
         (
-            HEAD + 'volatile int x; void *f(void *p) { asm volatile("movl $1, %0" : "=m"(x)); return 0; } RUN(f, f)',
+            HEAD + 'volatile int x; void *f(void *p) { asm volatile("rdtsc" ::: "rax", "rdx"); return 0; } RUN(f, f)',
             "inline assembly",
         ),
     ],

@@ -25,6 +25,7 @@ VERBS = {
     "history": "is a recorded history SC, TSO or PSO?",
     "monitor": "the monitors over a recorded SC trace",
     "replay": "one execution again, step by step",
+    "cflags": "compiler flags for libraries that a check of C sees into",
     "generate": "litmus tests from critical cycles, random programs, random and hard histories",
     "verify": "Promela programs with unbounded store buffers; fence insertion",
     "reproduce": "the papers' tables, ours beside theirs",

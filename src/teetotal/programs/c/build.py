@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,9 +21,9 @@ import msgspec
 
 from teetotal.errors import ParseError, TeetotalError
 from teetotal.programs import text_files
-from teetotal.programs.c.assembly import make_visible
-from teetotal.programs.c.by_value import unseen_copies
+from teetotal.programs.c.audit import unaccounted
 from teetotal.programs.c.headers import functions_of_headers
+from teetotal.programs.c.instrument import make_visible
 from teetotal.scale.supervision import scratch_folder
 
 C_SUFFIXES = (".c",)
@@ -120,36 +121,38 @@ def built(source: Source) -> Iterator[Path]:
 
 def build(source: Source, directory: Path) -> Path:
     compile_flags, link_flags = _split(source.flags)
-    objects = []
+    objects: list[str] = []
+    hidden: list[str] = []
     headers: set[str] = set()
     for number, file in enumerate(source.files):
         text_files.refuse_odd(file)
         compiler = _compiler(source, file)
-        assembly, output, dump = (directory / f"{number}.{kind}" for kind in ("s", "o", "dump"))
-        telling = () if is_clang(compiler) else (f"-fdump-tree-tsan0-lineno={dump}",)
-        options = (*_COMMON, *_instrumentation(compiler), *compile_flags, *telling)
+        assembly, output = (directory / f"{number}.{kind}" for kind in ("s", "o"))
+        options = (*_COMMON, *_instrumentation(compiler), *compile_flags)
         _run([*compiler, *options, "-S", _path(file), "-o", str(assembly)], file)
         if not assembly.exists():
             raise CompileError(f"{file}: the compiler makes no code of it; what do the flags after -- ask for?")
+
+        def assemble(text: str) -> bytes:
+            assembly.write_text(text, errors="surrogateescape")  # noqa: B023
+            _run([*compiler, "-c", str(assembly), "-o", str(output)], file)  # noqa: B023
+            return output.read_bytes()  # noqa: B023
+
         text = assembly.read_text(errors="surrogateescape")
         headers.update(functions_of_headers(text))
-        filtered = make_visible(text)
-        hidden = [f"inline assembly at {file}:{where}" for where in filtered.unseen]
-        if dump.exists():
-            copies = unseen_copies(dump.read_text(errors="replace"), text)
-            hidden += [f"a struct passed or returned by value at {place}" for place in copies]
-        if hidden:
-            with (directory / UNSEEN).open("a") as list_of_unseen:
-                list_of_unseen.writelines(f"{what}\n" for what in hidden)
-        assembly.write_text(filtered.text, errors="surrogateescape")
-        _run([*compiler, "-c", str(assembly), "-o", str(output)], file)
+        visible = make_visible(text, assemble, file)
+        hidden += visible.unseen
+        assemble(visible.text)
         _rename(output)
         objects.append(str(output))
     result = directory / "program.so"
-    _run(
-        [*_linker(source), "-shared", "-Wl,-Bsymbolic", "-o", str(result), *objects, *link_flags, "-lpthread"],
-        source.name,
-    )
+    linker_map = directory / "map"
+    wraps = [f"-Wl,--wrap={name}" for name in _HOOKED]
+    made = ["-shared", "-Wl,-Bsymbolic", f"-Wl,-Map={linker_map}", *wraps, "-o", str(result)]
+    _run([*_linker(source), *made, *objects, *link_flags, "-lpthread"], source.name)
+    hidden += unaccounted(result, linker_map.read_text(errors="replace"), objects)
+    if hidden:
+        (directory / UNSEEN).write_text("".join(f"{what}\n" for what in hidden))
     if headers or any(Path(file).suffix in CXX_SUFFIXES for file in source.files):
         from teetotal.programs.c.symbols import library_functions
 
@@ -167,6 +170,14 @@ def commands_for_linking(source: Source, directory: Path) -> Iterator[list[str]]
         yield [*_compiler(source, file), "-g", *compile_flags, "-c", _path(file), "-o", objects[-1]]
     told = ["-Wl,--warn-unresolved-symbols", "-o", str(directory / "program")]
     yield [*_linker(source), *objects, *link_flags, "-lpthread", *told]
+
+
+def library_flags(source: Source) -> list[str]:
+    """For the user's own build of a library. gcc runs its assembler through ours; clang cannot, so there only what the
+    compiler gives a hook is seen."""
+    compiler = _compiler(source, source.files[0])
+    ours = [] if is_clang(compiler) else ["-wrapper", f"{sys.executable},-m,teetotal.programs.c.assembler"]
+    return [*_COMMON, *_instrumentation(compiler), *ours]
 
 
 def unseen(program: Path) -> list[str]:

@@ -15,7 +15,7 @@ from elftools.elf.elffile import ELFFile
 
 from teetotal.events import Location
 from teetotal.programs.c import types
-from teetotal.programs.c.objects import Objects
+from teetotal.programs.c.naming import Objects
 
 
 class Variable(NamedTuple):

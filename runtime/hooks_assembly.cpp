@@ -1,0 +1,204 @@
+// What the build puts before instructions that the compiler gave no hook: inline assembly, builtins, structs by value,
+// functions that are not instrumented. See programs/c/instrument.py, which writes the descriptors.
+//
+// A locked instruction is an rmw, and a fence is a fence. Any other is announced, as the compiler announces copies
+// (hooks_copies.cpp): what it reads is loaded now; it then runs, and what it has written is stored at the next hook.
+// So an instruction that reads and writes memory is a load and a store, with others between.
+#include <cpuid.h>
+
+#include "accesses.hpp"
+
+namespace teetotal::runtime {
+namespace {
+
+enum class Does : std::uint8_t { load, store, update, locked, compared, mfence, sfence, copy };
+enum : std::uint8_t { kWhole = 1, kRepeated = 2, kSymbolic = 4, kThreadLocal = 8 };
+enum : std::uint8_t { rax, rcx, rdx, rsi = 6, rdi = 7, flags = 16 };
+
+struct Descriptor {
+  Does does;
+  std::uint8_t how;
+  std::int8_t base, index;  // registers; negative: none
+  std::uint8_t scale;
+  std::int8_t bit;  // a register that counts bits from here
+  std::uint16_t halves;  // compared with edx:eax
+  std::uint32_t size;
+  std::int32_t symbol;  // counted from here
+  std::int64_t displacement;
+};
+static_assert(sizeof(Descriptor) == 24);
+
+using Registers = const std::uint64_t*;  // in the order of their numbers, then the flags
+
+[[gnu::target("general-regs-only")]] std::uintptr_t address_of(const Descriptor& told, Registers registers) {
+  auto address = static_cast<std::uintptr_t>(told.displacement);
+  if ((told.how & kSymbolic) != 0)
+    address += reinterpret_cast<std::uintptr_t>(&told.symbol) + static_cast<std::uintptr_t>(std::intptr_t{told.symbol});
+  if (told.base >= 0) address += registers[told.base];
+  if (told.index >= 0) address += registers[told.index] * told.scale;
+  if (told.bit >= 0) {  // as the processor counts: in whole operands, and back if it is negative
+    const int bits = static_cast<int>(told.size) * 8;
+    auto count = static_cast<std::int64_t>(registers[told.bit]);
+    if (bits < 64) count = static_cast<std::int64_t>(static_cast<std::uint64_t>(count) << (64 - bits)) >> (64 - bits);
+    address += static_cast<std::uintptr_t>((count >> __builtin_ctz(bits)) * static_cast<std::int64_t>(told.size));
+  }
+  return address;
+}
+
+Wide expected_by(const Descriptor& told, Registers registers) {
+  switch (told.size) {
+    case 16:
+      return static_cast<Wide>(registers[rdx]) << 64 | registers[rax];
+    case 8:
+      if (told.halves != 0) return registers[rdx] << 32 | (registers[rax] & 0xFFFFFFFF);
+      return registers[rax];
+    default:
+      return registers[rax] & ((std::uint64_t{1} << 8 * told.size) - 1);
+  }
+}
+
+void locked(Thread& self, const Descriptor& told, Registers registers, std::uintptr_t address, std::uintptr_t place) {
+  if (hidden(self, address)) return mfence(self, place);  // as it is for the others
+  const bool compares = told.does == Does::compared;
+  operate(self, Kind::rmw, compares ? swap_writes() : Writes::always, address, tag_for(told.size), place,
+          compares ? expected_by(told, registers) : 0);
+}
+
+}  // namespace
+}  // namespace teetotal::runtime
+
+using namespace teetotal;           // NOLINT: what the thunk below calls
+using namespace teetotal::runtime;  // NOLINT
+
+extern "C" {
+
+bool teetotal_has_xsave = [] {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_OSXSAVE) != 0;
+}();
+
+// Whether anybody could care: without vector registers, which are saved after that.
+[[gnu::target("general-regs-only"), gnu::used]] bool teetotal_access_matters(const Descriptor* told,
+                                                                             Registers registers) {
+  const Thread* self = process.current;
+  if (self == nullptr) return false;
+  if (told->does > Does::update || (told->how & (kRepeated | kThreadLocal)) != 0 || !self->stack_private) return true;
+  const std::uintptr_t bottom = kStacks + self->number * kStackStride;
+  return address_of(*told, registers) - bottom >= kStackStride;
+}
+
+[[gnu::used]] void teetotal_access_told(const Descriptor* told, Registers registers, std::uintptr_t place) {
+  Thread& self = *process.current;
+  if (told->does == Does::mfence) return mfence(self, place);
+  if (told->does == Does::sfence) return sfence(self, place);
+  std::uintptr_t address = address_of(*told, registers);
+  if ((told->how & kThreadLocal) != 0) address += current_thread_pointer();
+  if (told->does == Does::locked || told->does == Does::compared) return locked(self, *told, registers, address, place);
+  std::size_t size = told->size;
+  std::uintptr_t from = registers[rsi];
+  if ((told->how & kRepeated) != 0) {
+    const std::uint64_t count = registers[rcx];
+    if (count == 0) return;
+    constexpr std::uint64_t kDown = 1U << 10;
+    if ((registers[flags] & kDown) != 0) {
+      address -= size * (count - 1);
+      from -= size * (count - 1);
+    }
+    if (__builtin_mul_overflow(size, count, &size)) return;  // it will not come back from there
+  }
+  if (told->does != Does::copy) from = told->does == Does::store ? 0 : address;
+  const std::uintptr_t to = told->does == Does::load ? 0 : address;
+  if (from != 0 && process.memory.is_constant(from)) from = 0;
+  const bool whole = (told->how & kWhole) != 0 && size <= 16 && (size & (size - 1)) == 0 && address % size == 0;
+  announce(self, to, from, size, place, whole ? Announced::whole : Announced::parts);
+}
+}
+
+// The caller's stack pointer is 128 bytes and its rdi above the return address. rbp makes a frame, as debuggers like
+// it.
+asm(R"(
+.text
+.globl teetotal_access
+.type teetotal_access, @function
+teetotal_access:
+  pushq %rbp
+  movq %rsp, %rbp
+  pushfq
+  pushq %r15
+  pushq %r14
+  pushq %r13
+  pushq %r12
+  pushq %r11
+  pushq %r10
+  pushq %r9
+  pushq %r8
+  pushq 16(%rbp)
+  pushq %rsi
+  pushq (%rbp)
+  pushq %rbp
+  addq $152, (%rsp)
+  pushq %rbx
+  pushq %rdx
+  pushq %rcx
+  pushq %rax
+  cld
+  movq %rsp, %rbx
+  movq %rdi, %r12
+  movq %rsp, %rsi
+  andq $-64, %rsp
+  call teetotal_access_matters
+  testb %al, %al
+  je 3f
+  subq $2816, %rsp
+  cmpb $0, teetotal_has_xsave(%rip)
+  je 1f
+  xorl %eax, %eax
+  movq %rax, 512(%rsp)
+  movq %rax, 520(%rsp)
+  movq %rax, 528(%rsp)
+  movq %rax, 536(%rsp)
+  movq %rax, 544(%rsp)
+  movq %rax, 552(%rsp)
+  movq %rax, 560(%rsp)
+  movq %rax, 568(%rsp)
+  movl $0xE7, %eax
+  xorl %edx, %edx
+  xsave64 (%rsp)
+  jmp 2f
+1:
+  fxsave64 (%rsp)
+2:
+  movq %r12, %rdi
+  movq %rbx, %rsi
+  movq 8(%rbp), %rdx
+  call teetotal_access_told
+  cmpb $0, teetotal_has_xsave(%rip)
+  je 1f
+  movl $0xE7, %eax
+  xorl %edx, %edx
+  xrstor64 (%rsp)
+  jmp 3f
+1:
+  fxrstor64 (%rsp)
+3:
+  movq %rbx, %rsp
+  popq %rax
+  popq %rcx
+  popq %rdx
+  popq %rbx
+  leaq 16(%rsp), %rsp
+  popq %rsi
+  popq %rdi
+  popq %r8
+  popq %r9
+  popq %r10
+  popq %r11
+  popq %r12
+  popq %r13
+  popq %r14
+  popq %r15
+  popfq
+  popq %rbp
+  ret
+.size teetotal_access, .-teetotal_access
+)");

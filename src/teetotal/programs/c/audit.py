@@ -1,0 +1,155 @@
+"""After linking: every byte of code in the program came through the build, or is accounted for by what it is.
+
+The linker's map tells which file each piece of code came from. Ours were instrumented. The compiler's start files and
+libgcc are known. Any other object is read as ours are (``matching``), although nothing can be put in: if each access has
+its hook, it is seen, whoever built it (``teetotal cflags`` tells how); otherwise its functions are named. Of shared
+libraries beyond the system's the functions that the program calls are named.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from teetotal.programs.c.assembly import Function, Item, Statement
+from teetotal.programs.c.machine import sweep
+from teetotal.programs.c.matching import Evaluation
+from teetotal.programs.c.objects import FUNCTION, NotElf, Object, Section, Symbol
+
+_PIECE = re.compile(r"^ (?:\S+)\s+0x([0-9a-f]+)\s+0x([0-9a-f]+)(?: (.*))?$", re.MULTILINE)
+_LOADED = re.compile(r"^LOAD (.*\.so(?:\.[\d.]+)?)$", re.MULTILINE)
+_KNOWN = re.compile(r"(crt\w*|Scrt1)\.o$|lib(gcc|gcc_eh|c_nonshared|pthread_nonshared|ssp_nonshared)\.a\(")
+_SYSTEM = re.compile(
+    r"(ld-linux[\w-]*|lib(c|m|pthread|dl|rt|util|gcc_s|stdc\+\+|atomic|c\+\+|c\+\+abi|unwind|quadmath|resolv))\.so(\.|$)"
+)
+_NOT_BUILT = "which was not built for checking"
+_NAME_TYPE, _INDIRECT = 0, 10
+_DYNAMIC_SYMBOLS = 11
+
+
+def unaccounted(program: Path, linker_map: str, own: list[str]) -> list[str]:
+    """What of a linked program is not seen. ``own`` are the object files that were instrumented here."""
+    linked = Object(program.read_bytes())
+    found: list[str] = []
+    pieces = _PIECE.findall(linker_map)
+    asked: set[str] = set(own)
+    for section in linked.sections:
+        if not section.executable:
+            continue
+        covered = 0
+        for place, size, origin in pieces:
+            if not (section.address <= int(place, 16) < section.address + section.size and int(size, 16)):
+                continue
+            covered += int(size, 16)
+            if origin and origin not in asked and not _is_known(origin):
+                asked.add(origin)
+                found += _foreign(origin)
+        if covered < section.size:
+            found.append(
+                f"{section.size - covered} bytes of code in {section.name}, whose origin the linker does not tell"
+            )
+    return found + list(_libraries(linked, linker_map))
+
+
+def _is_known(origin: str) -> bool:
+    path = os.path.realpath(origin.partition("(")[0])
+    return bool(_KNOWN.search(origin)) and path.startswith(("/usr/lib", "/lib", "/usr/local/lib", "/opt"))
+
+
+def _foreign(origin: str) -> list[str]:
+    path, _, member = origin.partition("(")
+    try:
+        data = _member(Path(path).read_bytes(), member[:-1]) if member else Path(path).read_bytes()
+        return [f"{what} in {os.path.basename(origin)}, {_NOT_BUILT}" for what in unseen_in(Object(data))]
+    except (OSError, NotElf, ValueError, IndexError, struct.error):
+        return [f"{os.path.basename(origin)}, {_NOT_BUILT}"]
+
+
+def unseen_in(machine: Object) -> list[str]:
+    """The functions of an object file that do something which no hook of theirs announces."""
+    found: dict[str, None] = {}
+    constant = frozenset(number for number, one in enumerate(machine.sections) if number and not one.writable)
+    for number, section in enumerate(machine.sections):
+        if section.executable and section.size:
+            for function in _functions(machine, number, section, constant):
+                decision = Evaluation(function).decide()
+                unpaired = any(not to.calls.startswith("teetotal_") for to, _, _ in decision.copies)
+                odd = any(item.instruction.oddity for block in function.blocks for item in block)
+                if decision.hooks or decision.dropped or unpaired or odd or not function.blocks:
+                    found[f"{function.name}()"] = None
+    return list(found)
+
+
+def _functions(machine: Object, number: int, section: Section, constant: frozenset[int]) -> Iterator[Function]:
+    """By symbols; where bytes cannot be decoded, one without any code."""
+    starts: dict[int, Symbol] = {}
+    for symbol in machine.symbols:
+        named = symbol.section == number and symbol.kind in (_NAME_TYPE, FUNCTION) and symbol.name
+        if named and (symbol.value not in starts or symbol.kind == FUNCTION):
+            starts[symbol.value] = symbol
+    starts.setdefault(0, Symbol(section.name, number, 0, 0, _NAME_TYPE))
+    code, relocations = machine.code(section), machine.relocations(number)
+    ordered = sorted(starts)
+    for begin, end in zip(ordered, [*ordered[1:], section.size], strict=True):
+        name = starts[begin].name
+        items: list[tuple[int, Item]] = []
+        targets: set[int] = set()
+        at = begin
+        for at, instruction in sweep(code[begin:end], begin):
+            own = [one._replace(place=one.place - at) for one in relocations if at <= one.place < at + instruction.size]
+            items.append((at, Item(Statement(""), code[at : at + instruction.size], instruction, own, True)))
+            if instruction.branches and not own:
+                targets.add(instruction.operands[0][1])
+            at += instruction.size
+        if at < end:
+            yield Function(name, [], constant)
+            continue
+        blocks: list[list[Item]] = [[]]
+        for place, item in items:
+            if place in targets and blocks[-1]:
+                blocks.append([])
+            blocks[-1].append(item)
+            if item.instruction.ends_block:
+                blocks.append([])
+        if any(blocks):
+            yield Function(name, [block for block in blocks if block], constant)
+
+
+def _member(archive: bytes, wanted: str) -> bytes:
+    """Of an archive, by name."""
+    if not archive.startswith(b"!<arch>\n"):
+        raise NotElf
+    at, names = 8, b""
+    while at + 60 <= len(archive):
+        name, size = archive[at : at + 16].rstrip(), int(archive[at + 48 : at + 58])
+        data = archive[at + 60 : at + 60 + size]
+        if name == b"//":
+            names = data
+        elif name.startswith(b"/") and name[1:].isdigit():
+            start = int(name[1:])
+            name = names[start : names.index(b"\n", start)]
+        if name.rstrip(b"/").decode(errors="replace") == wanted:
+            return data
+        at += 60 + size + size % 2
+    raise ValueError(wanted)
+
+
+def _libraries(linked: Object, linker_map: str) -> Iterator[str]:
+    wanted = {symbol.name for symbol in _dynamic(linked) if symbol.section == 0}
+    for path in dict.fromkeys(_LOADED.findall(linker_map)):
+        if _SYSTEM.match(os.path.basename(os.path.realpath(path))) or _SYSTEM.match(os.path.basename(path)):
+            continue
+        try:
+            there = {
+                one.name for one in _dynamic(Object(Path(path).read_bytes())) if one.section and one.kind == FUNCTION
+            }
+        except (OSError, NotElf):
+            continue  # a script of the linker's, which loads what it names
+        yield from (f"{name}() in {os.path.basename(path)}, {_NOT_BUILT}" for name in sorted(wanted & there))
+
+
+def _dynamic(linked: Object) -> list[Symbol]:
+    return linked.symbols_of(_DYNAMIC_SYMBOLS)

@@ -1,0 +1,194 @@
+"""Every access in a compiler's assembly gets an event: by the hook that the compiler put there, or by one of ours.
+
+Ours is a call right before the instruction that keeps every register and flag. What the instruction does is told by a
+constant beside the code, which runtime/hooks_assembly.cpp reads together with the registers. What cannot be followed, or
+not be given a hook, is listed; see ``machine`` and ``matching``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from itertools import count
+from typing import NamedTuple
+
+from teetotal.programs.c.assembly import DATA, Function, Item, Statement, Text
+from teetotal.programs.c.machine import RSP, Access
+from teetotal.programs.c.matching import FENCES, Evaluation
+from teetotal.programs.c.objects import Object
+
+_HERE = re.compile(r"(?<![\w.])\.\s*[-+]|\.L[\w.$]+\s*[-+]\s*\d")
+"""An address that is counted from where it stands, or from a label."""
+_SYMBOL_IN = (
+    re.compile(r"([^\s,()*]+)\(%rip\)"),
+    re.compile(r"([\w.$+-]+)\s*\[\s*rip\s*\]"),
+    re.compile(r"\[\s*rip\s*\+\s*([\w.$+-]+)\s*\]"),
+)
+_KINDS = {"r": 0, "w": 1, "rw": 2}
+_LOCKED, _COMPARED, _MFENCE, _SFENCE, _COPY = 3, 4, 5, 6, 7
+_EXACT, _REPEATED, _SYMBOLIC, _THREAD_LOCAL = 1, 2, 4, 8
+
+
+class Visible(NamedTuple):
+    text: str
+    unseen: list[str]
+    """What no hook sees, each with its place."""
+
+
+Pass = Callable[[Text, list[Function]], None]
+"""Puts lines before statements, knowing their machine code."""
+
+
+def make_visible(text: str, assemble: Callable[[str], bytes], file: str, passes: tuple[Pass, ...] = ()) -> Visible:
+    """``assemble`` makes an object file of assembly; ``file`` is what the compiler made it from."""
+    program = Text(text)
+    program.attach(Object(assemble(program.labelled)))
+    functions = list(program.functions())
+    unseen = _Hooks(program, file).put(functions)
+    for further in passes:
+        further(program, functions)
+    return Visible(str(program), unseen)
+
+
+class _Hooks:
+    def __init__(self, program: Text, file: str) -> None:
+        self.program = program
+        self.file = file
+        self.unseen: dict[str, None] = {}
+        self.numbers = count()
+
+    def put(self, functions: list[Function]) -> list[str]:
+        for statement, what in self.program.strange:
+            self._name(statement, what, "")
+        for function in functions:
+            decision = Evaluation(function).decide()
+            for item in decision.dropped:
+                item.statement.text = f"# {item.statement.text}"
+            for to, source, word in decision.copies:
+                to.statement.text, source.statement.text = _copy_hook("to", word, to), _copy_hook("from", word, source)
+            wanted = {id(item) for item in decision.hooks}
+            fixed = _immovable(function)
+            parts: dict[int, list[Item]] = {}
+            for block in function.blocks:
+                for item in block:
+                    if item.instruction.oddity:
+                        self._name(item.statement, item.instruction.oddity, function.name, item)
+                    if not item.whole:
+                        parts.setdefault(id(item.statement), []).append(item)
+                    elif id(item) in wanted:
+                        if item.statement.app in fixed:
+                            self._name(item.statement, item.instruction.text, function.name, item)
+                        else:
+                            item.statement.before += self._hook(item, function.name)
+            for items in parts.values():
+                if any(id(item) in wanted for item in items):
+                    self._explode(items, wanted, fixed, function.name)
+        return list(self.unseen)
+
+    def _name(self, statement: Statement, what: str, function: str, item: Item | None = None) -> None:
+        """By its text, where the program wrote it."""
+        if item is not None and statement.app and item.whole and what == item.instruction.text:
+            what = " ".join(statement.text.split())
+        kind = "inline assembly" if statement.app else "code"
+        where = f" in {function}()" if function else ""
+        place = "" if statement.place is None else f" at {self._spelled(statement.place.file)}:{statement.place.line}"
+        self.unseen[f"{kind}{place}{where}: {what}"] = None
+
+    def _spelled(self, file: str) -> str:
+        """As the user did."""
+        if os.path.abspath(file) == os.path.abspath(self.file):
+            return self.file
+        return os.path.normpath(file).removeprefix(os.getcwd() + os.sep)
+
+    def _explode(self, items: list[Item], wanted: set[int], fixed: set[int], function: str) -> None:
+        """A statement that became several instructions, such as ``.byte`` or a macro, as one statement for each."""
+        statement = items[0].statement
+        if statement.app in fixed or any(item.relocations or item.instruction.branches for item in items):
+            for item in items:
+                if id(item) in wanted:
+                    self._name(statement, item.instruction.text, function)
+            return
+        lines: list[str] = []
+        for item in items:
+            if id(item) in wanted:
+                lines += self._hook(item, function)
+            lines.append(".byte " + ", ".join(map(str, item.code)))
+        statement.text = "\n".join(lines)
+
+    def _hook(self, item: Item, function: str) -> list[str]:
+        instruction = item.instruction
+        kind, flags, symbol = 0, 0, "0"
+        access = instruction.accesses[0] if instruction.accesses else Access("r", 0, -1, -1, 1, 0)
+        if instruction.name in FENCES:
+            kind = _MFENCE if instruction.name == "mfence" else _SFENCE
+        elif instruction.locked and access.base == RSP and access.scaled < 0:
+            kind = _MFENCE  # a locked instruction on one's own stack is the old way to write a fence
+        elif instruction.locked:
+            kind = _COMPARED if instruction.name.startswith("cmpxchg") else _LOCKED
+        else:
+            kind = _COPY if len(instruction.accesses) == 2 else _KINDS[access.direction]
+        if access.field and any(one.place == access.field for one in item.relocations):
+            found = _symbol(item) if access.relative else None
+            if found is None:
+                self._name(item.statement, instruction.text, function, item)
+                return []
+            flags, symbol = flags | _SYMBOLIC, f"{found} - ."
+        elif access.relative:
+            self._name(item.statement, instruction.text, function, item)
+            return []
+        flags |= _EXACT * bool(item.statement.app) | _REPEATED * instruction.repeated
+        flags |= _THREAD_LOCAL * bool(access.segment)
+        halves = instruction.name == "cmpxchg8b"
+        label = f".Lteetotal_access_{next(self.numbers)}"
+        displacement = 0 if flags & _SYMBOLIC else access.displacement
+        lines = [
+            "\tleaq -128(%rsp), %rsp",
+            "\tpushq %rdi",
+            f"\tleaq {label}(%rip), %rdi",
+            "\tcall teetotal_access@PLT",
+            "\tpopq %rdi",
+            "\tleaq 128(%rsp), %rsp",
+            '\t.pushsection .rodata.teetotal,"a",@progbits',
+            "\t.balign 8",
+            f"{label}:",
+            f"\t.byte {kind}, {flags}, {access.base}, {access.scaled}, {access.scale}, {access.bit}, {int(halves)}, 0",
+            f"\t.long {access.size}, {symbol}",
+            f"\t.quad {displacement}",
+            "\t.popsection",
+        ]
+        return _att(lines, item.statement)
+
+
+def _symbol(item: Item) -> str | None:
+    """What an address that is counted from the instruction is, as text."""
+    if item.whole:
+        for pattern in _SYMBOL_IN:
+            found = pattern.search(item.statement.text)
+            if found is not None and "@" not in found.group(1):
+                return found.group(1)
+    return None
+
+
+def _immovable(function: Function) -> set[int]:
+    """Pieces of the program's own assembly that count bytes, or whose branches may reach no farther than they do."""
+    found: set[int] = set()
+    for block in function.blocks:
+        for item in block:
+            statement = item.statement
+            if statement.app and (
+                item.instruction.short
+                or _HERE.search(statement.text)
+                or (item.instruction.branches and statement.text.startswith(DATA))
+            ):
+                found.add(statement.app)
+    return found
+
+
+def _copy_hook(side: str, word: str, item: Item) -> str:
+    given = [] if word == "_range" else [f"\tmovl ${word}, %esi"]
+    return "\n".join(_att([*given, f"\tcall teetotal_copy_{side}@PLT"], item.statement))
+
+
+def _att(lines: list[str], statement: Statement) -> list[str]:
+    return ["\t.att_syntax prefix", *lines, f"\t{statement.intel}"] if statement.intel else lines

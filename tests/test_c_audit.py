@@ -1,0 +1,247 @@
+"""Everything that is compiled into a C program is seen, or named: store buffering through each way to reach memory.
+
+One source for all that is seen, built once for each compiler: each case is a store and a load, between two threads. What
+is named stands in another, which only needs to be built.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from c_programs import COMPILERS, compiled, explore
+from teetotal.programs.c.assembly import Text
+from teetotal.programs.c.build import unseen
+from teetotal.programs.c.matching import Evaluation
+from teetotal.programs.c.objects import Object
+
+HEAD = """#include <assert.h>
+#include <immintrin.h>
+#include <pthread.h>
+#include <stdlib.h>
+struct large { long a, b, c; }; struct small { long a, b; }; struct fields { unsigned a : 3, b : 9; };
+static struct large make_large(void) { struct large s = {1, 2, 3}; return s; }
+static struct small make_small(void) { struct small s = {1, 2}; return s; }
+static long take_large(struct large s) { return s.a; }
+static long take_small(struct small s) { return s.a; }
+__attribute__((no_sanitize("thread"), noinline)) static void stores(volatile long *p) { *p = 1; }
+__attribute__((no_sanitize("thread"), noinline)) static long loads(volatile long *p) { return *p; }
+void written(volatile long *p);
+asm(".text; .globl written; written: movq $1, (%rdi); ret");
+static void *at(volatile void *p) { return (void *)p; }
+"""
+STORE, LOAD = "*p = 1", "r = *p"
+SEEN = {
+    "plain": (STORE, LOAD),
+    "mov": ('asm volatile("movq $1, %0" : "=m"(*p))', 'asm volatile("movq %1, %0" : "=r"(r) : "m"(*p))'),
+    "intel": (
+        'asm volatile(".intel_syntax noprefix; mov qword ptr [rdi], 1; .att_syntax prefix" :: "D"(p) : "memory")',
+        LOAD,
+    ),
+    "stos": ('{ void *d = at(p); asm volatile("stosq" : "+D"(d) : "a"(1) : "memory"); }', LOAD),
+    "rep stos": (
+        '{ void *d = at(p); long n = 1; asm volatile("rep; stosq" : "+D"(d), "+c"(n) : "a"(1) : "memory"); }',
+        LOAD,
+    ),
+    "backwards": (
+        '{ void *d = at(p); long n = 1; asm volatile("std; rep stosq; cld" : "+D"(d), "+c"(n) : "a"(1) : "memory"); }',
+        LOAD,
+    ),
+    "movs": (
+        '{ long one = 1; void *d = at(p), *s = &one; asm volatile("movsq" : "+D"(d), "+S"(s) :: "memory"); }',
+        '{ long n = 1; void *d = &r, *s = at(p); asm volatile("rep movsq" : "+D"(d), "+S"(s), "+c"(n) :: "memory"); }',
+    ),
+    "lods": (STORE, '{ void *s = at(p); asm volatile("lodsq" : "=a"(r), "+S"(s) :: "memory"); }'),
+    "push and pop": (
+        'asm volatile("pushq $1; popq %0" : "=m"(*p))',
+        'asm volatile("pushq %1; popq %0" : "=r"(r) : "m"(*p))',
+    ),
+    "bytes": ('asm volatile(".byte 0x90, 0x48, 0xc7, 0x07, 1, 0, 0, 0" :: "D"(p) : "memory")', LOAD),
+    "macro": ('asm volatile(".macro m%=\\n movq $1, (%%rdi)\\n .endm\\n m%=" :: "D"(p) : "memory")', LOAD),
+    "repetition": ('asm volatile(".rept 1\\n movq $1, (%%rdi)\\n .endr" :: "D"(p) : "memory")', LOAD),
+    "add": ('asm volatile("addq $1, %0" : "+m"(*p))', LOAD),
+    "bts": ('{ long n = 0; asm volatile("btsq %1, %0" : "+m"(*p) : "r"(n)); }', LOAD),
+    "cmp": (STORE, '{ char c; asm volatile("cmpq $1, %1; sete %0" : "=r"(c) : "m"(*p)); r = c; }'),
+    "goto": ('asm goto("movq $1, (%0); jmp %l1" :: "r"(p) : "memory" : out); out:;', LOAD),
+    "thread pointer": (
+        'asm volatile("movq $1, %%fs:(%0)" :: "r"((char *)at(p) - (char *)__builtin_thread_pointer()) : "memory")',
+        LOAD,
+    ),
+    "storel": ("_mm_storel_pi((__m64 *)p, _mm_set1_ps(1))", LOAD),
+    "memset": ("__builtin_memset(at(p), 1, 8)", "__builtin_memcpy(&r, at(p), 8)"),
+    "fst": ('asm volatile("fld1; fstpl %0" : "=m"(*p))', LOAD),
+    "long double": ("*(volatile long double *)p = 1", "r = *(volatile long double *)p != 0"),
+    "add with carry": ("_addcarry_u64(0, 1, 2, (unsigned long long *)p)", LOAD),
+    "not instrumented": ("stores(p)", "r = loads(p)"),
+    "on top": ("written(p)", LOAD),
+    "large struct": ("*(struct large *)p = make_large()", "r = take_large(*(struct large *)p)"),
+    "small struct": ("*(struct small *)p = make_small()", "r = take_small(*(struct small *)p)"),
+    "bit-field": ("((volatile struct fields *)p)->b = 1", "r = ((volatile struct fields *)p)->b"),
+}
+FENCED = {
+    "xchg": ('{ long one = 1; asm volatile("xchgq %0, %1" : "+r"(one), "+m"(*p)); }', LOAD),
+    "lock": ('asm volatile("lock; addq $1, %0" : "+m"(*p))', LOAD),
+    "lock on its own line": ('asm volatile("lock\\n incq %0" : "+m"(*p))', LOAD),
+    "cmpxchg": ('{ long o = 0; asm volatile("lock cmpxchgq %2, %0" : "+m"(*p), "+a"(o) : "r"(1L)); }', LOAD),
+    "mfence": (STORE + '; asm volatile("mfence")', LOAD),
+    "on the stack": (STORE + '; asm volatile("lock; orq $0, (%%rsp)" ::: "memory")', LOAD),
+    "on a local variable": (STORE + '; { long mine = 0; asm volatile("lock; incq %0" : "+m"(mine)); }', LOAD),
+}
+NAMED = {
+    "cmpsb": '{ void *d = at(p), *s = d; asm volatile("cmpsb" : "+D"(d), "+S"(s) :: "memory", "cc"); }',
+    "xlatb": 'asm volatile("xlatb" : "=a"(r) : "b"(p), "a"(0) : "memory");',
+    "maskmovdqu": "_mm_maskmoveu_si128(_mm_set1_epi32(1), _mm_set1_epi32(1), (char *)p);",
+    "xsave": 'asm volatile("xsave %0" : "=m"(*p) : "a"(1), "d"(0));',
+    "streaming store": "_mm_stream_si32((int *)p, 1);",
+    "rdtsc": 'asm volatile("rdtsc" : "=a"(r) :: "rdx");',
+    "cpuid": 'asm volatile("cpuid" : "=a"(r) : "a"(0) : "rbx", "rcx", "rdx");',
+    "syscall": 'asm volatile("syscall" : "=a"(r) : "a"(39) : "rcx", "r11", "memory");',
+    "gs:[": 'asm volatile("movq %%gs:16, %0" : "=r"(r));',
+    "movq $2": 'asm volatile("jmp .+9; movq $2, (%0)" :: "r"(p) : "memory");',
+    "movq $3": '{ long n = 1; asm volatile("1: movq $3, (%0); loop 1b" :: "r"(p), "c"(n) : "memory"); }',
+}
+RUN = """
+static volatile long x[2] __attribute__((aligned(64))), y[2] __attribute__((aligned(64)));
+static void *first(void *unused) { store(x); return (void *)load(y); }
+static void *second(void *unused) { store(y); return (void *)load(x); }
+int main(int n, char **given) {
+  store = stored[atoi(given[1])], load = loaded[atoi(given[1])];
+  pthread_t t, u; void *a, *b;
+  pthread_create(&t, 0, first, 0); pthread_create(&u, 0, second, 0);
+  pthread_join(t, &a); pthread_join(u, &b);
+  assert(a || b);
+}
+"""
+CASES = {**SEEN, **FENCED}
+
+
+def source() -> str:
+    parts = [HEAD]
+    for number, (store, load) in enumerate(CASES.values()):
+        parts.append(f"static void s{number}(volatile long *p) {{ {store}; }}\n")
+        parts.append(f"static long l{number}(volatile long *p) {{ long r; {load}; return r; }}\n")
+    for kind, names, arguments in (("void", "stored", "s"), ("long", "loaded", "l")):
+        listed = ", ".join(f"{arguments}{number}" for number in range(len(CASES)))
+        parts.append(f"static {kind} (*const {names}[])(volatile long *) = {{{listed}}};\n")
+    parts.append("static void (*store)(volatile long *); static long (*load)(volatile long *);")
+    return "".join(parts) + RUN
+
+
+@pytest.fixture(scope="module", params=COMPILERS)
+def program(request: pytest.FixtureRequest) -> Iterator[Path]:
+    with compiled(source(), compiler=request.param) as built:
+        yield built
+
+
+def test_nothing_of_it_is_named(program: Path) -> None:
+    assert unseen(program) == []
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_store_is_buffered(program: Path, name: str) -> None:
+    """On TSO both loads may find nothing, unless the store is a locked instruction or followed by a fence."""
+    arguments = [str(list(CASES).index(name))]
+    for model, fails in (("sc", False), ("tso", name in SEEN)):
+        end, told = explore(program, f"model={model}", arguments=arguments)
+        assert end["complete"]
+        assert {line["what"] for line in told if line["type"] == "failure"} == ({"assertion"} if fails else set())
+    end, told = explore(program, "model=sc", "monitor=exact-tso", "monitor=exact-pso", arguments=arguments)
+    found = {line["monitor"] for line in told if line["type"] == "violation"}
+    assert found == ({"exact-tso", "exact-pso"} if name in SEEN else set())
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_what_cannot_be_followed_is_named(compiler: str) -> None:
+    lines = [f"void f{number}(volatile long *p) {{ long r = 0; {code} }}" for number, code in enumerate(NAMED.values())]
+    first = HEAD.count("\n") + 1
+    with compiled(HEAD + "\n".join(lines) + "\nint main(void) { return 0; }\n", compiler=compiler) as built:
+        told = unseen(built)
+    for number, name in enumerate(NAMED):
+        own = [line for line in told if f"program.c:{first + number} in f{number}(): " in line]
+        assert own, (name, told)
+        assert any(name in line for line in own), own
+    assert len(told) == len(NAMED)
+
+
+def decided(text: str, compiler: str = "gcc") -> tuple[list[str], list[str], int]:
+    """Of one function in assembly: what gets hooks of ours, which of the compiler's go, how many announce copies."""
+    lines = Text(f"\t.text\nf:\n\tpushq %rbp\n\tmovq %rsp, %rbp\n{text}\n\tleave\n\tret\n")
+    with TemporaryDirectory() as directory:
+        file = Path(directory) / "f.s"
+        file.write_text(lines.labelled)
+        subprocess.run([compiler, "-c", str(file), "-o", f"{file}.o"], check=True)
+        lines.attach(Object(Path(f"{file}.o").read_bytes()))
+    (function,) = lines.functions()
+    decision = Evaluation(function).decide()
+    ours, gone = ([item.statement.text for item in items] for items in (decision.hooks, decision.dropped))
+    return ours, gone, len(decision.copies)
+
+
+READ, WRITE = "call __tsan_read8@PLT", "call __tsan_write8@PLT"
+LOOKUP = "movl (%rdx,%rax,4), %eax"
+GLOBAL = "movq x@GOTPCREL(%rip), %rax"
+
+
+@pytest.mark.parametrize(
+    ("text", "ours", "gone"),
+    [
+        (f"{GLOBAL}; movq %rax, %rdi; {READ}; {GLOBAL}; movq (%rax), %rbx", [], []),
+        (f"{GLOBAL}; movq %rax, %rdi; {READ}; {GLOBAL}; movq 8(%rax), %rbx", ["movq 8(%rax), %rbx"], [READ]),
+        (f"{GLOBAL}; movq %rax, %rdi; {READ}; {GLOBAL}; movl 4(%rax), %ebx", [], []),
+        (f"{GLOBAL}; movq %rax, %rdi; {READ}; {GLOBAL}; movq %rbx, (%rax)", ["movq %rbx, (%rax)"], []),
+        # an array, indexed anew
+        (
+            f"movl -20(%rbp), %eax; cltq; leaq 0(,%rax,8), %rdx; {GLOBAL}; addq %rdx, %rax; movq %rax, %rdi; {READ};"
+            f"{GLOBAL}; movslq -20(%rbp), %rdx; movq (%rax,%rdx,8), %rbx",
+            [],
+            [],
+        ),
+        (
+            f"movslq -20(%rbp), %rdx; leaq (%rbx,%rdx,8), %rdi; {READ}; addl $1, -20(%rbp); movslq -20(%rbp), %rdx;"
+            "movq (%rbx,%rdx,8), %rbx",
+            ["movq (%rbx,%rdx,8), %rbx"],
+            [READ],
+        ),
+        # an address that was spilled, and one that somebody else may have changed meanwhile
+        (f"movq %rsi, %rdi; movq %rdi, -16(%rbp); {READ}; movq -16(%rbp), %rax; movq (%rax), %rax", [], []),
+        (
+            f"movq %rsi, %rdi; movq %rdi, -16(%rbp); leaq -16(%rbp), %rcx; {READ}; movq -16(%rbp), %rax; movq (%rax), %rax",
+            ["movq %rdi, -16(%rbp)", "movq -16(%rbp), %rax", "movq (%rax), %rax"],
+            [READ],
+        ),
+        # a place where threads switch lies between
+        (
+            f"movq %rbx, %rdi; {READ}; movq (%r12), %rax; movq (%rbx), %rcx",
+            ["movq (%r12), %rax", "movq (%rbx), %rcx"],
+            [READ],
+        ),
+        (f"movq %rbx, %rdi; {READ}; call g; movq (%rbx), %rcx", ["movq (%rbx), %rcx"], [READ]),
+        # another block
+        (f"movq %rbx, %rdi; {READ}; 1: movq (%rbx), %rcx; jne 1b", ["movq (%rbx), %rcx"], []),
+        # frames
+        ("movq %rax, -8(%rbp); movq -8(%rbp), %rcx", [], []),
+        ("movq %rax, -8(%rbp); leaq -8(%rbp), %rdi; call g", ["movq %rax, -8(%rbp)"], []),
+        ("movq %rdi, %rbp; movq (%rbp), %rax", ["movq (%rbp), %rax"], []),
+        # what nobody can write
+        (f"leaq .Lt(%rip), %rdx; {LOOKUP}; .section .rodata; .Lt: .long 0; .text", [], []),
+        (f"leaq .Lt(%rip), %rdx; {LOOKUP}; .data; .Lt: .long 0; .text", [LOOKUP], []),
+        ("movq %fs:40, %rax", [], []),
+    ],
+)  # fmt: skip
+def test_what_a_compiler_has_announced(text: str, ours: list[str], gone: list[str]) -> None:
+    assert decided("\n".join(text.split(";"))) == (ours, gone, 0)
+
+
+def test_what_is_a_copy_and_what_are_two_accesses() -> None:
+    """gcc announces where an assignment of a struct writes, then where it reads, and then copies."""
+    copy = "movq (%r12), %rax\nmovq %rax, (%rbx)"
+    announced = [f"movq %rbx, %rdi\n{WRITE}", f"movq %r12, %rdi\n{READ}"]
+    assert decided("\n".join([*announced, copy])) == ([], [], 1)
+    for between in ("movq %rax, -8(%rbp)", "call g"):
+        assert decided("\n".join([announced[0], between, announced[1], copy]))[2] == 0
+    assert decided("\n".join([announced[1], announced[0], copy]))[2] == 0
+    assert decided(f"movq %rbx, %rdi\n{WRITE}\nmovq %r12, %rdi\ncall __tsan_read4@PLT\n{copy}")[2] == 0
