@@ -39,9 +39,6 @@ UNSEEN = "unseen"
 """Beside the object: a file that lists accesses to memory that no hook sees, if there are any."""
 LIBRARY = "library"
 """Beside the object of a C++ program: which of its functions are the library's, for runtime/callers.hpp."""
-_HOOKED = ("memcpy", "memmove", "memset")
-
-
 _OTHER_PRODUCTS = frozenset(
     [
         "-E",
@@ -133,7 +130,6 @@ def build(source: Source, directory: Path) -> Path:
                 list_of_unseen.writelines(f"{what}\n" for what in hidden)
         assembly.write_text(filtered.text, errors="surrogateescape")
         _run([*compiler, "-c", str(assembly), "-o", str(output)], file)
-        _rename(output)
         objects.append(str(output))
     result = directory / "program.so"
     linker = _compiler(source, next((f for f in source.files if Path(f).suffix in CXX_SUFFIXES), source.files[0]))
@@ -204,15 +200,6 @@ def _split(flags: tuple[str, ...]) -> tuple[list[str], list[str]]:
         else:
             compile_flags.append(flag)
     return compile_flags, link_flags
-
-
-def _rename(object_file: Path) -> None:
-    """Calls of memcpy and the like go to hooks: defining those names in the explorer would catch the C library too."""
-    objcopy = shutil.which("objcopy") or shutil.which("llvm-objcopy")
-    if objcopy is None:
-        raise TeetotalError("checking C programs needs objcopy (binutils)")
-    renames = [f"--redefine-sym={name}=teetotal_{name}" for name in _HOOKED]
-    _run([objcopy, *renames, str(object_file)], str(object_file))
 
 
 def _run(command: list[str], what: str) -> str:
