@@ -1,9 +1,9 @@
 // Copies and fills of memory, part by part.
 //
-// A call of memcpy and the like in the program comes here (imports.hpp). What the compiler copies or fills by itself it only
-// announces: where it writes, where it reads, or (an assignment of a struct by gcc, which the build gives names of its
-// own) both. Then it does everything at once, with no hook between. So the parts are loaded when it is announced, and
-// put where it will look for them; at the next hook, before anybody else runs, what it has written is taken back,
+// A call of memcpy and the like in the program comes here (imports.hpp). What the compiler copies or fills by itself it
+// only announces: where it writes, where it reads, or (an assignment of a struct by gcc, which the build gives names of
+// its own) both. Then it does everything at once, with no hook between. So the parts are loaded when it is announced,
+// and put where it will look for them; at the next hook, before anybody else runs, what it has written is taken back,
 // memory is as it was, and the parts are stored one by one.
 #include <cstring>
 

@@ -58,6 +58,28 @@ Rehash need_rehash(const Policy* policy, std::size_t buckets, std::size_t elemen
   });
 }
 
+// What is printed. The stream itself is the library's affair: see `arguments` in imports.txt.
+std::ostream* real_insert(std::ostream&, const char*, std::streamsize) asm(
+    "_ZSt16__ostream_insertIcSt11char_traitsIcEERSt13basic_ostreamIT_T0_ES6_PKS3_l");
+std::ostream* print(std::ostream&, const char*, std::streamsize) asm(
+    "teetotal__ZSt16__ostream_insertIcSt11char_traitsIcEERSt13basic_ostreamIT_T0_ES6_PKS3_l");
+std::ostream* print(std::ostream& stream, const char* from, std::streamsize size) {
+  Touch touch(TEETOTAL_PLACE);
+  imports.leave_to_library(&stream, "output to a stream that others may see", touch.place());
+  Text<char> text(touch);
+  read_bytes(touch, from, static_cast<std::size_t>(size), text);
+  return real_insert(stream, text.data(), size);
+}
+std::ostream* real_write(std::ostream&, const char*, std::streamsize) asm("_ZNSo5writeEPKcl");
+std::ostream* write(std::ostream&, const char*, std::streamsize) asm("teetotal__ZNSo5writeEPKcl");
+std::ostream* write(std::ostream& stream, const char* from, std::streamsize size) {
+  Touch touch(TEETOTAL_PLACE);
+  imports.leave_to_library(&stream, "output to a stream that others may see", touch.place());
+  Text<char> text(touch);
+  read_bytes(touch, from, static_cast<std::size_t>(size), text);
+  return real_write(stream, text.data(), size);
+}
+
 void* __dynamic_cast(const void*, const void*, const void*, std::ptrdiff_t);
 void* teetotal___dynamic_cast(const void* object, const void* from, const void* to, std::ptrdiff_t offset) {
   Touch touch(TEETOTAL_PLACE);

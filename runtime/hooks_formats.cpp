@@ -65,8 +65,9 @@ void read_length(const Touch& touch, Conversion& conversion, const char*& at) {
 template <typename... Values>
 void emit(Text<char>& out, const Conversion& conversion, Values... values) {
   const int size = std::snprintf(nullptr, 0, conversion.text, values...);
-  if (size > 0) std::snprintf(out.extend(static_cast<std::size_t>(size)), static_cast<std::size_t>(size) + 1,
-                              conversion.text, values...);
+  if (size > 0)
+    std::snprintf(out.extend(static_cast<std::size_t>(size)), static_cast<std::size_t>(size) + 1, conversion.text,
+                  values...);
 }
 
 // What `*` stands for.
@@ -253,7 +254,8 @@ void find_targets(const Touch& touch, const char* at, std::size_t longest, Targe
     }
     if (how.letter == '%' || how.suppressed) continue;
     const bool characters = std::strchr("cs[CS", how.letter) != nullptr;
-    if (how.letter == 'C' || how.letter == 'S' || (characters && how.length != 0)) refuse(touch, "scanf of wide strings");
+    if (how.letter == 'C' || how.letter == 'S' || (characters && how.length != 0))
+      refuse(touch, "scanf of wide strings");
     if (targets.count == kMostTargets) refuse(touch, "scanf of so many values");
     Target& target = targets.all[targets.count];
     target = {va_arg(arguments.list, void*), size_read(how), how.letter != 'n'};
@@ -304,22 +306,22 @@ using namespace teetotal::runtime;  // NOLINT: the hooks below are the whole res
 extern "C" {
 
 // With the arguments as such, and as a list of them.
-#define WITH_ARGUMENTS(name, call, last, ...)                   \
-  int teetotal_##name(__VA_ARGS__, ...) {                       \
-    Touch touch(TEETOTAL_PLACE);                                \
-    Arguments arguments;                                        \
-    va_start(arguments.list, last);                             \
-    const int done = call;                                      \
-    va_end(arguments.list);                                     \
-    return done;                                                \
-  }                                                             \
-  int teetotal_v##name(__VA_ARGS__, std::va_list list) {        \
-    Touch touch(TEETOTAL_PLACE);                                \
-    Arguments arguments;                                        \
-    va_copy(arguments.list, list);                              \
-    const int done = call;                                      \
-    va_end(arguments.list);                                     \
-    return done;                                                \
+#define WITH_ARGUMENTS(name, call, last, ...)            \
+  int teetotal_##name(__VA_ARGS__, ...) {                \
+    Touch touch(TEETOTAL_PLACE);                         \
+    Arguments arguments;                                 \
+    va_start(arguments.list, last);                      \
+    const int done = call;                               \
+    va_end(arguments.list);                              \
+    return done;                                         \
+  }                                                      \
+  int teetotal_v##name(__VA_ARGS__, std::va_list list) { \
+    Touch touch(TEETOTAL_PLACE);                         \
+    Arguments arguments;                                 \
+    va_copy(arguments.list, list);                       \
+    const int done = call;                               \
+    va_end(arguments.list);                              \
+    return done;                                         \
   }
 WITH_ARGUMENTS(printf, print_on(touch, stdout, format, arguments), format, const char* format)
 WITH_ARGUMENTS(fprintf, print_on(touch, to, format, arguments), format, std::FILE* to, const char* format)

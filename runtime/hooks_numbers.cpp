@@ -100,9 +100,7 @@ void sort(const Touch& touch, void* base, std::size_t count, std::size_t size, C
   write_parts(*touch.self(), base, sorted, count * size, touch.place());
 }
 
-timespec taken(Touch& touch, const timespec* from) {
-  return {touch.get(&from->tv_sec), touch.get(&from->tv_nsec)};
-}
+timespec taken(Touch& touch, const timespec* from) { return {touch.get(&from->tv_sec), touch.get(&from->tv_nsec)}; }
 
 void give(Touch& touch, timespec* to, const timespec& time) {
   touch.put(&to->tv_sec, time.tv_sec);
@@ -128,20 +126,20 @@ extern "C" {
 
 // -- numbers ----------------------------------------------------------------------------------------------------------
 
-#define INTEGER(T, name)                                        \
-  T teetotal_##name(const char* from, char** end, int base) {   \
-    TOUCH;                                                      \
-    return integer<T>(touch, from, end, base, name);            \
+#define INTEGER(T, name)                                      \
+  T teetotal_##name(const char* from, char** end, int base) { \
+    TOUCH;                                                    \
+    return integer<T>(touch, from, end, base, name);          \
   }
 INTEGER(long, strtol)
 INTEGER(long long, strtoll)
 INTEGER(unsigned long, strtoul)
 INTEGER(unsigned long long, strtoull)
 
-#define REAL(T, name)                                 \
-  T teetotal_##name(const char* from, char** end) {   \
-    TOUCH;                                            \
-    return real<T>(touch, from, end, name);           \
+#define REAL(T, name)                               \
+  T teetotal_##name(const char* from, char** end) { \
+    TOUCH;                                          \
+    return real<T>(touch, from, end, name);         \
   }
 REAL(double, strtod)
 REAL(float, strtof)

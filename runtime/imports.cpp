@@ -86,7 +86,6 @@ constexpr std::size_t kArguments = 6;  // in registers
 Effect effect_of(std::string_view word) {
   if (word == "nothing" || word == "output" || word == "modelled" || word == "checker") return Effect::none;
   if (word.starts_with("replaced")) return Effect::replaced;
-  if (word == "stream") return Effect::stream;
   if (word == "refused") return Effect::refused;
   if (word == "constant") return Effect::constant;
   if (word == "outside") return Effect::unknown;
@@ -209,8 +208,6 @@ void* Imports::bound(const std::string& name, void* target) {
     case Effect::replaced:
       if (void* ours = replacement(entry.by.empty() ? name : entry.by)) return ours;
       return stub({name, {}, target});
-    case Effect::stream:
-      return stub({name, entry, target, replacement(name)});
     default:
       return stub({name, entry, target});
   }
@@ -244,6 +241,12 @@ bool Imports::touches_shared(const Thread& self, const Stub& stub, const std::ui
   return false;
 }
 
+void Imports::leave_to_library(const void* object, const char* what, std::uintptr_t place) const {
+  const Thread* self = process.current;
+  if (self != nullptr && !process.alone && shared(*self, reinterpret_cast<std::uintptr_t>(object)))
+    unseen_call(what, place);
+}
+
 void* Imports::called(std::uint32_t number, const std::uintptr_t* arguments, std::uintptr_t place) {
   const Stub& stub = stubs_[number];
   Thread* self = process.current;
@@ -252,11 +255,8 @@ void* Imports::called(std::uint32_t number, const std::uintptr_t* arguments, std
   switch (stub.entry.effect) {
     case Effect::refused:
       fail(*self, Failure::unsupported, demangled(stub.name), place);
-    case Effect::stream:
-      if (standard_stream(arguments[0])) return stub.target;
-      if (stub.instead != nullptr) return stub.instead;
-      break;
     case Effect::arguments:
+      if (arguments[0] == input_ || arguments[1] == input_) break;  // what it reads comes from outside
       if (process.alone || !touches_shared(*self, stub, arguments)) return stub.target;
       break;
     default:
@@ -264,6 +264,21 @@ void* Imports::called(std::uint32_t number, const std::uintptr_t* arguments, std
   }
   unseen_call(described(stub), place);
   return stub.target;
+}
+
+// Whether the nearest code beyond this executable is that of the instrumented library, which goes by the rules of its
+// own.
+bool Imports::called_by_ours(const void* frame) const {
+  struct Frame {
+    const Frame* caller;
+    std::uintptr_t returns_to;
+  };
+  const auto* at = static_cast<const Frame*>(frame);
+  for (int depth = 0; depth < 4; ++depth, at = at->caller)
+    if (const std::uintptr_t place = at->returns_to;
+        process.memory.in_object(place) || place - own_.begin < own_.end - own_.begin)
+      return !process.memory.in_object(place);
+  return false;
 }
 
 bool Imports::variable(std::uintptr_t address) {
@@ -274,7 +289,9 @@ bool Imports::variable(std::uintptr_t address) {
                                               constant.value.data(), constant.value.size()) == 0)
       return true;
   std::string what;
+  if (inside(own_) || std::ranges::any_of(fixed_, inside)) return true;
   if (of_library(address) || inside(streams_)) {
+    if (called_by_ours(__builtin_frame_address(0))) return true;
     Dl_info info{};
     dladdr(reinterpret_cast<const void*>(address), &info);
     const std::string_view path = info.dli_fname == nullptr ? "" : info.dli_fname;
@@ -303,13 +320,20 @@ void Imports::bind(const void* inside) {
     const std::size_t size = static_cast<const ElfW(Sym)*>(found)->st_size;
     constants_.push_back({{begin, begin + size}, {static_cast<const char*>(symbol), size}});
   }
-  const Object library = object_around(reinterpret_cast<std::uintptr_t>(dlsym(RTLD_DEFAULT, "_ZSt4cout")));
-  streams_ = {library.begin, library.end};
+  for (const char* variable : {"_ZSt4cout", "environ"}) {  // of the C++ library, of the C library
+    const Object library = object_around(reinterpret_cast<std::uintptr_t>(dlsym(RTLD_DEFAULT, variable)));
+    if (streams_.end == 0) streams_ = {library.begin, library.end};
+    for (const auto& [begin, end] : library.constant) fixed_.push_back({begin, end});
+    fixed_.push_back({library.relro_begin, library.relro_end});
+  }
+  input_ = reinterpret_cast<std::uintptr_t>(dlsym(RTLD_DEFAULT, "_ZSt3cin"));
   bind_object(inside);
   for (const auto& [begin, end] : object_around(reinterpret_cast<std::uintptr_t>(inside)).constant)
     read_only_.push_back({begin, end});
   link_map* map = nullptr;
   dlinfo(instrumented_, RTLD_DI_LINKMAP, static_cast<void*>(&map));
+  const Object ours = object_around(reinterpret_cast<std::uintptr_t>(map->l_ld));
+  own_ = {ours.begin, ours.end};
   bind_object(map->l_ld);
 }
 
@@ -342,11 +366,15 @@ void Imports::bind_object(const void* inside) {
       const ElfW(Rela) & relocation = tables[which][i];
       const auto type = ELF64_R_TYPE(relocation.r_info);
       const bool address = type == R_X86_64_64 && relocation.r_addend == 0;
+      const ElfW(Sym) & symbol = symbols[ELF64_R_SYM(relocation.r_info)];
+      const bool thread_local_one = type == R_X86_64_DTPMOD64 || type == R_X86_64_TPOFF64 || type == R_X86_64_TLSDESC;
+      if (thread_local_one && symbol.st_name != 0 && symbol.st_shndx == SHN_UNDEF)
+        process.snapshots = 0;  // they lack it
       if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && !address) continue;
       auto* slot = reinterpret_cast<void**>(map->l_addr + relocation.r_offset);
       const auto target = reinterpret_cast<std::uintptr_t>(*slot);
       if (target - object.begin < object.end - object.begin || !object_around(target).code) continue;
-      *slot = bound(names + symbols[ELF64_R_SYM(relocation.r_info)].st_name, *slot);
+      *slot = bound(names + symbol.st_name, *slot);
     }
   }
   protect(object, PROT_READ);

@@ -22,7 +22,6 @@ enum class Effect : std::uint8_t {
   none,       // nothing that others can see, or what the hooks under its own name model
   replaced,   // teetotal_NAME here, or NAME in the instrumented library
   arguments,  // touches what some of its arguments point to: named unless that is the thread's own
-  stream,     // `replaced`, but the library's own where it is called for a standard stream
   refused,    // stops the search
   constant,   // a variable that keeps its value
 };
@@ -38,10 +37,11 @@ class Imports {
   // What to jump to when a stub is called.
   void* called(std::uint32_t stub, const std::uintptr_t* arguments, std::uintptr_t place);
 
+  // Names what a library does to an object, unless nobody else can see it.
+  void leave_to_library(const void* object, const char* what, std::uintptr_t place) const;
+
   // Whether an address is the library's own. A variable that may change is named.
   bool variable(std::uintptr_t address);
-
-  bool standard_stream(std::uintptr_t address) const { return address - streams_.begin < streams_.end - streams_.begin; }
 
   bool read_only(std::uintptr_t address) const {
     for (const Range& range : read_only_)
@@ -62,7 +62,6 @@ class Imports {
     std::string name;
     Entry entry;
     void* target = nullptr;
-    void* instead = nullptr;  // for a stream of the program's own
   };
   struct Constant {
     Range range;
@@ -75,6 +74,7 @@ class Imports {
   void* stub(Stub what);
   void bind_object(const void* inside);
   std::string described(const Stub& stub) const;
+  bool called_by_ours(const void* frame) const;
   bool touches_shared(const Thread& self, const Stub& stub, const std::uintptr_t* arguments) const;
 
   std::map<std::string, Entry, std::less<>> table_;
@@ -84,6 +84,9 @@ class Imports {
   std::vector<Constant> constants_;
   std::vector<Range> read_only_;  // of the program
   Range streams_;                 // the C++ library, where the standard streams lie
+  std::uintptr_t input_ = 0;      // std::cin
+  std::vector<Range> fixed_;      // of both libraries: what they cannot change, vtables among it
+  Range own_;                     // the instrumented library
   void* instrumented_ = nullptr;
   std::uint8_t* code_ = nullptr;
 };
