@@ -12,7 +12,7 @@ SECONDS ?= 60
 N       ?= 20000
 BIN     := $(VENV)/bin
 PIP     := $(BIN)/pip install --quiet --disable-pip-version-check
-CORE    := $(shell find core runtime CMakeLists.txt -name '*.cpp' -o -name '*.hpp' -o -name CMakeLists.txt)
+CORE    := $(shell find core runtime CMakeLists.txt -name '*.cpp' -o -name '*.hpp' -o -name imports.txt -o -name CMakeLists.txt)
 SOURCES := src tests benchmarks examples
 
 .PHONY: demo test build lint format bench fuzz mutants sanitize corpus corpus-promote dist clean

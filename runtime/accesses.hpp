@@ -1,12 +1,18 @@
 // What the hooks of accesses to memory share.
 #pragma once
 
+#include "imports.hpp"
 #include "process.hpp"
 
 namespace teetotal::runtime {
 
-// Whether an address belongs to the C library: its variables (stderr) are its own affair. hooks_libc.cpp.
+// Whether an address belongs to the C library. hooks_libc.cpp.
 bool of_library(std::uintptr_t address);
+
+// Copies memory part by part, from or to memory of our own: hooks_copies.cpp.
+void copy(void* to, const void* from, std::size_t size, std::uintptr_t place);
+void read_parts(Thread& self, char* own, const void* from, std::size_t size, std::uintptr_t place);
+void write_parts(Thread& self, void* to, const char* own, std::size_t size, std::uintptr_t place);
 
 // Whether nobody else can see the address.
 inline bool hidden(const Thread& self, std::uintptr_t address) {
@@ -23,7 +29,7 @@ inline bool hidden(const Thread& self, std::uintptr_t address) {
   if (address - self.tls < self.tls_size) return true;
   if (process.memory.in_object(address) || in_heap(address)) return false;
   constexpr std::uintptr_t kStaticBlock = 4096;  // where errno lies
-  return self.fiber.thread_pointer - address < kStaticBlock || of_library(address);
+  return self.fiber.thread_pointer - address < kStaticBlock || imports.variable(address);
 }
 
 [[gnu::noinline, gnu::cold]] inline void bad_heap_access(Thread& self, std::uintptr_t address, std::uintptr_t place) {

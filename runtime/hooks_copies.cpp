@@ -1,9 +1,9 @@
 // Copies and fills of memory, part by part.
 //
-// A call of memcpy and the like in the program comes here. What the compiler copies or fills by itself it only
-// announces: where it writes, where it reads, or (an assignment of a struct by gcc, which the build gives names of its
-// own) both. Then it does everything at once, with no hook between. So the parts are loaded when it is announced, and
-// put where it will look for them; at the next hook, before anybody else runs, what it has written is taken back,
+// A call of memcpy and the like in the program comes here (imports.hpp). What the compiler copies or fills by itself it
+// only announces: where it writes, where it reads, or (an assignment of a struct by gcc, which the build gives names of
+// its own) both. Then it does everything at once, with no hook between. So the parts are loaded when it is announced,
+// and put where it will look for them; at the next hook, before anybody else runs, what it has written is taken back,
 // memory is as it was, and the parts are stored one by one.
 #include <cstring>
 
@@ -74,6 +74,30 @@ bool announced(const Thread& self, std::uintptr_t to, std::uintptr_t from, std::
          (self.range_to == 0 || self.range_to == to) && (self.range_from == 0 || self.range_from == from);
 }
 
+}  // namespace
+
+void read_parts(Thread& self, char* own, const void* from, std::size_t size, std::uintptr_t place) {
+  const auto source = reinterpret_cast<std::uintptr_t>(from);
+  if (size == 0) return;
+  if (process.alone || hidden(self, source)) {
+    check_range(self, source, size, place);
+    std::memcpy(own, from, size);
+  } else {
+    load(self, own, source, size, place);
+  }
+}
+
+void write_parts(Thread& self, void* to, const char* own, std::size_t size, std::uintptr_t place) {
+  const auto target = reinterpret_cast<std::uintptr_t>(to);
+  if (size == 0) return;
+  if (process.alone || hidden(self, target)) {
+    check_range(self, target, size, place);
+    std::memcpy(to, own, size);
+  } else {
+    store(self, target, own, size, place);
+  }
+}
+
 void copy(void* to, const void* from, std::size_t size, std::uintptr_t place) {
   Thread* self = process.current;
   const auto target = reinterpret_cast<std::uintptr_t>(to), source = reinterpret_cast<std::uintptr_t>(from);
@@ -81,25 +105,18 @@ void copy(void* to, const void* from, std::size_t size, std::uintptr_t place) {
     std::memmove(to, from, size);
     return;
   }
-  const bool to_hidden = process.alone || hidden(*self, target), from_hidden = process.alone || hidden(*self, source);
-  if (to_hidden && from_hidden) {
+  if (process.alone || (hidden(*self, target) && hidden(*self, source))) {
     check_range(*self, target, size, place);
     check_range(*self, source, size, place);
     std::memmove(to, from, size);
     return;
   }
   Parts parts(*self, size, place);
-  if (from_hidden) {
-    std::memcpy(parts.data(), from, size);
-  } else {
-    load(*self, parts.data(), source, size, place);
-  }
-  if (to_hidden) {
-    std::memcpy(to, parts.data(), size);
-  } else {
-    store(*self, target, parts.data(), size, place);
-  }
+  read_parts(*self, parts.data(), from, size, place);
+  write_parts(*self, to, parts.data(), size, place);
 }
+
+namespace {
 
 void fill(void* to, int value, std::size_t size, std::uintptr_t place) {
   Thread* self = process.current;
@@ -199,7 +216,7 @@ void teetotal_copy_from(void* from, unsigned long size) {
              Announced::compiler);
 }
 
-// The build gives calls of memcpy and the like in the program these names.
+// Calls of the program: see imports.hpp.
 void* teetotal_memcpy(void* to, const void* from, std::size_t size) {
   copy(to, from, size, TEETOTAL_PLACE);
   return to;
@@ -212,10 +229,16 @@ void* teetotal_memset(void* to, int value, std::size_t size) {
   fill(to, value, size, TEETOTAL_PLACE);
   return to;
 }
-// And the linker, calls from libraries.
-void* __wrap_memcpy(void*, const void*, std::size_t) __attribute__((alias("teetotal_memcpy")));
-void* __wrap_memmove(void*, const void*, std::size_t) __attribute__((alias("teetotal_memmove")));
-void* __wrap_memset(void*, int, std::size_t) __attribute__((alias("teetotal_memset")));
+void* teetotal_mempcpy(void* to, const void* from, std::size_t size) {
+  copy(to, from, size, TEETOTAL_PLACE);
+  return static_cast<char*>(to) + size;
+}
+void teetotal_bcopy(const void* from, void* to, std::size_t size) { copy(to, from, size, TEETOTAL_PLACE); }
+void teetotal_bzero(void* to, std::size_t size) { fill(to, 0, size, TEETOTAL_PLACE); }
+wchar_t* teetotal_wmemmove(wchar_t* to, const wchar_t* from, std::size_t count) {
+  copy(to, from, count * sizeof(wchar_t), TEETOTAL_PLACE);
+  return to;
+}
 void* __tsan_memcpy(void* to, const void* from, std::size_t size) {
   copy(to, from, size, TEETOTAL_PLACE);
   return to;

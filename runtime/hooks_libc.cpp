@@ -17,6 +17,7 @@
 #include <ctime>
 #include <new>
 
+#include "accesses.hpp"
 #include "real.hpp"
 #include "synchronisation.hpp"
 
@@ -90,6 +91,7 @@ void* allocate(std::size_t size, std::size_t alignment, std::uintptr_t place) {
   if (!process.callers.empty()) place = process.callers.teller(place, __builtin_frame_address(0));
   void* block = process.memory.allocate(process.current->number, size, alignment, place);
   if (block == nullptr) errno = ENOMEM;
+  ++process.current->changes;
   return block;
 }
 
@@ -252,7 +254,7 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
     void* block = allocate(size, 0, place);
     if (pointer == nullptr || block == nullptr) return block;
     const Block old = process.memory.block(reinterpret_cast<std::uintptr_t>(pointer));
-    std::memcpy(block, pointer, std::min(size, old.size));
+    copy(block, pointer, std::min(size, old.size), place);
     release(pointer, place);
     return block;
   }
@@ -278,12 +280,6 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
   void* memalign(std::size_t alignment, std::size_t size) {
     const std::uintptr_t place = TEETOTAL_PLACE;
     return for_program(place) ? allocate(size, alignment, place) : __libc_memalign(alignment, size);
-  }
-  char* strdup(const char* text) {
-    const std::uintptr_t place = TEETOTAL_PLACE;
-    const std::size_t size = std::strlen(text) + 1;
-    auto* copy = static_cast<char*>(for_program(place) ? allocate(size, 0, place) : __libc_malloc(size));
-    return copy == nullptr ? nullptr : static_cast<char*>(std::memcpy(copy, text, size));
   }
 
   // -- ends

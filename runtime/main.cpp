@@ -14,9 +14,11 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <sstream>
 
 #include "explorer.hpp"
+#include "imports.hpp"
 #include "replay.hpp"
 #include "survival.hpp"
 
@@ -185,6 +187,8 @@ int run(int count, char** arguments) {
   redirect();
   handle_signals();
   try {
+    const std::string here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    imports.read(here + "/teetotal-imports.txt", here + "/teetotal-instrumented.so");
     process.load(request.object);
   } catch (const std::runtime_error& error) {
     output.line(R"({"type":"error","what":"load","message":)" + Output::quoted(error.what()) + '}');

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "libraries.hpp"
+#include "imports.hpp"
 
 namespace teetotal::runtime {
 
@@ -43,6 +43,11 @@ void load_entry() {
     load_error = "the program has no function main";
   } else {
     process.main = reinterpret_cast<decltype(process.main)>(found);
+    try {
+      imports.bind(found);
+    } catch (const std::runtime_error& error) {
+      load_error = error.what();
+    }
   }
   process.loaded = true;
   abandon_to(process.scheduler);
@@ -100,7 +105,6 @@ void Process::load(const std::string& object) {
   memory.adopt_object(reinterpret_cast<const void*>(main));
   place_arguments();
   memory.keep_heap();
-  if (!imports_keep_nothing(reinterpret_cast<const void*>(main))) snapshots = 0;
 }
 
 void Process::reset() {

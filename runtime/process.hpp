@@ -135,6 +135,7 @@ struct ThreadRecord {
   const void* waits_on = nullptr;         // a condition variable, a barrier, …
   std::int32_t waits_since = -1;          // the step at which it began
   std::uint64_t clock = 0, random = 0, nondet = 0;
+  std::uint64_t changes = 0;  // of what no hook follows: calls of libraries, memory that it asked for
   // What the compiler has announced and then does by itself, until the next hook: see hooks_copies.cpp.
   std::uintptr_t range_to = 0, range_from = 0, range_place = 0;
   std::size_t range_size = 0;

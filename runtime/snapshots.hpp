@@ -4,9 +4,8 @@
 // stack (the unused part too, as far down as anything was ever written: local states are hashed, see system.cpp),
 // thread-local variables, and the records of the process and its threads. It is taken only where that is everything:
 //
-// - No function of a library that the program calls keeps something of its own from one call to the next
-//   (libraries.cpp).
-// - No memory of a library was allocated or freed since (`Process::outside`), that of our own hooks included.
+// - No function of a library was called since that may keep something of its own (imports.hpp), and no memory of a
+//   library was allocated or freed, that of our own hooks included (`Process::outside`).
 // - No variables are so many that the kernel puts them back, no thread has thread-specific data or destructors to run.
 //
 // Otherwise the whole execution is run again. Snapshots form a stack, as the search's own frames do. One is taken every

@@ -41,7 +41,6 @@ UNSEEN = "unseen"
 """Beside the object: a file that lists accesses to memory that no hook sees, if there are any."""
 LIBRARY = "library"
 """Beside the object: which of its functions are a library's, for runtime/callers.hpp, if there are any."""
-_HOOKED = ("memcpy", "memmove", "memset")
 
 
 _OTHER_PRODUCTS = frozenset(
@@ -143,12 +142,10 @@ def build(source: Source, directory: Path) -> Path:
         visible = make_visible(text, assemble, file)
         hidden += visible.unseen
         assemble(visible.text)
-        _rename(output)
         objects.append(str(output))
     result = directory / "program.so"
     linker_map = directory / "map"
-    wraps = [f"-Wl,--wrap={name}" for name in _HOOKED]
-    made = ["-shared", "-Wl,-Bsymbolic", f"-Wl,-Map={linker_map}", *wraps, "-o", str(result)]
+    made = ["-shared", "-Wl,-Bsymbolic", f"-Wl,-Map={linker_map}", "-o", str(result)]
     _run([*_linker(source), *made, *objects, *link_flags, "-lpthread"], source.name)
     hidden += unaccounted(result, linker_map.read_text(errors="replace"), objects)
     if hidden:
@@ -243,15 +240,6 @@ def _split(flags: tuple[str, ...]) -> tuple[list[str], list[str]]:
         else:
             compile_flags.append(flag)
     return compile_flags, link_flags
-
-
-def _rename(object_file: Path) -> None:
-    """Calls of memcpy and the like go to hooks: defining those names in the explorer would catch the C library too."""
-    objcopy = shutil.which("objcopy") or shutil.which("llvm-objcopy")
-    if objcopy is None:
-        raise TeetotalError("checking C programs needs objcopy (binutils)")
-    renames = [f"--redefine-sym={name}=teetotal_{name}" for name in _HOOKED]
-    _run([objcopy, *renames, str(object_file)], str(object_file))
 
 
 def errors_first(said: str) -> str:

@@ -1,0 +1,1 @@
+#include "streams.cpp"
