@@ -19,7 +19,7 @@ inline void access(Kind kind, const void* pointer, Tag tag, std::uintptr_t place
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  if (hidden(*self, address)) return;
+  if (hidden(*self, address, place)) return;
   operate(*self, kind, kind == Kind::st ? Writes::always : Writes::never, address, tag, place, 0, plain);
 }
 
@@ -37,7 +37,7 @@ void before_atomic(const volatile T* target, Kind kind, Writes writes, std::uint
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(target);
-  if (hidden(*self, address)) return;
+  if (hidden(*self, address, place)) return;
   operate(*self, kind, writes, address, tag_for<T>(), place, expected);
 }
 
@@ -257,7 +257,7 @@ void teetotal_sfence() {
 void teetotal_locked(void* pointer, unsigned size, unsigned conditional, std::uint64_t expected) {
   Thread* self = process.current;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  if (self == nullptr || hidden(*self, address)) return;
+  if (self == nullptr || hidden(*self, address, TEETOTAL_PLACE)) return;
   const Tag tag = size == 1 ? Tag::byte : size == 2 ? Tag::half : size == 4 ? Tag::word : Tag::oct;
   if (size < 8) expected &= (std::uint64_t{1} << 8 * size) - 1;
   operate(*self, Kind::rmw, conditional != 0 ? swap_writes() : Writes::always, address, tag, TEETOTAL_PLACE, expected);

@@ -60,8 +60,8 @@ void store(Thread& self, std::uintptr_t to, const char* parts, std::size_t size,
 }
 
 void check_range(Thread& self, std::uintptr_t address, std::size_t size, std::uintptr_t place) {
-  check_heap(self, address, place);
-  check_heap(self, address + size - 1, place);
+  check_memory(self, address, place);
+  check_memory(self, address + size - 1, place);
 }
 
 // Whether a call is what the compiler has just announced.
@@ -77,7 +77,8 @@ void copy(void* to, const void* from, std::size_t size, std::uintptr_t place) {
     std::memmove(to, from, size);
     return;
   }
-  const bool to_hidden = process.alone || hidden(*self, target), from_hidden = process.alone || hidden(*self, source);
+  const bool to_hidden = process.alone || hidden(*self, target, place),
+             from_hidden = process.alone || hidden(*self, source, place);
   if (to_hidden && from_hidden) {
     check_range(*self, target, size, place);
     check_range(*self, source, size, place);
@@ -101,7 +102,7 @@ void fill(void* to, int value, std::size_t size, std::uintptr_t place) {
   Thread* self = process.current;
   const auto target = reinterpret_cast<std::uintptr_t>(to);
   const bool own = self == nullptr || size == 0 || (self->range_from == 0 && announced(*self, target, 0, size));
-  if (own || process.alone || hidden(*self, target)) {
+  if (own || process.alone || hidden(*self, target, place)) {
     if (!own) check_range(*self, target, size, place);
     std::memset(to, value, size);
     return;
@@ -120,8 +121,8 @@ void announce(Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t 
       if (range != 0) check_range(self, range, size, place);
     return;
   }
-  if (to != 0 && hidden(self, to)) to = 0;
-  if (from != 0 && hidden(self, from)) from = 0;
+  if (to != 0 && hidden(self, to, place)) to = 0;
+  if (from != 0 && hidden(self, from, place)) from = 0;
   if (to == 0 && from == 0) return;
   if (from != 0) {
     Parts parts(self, size, place);
@@ -140,6 +141,7 @@ void announce(Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t 
   self.range_from = from;
   self.range_size = size;
   self.range_place = place;
+  teetotal_frames_watched |= kCopy;
 }
 
 void put_back(std::uintptr_t address, const std::vector<char>& bytes) {
@@ -153,6 +155,13 @@ void take_back(Thread& self) {
   put_back(self.range_from, beside);
   put_back(self.range_to, behind);
   self.range_size = 0;
+  teetotal_frames_watched &= static_cast<std::uint8_t>(~kCopy);
+}
+
+void settle_before_end(Thread& self, std::uintptr_t below) {
+  for (std::uintptr_t* const range : {&self.range_to, &self.range_from})  // what dies is not put back, nor stored
+    if (stack_owner(*range) == self.number && *range < below) *range = 0;
+  settle(self);
 }
 
 void settle(Thread& self) {

@@ -22,6 +22,7 @@ from teetotal.errors import ParseError, TeetotalError
 from teetotal.programs import text_files
 from teetotal.programs.c.assembly import make_visible
 from teetotal.programs.c.by_value import unseen_copies
+from teetotal.programs.c.frames import mark_ends
 from teetotal.scale.supervision import scratch_folder
 
 C_SUFFIXES = (".c",)
@@ -131,7 +132,7 @@ def build(source: Source, directory: Path) -> Path:
         if hidden:
             with (directory / UNSEEN).open("a") as list_of_unseen:
                 list_of_unseen.writelines(f"{what}\n" for what in hidden)
-        assembly.write_text(filtered.text, errors="surrogateescape")
+        assembly.write_text(mark_ends(filtered.text), errors="surrogateescape")
         _run([*compiler, "-c", str(assembly), "-o", str(output)], file)
         _rename(output)
         objects.append(str(output))

@@ -32,6 +32,11 @@ class Names:
     def place(self, place: int) -> Location | None:
         return self.symbols.line(place - self.base) if place else None
 
+    def cause(self, done: str, thread: int, place: int) -> str:
+        """What was done before that makes a failure one: ``: T0 destroyed it at f.c:12``."""
+        at = self.place(place)
+        return f": T{thread} {done}{f' at {at}' if at is not None else ''}" if done else ""
+
     def cells(self, told: dict[str, list[Any]]) -> dict[int, str]:
         """Each cell of an execution with a name of its own."""
         names: dict[int, str] = {}
