@@ -2,7 +2,7 @@
 #pragma once
 
 #include "imports.hpp"
-#include "process.hpp"
+#include "lifetimes.hpp"
 
 namespace teetotal::runtime {
 
@@ -13,36 +13,43 @@ bool of_library(std::uintptr_t address);
 void copy(void* to, const void* from, std::size_t size, std::uintptr_t place);
 void read_parts(Thread& self, char* own, const void* from, std::size_t size, std::uintptr_t place);
 void write_parts(Thread& self, void* to, const char* own, std::size_t size, std::uintptr_t place);
+// Whether it lies in this executable: a hook's own code.
+bool of_executable(std::uintptr_t address);
 
 // Whether nobody else can see the address.
-inline bool hidden(const Thread& self, std::uintptr_t address) {
+[[gnu::always_inline]] inline bool hidden(Thread& self, std::uintptr_t address, std::uintptr_t place) {
   const std::uint32_t owner = stack_owner(address);
   if (owner < kMaxThreads) [[unlikely]] {
-    if (owner == self.number) return self.stack_private;
-    const std::uint32_t bit = 1U << (owner < 31 ? owner : 31);
-    if ((process.shared_stacks & bit) == 0) {
-      process.shared_stacks |= bit;
-      process.restart = true;
+    if (owner != self.number) {
+      share_stack(owner);
+      return false;
     }
-    return false;
+    if (!self.stack_private) return false;
+    if (address < reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))) [[unlikely]]
+      use_after_return(self, address, place);
+    return true;
   }
-  if (address - self.tls < self.tls_size) return true;
+  if (address - self.tls < self.tls_size) return self.locals_private;
   if (process.memory.in_object(address) || in_heap(address)) return false;
-  constexpr std::uintptr_t kStaticBlock = 4096;  // where errno lies
-  return self.fiber.thread_pointer - address < kStaticBlock || imports.variable(address);
+  return outside(self, address, place);
 }
 
 [[gnu::noinline, gnu::cold]] inline void bad_heap_access(Thread& self, std::uintptr_t address, std::uintptr_t place) {
   const Block block = process.memory.block(address);
-  if (block.freed) fail(self, Failure::freed, "", place);
+  if (block.freed) fail_since(self, Failure::freed, "", place, "freed it", process.ends[block.end]);
   if (block.address == 0) fail(self, Failure::overflow, "", place);
 }
 
-inline void check_heap(Thread& self, std::uintptr_t address, std::uintptr_t place) {
-  if (!in_heap(address)) return;
-  const Grain grain = process.memory.grain(address);
-  if (grain != Grain::first && grain != Grain::more) [[unlikely]]
-    bad_heap_access(self, address, place);
+// Whether the memory at an address is there, now that the operation is done.
+[[gnu::always_inline]] inline void check_memory(Thread& self, std::uintptr_t address, std::uintptr_t place) {
+  if (process.memory.in_object(address)) return;
+  if (in_heap(address)) {
+    const Grain grain = process.memory.grain(address);
+    if (grain != Grain::first && grain != Grain::more) [[unlikely]]
+      bad_heap_access(self, address, place);
+  } else {
+    check_owner(self, address, place, reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
+  }
 }
 
 [[gnu::always_inline]] inline void operate(Thread& self, Kind kind, Writes writes, std::uintptr_t address, Tag tag,
@@ -66,7 +73,7 @@ inline void check_heap(Thread& self, std::uintptr_t address, std::uintptr_t plac
   } else {
     ++process.progress;
   }
-  check_heap(self, address, place);
+  check_memory(self, address, place);
 }
 
 // The running code is about to write `size` bytes at `to`, or nothing that matters (0), with what it reads at `from`,

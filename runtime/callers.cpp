@@ -33,7 +33,7 @@ Callers::Caller Callers::nearest(const void* frame) const {
   const auto* at = static_cast<const Frame*>(frame);
   for (int depth = 1; depth <= kDeepest; ++depth) {
     const auto address = reinterpret_cast<std::uintptr_t>(at);
-    if (address % sizeof(void*) != 0 || address >= top || address < top - kStackSize + 4096) break;
+    if (address % sizeof(void*) != 0 || address >= top || address < top - kStackSize) break;
     if (of_program(at->returns_to)) return {at->returns_to, depth};
     if (at->caller <= at) break;
     at = at->caller;

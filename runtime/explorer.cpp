@@ -121,7 +121,7 @@ void Explorer::tell_violation(std::uint32_t monitor, const monitors::Report& rep
   const std::string told =
       R"({"type":"violation","monitor":)" + Output::quoted(request_.monitors[monitor]) + ",\"report\":[" +
       std::to_string(report.delayed) + ',' + std::to_string(report.previous) + ',' + std::to_string(report.deciding) +
-      "],\"stacks\":" + std::to_string(process.shared_stacks) + ",\"steps\":" + Output::steps(system_, end);
+      "],\"stacks\":" + Output::shared() + ",\"steps\":" + Output::steps(system_, end);
   tell_with_cells(told, end);
 }
 
@@ -138,13 +138,12 @@ void Explorer::tell_failures(std::span<const Event> execution) {
     if (thread.failure == Failure::hang && ++hangs_ == kMostHangs) stopped_ = true;
     if (!seen_failures_.insert({static_cast<int>(thread.failure), thread.failed_at, 0}).second) continue;
     // Up to its last step: what others did afterwards does not matter.
-    std::size_t end = execution.size();
-    while (end > 0 && (system_.steps()[end - 1].thread != number || system_.steps()[end - 1].commit)) --end;
+    const std::size_t end = std::min(execution.size(), static_cast<std::size_t>(thread.failed_step + 1));
     const std::string told =
         R"({"type":"failure","what":")" + std::string(word_for(thread.failure)) +
         "\",\"thread\":" + std::to_string(thread.born) + ",\"message\":" + Output::quoted(thread.message) +
-        ",\"place\":" + std::to_string(thread.failed_at) + ",\"stacks\":" + std::to_string(process.shared_stacks) +
-        ",\"steps\":" + Output::steps(system_, end);
+        ",\"place\":" + std::to_string(thread.failed_at) + ",\"cause\":" + Output::cause(thread) +
+        ",\"stacks\":" + Output::shared() + ",\"steps\":" + Output::steps(system_, end);
     tell_with_cells(told, end);
   }
 }
@@ -167,7 +166,7 @@ void Explorer::tell_stuck(std::size_t length) {
   if (!seen_failures_.insert({livelock ? 101 : 100, places[0], places[1]}).second) return;
   const std::string told = std::string(R"({"type":"failure","what":")") + (livelock ? "livelock" : "deadlock") +
                            R"(","thread":0,"message":"","place":0,"waiting":[)" + waiting +
-                           "],\"stacks\":" + std::to_string(process.shared_stacks) +
+                           "],\"stacks\":" + Output::shared() +
                            ",\"steps\":" + Output::steps(system_, length);
   tell_with_cells(told, length);
 }

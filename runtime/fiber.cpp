@@ -102,7 +102,7 @@ void prepare_fibers() {
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   if (reserved == MAP_FAILED) throw std::runtime_error("cannot reserve the stacks of the threads");
   for (std::uint32_t thread = 0; thread < kMaxThreads; ++thread)
-    mprotect(reinterpret_cast<void*>(kStacks + thread * kStackStride), 4096, PROT_NONE);
+    mprotect(reinterpret_cast<void*>(kStacks + thread * kStackStride), kStackStride - kStackSize, PROT_NONE);
 }
 
 std::uintptr_t thread_pointer(std::uint32_t thread) {

@@ -4,7 +4,7 @@
 // variables, errno and C++ exceptions are those of the model thread. The thread pointer is that of a real thread that
 // was started once and sleeps for ever: only the C library knows how to lay one out.
 //
-// All stacks lie in one reserved range at a fixed address, one after the other, each above a page that faults. So the
+// All stacks lie in one reserved range at a fixed address, one after the other, each above pages that fault. So the
 // owner of an address on a stack is a division, and addresses are the same in every execution and every process.
 #pragma once
 
@@ -14,16 +14,21 @@
 namespace teetotal::runtime {
 
 inline constexpr std::uintptr_t kStacks = 0x7000'0000'0000;
-inline constexpr std::size_t kStackSize = std::size_t{1} << 20;
-inline constexpr std::size_t kStackStride = kStackSize + 4096;
+inline constexpr std::size_t kStackSize = std::size_t{8} << 20;  // as Linux gives
+inline constexpr std::size_t kStackStride = 2 * kStackSize;      // a power of two; what lies below a stack faults
 inline constexpr std::uint32_t kMaxThreads = 64;
 
 inline std::uintptr_t stack_top(std::uint32_t thread) { return kStacks + (thread + std::size_t{1}) * kStackStride; }
 
-// The thread on whose stack an address lies (also in the guard page below it), or kMaxThreads.
+// The thread on whose stack an address lies (also in the pages below it), or kMaxThreads.
 inline std::uint32_t stack_owner(std::uintptr_t address) {
   const std::uintptr_t offset = address - kStacks;
   return offset < kMaxThreads * kStackStride ? static_cast<std::uint32_t>(offset / kStackStride) : kMaxThreads;
+}
+
+// Whether an address on a stack, or below it, is below.
+inline bool below_stack(std::uintptr_t address) {
+  return (address - kStacks) % kStackStride < kStackStride - kStackSize;
 }
 
 // Reserves the stacks and finds out how FS can be set. Once, before anything else here.

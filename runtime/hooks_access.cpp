@@ -19,7 +19,7 @@ inline void access(Kind kind, const void* pointer, Tag tag, std::uintptr_t place
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  if (hidden(*self, address)) return;
+  if (hidden(*self, address, place)) return;
   operate(*self, kind, kind == Kind::st ? Writes::always : Writes::never, address, tag, place, 0, plain);
 }
 
@@ -28,7 +28,7 @@ void before_atomic(const volatile T* target, Kind kind, Writes writes, std::uint
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(target);
-  if (hidden(*self, address)) return;
+  if (hidden(*self, address, place)) return;
   operate(*self, kind, writes, address, tag_for(sizeof(T)), place, expected);
 }
 

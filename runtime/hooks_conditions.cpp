@@ -59,8 +59,10 @@ std::uint32_t signal(Thread& self, const void* object, std::size_t most, std::ui
 int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* limit,
                    std::uintptr_t place) {
   const bool limited = limit != nullptr;
+  use(self, mutex, "waits on a condition with a mutex", place);
   if (!holds(self, mutex)) fail(self, Failure::misuse, "waits on a condition without its mutex", place);
   begin_waiting(self, condition, place);
+  use(self, condition, "waits on a condition", place);
   const unsigned count = mutex->__data.__count;
   unlock(self, mutex, place);
   const bool may_idle = !limited && self.idle_wakes < process.idle_wakes;
@@ -78,6 +80,7 @@ struct Barrier {
 
 int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place) {
   synchronise(self, Verb::arrive, Kind::rmw, Tag::barrier, barrier, place);
+  use(self, reinterpret_cast<pthread_barrier_t*>(barrier), "waits at a barrier", place, barrier->needed != 0);
   if (++barrier->arrived == barrier->needed) {
     barrier->arrived = 0;
     each_waiting(barrier, [](Thread& thread) {
@@ -92,6 +95,17 @@ int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place) {
       self, Verb::leave, Kind::rmw, Tag::barrier, barrier, place,
       {.enabled = [](const Thread& t) { return t.woken_by >= 0; }, .waiting = Waiting::other, .writes = Writes::never});
   return 0;
+}
+
+// Who waits to take a semaphore that has nothing to give.
+std::string taken_by(const void* object) {
+  for (std::uint32_t number = 0; number < process.count; ++number) {
+    const Thread& thread = process.threads[number];
+    if (thread.state == State::parked && thread.operation.verb == Verb::take && !process.enabled(thread) &&
+        thread.operation.address == reinterpret_cast<std::uintptr_t>(object))
+      return "T" + std::to_string(thread.born) + " waits on";
+  }
+  return "";
 }
 
 // -- futexes: what std::atomic's wait and notify come down to ---------------------------------------------------------
@@ -154,10 +168,17 @@ using namespace teetotal::runtime;  // NOLINT
 extern "C" {
 
 int pthread_cond_init(pthread_cond_t* condition, const pthread_condattr_t*) {
+  if (Thread* self = controlled(condition))
+    begin(*self, Tag::condition, condition, "a condition", waited_on_by, TEETOTAL_PLACE);
   *condition = PTHREAD_COND_INITIALIZER;
   return 0;
 }
-int pthread_cond_destroy(pthread_cond_t*) { return 0; }
+int pthread_cond_destroy(pthread_cond_t* condition) {
+  if (Thread* self = controlled(condition))
+    mark_of(condition) =
+        end(*self, Tag::condition, condition, mark_of(condition), "a condition", waited_on_by, TEETOTAL_PLACE);
+  return 0;
+}
 int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   Thread* self = controlled(condition);
   return self == nullptr ? 0 : condition_wait(*self, condition, mutex, nullptr, TEETOTAL_PLACE);
@@ -173,20 +194,27 @@ int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, cl
 int pthread_cond_signal(pthread_cond_t* condition) {
   Thread* self = controlled(condition);
   if (self != nullptr) signal(*self, condition, 1, TEETOTAL_PLACE);
+  if (self != nullptr) use(*self, condition, "signals a condition", TEETOTAL_PLACE);
   return 0;
 }
 int pthread_cond_broadcast(pthread_cond_t* condition) {
   Thread* self = controlled(condition);
   if (self != nullptr) signal(*self, condition, SIZE_MAX, TEETOTAL_PLACE);
+  if (self != nullptr) use(*self, condition, "broadcasts a condition", TEETOTAL_PLACE);
   return 0;
 }
 
 int pthread_barrier_init(pthread_barrier_t* object, const pthread_barrierattr_t*, unsigned count) {
   if (count == 0) return EINVAL;
+  if (Thread* self = controlled(object)) begin(*self, Tag::barrier, object, "a barrier", waited_on_by, TEETOTAL_PLACE);
   *reinterpret_cast<Barrier*>(object) = {0, count, 0};
   return 0;
 }
-int pthread_barrier_destroy(pthread_barrier_t*) { return 0; }
+int pthread_barrier_destroy(pthread_barrier_t* object) {
+  if (Thread* self = controlled(object))
+    mark_of(object) = end(*self, Tag::barrier, object, mark_of(object), "a barrier", waited_on_by, TEETOTAL_PLACE);
+  return 0;
+}
 int pthread_barrier_wait(pthread_barrier_t* object) {
   Thread* self = controlled(object);
   return self == nullptr ? 0 : barrier_wait(*self, reinterpret_cast<Barrier*>(object), TEETOTAL_PLACE);
@@ -197,10 +225,16 @@ int sem_init(sem_t* object, int, unsigned value) {
     errno = EINVAL;
     return -1;
   }
+  if (Thread* self = controlled(object)) begin(*self, Tag::semaphore, object, "a semaphore", taken_by, TEETOTAL_PLACE);
   word(object) = static_cast<int>(value);
+  mark_of(object) = 0;
   return 0;
 }
-int sem_destroy(sem_t*) { return 0; }
+int sem_destroy(sem_t* object) {
+  if (Thread* self = controlled(object))
+    mark_of(object) = end(*self, Tag::semaphore, object, mark_of(object), "a semaphore", taken_by, TEETOTAL_PLACE);
+  return 0;
+}
 int sem_wait(sem_t* object) {
   if (Thread* self = controlled(object)) {
     synchronise(*self, Verb::take, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE,
@@ -208,6 +242,7 @@ int sem_wait(sem_t* object) {
                  .waiting = Waiting::lock,
                  .expected = 0,
                  .possible = Writes::if_different});
+    use(*self, object, "takes a semaphore", TEETOTAL_PLACE);
     --word(object);
   }
   return 0;
@@ -216,6 +251,7 @@ int sem_trywait(sem_t* object) {
   if (Thread* self = controlled(object)) {
     synchronise(*self, Verb::try_take, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE,
                 {.writes = Writes::if_different, .expected = 0});
+    use(*self, object, "tries to take a semaphore", TEETOTAL_PLACE);
     if (word(object) == 0) {
       errno = EAGAIN;
       return -1;
@@ -234,6 +270,7 @@ int sem_post(sem_t* object) {
   if (Thread* self = controlled(object)) {
     if (process.post_needs_fence) mfence(*self, TEETOTAL_PLACE);
     synchronise(*self, Verb::post, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE);
+    use(*self, object, "posts a semaphore", TEETOTAL_PLACE);
     ++word(object);
   }
   return 0;

@@ -64,8 +64,8 @@ void store(Thread& self, std::uintptr_t to, const char* parts, std::size_t size,
 }
 
 void check_range(Thread& self, std::uintptr_t address, std::size_t size, std::uintptr_t place) {
-  check_heap(self, address, place);
-  check_heap(self, address + size - 1, place);
+  check_memory(self, address, place);
+  check_memory(self, address + size - 1, place);
 }
 
 // Whether a call is what the compiler has just announced.
@@ -79,7 +79,7 @@ bool announced(const Thread& self, std::uintptr_t to, std::uintptr_t from, std::
 void read_parts(Thread& self, char* own, const void* from, std::size_t size, std::uintptr_t place) {
   const auto source = reinterpret_cast<std::uintptr_t>(from);
   if (size == 0) return;
-  if (process.alone || hidden(self, source)) {
+  if (process.alone || hidden(self, source, place)) {
     check_range(self, source, size, place);
     std::memcpy(own, from, size);
   } else {
@@ -90,7 +90,7 @@ void read_parts(Thread& self, char* own, const void* from, std::size_t size, std
 void write_parts(Thread& self, void* to, const char* own, std::size_t size, std::uintptr_t place) {
   const auto target = reinterpret_cast<std::uintptr_t>(to);
   if (size == 0) return;
-  if (process.alone || hidden(self, target)) {
+  if (process.alone || hidden(self, target, place)) {
     check_range(self, target, size, place);
     std::memcpy(to, own, size);
   } else {
@@ -105,7 +105,7 @@ void copy(void* to, const void* from, std::size_t size, std::uintptr_t place) {
     std::memmove(to, from, size);
     return;
   }
-  if (process.alone || (hidden(*self, target) && hidden(*self, source))) {
+  if (process.alone || (hidden(*self, target, place) && hidden(*self, source, place))) {
     check_range(*self, target, size, place);
     check_range(*self, source, size, place);
     std::memmove(to, from, size);
@@ -122,7 +122,7 @@ void fill(void* to, int value, std::size_t size, std::uintptr_t place) {
   Thread* self = process.current;
   const auto target = reinterpret_cast<std::uintptr_t>(to);
   const bool own = self == nullptr || size == 0 || (self->range_from == 0 && announced(*self, target, 0, size));
-  if (own || process.alone || hidden(*self, target)) {
+  if (own || process.alone || hidden(*self, target, place)) {
     if (!own) check_range(*self, target, size, place);
     std::memset(to, value, size);
     return;
@@ -147,8 +147,8 @@ void announce(Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t 
       if (range != 0) check_range(self, range, size, place);
     return;
   }
-  if (to != 0 && hidden(self, to)) to = 0;
-  if (from != 0 && hidden(self, from)) from = 0;
+  if (to != 0 && hidden(self, to, place)) to = 0;
+  if (from != 0 && hidden(self, from, place)) from = 0;
   if (to == 0 && from == 0) return;
   if (from != 0) {
     Parts parts(self, size, place);
@@ -168,12 +168,20 @@ void announce(Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t 
   self.range_size = size;
   self.range_place = place;
   self.range_by = by;
+  teetotal_frames_watched |= kCopy;
 }
 
 void take_back(Thread& self) {
   put_back(self.range_from, beside);
   put_back(self.range_to, behind);
   self.range_size = 0;
+  teetotal_frames_watched &= static_cast<std::uint8_t>(~kCopy);
+}
+
+void settle_before_end(Thread& self, std::uintptr_t below) {
+  for (std::uintptr_t* const range : {&self.range_to, &self.range_from})  // what dies is not put back, nor stored
+    if (stack_owner(*range) == self.number && *range < below) *range = 0;
+  settle(self);
 }
 
 void settle(Thread& self) {

@@ -74,6 +74,11 @@ bool for_program(std::uintptr_t place) {
 
 }  // namespace
 
+bool of_executable(std::uintptr_t address) {
+  if (foreign[0].end == 0) find_foreign();
+  return address - foreign[2].begin < foreign[2].end - foreign[2].begin;
+}
+
 bool of_library(std::uintptr_t address) {
   if (foreign[0].end == 0) find_foreign();
   return std::ranges::any_of(foreign, [&](const Range& r) { return address - r.begin < r.end - r.begin; });
@@ -101,6 +106,7 @@ void release(void* pointer, std::uintptr_t place) {
   if (self == nullptr) return;  // at the end of everything
   const Block block = process.memory.block(address);
   if (block.address != address) fail(*self, Failure::misuse, "frees what was not allocated", place);
+  check_unused(*self, block.address, block.address + block.size, "frees memory", place);
   // Freeing is a write to all that others may look at.
   if (!process.alone) {
     const std::uintptr_t end = block.address + block.size;
@@ -119,8 +125,11 @@ void release(void* pointer, std::uintptr_t place) {
     }
   }
   const Block now = process.memory.block(address);
-  if (now.freed) fail(*self, Failure::freed, "frees it again", place);
-  process.memory.release(now);
+  if (now.freed) fail_since(*self, Failure::freed, "frees it again", place, "freed it", process.ends[now.end]);
+  process.memory.release(
+      now, static_cast<std::uint32_t>(mark_end(
+               *self, process.callers.empty() ? place : process.callers.teller(place, __builtin_frame_address(0)))) &
+               0xFFFF);
   if (!process.alone) process.freed.insert(address);
 }
 

@@ -24,16 +24,25 @@ Thread* thread_of(pthread_t handle) {
   return number < process.count ? &process.threads[number] : nullptr;
 }
 
+void check_joinable(Thread& self, const Thread& other, const std::string& does, std::uintptr_t place) {
+  const std::string whom = does + " T" + std::to_string(other.born) + ", which was ";
+  if (other.joined) fail_since(self, Failure::misuse, whom + "joined", place, "joined it", other.joined_by);
+  if (other.detached) fail_since(self, Failure::misuse, whom + "detached", place, "detached it", other.detached_by);
+}
+
 int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place) {
   Thread* other = thread_of(handle);
-  if (other == nullptr || other->joined || other->detached) return ESRCH;
+  if (other == nullptr) return ESRCH;
+  check_joinable(self, *other, "joins", place);
   if (other == &self) return EDEADLK;
   self.waits_on = other;
   synchronise(self, Verb::join, Kind::lock, Tag::thread, other, place,
               {.enabled = [](const Thread& t) { return static_cast<const Thread*>(t.waits_on)->state == State::ended; },
                .waiting = Waiting::other});
   self.waits_on = nullptr;
+  check_joinable(self, *other, "joins", place);
   other->joined = true;
+  other->joined_by = {self.number, place};
   if (result != nullptr) *result = other->result;
   if (--process.unjoined == 0) process.alone = true;
   return 0;
@@ -69,7 +78,13 @@ _Unwind_Reason_Code at_frame(int, _Unwind_Action actions, _Unwind_Exception_Clas
   finish(self, self.result);  // it could not: code without unwind tables
 }
 
+constexpr pthread_key_t kKeys = 0x10000;  // ours; below are those of the C library
 std::map<std::uint32_t, void (*)(void*)> key_destructors;
+
+void check_key(Thread& self, pthread_key_t key, const std::string& does, std::uintptr_t place) {
+  if (key - kKeys >= process.keys) fail(self, Failure::misuse, does + " a key that nobody created", place);
+  if (process.deleted_keys.test(key - kKeys)) fail(self, Failure::misuse, does + " a key that was deleted", place);
+}
 
 }  // namespace
 
@@ -79,6 +94,7 @@ void run_key_destructors(Thread& self) {
     for (auto& [key, value] : self.specific) {
       const auto destructor = key_destructors.find(key);
       if (value == nullptr || destructor == key_destructors.end() || destructor->second == nullptr) continue;
+      if (process.deleted_keys.test(key - kKeys)) continue;
       any = true;
       void* old = value;
       value = nullptr;
@@ -109,7 +125,9 @@ int pthread_join(pthread_t handle, void** result) {
 int pthread_detach(pthread_t handle) {
   Thread* other = process.current == nullptr ? nullptr : thread_of(handle);
   if (other == nullptr) return ESRCH;
+  check_joinable(*process.current, *other, "detaches", TEETOTAL_PLACE);
   other->detached = true;
+  other->detached_by = {process.current->number, TEETOTAL_PLACE};
   return 0;
 }
 void pthread_exit(void* result) {
@@ -142,21 +160,26 @@ int pthread_cancel(pthread_t) {
 
 int pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) {
   if (process.current == nullptr) return real().key_create(key, destructor);
-  *key = 0x10000 + process.keys++;
+  if (process.keys == process.deleted_keys.size()) return EAGAIN;
+  *key = kKeys + process.keys++;
   key_destructors[*key] = destructor;
   return 0;
 }
 int pthread_key_delete(pthread_key_t key) {
-  key_destructors.erase(key);
+  if (process.current == nullptr || key < kKeys) return 0;
+  check_key(*process.current, key, "deletes", TEETOTAL_PLACE);
+  process.deleted_keys.set(key - kKeys);
   return 0;
 }
 void* pthread_getspecific(pthread_key_t key) {
-  if (process.current == nullptr || key < 0x10000) return real().getspecific(key);
+  if (process.current == nullptr || key < kKeys) return real().getspecific(key);
+  check_key(*process.current, key, "looks up", TEETOTAL_PLACE);
   const auto found = process.current->specific.find(key);
   return found == process.current->specific.end() ? nullptr : found->second;
 }
 int pthread_setspecific(pthread_key_t key, const void* value) {
-  if (process.current == nullptr || key < 0x10000) return real().setspecific(key, value);
+  if (process.current == nullptr || key < kKeys) return real().setspecific(key, value);
+  check_key(*process.current, key, "sets", TEETOTAL_PLACE);
   process.current->specific[key] = const_cast<void*>(value);
   return 0;
 }

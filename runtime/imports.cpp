@@ -143,8 +143,9 @@ std::string demangled(const std::string& name) {
 }
 
 // Whether others may look at what an argument points to. Where it is no address of the program's, nobody does.
-bool shared(const Thread& self, std::uintptr_t argument) {
-  return of_program(reinterpret_cast<const void*>(argument)) && !imports.read_only(argument) && !hidden(self, argument);
+bool shared(Thread& self, std::uintptr_t argument, std::uintptr_t place) {
+  return of_program(reinterpret_cast<const void*>(argument)) && !imports.read_only(argument) &&
+         !hidden(self, argument, place);
 }
 
 }  // namespace
@@ -235,15 +236,16 @@ std::string Imports::described(const Stub& stub) const {
   return demangled(stub.name) + " of " + std::string(path.substr(path.rfind('/') + 1));
 }
 
-bool Imports::touches_shared(const Thread& self, const Stub& stub, const std::uintptr_t* arguments) const {
+bool Imports::touches_shared(Thread& self, const Stub& stub, const std::uintptr_t* arguments,
+                             std::uintptr_t place) const {
   for (std::size_t i = 0; i < kArguments; ++i)
-    if ((stub.entry.arguments >> i & 1U) != 0 && shared(self, arguments[i])) return true;
+    if ((stub.entry.arguments >> i & 1U) != 0 && shared(self, arguments[i], place)) return true;
   return false;
 }
 
 void Imports::leave_to_library(const void* object, const char* what, std::uintptr_t place) const {
-  const Thread* self = process.current;
-  if (self != nullptr && !process.alone && shared(*self, reinterpret_cast<std::uintptr_t>(object)))
+  Thread* self = process.current;
+  if (self != nullptr && !process.alone && shared(*self, reinterpret_cast<std::uintptr_t>(object), place))
     unseen_call(what, place);
 }
 
@@ -257,7 +259,7 @@ void* Imports::called(std::uint32_t number, const std::uintptr_t* arguments, std
       fail(*self, Failure::unsupported, demangled(stub.name), place);
     case Effect::arguments:
       if (arguments[0] == input_ || arguments[1] == input_) break;  // what it reads comes from outside
-      if (process.alone || !touches_shared(*self, stub, arguments)) return stub.target;
+      if (process.alone || !touches_shared(*self, stub, arguments, place)) return stub.target;
       break;
     default:
       break;
@@ -297,11 +299,6 @@ bool Imports::variable(std::uintptr_t address) {
     const std::string_view path = info.dli_fname == nullptr ? "" : info.dli_fname;
     what = (info.dli_sname == nullptr ? "a variable" : "the variable " + demangled(info.dli_sname)) + " of " +
            std::string(path.substr(path.rfind('/') + 1));
-  } else {
-    constexpr std::uintptr_t kStaticBlock = 4096;
-    for (std::uint32_t number = 0; number < process.count; ++number)
-      if (process.threads[number].fiber.thread_pointer - address < kStaticBlock)
-        what = "errno, or another variable of a library, of another thread";
   }
   if (what.empty()) return false;
   if (!process.alone) {

@@ -48,7 +48,7 @@ void on_crash(int signal, siginfo_t* info, void* context) {
   if (self->range_size != 0) take_back(*self);
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   char text[96];
-  if (signal == SIGSEGV && stack_owner(address) == self->number && (address - kStacks) % kStackStride < 4096) {
+  if (signal == SIGSEGV && stack_owner(address) == self->number && below_stack(address)) {
     std::snprintf(text, sizeof text, "stack overflow");
   } else if (signal == SIGSEGV || signal == SIGBUS) {
     std::snprintf(text, sizeof text, "%s at address %#zx", signal == SIGSEGV ? "invalid access" : "bus error",
@@ -131,7 +131,9 @@ void set(Request& request, const std::string& name, const std::string& value) {
   else if (name == "stop-at-last")
     request.stop_at_last = value == "1";
   else if (name == "stacks")
-    process.shared_stacks = static_cast<std::uint32_t>(number());
+    process.shared_stacks = static_cast<std::uint32_t>(number()),
+    process.shared_locals = static_cast<std::uint32_t>(number() >> 32),
+    teetotal_frames_watched |= process.shared_stacks != 0 ? kSharedStacks : 0;
   else if (name == "loop-bound")
     request.bounds.loop_bound = static_cast<std::uint32_t>(number());
   else if (name == "steps")

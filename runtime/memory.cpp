@@ -21,21 +21,23 @@ void* reserve(std::uintptr_t address, std::size_t size) {
   return reserved;
 }
 
-void clear(std::uintptr_t begin, std::size_t size) {
-  if (size <= kSmall) {
-    std::memset(reinterpret_cast<void*>(begin), 0, size);
-  } else {
-    madvise(reinterpret_cast<void*>(begin), (size + 4095) / 4096 * 4096, MADV_DONTNEED);
-  }
-}
-
 struct Header {
-  std::size_t size;
+  std::size_t size : 40, end : 24;  // who freed it, where it was freed
   std::uintptr_t place;
 };
 static_assert(sizeof(Header) == kGrain);
 
 }  // namespace
+
+void Memory::clear(std::uintptr_t begin, std::size_t size) {
+  const std::uintptr_t page = (begin + 4095) / 4096 * 4096;
+  if (size <= kSmall) {
+    std::memset(reinterpret_cast<void*>(begin), 0, size);
+  } else {
+    std::memset(reinterpret_cast<void*>(begin), 0, page - begin);
+    madvise(reinterpret_cast<void*>(page), (begin + size - page + 4095) / 4096 * 4096, MADV_DONTNEED);
+  }
+}
 
 void Memory::prepare() {
   reserve(kHeap, kMaxThreads * kHeapStride);
@@ -176,7 +178,7 @@ void* Memory::allocate(std::uint32_t thread, std::size_t size, std::size_t align
   if (size >= kHeapStride || start + grains * kGrain > kHeapStride - kGrain) return nullptr;
   used = start + grains * kGrain;
   const std::uintptr_t address = kHeap + thread * kHeapStride + start;
-  *reinterpret_cast<Header*>(address - kGrain) = {size, place};
+  *reinterpret_cast<Header*>(address - kGrain) = {size, 0, place};
   auto* shadow = reinterpret_cast<Grain*>(kShadow + (address - kHeap) / kGrain);
   std::memset(shadow, static_cast<int>(Grain::more), grains);
   *shadow = Grain::first;
@@ -188,10 +190,12 @@ Block Memory::block(std::uintptr_t address) const {
   std::uintptr_t start = address / kGrain * kGrain;
   while (grain(start) == Grain::more || grain(start) == Grain::freed_more) start -= kGrain;
   const auto* header = reinterpret_cast<const Header*>(start - kGrain);
-  return {start, header->size, header->place, grain(start) == Grain::freed_first};
+  return {start, header->size, header->place, grain(start) == Grain::freed_first,
+          static_cast<std::uint32_t>(header->end)};
 }
 
-void Memory::release(const Block& block) {
+void Memory::release(const Block& block, std::uint32_t end) {
+  reinterpret_cast<Header*>(block.address - kGrain)->end = end & 0xFF'FFFF;
   const std::size_t grains = std::max<std::size_t>(1, (block.size + kGrain - 1) / kGrain);
   auto* shadow = reinterpret_cast<Grain*>(kShadow + (block.address - kHeap) / kGrain);
   std::memset(shadow, static_cast<int>(Grain::freed_more), grains);

@@ -32,6 +32,7 @@ struct Block {
   std::size_t size = 0;
   std::uintptr_t place = 0;  // who asked for it
   bool freed = false;
+  std::uint32_t end = 0;  // who freed it: see Process::ends
 };
 
 inline bool in_heap(std::uintptr_t address) { return address - kHeap < kMaxThreads * kHeapStride; }
@@ -58,7 +59,10 @@ class Memory {
 
   void* allocate(std::uint32_t thread, std::size_t size, std::size_t alignment, std::uintptr_t place);
   Block block(std::uintptr_t address) const;  // around an address; size 0 and address 0 where there is none
-  void release(const Block& block);
+  void release(const Block& block, std::uint32_t end);
+
+  // Zeros, by whichever way is quick.
+  static void clear(std::uintptr_t begin, std::size_t size);
 
   Grain grain(std::uintptr_t address) const { return *reinterpret_cast<Grain*>(kShadow + (address - kHeap) / kGrain); }
 

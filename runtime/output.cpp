@@ -38,6 +38,8 @@ const char* word_for(Failure failure) {
       return "use after free";
     case Failure::overflow:
       return "heap overflow";
+    case Failure::returned:
+      return "use after return";
     case Failure::misuse:
       return "misuse";
     case Failure::aborted:
@@ -74,6 +76,11 @@ std::string Output::quoted(std::string_view text) {
     }
   }
   return result + "\"";
+}
+
+std::string Output::cause(const Thread& failed) {
+  return '[' + quoted(failed.done) + ',' + std::to_string(process.threads[failed.cause.thread].born) + ',' +
+         std::to_string(failed.cause.place) + ']';
 }
 
 std::string Output::steps(const Controlled& system, std::size_t end) {

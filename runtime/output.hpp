@@ -20,6 +20,14 @@ class Output {
 
   static std::string quoted(std::string_view text);
 
+  // What was done before that made a thread fail: [words, thread, place]; no words where there is nothing to tell.
+  static std::string cause(const Thread& failed);
+
+  // What replays must know from the beginning: whose stacks, and above 32 bits whose thread-locals, others touch.
+  static std::string shared() {
+    return std::to_string(process.shared_stacks | std::uint64_t{process.shared_locals} << 32);
+  }
+
   // The steps up to `end`: [thread, kind, tag, cell, place, wrote, before, after, verb, place in a library or 0].
   static std::string steps(const Controlled& system, std::size_t end);
 

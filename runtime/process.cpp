@@ -8,6 +8,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "accesses.hpp"
 #include "imports.hpp"
 
 namespace teetotal::runtime {
@@ -126,11 +127,12 @@ void Process::clear(Thread& thread) {
   if (thread.error != nullptr) *thread.error = 0;
   // What an execution leaves on a stack must not be seen by the next: see the hash of local states in system.cpp.
   const std::uintptr_t low = used_stack(thread);
-  std::memset(reinterpret_cast<void*>(low), 0, stack_top(number) - low);
+  Memory::clear(low, stack_top(number) - low);
   ThreadRecord fresh;
   fresh.number = number;
   fresh.stack_low = stack_top(number);
-  fresh.stack_private = (shared_stacks >> std::min(number, 31U) & 1U) == 0;
+  fresh.stack_private = (shared_stacks & bit_of(number)) == 0;
+  fresh.locals_private = (shared_locals & bit_of(number)) == 0;
   fresh.tls = thread.tls;
   fresh.tls_size = thread.tls_size;
   fresh.exceptions = thread.exceptions;
@@ -160,6 +162,7 @@ void stop(Thread& self, State state) {
 void fail(Thread& self, Failure failure, std::string message, std::uintptr_t place) {
   if (self.range_size != 0) settle(self);
   self.failure = failure;
+  self.failed_step = process.step;
   self.message = std::move(message);
   self.failed_at = process.callers.empty() ? place : process.callers.teller(place, __builtin_frame_address(0));
   stop(self, State::stopped);
@@ -219,6 +222,8 @@ void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object
                     .enabled = choice.enabled,
                     .expected = choice.expected};
   visible(self);
+  // Waking those who wait at a word does not look at it: it may be gone by then.
+  if (tag != Tag::thread && self.bucket == nullptr && of_program(object)) check_memory(self, address, place);
 }
 
 Wide seen_by(const Operation& operation) {
@@ -278,7 +283,8 @@ std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argumen
   synchronise(self, Verb::create, Kind::unlock, Tag::thread, &child, place);
   ++self.creations;
   ++process.unjoined;
-  child.stack_private = (process.shared_stacks >> std::min(number, 31U) & 1U) == 0;
+  child.stack_private = (process.shared_stacks & bit_of(number)) == 0;
+  child.locals_private = (process.shared_locals & bit_of(number)) == 0;
   child.routine = routine;
   child.argument = argument;
   child.detached = detached;

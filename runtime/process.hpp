@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -65,6 +66,8 @@ enum class Verb : std::uint8_t {
   enter_futex,
   leave_futex,
   free,
+  initialise,
+  destroy,
 };
 
 struct Thread;
@@ -99,6 +102,7 @@ enum class Failure : std::uint8_t {
   crash,
   freed,     // use of freed memory
   overflow,  // an access to memory of the heap that was never given out
+  returned,  // use of a frame, a stack or thread-local variables after their end
   misuse,    // unlocking what is not locked, and the like
   aborted,
   hang,         // runs on without any visible operation
@@ -108,6 +112,14 @@ enum class Failure : std::uint8_t {
 // Who has announced what a thread does until the next hook, and whether it is one access or made of parts.
 enum class Announced : std::uint8_t { compiler, parts, whole };
 
+// Where something was ended, and by which thread (its number).
+struct End {
+  std::uint32_t thread = 0;
+  std::uintptr_t place = 0;
+
+  bool operator==(const End&) const = default;
+};
+
 // What a thread is at a moment of an execution, in plain words: snapshots keep copies.
 struct ThreadRecord {
   Fiber fiber;
@@ -116,7 +128,7 @@ struct ThreadRecord {
   std::uint32_t number = 0;
   std::uint32_t born = 0;       // how many threads were created before it in this execution
   std::uint32_t creations = 0;  // threads that it created
-  bool stack_private = true;
+  bool stack_private = true, locals_private = true;
   std::uintptr_t stack_low = 0;          // the lowest address of its stack seen in use
   std::uintptr_t tls = 0, tls_size = 0;  // the program's thread-local variables
   int* error = nullptr;                  // its errno
@@ -141,21 +153,34 @@ struct ThreadRecord {
   std::size_t range_size = 0;
   Announced range_by = Announced::compiler;
   void* cleanup = nullptr;  // the innermost handler that C code has pushed
+  // Frames that ended: all below the first address, told by the second. See lifetimes.hpp.
+  std::array<std::pair<std::uintptr_t, std::uintptr_t>, 4> ended{};
+  std::uint32_t ended_next = 0;
+  std::uintptr_t dead_below = 0;  // of its stack, since it was last let go on
+  Wide last_stored = 0;           // what it stored then, where that has died
+  End joined_by, detached_by;
   Failure failure = Failure::none;
   std::uintptr_t failed_at = 0;
+  std::int32_t failed_step = -1;
+  End cause;  // of its failure: what was done before
 };
 
 struct Thread : ThreadRecord {
   std::string message;                                     // of its failure
+  std::string done;                                        // what was done before, at its cause
   std::vector<std::pair<void (*)(void*), void*>> at_exit;  // of the thread
   std::map<std::uint32_t, void*> specific;                 // by key
 
   void forget_words() {  // all that is not in the record
     message.clear();
+    done.clear();
     at_exit.clear();
     specific.clear();
   }
 };
+
+// The bit of a thread in Process::shared_stacks and the like: those beyond 31 share the last one.
+inline constexpr std::uint32_t bit_of(std::uint32_t thread) { return 1U << (thread < 31 ? thread : 31); }
 
 inline constexpr std::size_t kExceptionWords = 16;  // bytes at `exceptions`
 
@@ -165,7 +190,7 @@ inline std::uintptr_t used_stack(const ThreadRecord& thread) {
   constexpr std::uintptr_t kBelow = 512;
   const auto live = reinterpret_cast<std::uintptr_t>(thread.fiber.stack_pointer);
   const std::uintptr_t low = thread.state == State::parked ? std::min(thread.stack_low, live) : thread.stack_low;
-  return std::max(low - kBelow, stack_top(thread.number) - kStackSize + 4096);
+  return std::max(low - kBelow, stack_top(thread.number) - kStackSize);
 }
 
 // A step that is to be done again: by whom, and what it was.
@@ -179,14 +204,22 @@ struct Again {
   bool operator==(const Again&) const = default;
 };
 
+// A lock that is taken, and by whom.
+struct Held {
+  const void* object = nullptr;
+  std::uint32_t thread = 0;
+};
+
 // What the process is at a moment of an execution, beside its threads and its memory.
 struct ProcessRecord {
   bool alone = true;        // nobody else is there: nothing is visible
   bool exited = false;      // main returned, or exit was called
   std::uint32_t count = 1;  // threads so far in this execution
   std::uint32_t unjoined = 0;
-  std::uint32_t keys = 0;              // of thread-specific data
+  std::uint32_t keys = 0;  // of thread-specific data
+  std::bitset<1024> deleted_keys;
   std::int32_t step = -1;              // the step that is running
+  std::array<Held, 16> held{};         // mutexes and spinlocks; null: free
   alignas(16) int atomic_section = 0;  // whether a thread is between __VERIFIER_atomic_begin and _end
 };
 
@@ -223,6 +256,8 @@ struct Process : ProcessRecord {
   std::uint64_t progress = 0;       // hooks called
   std::uint64_t resumes = 0;        // for the watchdog
   std::uint32_t shared_stacks = 0;  // bit of a thread: others have touched its stack
+  std::uint32_t shared_locals = 0;  // and its thread-local variables
+  std::vector<End> ends;            // of objects and blocks, each once: their marks are numbers of these
   bool restart = false;             // what was learnt makes the search begin again
   std::array<Thread, kMaxThreads> threads;
   std::vector<std::string> arguments;
@@ -277,7 +312,12 @@ extern "C" int teetotal_frames_up;  // for the debugger: where the program's own
 
 // Ends what the compiler has done by itself since the last hook: as if it had been done part by part, or not at all.
 void settle(Thread& self);
+void settle_before_end(Thread& self, std::uintptr_t below);  // of all below an address of its stack
 void take_back(Thread& self);
+
+// Whether teetotal_frame_ends has anything to do: a bit each, the last two for good.
+enum Watched : std::uint8_t { kCopy = 1, kSharedStacks = 2, kLocks = 4, kTold = 8 };
+extern "C" std::uint8_t teetotal_frames_watched;
 
 // Waits for the scheduler to choose the operation in self.operation.
 inline void visible(Thread& self) {

@@ -67,7 +67,8 @@ void replay(const Bounds& bounds, const std::string& schedule, bool stop_at_last
   for (const std::uint32_t number : system.failed()) {
     const Thread& thread = process.threads[number];
     failures += (failures.empty() ? "[" : ",[") + std::to_string(thread.born) + ',' + std::to_string(thread.failed_at) +
-                ',' + Output::quoted(thread.message) + ',' + Output::quoted(word_for(thread.failure)) + ']';
+                ',' + Output::quoted(thread.message) + ',' + Output::quoted(word_for(thread.failure)) + ',' +
+                Output::cause(thread) + ']';
   }
   const std::string told = R"({"type":"replay","steps":)" + Output::steps(system, end) + ",\"failures\":[" + failures;
   output.line(told + "],\"cells\":" + Output::cells(system, end, frames) + '}');

@@ -7,7 +7,7 @@
 
 #include <ctime>
 
-#include "process.hpp"
+#include "lifetimes.hpp"
 
 namespace teetotal::runtime {
 

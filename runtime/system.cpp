@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "hash.hpp"
+#include "lifetimes.hpp"
 #include "survival.hpp"
 
 namespace teetotal::runtime {
@@ -17,7 +18,7 @@ constexpr const char* kDiverged = "the program did something else when it was ru
 bool readable(std::uintptr_t address) {
   if (process.memory.in_object(address) || in_heap(address)) return true;
   const std::uint32_t owner = stack_owner(address);
-  if (owner < kMaxThreads) return (address - kStacks) % kStackStride >= 4096;
+  if (owner < kMaxThreads) return !below_stack(address);
   return of_program(reinterpret_cast<const void*>(address));
 }
 
@@ -169,7 +170,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
     step.source = writer_[operation.cell];
     if (relaxed()) {
       for (const Entry& entry : buffers_.stores[number]) {
-        if (entry.operation.cell != operation.cell) continue;
+        if (entry.operation.cell != operation.cell || entry.dead) continue;
         step.source = entry.issued;  // forwarded
         step.before = entry.value;
       }
@@ -220,8 +221,10 @@ Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
                                              [&](std::uint32_t i) { return steps_[i].markers < entry.markers; });
     if (before != commits.rend()) enablers.push_back(static_cast<std::int32_t>(*before));
   }
+  process.step = static_cast<std::int32_t>(steps_.size() - 1);
   run_commit(agent.thread, agent.buffer);
   keep(step, std::move(enablers));
+  if (process.threads[agent.thread].failed_step == process.step) failed_.push_back(agent.thread);
   return step.event;
 }
 
@@ -247,6 +250,7 @@ void Controlled::run_thread(std::uint32_t number, std::size_t index, bool fatal)
     thread.message = survival.message();
     thread.failed_at = thread.operation.told_place();
     thread.state = State::stopped;
+    thread.failed_step = static_cast<std::int32_t>(index);
     return;
   }
   if (!relaxed()) {
@@ -258,21 +262,25 @@ void Controlled::run_thread(std::uint32_t number, std::size_t index, bool fatal)
   std::vector<Wide> covered;
   for (const Entry& entry : buffer) {
     covered.push_back(seen_by(entry.operation));
-    put(entry.operation, entry.value);
+    if (!entry.dead) put(entry.operation, entry.value);
   }
   const bool stores = operation.kind == Kind::st && readable(operation.address);
   const Wide before = stores ? seen_by(operation) : 0;
+  thread.dead_below = 0;
   process.resume(thread);
-  Wide stored = 0;
-  if (stores) {
-    stored = seen_by(operation);
-    put(operation, before);
+  const auto dead = [&](const Operation& o) {
+    return stack_owner(o.address) == number && o.address < thread.dead_below;
+  };
+  const Wide stored = !stores ? 0 : dead(operation) ? thread.last_stored : seen_by(operation);
+  if (stores && !dead(operation)) put(operation, before);
+  for (std::size_t i = buffer.size(); i-- > 0;) {
+    if (!buffer[i].dead && !dead(buffer[i].operation)) put(buffer[i].operation, covered[i]);
+    buffer[i].dead = buffer[i].dead || dead(buffer[i].operation);
   }
-  for (std::size_t i = buffer.size(); i-- > 0;) put(buffer[i].operation, covered[i]);
   if (operation.kind == Kind::sfence) ++buffers_.markers[number];
   if (operation.kind == Kind::st)
-    buffer.push_back(
-        {operation, location(operation.place), stored, static_cast<std::int32_t>(index), buffers_.markers[number]});
+    buffer.push_back({operation, location(operation.place), stored, static_cast<std::int32_t>(index),
+                      buffers_.markers[number], dead(operation)});
   if (operation.kind == Kind::st) buffer_agent(buffer.back(), number);
 }
 
@@ -281,7 +289,13 @@ void Controlled::run_commit(std::uint32_t number, std::int64_t which) {
   const auto entry = which == kWhole ? buffer.begin() : std::ranges::find_if(buffer, [&](const Entry& e) {
     return static_cast<std::int64_t>(e.operation.cell) == which;
   });
-  if (readable(entry->operation.address)) put(entry->operation, entry->value);
+  const std::uintptr_t address = entry->operation.address;
+  const std::uint32_t owner = stack_owner(address);
+  if (owner < kMaxThreads && owner != number && on_dead_stack(process.threads[number], address, 0)) {
+    fail_at_commit(process.threads[number], address, entry->operation.told_place());
+  } else if (!entry->dead && readable(address)) {
+    put(entry->operation, entry->value);
+  }
   buffer.erase(entry);
 }
 
@@ -357,13 +371,13 @@ void Controlled::run_through(const std::function<void(const Step&)>& look) {
 // Does a step again, if the program stands before it.
 void Controlled::run_step(std::size_t index) {
   const Step& step = steps_[index];
+  process.step = static_cast<std::int32_t>(index);
   if (step.commit) return run_commit(step.thread, agents_[step.event.thread].buffer);
   const Thread& thread = process.threads[step.thread];
   const Operation& operation = thread.operation;
   if (thread.state != State::parked || operation.place != step.operation.place ||
       operation.address != step.operation.address || operation.kind != step.operation.kind)
     throw Nondeterministic(kDiverged);
-  process.step = static_cast<std::int32_t>(index);
   run_thread(step.thread, index, step.fatal);
 }
 
@@ -381,7 +395,7 @@ void Controlled::arrive() {
 std::int32_t Controlled::latest(const Step& step) const {
   std::int32_t seen = writer_[step.operation.cell];
   for (const Entry& entry : buffers_.stores[step.thread])
-    if (entry.operation.cell == step.operation.cell) seen = entry.issued;
+    if (entry.operation.cell == step.operation.cell && !entry.dead) seen = entry.issued;
   return seen;
 }
 
@@ -395,7 +409,8 @@ bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t b
   const Step& then = steps_[before];
   if (operation.tag == Tag::condition) return (then.signalled >> thread & 1U) != 0;
   if (operation.kind == Kind::lock)  // whoever took it found it free, or tried, or only looked
-    return then.event.kind == Kind::lock || (then.event.kind == Kind::rmw && then.before == 0);
+    return then.event.kind == Kind::lock ||
+           ((then.event.kind == Kind::rmw || then.event.kind == Kind::st) && then.before == 0);
   return matches(operation.possible, operation.expected, then.before);
 }
 

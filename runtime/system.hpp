@@ -13,6 +13,12 @@
 // buffer; while a thread runs, what its buffers hold lies in memory for it to see. Issuing a store conflicts with
 // nothing; a commit is the write; what flushes waits until the buffers are empty, which the commits enable.
 //
+// A store to a frame that has ended before the store reached memory (`Entry::dead`) stays in its buffer, since those
+// behind it wait for it, but writes nothing: nobody may look there any more, and what lies there by now is another
+// frame's, part of which (return addresses, what the compiler keeps for itself) no hook sees. It is told as the store
+// and the commit that it is to the machine. Only what reads memory that was never written could tell the difference. A
+// commit to another thread's dead frame is a use after return.
+//
 // Loops that do write are cut when a thread comes to the same instruction too often (`loop_bound`).
 #pragma once
 
@@ -121,6 +127,7 @@ class Controlled final : public System {
     Wide value;
     std::int32_t issued;
     std::uint32_t markers;  // sfences of the thread before it
+    bool dead = false;      // its frame has ended
   };
   struct Agent {
     std::uint32_t thread;

@@ -67,6 +67,7 @@ ViolationKind = Literal[
     "livelock",
     "crash",
     "use after free",
+    "use after return",
     "heap overflow",
     "misuse",
     "abort",

@@ -22,6 +22,7 @@ import msgspec
 from teetotal.errors import ParseError, TeetotalError
 from teetotal.programs import text_files
 from teetotal.programs.c.audit import unaccounted
+from teetotal.programs.c.frames import mark_ends
 from teetotal.programs.c.headers import functions_of_headers
 from teetotal.programs.c.instrument import make_visible
 from teetotal.scale.supervision import scratch_folder
@@ -141,7 +142,7 @@ def build(source: Source, directory: Path) -> Path:
         headers.update(functions_of_headers(text))
         visible = make_visible(text, assemble, file)
         hidden += visible.unseen
-        assemble(visible.text)
+        assemble(mark_ends(visible.text))
         objects.append(str(output))
     result = directory / "program.so"
     linker_map = directory / "map"

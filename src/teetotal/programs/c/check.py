@@ -223,6 +223,7 @@ class _Findings:
             "crash": f"{who}: {message}{where}",
             "use after free": f"{who} uses memory that was freed{where}" + (f": {message}" if message else ""),
             "heap overflow": f"{who} accesses memory of the heap that nobody allocated{where}",
+            "use after return": f"{who} {message}{where}",
             "misuse": f"{who} {message}{where}",
             "abort": f"{who} aborts{where}",
         }.get(what)
@@ -231,6 +232,7 @@ class _Findings:
                 "deadlock": "every thread that has not ended waits for ever: ",
                 "livelock": "threads spin or wait for what will never come: ",
             }[what] + ", ".join(self._waiting(answer))
+        told += self.names.cause(*answer.get("cause", ("", 0, 0)))
         execution = events.execution(answer["steps"], answer["cells"], self.names, self.model)
         self.violations[self.model].append(
             self._told(execution, what, told, [] if place is None else [str(place)], answer.get("stacks", 0))

@@ -72,6 +72,11 @@ class Names:
         line = self.symbols.header_line(deeper - self.base)
         return "" if line is None else f"{self.symbols.objects.function(place - self.base)}(), in {line}"
 
+    def cause(self, done: str, thread: int, place: int) -> str:
+        """What was done before that makes a failure one: ``: T0 destroyed it at f.c:12``."""
+        at = self.place(place)
+        return f": T{thread} {done}{f' at {at}' if at is not None else ''}" if done else ""
+
     def cells(self, told: dict[str, list[Any]]) -> CellNames:
         return CellNames(self, told)
 

@@ -1,6 +1,7 @@
 """Schedules of C programs as tokens (``teetotal.schedules``), the command that shows one again, and the showing.
 
-A token of a C program may have ``k`` and a hexadecimal number before its colon: the threads whose stacks others touch.
+A token of a C program may have ``k`` and a hexadecimal number before its colon: the threads whose stacks others touch (the lower 32
+bits), or whose thread-local variables.
 Locations of PSO commits are numbered in the order in which the schedule first stores to them.
 """
 
@@ -88,7 +89,8 @@ def _told(
                 failed = [
                     f"T{thread}: {what}{f' ({message})' if message else ''}"
                     + (f" at {at}" if (at := names.place(place)) is not None else "")
-                    for thread, place, message, what in answer["failures"]
+                    + names.cause(*cause)
+                    for thread, place, message, what, cause in answer["failures"]
                 ]
                 return Violation(
                     model=model, kind="replay", events=found.events, cycle=found.cycle, steps=found.steps,

@@ -50,6 +50,8 @@ class Verb(IntEnum):
     ENTER_FUTEX = 29
     LEAVE_FUTEX = 30
     FREE = 31
+    INITIALISE = 32
+    DESTROY = 33
 
 
 _TOLD = {
@@ -83,6 +85,8 @@ _TOLD = {
     Verb.ENTER_FUTEX: "enter {name}",
     Verb.LEAVE_FUTEX: "leave {name}",
     Verb.FREE: "free {name}",
+    Verb.INITIALISE: "initialise {name}",
+    Verb.DESTROY: "destroy {name}",
 }
 _WAITS = {
     Verb.JOIN: "to join {name}",

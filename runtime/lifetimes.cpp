@@ -1,0 +1,349 @@
+#include "lifetimes.hpp"
+
+#include <link.h>
+
+#include <algorithm>
+
+#include "accesses.hpp"
+
+namespace teetotal::runtime {
+
+std::uint8_t teetotal_frames_watched = 0;
+
+namespace {
+
+// From now on frames that end are looked at; what ended before was not.
+void watch(Watched why) {
+  if ((teetotal_frames_watched & why) != 0) return;
+  teetotal_frames_watched |= why;
+  process.restart = true;
+}
+
+// The lowest address of a parked thread's stack that belongs to a frame of the program. Hooks keep frame pointers, so
+// they are followed to the one that the program called. From a library's own code nothing is known about the frames
+// above; then what is above the hooks counts as live.
+std::uintptr_t live_from(const Thread& thread) {
+  struct Frame {
+    const Frame* caller;
+    std::uintptr_t returns_to;
+  };
+  constexpr int kSavedBase = 5;  // among what teetotal_switch pushes
+  const std::uintptr_t top = stack_top(thread.number);
+  const auto* at = static_cast<const Frame* const*>(thread.fiber.stack_pointer)[kSavedBase];
+  auto lowest = reinterpret_cast<std::uintptr_t>(thread.fiber.stack_pointer);
+  if (at == nullptr) return top;  // it has not begun
+  while (reinterpret_cast<std::uintptr_t>(at) > lowest && reinterpret_cast<std::uintptr_t>(at) < top - sizeof *at) {
+    lowest = reinterpret_cast<std::uintptr_t>(at);
+    if (process.memory.in_object(at->returns_to)) return lowest + sizeof *at;
+    if (!of_executable(at->returns_to)) break;
+    at = at->caller;
+  }
+  return lowest;
+}
+
+// Who ended the latest frame around an address, as far as that is known.
+End frame_end(const Thread& owner, std::uintptr_t address) {
+  for (std::uint32_t back = 1; back <= owner.ended.size(); ++back) {
+    const auto& [below, place] = owner.ended[(owner.ended_next - back) % owner.ended.size()];
+    if (address < below) return {owner.number, place};
+  }
+  return {owner.number, 0};
+}
+
+// Whose thread-local variables an address is among.
+Thread* owner_of_local(std::uintptr_t address) {
+  for (std::uint32_t number = 0; number < process.count; ++number)
+    if (address - process.threads[number].tls < process.threads[number].tls_size) return &process.threads[number];
+  return nullptr;
+}
+
+bool has_ended(const Thread& thread) {  // main may end by exit, with its frames alive
+  return thread.state == State::ended && !(thread.number == 0 && process.exited);
+}
+
+struct Use {
+  const char* message;
+  const char* done;
+  End end;
+};
+
+Use dead_stack(const Thread& owner, std::uintptr_t address) {
+  if (has_ended(owner)) return {"uses the stack of a thread that has ended", "ended", {owner.number, 0}};
+  return {"uses a variable of a function that has returned", "returned", frame_end(owner, address)};
+}
+
+}  // namespace
+
+void fail_since(Thread& self, Failure failure, std::string message, std::uintptr_t place, const std::string& done,
+                const End& end) {
+  self.cause = end;
+  self.done = done;
+  fail(self, failure, std::move(message), place);
+}
+
+bool on_dead_stack(const Thread& self, std::uintptr_t address, std::uintptr_t frame) {
+  const Thread& owner = process.threads[stack_owner(address)];
+  if (&owner == &self) return address < frame;
+  if (owner.state == State::parked) return address < live_from(owner);
+  return has_ended(owner);
+}
+
+void use_after_return(Thread& self, std::uintptr_t address, std::uintptr_t place) {
+  watch(kTold);  // so that the frame's end is known the next time
+  const Use use = dead_stack(process.threads[stack_owner(address)], address);
+  fail_since(self, Failure::returned, use.message, place, use.done, use.end);
+}
+
+void fail_at_commit(Thread& self, std::uintptr_t address, std::uintptr_t place) {
+  const Use use = dead_stack(process.threads[stack_owner(address)], address);
+  self.failure = Failure::returned;
+  self.message = use.message;
+  self.done = use.done;
+  self.cause = use.end;
+  self.failed_at = place;
+  self.failed_step = process.step;
+  self.state = State::stopped;
+}
+
+void check_owner(Thread& self, std::uintptr_t address, std::uintptr_t place, std::uintptr_t frame) {
+  if (stack_owner(address) < kMaxThreads) {
+    if (on_dead_stack(self, address, frame)) use_after_return(self, address, place);
+  } else if (const Thread* owner = owner_of_local(address); owner != nullptr && has_ended(*owner)) {
+    fail_since(self, Failure::returned, "uses a thread-local variable of a thread that has ended", place, "ended",
+               {owner->number, 0});
+  }
+}
+
+void share_stack(std::uint32_t owner) {
+  if ((process.shared_stacks & bit_of(owner)) != 0) return;
+  process.shared_stacks |= bit_of(owner);
+  process.restart = true;
+  watch(kSharedStacks);
+}
+
+bool outside(Thread& self, std::uintptr_t address, std::uintptr_t place) {
+  constexpr std::uintptr_t kStaticBlock = 4096;  // where errno lies
+  if (self.fiber.thread_pointer - address < kStaticBlock || imports.variable(address)) return true;
+  if (const Thread* owner = owner_of_local(address)) {
+    if ((process.shared_locals & bit_of(owner->number)) == 0) {
+      process.shared_locals |= bit_of(owner->number);
+      process.restart = true;
+    }
+    return false;
+  }
+  static std::array<std::uintptr_t, 64> known{};  // pages that are none of these
+  std::uintptr_t& page = known[address / 4096 % known.size()];
+  if (page == address / 4096) return false;
+  for (std::uint32_t number = 0; number < process.count; ++number) {
+    if (process.threads[number].fiber.thread_pointer - address >= kStaticBlock) continue;
+    process.unseen.insert({"errno, or another variable of the C library, of another thread", place});
+    return false;
+  }
+  struct Local {
+    std::uintptr_t address;
+    bool found;
+  } local{address, false};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        auto& [wanted, found] = *static_cast<Local*>(data);
+        for (int i = 0; i < info->dlpi_phnum; ++i)
+          if (info->dlpi_phdr[i].p_type == PT_TLS && info->dlpi_tls_data != nullptr)
+            found =
+                found || wanted - reinterpret_cast<std::uintptr_t>(info->dlpi_tls_data) < info->dlpi_phdr[i].p_memsz;
+        return found ? 1 : 0;
+      },
+      &local);
+  if (local.found) {
+    process.unseen.insert({"a thread-local variable of a library", place});
+  } else {
+    page = address / 4096;
+  }
+  return false;
+}
+
+// -- objects ----------------------------------------------------------------------------------------------------------
+
+void check_usable(Thread& self, int mark, bool initialised, const std::string& does, std::uintptr_t place) {
+  if (gone(mark))
+    fail_since(self, Failure::misuse, does + " that was destroyed", place, "destroyed it",
+               process.ends[static_cast<std::size_t>(mark & 0xFFFF)]);
+  if (!initialised) fail(self, Failure::misuse, does + " that nobody initialised", place);
+}
+
+int mark_end(const Thread& self, std::uintptr_t place) {
+  const End end{self.number, place};
+  const auto found = std::ranges::find(process.ends, end);
+  const auto number = static_cast<int>(found - process.ends.begin());
+  if (found == process.ends.end() && number < 0xFFFF) process.ends.push_back(end);
+  return kGone | std::min(number, 0xFFFE);
+}
+
+void begin(Thread& self, Tag tag, const void* object, const char* name, Users in_use, std::uintptr_t place) {
+  synchronise(self, Verb::initialise, Kind::st, tag, object, place);
+  if (const std::string by = in_use(object); !by.empty())
+    fail(self, Failure::misuse, std::string("initialises ") + name + " that " + by, place);
+}
+
+int end(Thread& self, Tag tag, const void* object, int mark, const char* name, Users in_use, std::uintptr_t place) {
+  if (gone(mark)) check_usable(self, mark, true, std::string("destroys ") + name, place);
+  synchronise(self, Verb::destroy, Kind::st, tag, object, place);
+  if (const std::string by = in_use(object); !by.empty())
+    fail(self, Failure::misuse, std::string("destroys ") + name + " that " + by, place);
+  return mark_end(self, process.callers.empty() ? place : process.callers.teller(place, __builtin_frame_address(0)));
+}
+
+void note_held(const Thread& self, const void* object) {
+  if (stack_owner(reinterpret_cast<std::uintptr_t>(object)) < kMaxThreads) watch(kLocks);
+  auto* const free = std::ranges::find(process.held, nullptr, &Held::object);
+  if (free != process.held.end()) *free = {object, self.number};
+}
+
+void note_released(const void* object) {
+  auto* const held = std::ranges::find(process.held, object, &Held::object);
+  if (held != process.held.end()) *held = {};
+}
+
+std::string held_by(const void* object) {
+  const auto said = [](std::uint32_t number) { return "T" + std::to_string(process.threads[number].born) + " holds"; };
+  const auto* const held = std::ranges::find(process.held, object, &Held::object);
+  if (held != process.held.end()) return said(held->thread);
+  for (std::uint32_t number = 0; number < process.count; ++number)
+    if (std::ranges::find(process.threads[number].rwlocks, object) != process.threads[number].rwlocks.end())
+      return said(number);
+  return "";
+}
+
+std::string waited_on_by(const void* object) {
+  for (std::uint32_t number = 0; number < process.count; ++number) {
+    const Thread& thread = process.threads[number];
+    if (thread.state == State::parked && thread.waits_on == object && thread.signals == 0)
+      return "T" + std::to_string(thread.born) + " waits on";
+  }
+  return "";
+}
+
+void check_unused(Thread& self, std::uintptr_t begin, std::uintptr_t end, const char* does, std::uintptr_t place) {
+  const auto inside = [&](const void* object) {
+    return reinterpret_cast<std::uintptr_t>(object) - begin < end - begin;
+  };
+  if (std::ranges::any_of(process.held, inside, &Held::object))
+    fail(self, Failure::misuse, std::string(does) + " in which a lock is held", place);
+  for (std::uint32_t number = 0; number < process.count; ++number) {
+    const Thread& thread = process.threads[number];
+    if (thread.state != State::parked) continue;
+    if (inside(thread.waits_on) && thread.signals == 0)
+      fail(self, Failure::misuse, std::string(does) + " in which a thread waits", place);
+    if (std::ranges::any_of(thread.rwlocks, inside))
+      fail(self, Failure::misuse, std::string(does) + " in which a lock is held", place);
+  }
+}
+
+}  // namespace teetotal::runtime
+
+using namespace teetotal::runtime;  // NOLINT: the hook below is the whole rest of the file
+
+extern "C" {
+
+// All of the running thread's stack below an address is dead.
+void teetotal_frame_ended(std::uintptr_t below, std::uintptr_t place) {
+  Thread* self = process.current;
+  if (self == nullptr || stack_owner(below) != self->number) return;  // a stack that the program made itself
+  if (self->range_size != 0) settle_before_end(*self, below);
+  const Operation& operation = self->operation;
+  const auto dead = [&](std::uintptr_t address) { return stack_owner(address) == self->number && address < below; };
+  if (process.buffered && self->dead_below <= operation.address && dead(operation.address) &&
+      operation.kind == teetotal::Kind::st)
+    self->last_stored = seen_by(operation);
+  self->dead_below = std::max(self->dead_below, below);
+  auto& latest = self->ended[(self->ended_next - 1) % self->ended.size()];
+  if (latest != std::pair{below, place}) self->ended[self->ended_next++ % self->ended.size()] = {below, place};
+  check_unused(*self, stack_top(self->number) - kStackSize, below, "leaves a function with a variable", place);
+}
+
+void teetotal_frame_ends();
+void teetotal_wide_frame_ends();
+}
+
+// Both keep all registers that a function may return something in, and all that a program may know to be kept: the
+// second also those of vectors (not of 512 bits) and of the x87. They lay a frame, for those who follow these.
+asm(R"(
+.text
+.globl teetotal_frame_ends
+.type teetotal_frame_ends, @function
+teetotal_frame_ends:
+  cmpb $0, teetotal_frames_watched(%rip)
+  jne 1f
+  ret
+1:
+  pushq %rbp
+  movq %rsp, %rbp
+  pushq %rax
+  pushq %rcx
+  pushq %rdx
+  pushq %rsi
+  pushq %rdi
+  pushq %r8
+  pushq %r9
+  pushq %r10
+  pushq %r11
+  andq $-16, %rsp
+  leaq 16(%rbp), %rdi
+  movq 8(%rbp), %rsi
+  call teetotal_frame_ended
+  leaq -72(%rbp), %rsp
+  popq %r11
+  popq %r10
+  popq %r9
+  popq %r8
+  popq %rdi
+  popq %rsi
+  popq %rdx
+  popq %rcx
+  popq %rax
+  popq %rbp
+  ret
+.size teetotal_frame_ends, .-teetotal_frame_ends
+.globl teetotal_wide_frame_ends
+.type teetotal_wide_frame_ends, @function
+teetotal_wide_frame_ends:
+  cmpb $0, teetotal_frames_watched(%rip)
+  jne 1f
+  ret
+1:
+  pushq %rbp
+  movq %rsp, %rbp
+  pushq %rax
+  pushq %rdx
+  pushq %rdi
+  pushq %rsi
+  subq $896, %rsp
+  andq $-64, %rsp
+  xorl %eax, %eax
+  leaq 512(%rsp), %rdi
+  movq %rax, (%rdi)
+  movq %rax, 8(%rdi)
+  movq %rax, 16(%rdi)
+  movq %rax, 24(%rdi)
+  movq %rax, 32(%rdi)
+  movq %rax, 40(%rdi)
+  movq %rax, 48(%rdi)
+  movq %rax, 56(%rdi)
+  movl $7, %eax
+  xorl %edx, %edx
+  xsave64 (%rsp)
+  emms
+  leaq 16(%rbp), %rdi
+  movq 8(%rbp), %rsi
+  call teetotal_frame_ended
+  movl $7, %eax
+  xorl %edx, %edx
+  xrstor64 (%rsp)
+  leaq -32(%rbp), %rsp
+  popq %rsi
+  popq %rdi
+  popq %rdx
+  popq %rax
+  popq %rbp
+  ret
+.size teetotal_wide_frame_ends, .-teetotal_wide_frame_ends
+)");
