@@ -168,6 +168,8 @@ void announce(Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t 
   self.range_size = size;
   self.range_place = place;
   self.range_by = by;
+  self.operation.place = place;
+  self.range_caller = caller_of(self, __builtin_frame_address(0));
   teetotal_frames_watched |= kCopy;
 }
 
@@ -193,7 +195,9 @@ void settle(Thread& self) {
   Parts parts(self, size, place);
   std::memcpy(parts.data(), reinterpret_cast<const void*>(to), size);
   take_back(self);
+  self.settles_for = self.range_caller;
   store(self, to, parts.data(), size, place, by);
+  self.settles_for = 0;
   self.operation = next;
 }
 

@@ -152,6 +152,8 @@ struct ThreadRecord {
   std::uintptr_t range_to = 0, range_from = 0, range_place = 0;
   std::size_t range_size = 0;
   Announced range_by = Announced::compiler;
+  std::uintptr_t range_caller = 0;  // whose line it is on, as Operation::caller
+  std::uintptr_t settles_for = 0;   // the same, while it is done part by part
   void* cleanup = nullptr;  // the innermost handler that C code has pushed
   // Frames that ended: all below the first address, told by the second. See lifetimes.hpp.
   std::array<std::pair<std::uintptr_t, std::uintptr_t>, 4> ended{};
@@ -319,6 +321,12 @@ void take_back(Thread& self);
 enum Watched : std::uint8_t { kCopy = 1, kSharedStacks = 2, kLocks = 4, kTold = 8 };
 extern "C" std::uint8_t teetotal_frames_watched;
 
+// Whose line the operation is on that the thread stands before, if it is not on that of its place.
+inline std::uintptr_t caller_of(const Thread& self, const void* frame) {
+  if (process.callers.empty()) return 0;
+  return self.settles_for != 0 ? self.settles_for : process.callers.teller(self.operation.place, frame);
+}
+
 // Waits for the scheduler to choose the operation in self.operation.
 inline void visible(Thread& self) {
   ++process.progress;
@@ -331,14 +339,14 @@ inline void visible(Thread& self) {
     if (next.state == State::parked && process.as_before(next) && !process.tape[process.tape_next].fatal) {
       process.step = static_cast<std::int32_t>(process.tape_next++);
       if (&next == &self) return;
-      self.operation.caller = process.callers.empty() ? 0 : process.callers.teller(self.operation.place, frame);
+      self.operation.caller = caller_of(self, frame);
       self.stack_low = std::min(self.stack_low, reinterpret_cast<std::uintptr_t>(frame));
       process.current = &next;
       switch_fiber(self.fiber, next.fiber);
       return;
     }
   }
-  self.operation.caller = process.callers.empty() ? 0 : process.callers.teller(self.operation.place, frame);
+  self.operation.caller = caller_of(self, frame);
   switch_fiber(self.fiber, process.scheduler);
   if (process.trap) [[unlikely]] {
     process.trap = false;

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?', re.MULTILINE)
-_FUNCTION = re.compile(r'^"?([\w.$]+)"?:\n(?:(?!^\S)[^\n]*\n|^\.L\w+:[^\n]*\n)*?\s*\.loc\s+(\d+)\s', re.MULTILINE)
+_FUNCTION = re.compile(r'^"?((?!\.L)[\w.$]+)"?:\n(?:(?!^\S)[^\n]*\n|^\.L\w+:[^\n]*\n)*?\s*\.loc\s+(\d+)\s', re.MULTILINE)
 SYSTEM = ("/usr/", "/opt/")
 
 
