@@ -243,3 +243,33 @@ def test_loading_the_command_does_not_load_the_solvers() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("monitors", "status", "said"),
+    [
+        ("exact-tso,exact-pso", 0, "robust under TSO and PSO: proved"),
+        ("exact-pso", 3, "no monitor for TSO was chosen with --monitor"),
+        ("exact-pso,sober", 3, "sober can miss violations"),
+        ("exact", 2, "no monitor is called exact"),
+    ],
+)
+def test_only_monitors_that_miss_nothing_prove_fences(tmp_path: Path, monitors: str, status: int, said: str) -> None:
+    path = tmp_path / "sb.litmus"
+    path.write_text(SB)
+    done = CliRunner().invoke(command, ["fence", "--monitor", monitors, str(path)])
+    assert done.exit_code == status
+    assert said in done.output
+
+
+def test_monitors_are_for_robustness_and_not_for_promela(tmp_path: Path) -> None:
+    path = tmp_path / "sb.litmus"
+    path.write_text(SB)
+    done = CliRunner().invoke(command, ["fence", "--monitor", "sober", "--goal", "safe", str(path)])
+    assert done.exit_code == 2
+    assert "--goal robust" in done.output
+    path = tmp_path / "sb.pml"
+    path.write_text("byte x; active proctype P() { x = 1 }")
+    done = CliRunner().invoke(command, ["fence", "--monitor", "sober", str(path)])
+    assert done.exit_code == 2
+    assert "Promela" in done.output

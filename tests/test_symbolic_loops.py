@@ -167,3 +167,18 @@ def test_what_an_atomic_waits_for_in_a_loop(engine: str) -> None:
         graph = ControlGraph(compile_text(processes(body.format(fence=fence), reader)), Semantics(rmw=rmw))  # type: ignore[arg-type]
         assert verify(graph, "pso", engine=engine).verdict is verdict, f"rmw={rmw} {fence}"
         assert verify(graph, "tso", engine=engine).verdict is S
+
+
+def test_what_lies_deep_is_found() -> None:
+    """Deeper than the depth-first search goes at first."""
+    program = compile_text(processes("x = 1; " * 30 + "(z == 1); assert(0)", "z = 1"))
+    for model in MODELS:
+        assert verify(program, model, engine="accelerate").verdict is V
+
+
+@pytest.mark.parametrize("last", [1, 2])
+def test_writes_to_one_location_do_not_commute(last: int) -> None:
+    writers = ("x = 1; mfence; y = 1", "x = 2; mfence; z = 1")
+    program = compile_text(processes(*writers, f"(y == 1); (z == 1); a = x; assert(a != {last})"))
+    for model in MODELS:
+        assert verify(program, model, engine="accelerate").verdict is V
