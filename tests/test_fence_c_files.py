@@ -302,7 +302,7 @@ def test_a_macro_of_two_meanings_is_no_fence(tmp_path: Path) -> None:
     head = "#pragma once\nstatic inline void order(void) {\n    BARRIER();\n}\n"
     (tmp_path / "order.h").write_text(head)
     full = "#define BARRIER() __atomic_thread_fence(__ATOMIC_SEQ_CST)\n"
-    (tmp_path / "a.c").write_text(f'#define BARRIER()\n#include "order.h"\nvoid nothing(void) {{ order(); }}\n')
+    (tmp_path / "a.c").write_text('#define BARRIER()\n#include "order.h"\nvoid nothing(void) { order(); }\n')
     (tmp_path / "b.c").write_text(f'{full}#include "order.h"\nint main(void) {{ order(); return 0; }}\n')
     files = CFiles(Source((str(tmp_path / "a.c"), str(tmp_path / "b.c"))), Costs(), strengthen=False)
     assert files.existing == frozenset()

@@ -7,11 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from fencing_tools import added, fenced, taken
 from teetotal.cli import teetotal as command
+from teetotal.errors import TeetotalError
 from teetotal.fences.fencing import fence
 from teetotal.verdicts import Verdict
 
@@ -246,30 +248,34 @@ def test_loading_the_command_does_not_load_the_solvers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("monitors", "status", "said"),
+    ("monitors", "verdict", "said"),
     [
-        ("exact-tso,exact-pso", 0, "robust under TSO and PSO: proved"),
-        ("exact-pso", 3, "no monitor for TSO was chosen with --monitor"),
-        ("exact-pso,sober", 3, "sober can miss violations"),
-        ("exact", 2, "no monitor is called exact"),
+        ("exact-tso,exact-pso", Verdict.SAFE, "robust under TSO and PSO: proved"),
+        ("exact-pso", Verdict.INCONCLUSIVE, "no monitor for TSO was chosen with --monitor"),
+        ("exact-pso,sober", Verdict.INCONCLUSIVE, "sober can miss violations"),
     ],
 )
-def test_only_monitors_that_miss_nothing_prove_fences(tmp_path: Path, monitors: str, status: int, said: str) -> None:
+def test_only_monitors_that_miss_nothing_prove_fences(
+    tmp_path: Path, monitors: str, verdict: Verdict, said: str
+) -> None:
     path = tmp_path / "sb.litmus"
     path.write_text(SB)
-    done = CliRunner().invoke(command, ["fence", "--monitor", monitors, str(path)])
-    assert done.exit_code == status
-    assert said in done.output
+    run = CliRunner().invoke(command, ["fence", "--monitor", monitors, str(path)], standalone_mode=False)
+    assert run.return_value == verdict.exit_status
+    assert said in run.output
 
 
-def test_monitors_are_for_robustness_and_not_for_promela(tmp_path: Path) -> None:
-    path = tmp_path / "sb.litmus"
-    path.write_text(SB)
-    done = CliRunner().invoke(command, ["fence", "--monitor", "sober", "--goal", "safe", str(path)])
-    assert done.exit_code == 2
-    assert "--goal robust" in done.output
-    path = tmp_path / "sb.pml"
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--monitor", "exact"], "no monitor is called exact"),
+        (["--monitor", "sober", "--goal", "safe"], "--goal robust"),
+        (["--monitor", "sober"], "Promela"),
+    ],
+)
+def test_monitors_are_for_robustness_and_not_for_promela(tmp_path: Path, options: list[str], why: str) -> None:
+    path = tmp_path / "p.pml"
     path.write_text("byte x; active proctype P() { x = 1 }")
-    done = CliRunner().invoke(command, ["fence", "--monitor", "sober", str(path)])
-    assert done.exit_code == 2
-    assert "Promela" in done.output
+    run = CliRunner().invoke(command, ["fence", *options, str(path)], standalone_mode=False)
+    assert isinstance(run.exception, TeetotalError | click.UsageError)
+    assert why in str(run.exception)
