@@ -132,6 +132,27 @@ LOOPS: dict[str, tuple[str, dict[ModelName, Verdict]]] = {
         processes("do :: cas(a, z, 1, 2); x = 1 od", "(x == 1); x = 0; mfence; (x == 1); assert(0)"),
         {"sc": V, "tso": V, "pso": V},
     ),
+    # What a flush takes away does not come back with the next round.
+    "a loop that flushes what it stored before": (
+        processes(
+            "do :: mfence; x = 1; (z == 0) od",
+            "(x == 1); z = 1; mfence; x = 0; mfence; (x == 1); x = 0; mfence; (x == 1); x = 0; mfence; (x == 1); assert(0)",
+        ),
+        {"sc": S, "tso": S, "pso": S},
+    ),
+    "a flush after a loop that stores": (
+        processes("x = 1; do :: x = 1 :: break od; mfence; y = 1", "(y == 1); x = 2; mfence; a = x; assert(a == 2)"),
+        {"sc": S, "tso": S, "pso": S},
+    ),
+    "own stores are seen": (processes("x = 1; a = x; assert(a == 1)", "z = 1"), {"sc": S, "tso": S, "pso": S}),
+    "stores that are lost are committed": (
+        processes("x = 1; x = 1; y = 1", "(y == 1); assert(0)"),
+        {"sc": V, "tso": V, "pso": V},
+    ),
+    "a loop that goes round by itself keeps nobody waiting": (
+        processes("do :: sfence od", "z = 1; (z == 1); assert(0)"),
+        {"sc": V, "tso": V, "pso": V},
+    ),
     "nested loops with sfences": (  # not TSO: acceleration does not end there
         processes(
             "do :: do :: x = 1; sfence :: break od; y = 1; sfence od", "(y == 1); y = 0; mfence; a = y; assert(a != 2)"
