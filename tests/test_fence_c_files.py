@@ -297,6 +297,15 @@ def test_fences_behind_macros_are_fences(tmp_path: Path) -> None:
     assert [f.line for f in fence(str(path)).result.unnecessary] == [16, 17]
 
 
+def test_a_header_of_the_system_is_one_however_it_is_found(tmp_path: Path) -> None:
+    """Behind ``-I``, where the compiler does not say so."""
+    path = tmp_path / "a.c"
+    path.write_text("int main(void) { return 0; }\n")
+    files = CFiles(Source((str(path),), ("-I/opt/some/include",)), Costs(), strengthen=False)
+    assert not files._is_own("/opt/some/include/some.h")
+    assert files._is_own(str(tmp_path / "a.h"))
+
+
 def test_a_macro_of_two_meanings_is_no_fence(tmp_path: Path) -> None:
     """What a header's macro is depends on who includes it: nobody is told that it is a fence that could go."""
     head = "#pragma once\nstatic inline void order(void) {\n    BARRIER();\n}\n"

@@ -152,6 +152,8 @@ FAULTS = [
     ("json", '{"data": [[', 1, "found the end of the file"),
     ("dbcop", "[x:=1 y:=2]\n", 1, "transaction of several operations"),
     ("polysi", "w(1,1,0,0)\nr(1,1,0\n", 2, '","'),
+    ("edn", "{:process 0 :type :invoke :f :write :value 1}\n{:process 0 :type :info :f :write :value 1}\n"
+     "{:process 0 :type :invoke :f :read :value nil}\n", 3, "a process goes on after :info"),
     ("edn", "{:process 0 :type :ok :f :read :value 1}", 1, "never invoked"),
     ("edn", "{:type :ok}", 1, "without :process"),
     ("edn", "{:process 0 :type :invoke :f :add :value 1}{:process 0 :type :ok :f :add :value 1}", 1, "not \":add\""),
