@@ -139,6 +139,7 @@ def test_expressions_are_what_c_makes_of_them(seed: int, kind: str) -> None:
     program = computed(text, kind)
     assert outcomes(program, "sc") == {(expected, expected)}
     assert explored(program, "tso").values == {(expected, expected)}
+    assert explored(litmus.read(litmus.write(program, "C"), "again.litmus"), "tso").values == {(expected, expected)}
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -175,6 +176,8 @@ HOLDS = {
     "a wide result is cut when stored": ("uint64_t r = 4294967297; *x = r;", "x=1"),
     "a negative number is large": ("int i = -1; unsigned u = 1; int s = i < u;", "0:s=0"),
     "but not beside a long": ("long i = -1; unsigned u = 1; int s = i < u;", "0:s=1"),
+    "a hexadecimal number may be unsigned": ("int s = -1 < 0xfffffffe;", "0:s=0"),
+    "a decimal one is not": ("unsigned u = 1; int s = -1 < 4294967294;", "0:s=1"),
     "a suffix is enough": ("int s = -1 < 1u;", "0:s=0"),
     "a signed variable gets its sign back": ("int s = 4294967295u;", "0:s=-1"),
     "fetch_sub": ("unsigned r = atomic_fetch_sub(x, 1);", "0:r=0 /\\ x=4294967295"),

@@ -55,7 +55,7 @@ def read(layout: Layout, initial: Initial, file: str) -> Program:
             )
     tokens = Tokens(TOKEN, layout.code.text, layout.code.line, file)
     taken = frozenset(tokens.tokens)
-    typed = any(has_unsigned(text) for text in (layout.init.text, layout.code.text))
+    typed = has_unsigned(layout.init.text, layout.code.text)
     functions: dict[int, Function] = {}
     while tokens.peek():
         function = _function(tokens, functions, taken, typed)

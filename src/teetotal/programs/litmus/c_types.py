@@ -15,6 +15,7 @@ from typing import NamedTuple
 from teetotal.programs.expressions import Const, Expr, Old, wrap
 from teetotal.programs.litmus.folding import op
 from teetotal.programs.litmus.init import UNSIGNED, WIDTHS
+from teetotal.programs.litmus.tokens import number
 
 _MASK = Const(0xFFFF_FFFF)
 _LOWEST = Const(-(1 << 63))
@@ -47,12 +48,15 @@ class Typed(NamedTuple):
     type: CType
 
 
-_UNSIGNED_LITERAL = re.compile(r"\b[0-9][0-9a-fA-FxX]*[lL]*[uU][lL]*\b", re.ASCII)
+_MAYBE_UNSIGNED = re.compile(r"\b(0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20}(?=[lL]*[uU]))[uUlL]*\b", re.ASCII)
 
 
-def has_unsigned(text: str) -> bool:
-    """Whether a text names an unsigned type, or has a number of one."""
-    return UNSIGNED.search(text) is not None or _UNSIGNED_LITERAL.search(text) is not None
+def has_unsigned(declarations: str, code: str) -> bool:
+    """Whether a test names an unsigned type, or has a number of one in its code."""
+    if any(UNSIGNED.search(text) for text in (declarations, code)):
+        return True
+    numbers = ((found[0], found[1], number(found[1])) for found in _MAYBE_UNSIGNED.finditer(code))
+    return any(not of_literal(text, digits, value).signed for text, digits, value in numbers if value is not None)
 
 
 def declared(words: Iterable[str]) -> CType:
