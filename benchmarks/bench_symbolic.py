@@ -1,5 +1,5 @@
 """How fast programs are verified and fenced, and how it grows with the number of processes, beside SPIN under SC; and with
-identical processes, with their symmetry and without.
+identical processes and with owners of slots, with their symmetry and without.
 
 python benchmarks/bench_symbolic.py [--quick]
 """
@@ -83,21 +83,21 @@ def main() -> None:
                 cells.append(cell(ask(graph, model, fences=fences, limits=Limits(seconds=LIMIT)), width))
             states, seconds_text = spin(text)
             print(f"{name:16}{n:>3}{''.join(cells)}{states:>18}{seconds_text:>9}", flush=True)
-    identical_clients(range(2, 5 if quick else 9))
+    symmetric_clients(range(2, 5 if quick else 9))
 
 
-def identical_clients(numbers: range) -> None:
-    """Processes that nothing tells apart: how many states with their symmetry, and without."""
+def symmetric_clients(numbers: range) -> None:
+    """Processes that nothing, or nothing but their own slots, tells apart: how many states with symmetry, and without."""
     print(
-        f"{'identical':16}{'n':>3}{'TSO states':>12}{'s':>9}{'PSO states':>12}{'s':>9}{'TSO, no symmetry':>18}{'s':>9}"
+        f"{'symmetric':16}{'n':>3}{'TSO states':>12}{'s':>9}{'PSO states':>12}{'s':>9}{'TSO, no symmetry':>18}{'s':>9}"
     )
-    for n in numbers:
-        program = compile_text(sized("ticket", n), "ticket.pml")
+    for name, n in [*(("ticket", n) for n in numbers), *(("mcs", n) for n in numbers)]:
+        program = compile_text(sized(name, n), f"{name}.pml")
         cells = []
         for model, symmetry, width in (("tso", True, 12), ("pso", True, 12), ("tso", False, 18)):
             graph = ControlGraph(program, symmetry=symmetry)
             cells.append(cell(verify(graph, model, limits=Limits(seconds=LIMIT)), width))
-        print(f"{'ticket':16}{n:>3}{''.join(cells)}", flush=True)
+        print(f"{name:16}{n:>3}{''.join(cells)}", flush=True)
 
 
 def cell(outcome: Outcome, width: int) -> str:

@@ -19,6 +19,12 @@ def repeated_program(seed: int) -> str:
     return _Generator(Random(seed), loops=seed % 4 == 0, atomics=seed % 3 != 0).repeated()
 
 
+def owning_program(seed: int) -> str:
+    """Three processes of one text that own slots of arrays and pass their names on, and perhaps another one. Some compare
+    names by size, or do something to the slot of one process only, so that no renaming is right."""
+    return _Owners(Random(seed), loops=False, atomics=False).owning(asymmetric=seed % 3 == 0)
+
+
 class _Generator:
     def __init__(self, random: Random, loops: bool, atomics: bool) -> None:
         self.random, self.loops, self.atomics = random, loops, atomics
@@ -110,6 +116,55 @@ class _Generator:
                 return [f"atomic {{ {a} = {x}; {other} = {v} }};"]
             case _:
                 return ["g = 1 - g;", f"{a} = g;"]
+
+
+class _Owners(_Generator):
+    def owning(self, asymmetric: bool) -> str:
+        r = self.random
+        self.asymmetric = asymmetric
+        me = r.choice(["_pid", "(_pid + 1)", "(3 - _pid)"])
+        lines = ['#include "teetotal.h"', f"#define me {me}", "byte x, t, f[4], n[4];"]
+        body = [f"  {line}" for _ in range(r.randint(2, 4)) for line in self.statement(1)]
+        goal = r.choice(["f[me] == 0", "t == me", "t != me", "a == me", "a != b", "x == 0", "n[me] != 0"])
+        body += [
+            f"  {self.own()};",
+            f"  a = {r.choice(['t', 'n[me]', 'f[me]', 'x'])};",
+            f"  ({goal});",
+            "  here: skip;",
+        ]
+        lines += ["active [3] proctype P() {", "  byte a, b;", *body, f"  {self.own()}", "}"]
+        if r.random() < 0.3:
+            lines += ["active proctype Q() {", "  byte a, b;", f"  a = t; {r.choice(['f[a]', 'n[1]', 'x'])} = 1", "}"]
+        pairs = [(0, 1), (0, 2), (1, 2)]
+        if r.random() < 0.2:
+            pairs = r.sample(pairs, 2)
+        lines.append(f"forbidden(meeting, {' || '.join(f'(P[{a}]@here && P[{b}]@here)' for a, b in pairs)})")
+        return "\n".join(lines) + "\n"
+
+    def own(self) -> str:
+        return self.random.choice(["f[me] = 1", "f[me] = 0", "t = me", "n[me] = a", "x = 1", "n[a] = me", "f[b] = 1"])
+
+    def statement(self, depth: int) -> list[str]:
+        r = self.random
+        a = r.choice(self.locals)
+        kinds = [self.own(), self.own(), f"{a} = t", f"{a} = n[me]", f"{a} = f[me]", f"{a} = x", f"{a} = n[{a}]"]
+        kinds += [
+            f"xchg({a}, t, me)",
+            "cas(b, t, me, 0)",
+            "cas(b, x, 0, 1)",
+            "mfence",
+            "sfence",
+            "t != me",
+            "f[me] == 0",
+        ]
+        if self.asymmetric:
+            kinds += ["f[1] = 1", f"{a} = f[2]", "t = 2", f"{a} > me", "n[3 - me] = 1", "x = me + 1", f"{a} = t + 1"]
+        if depth and r.random() < 0.4:
+            tested = r.choice(
+                [f"{a} == me", f"{a} == 0", f"{a} != b", *(["me < 2", f"{a} < b"] if self.asymmetric else [])]
+            )
+            return [f"if :: {tested} -> {' '.join(self.statement(0))} :: else -> {' '.join(self.statement(0))} fi;"]
+        return [f"{r.choice(kinds)};"]
 
 
 def looping_program(seed: int) -> str:

@@ -214,6 +214,13 @@ def test_the_clock_stands_still_but_for_those_who_look(tmp_path: Path) -> None:
     assert any("reads the clock" in note for note in result.notes)
 
 
+def test_a_loop_that_looks_at_the_clock_does_not_wait(tmp_path: Path) -> None:
+    """Nothing changes from round to round but the time: who takes that for waiting says that it never ends."""
+    loop = "#include <time.h>\nvolatile int x; void *f(void *p) { while (clock() < 9) (void)x; return 0; }"
+    result = run(tmp_path, HEAD + loop + "void *g(void *p) { x = 1; return 0; } RUN(f, g)")
+    assert result.verdict is Verdict.SAFE
+
+
 def test_much_output_and_much_memory(tmp_path: Path) -> None:
     text = (
         HEAD
@@ -410,6 +417,19 @@ def test_data_races_are_information(tmp_path: Path) -> None:
         assert result.verdict is Verdict.SAFE
     readers = run(tmp_path, HEAD + "int x; void *f(void *p) { int r = x; return 0; } RUN(f, f)")
     assert not any("data race" in note for note in readers.notes)
+
+
+def test_reads_at_the_same_time_are_no_data_race(tmp_path: Path) -> None:
+    """Of what is written when both are done."""
+    text = (
+        HEAD
+        + """int x; _Atomic int y; void *f(void *p) { y++; volatile int r = x; y++; return 0; }
+    int main(void) { pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, f, 0);
+    pthread_join(t, 0); pthread_join(u, 0); x = 1; return 0; }"""
+    )
+    result = run(tmp_path, text)
+    assert result.verdict is Verdict.SAFE
+    assert not any("data race" in note for note in result.notes)
 
 
 def test_no_compiler(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ from interrupts import PATIENCE, hear_interrupts, let_work
 from teetotal.cli import teetotal as command
 from teetotal.errors import TeetotalError
 from teetotal.fences import text as texts
+from teetotal.fences.c_files import CFiles
+from teetotal.fences.costs import Costs
 from teetotal.fences.fencing import Options, fence
 from teetotal.programs.c import Source
 from teetotal.programs.c.check import check
@@ -293,6 +295,26 @@ def test_fences_behind_macros_are_fences(tmp_path: Path) -> None:
     # a name of the kernel's that means something else here
     path.write_text(SB.replace("NONE()", "smp_mb()"))
     assert [f.line for f in fence(str(path)).result.unnecessary] == [16, 17]
+
+
+def test_a_header_of_the_system_is_one_however_it_is_found(tmp_path: Path) -> None:
+    """Behind ``-I``, where the compiler does not say so."""
+    path = tmp_path / "a.c"
+    path.write_text("int main(void) { return 0; }\n")
+    files = CFiles(Source((str(path),), ("-I/opt/some/include",)), Costs(), strengthen=False)
+    assert not files._is_own("/opt/some/include/some.h")
+    assert files._is_own(str(tmp_path / "a.h"))
+
+
+def test_a_macro_of_two_meanings_is_no_fence(tmp_path: Path) -> None:
+    """What a header's macro is depends on who includes it: nobody is told that it is a fence that could go."""
+    head = "#pragma once\nstatic inline void order(void) {\n    BARRIER();\n}\n"
+    (tmp_path / "order.h").write_text(head)
+    full = "#define BARRIER() __atomic_thread_fence(__ATOMIC_SEQ_CST)\n"
+    (tmp_path / "a.c").write_text('#define BARRIER()\n#include "order.h"\nvoid nothing(void) { order(); }\n')
+    (tmp_path / "b.c").write_text(f'{full}#include "order.h"\nint main(void) {{ order(); return 0; }}\n')
+    files = CFiles(Source((str(tmp_path / "a.c"), str(tmp_path / "b.c"))), Costs(), strengthen=False)
+    assert files.existing == frozenset()
 
 
 STRICT = ("-std=gnu11", "-Wall", "-Wextra", "-Wpedantic", "-Wdeclaration-after-statement", "-Wshadow", "-Werror")

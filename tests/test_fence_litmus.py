@@ -7,11 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from fencing_tools import added, fenced, taken
 from teetotal.cli import teetotal as command
+from teetotal.errors import TeetotalError
 from teetotal.fences.fencing import fence
 from teetotal.verdicts import Verdict
 
@@ -243,3 +245,37 @@ def test_loading_the_command_does_not_load_the_solvers() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("monitors", "verdict", "said"),
+    [
+        ("exact-tso,exact-pso", Verdict.SAFE, "robust under TSO and PSO: proved"),
+        ("exact-pso", Verdict.INCONCLUSIVE, "no monitor for TSO was chosen with --monitor"),
+        ("exact-pso,sober", Verdict.INCONCLUSIVE, "sober can miss violations"),
+    ],
+)
+def test_only_monitors_that_miss_nothing_prove_fences(
+    tmp_path: Path, monitors: str, verdict: Verdict, said: str
+) -> None:
+    path = tmp_path / "sb.litmus"
+    path.write_text(SB)
+    run = CliRunner().invoke(command, ["fence", "--monitor", monitors, str(path)], standalone_mode=False)
+    assert run.return_value == verdict.exit_status
+    assert said in run.output
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--monitor", "exact"], "no monitor is called exact"),
+        (["--monitor", "sober", "--goal", "safe"], "--goal robust"),
+        (["--monitor", "sober"], "Promela"),
+    ],
+)
+def test_monitors_are_for_robustness_and_not_for_promela(tmp_path: Path, options: list[str], why: str) -> None:
+    path = tmp_path / "p.pml"
+    path.write_text("byte x; active proctype P() { x = 1 }")
+    run = CliRunner().invoke(command, ["fence", *options, str(path)], standalone_mode=False)
+    assert isinstance(run.exception, TeetotalError | click.UsageError)
+    assert why in str(run.exception)

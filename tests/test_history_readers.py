@@ -96,6 +96,23 @@ def test_names_times_and_bindings() -> None:
     assert history.initial == {"0x2004": 9}  # read, and written by nobody
 
 
+def test_an_sfence_of_gem5_is_an_sfence() -> None:
+    (history,) = read_text(SAMPLES["gem5"][0] + "3000: system.cpu1: T0 : @main+8 : sfence : No_OpClass :\n")
+    assert operations(history)[-1] == "system.cpu1: sfence"
+
+
+def test_an_unknown_result_of_axe_may_be_anything() -> None:
+    (history,) = read_text("0: M[1] := 2\n0: M[1] == ?\n")
+    assert operations(history)[-1] == "T0: ld M[1] -> ?"
+    assert check(history).verdict is Verdict.SAFE
+
+
+def test_transactions_of_polysi_end_with_their_number() -> None:
+    """Of one transaction, a read and a write of one variable are an rmw; of two they are not."""
+    (history,) = read_text("w(3,1,0,0)\nr(3,1,1,1)\nw(3,2,1,2)\n")
+    assert sorted(operations(history)) == ["T0: st x3 = 1", "T1: ld x3 -> 1", "T1: st x3 = 2"]
+
+
 def test_many_histories_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "many.axe"
     path.write_text("0: M[0] := 1\ncheck\n# named\n0: M[0] := 1\ncheck\n")
@@ -135,6 +152,8 @@ FAULTS = [
     ("json", '{"data": [[', 1, "found the end of the file"),
     ("dbcop", "[x:=1 y:=2]\n", 1, "transaction of several operations"),
     ("polysi", "w(1,1,0,0)\nr(1,1,0\n", 2, '","'),
+    ("edn", "{:process 0 :type :invoke :f :write :value 1}\n{:process 0 :type :info :f :write :value 1}\n"
+     "{:process 0 :type :invoke :f :read :value nil}\n", 3, "a process goes on after :info"),
     ("edn", "{:process 0 :type :ok :f :read :value 1}", 1, "never invoked"),
     ("edn", "{:type :ok}", 1, "without :process"),
     ("edn", "{:process 0 :type :invoke :f :add :value 1}{:process 0 :type :ok :f :add :value 1}", 1, "not \":add\""),

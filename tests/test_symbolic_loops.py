@@ -132,6 +132,27 @@ LOOPS: dict[str, tuple[str, dict[ModelName, Verdict]]] = {
         processes("do :: cas(a, z, 1, 2); x = 1 od", "(x == 1); x = 0; mfence; (x == 1); assert(0)"),
         {"sc": V, "tso": V, "pso": V},
     ),
+    # What a flush takes away does not come back with the next round.
+    "a loop that flushes what it stored before": (
+        processes(
+            "do :: mfence; x = 1; (z == 0) od",
+            "(x == 1); z = 1; mfence; x = 0; mfence; (x == 1); x = 0; mfence; (x == 1); x = 0; mfence; (x == 1); assert(0)",
+        ),
+        {"sc": S, "tso": S, "pso": S},
+    ),
+    "a flush after a loop that stores": (
+        processes("x = 1; do :: x = 1 :: break od; mfence; y = 1", "(y == 1); x = 2; mfence; a = x; assert(a == 2)"),
+        {"sc": S, "tso": S, "pso": S},
+    ),
+    "own stores are seen": (processes("x = 1; a = x; assert(a == 1)", "z = 1"), {"sc": S, "tso": S, "pso": S}),
+    "stores that are lost are committed": (
+        processes("x = 1; x = 1; y = 1", "(y == 1); assert(0)"),
+        {"sc": V, "tso": V, "pso": V},
+    ),
+    "a loop that goes round by itself keeps nobody waiting": (
+        processes("do :: sfence od", "z = 1; (z == 1); assert(0)"),
+        {"sc": V, "tso": V, "pso": V},
+    ),
     "nested loops with sfences": (  # not TSO: acceleration does not end there
         processes(
             "do :: do :: x = 1; sfence :: break od; y = 1; sfence od", "(y == 1); y = 0; mfence; a = y; assert(a != 2)"
@@ -167,3 +188,25 @@ def test_what_an_atomic_waits_for_in_a_loop(engine: str) -> None:
         graph = ControlGraph(compile_text(processes(body.format(fence=fence), reader)), Semantics(rmw=rmw))  # type: ignore[arg-type]
         assert verify(graph, "pso", engine=engine).verdict is verdict, f"rmw={rmw} {fence}"
         assert verify(graph, "tso", engine=engine).verdict is S
+
+
+def test_what_lies_deep_is_found() -> None:
+    """Deeper than the depth-first search goes at first."""
+    program = compile_text(processes("x = 1; " * 30 + "(z == 1); assert(0)", "z = 1"))
+    for model in MODELS:
+        assert verify(program, model, engine="accelerate").verdict is V
+
+
+@pytest.mark.parametrize("last", [1, 2])
+def test_writes_to_one_location_do_not_commute(last: int) -> None:
+    writers = ("x = 1; mfence; y = 1", "x = 2; mfence; z = 1")
+    program = compile_text(processes(*writers, f"(y == 1); (z == 1); a = x; assert(a != {last})"))
+    for model in MODELS:
+        assert verify(program, model, engine="accelerate").verdict is V
+
+
+def test_a_flush_waits_for_the_stores_of_a_loop() -> None:
+    """Of a buffer that may be empty the mfence is possible at once; of any other only behind its commits."""
+    program = compile_text(processes("do :: x = 1 :: break od; mfence; y = 1", "(y == 1); a = x; assert(a == 0)"))
+    for model in MODELS:
+        assert verify(program, model, engine="accelerate").verdict is V

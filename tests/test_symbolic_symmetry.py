@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbolic_programs import repeated_program
+from symbolic_programs import owning_program, repeated_program
 from teetotal.errors import ProgramError
 from teetotal.events import ModelName, Semantics
 from teetotal.programs.promela import compile_text
 from teetotal.programs.promela.program import PromelaProgram
 from teetotal.symbolic.checker import check
 from teetotal.symbolic.graph import ControlGraph
+from teetotal.symbolic.renaming import renamings
 from teetotal.symbolic.symmetry import interchangeable
 from teetotal.symbolic.verify import Limits, robust, verify
 from teetotal.verdicts import Verdict
@@ -192,3 +193,144 @@ def test_a_violation_of_identical_processes_is_a_run_of_the_machine() -> None:
         assert found.verdict is Verdict.VIOLATION
         assert found.replay is not None
         assert found.replay.bad() is not None
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**9))
+def test_renaming_owners_of_slots_changes_no_verdict(seed: int) -> None:
+    program = compile_text(owning_program(seed))
+    for model in MODELS:
+        agree(program, model)
+
+
+@pytest.mark.parametrize("seed", [405, 909])
+def test_a_wrong_renaming_would_hide_these_violations(seed: int) -> None:
+    """Where what is guessed is believed, unchecked, these count as safe."""
+    program = compile_text(owning_program(seed))
+    assert not renamings(program, interchangeable(program))
+    assert agree(program, "sc") is Verdict.VIOLATION
+
+
+def test_owners_of_slots_are_worth_testing() -> None:
+    """With a renaming and without one, safe and not."""
+    kinds = set()
+    for seed in range(40):
+        program = compile_text(owning_program(seed))
+        kinds.add((bool(renamings(program, interchangeable(program))), verify(program, "pso").verdict))
+    assert kinds == {(found, verdict) for found in (True, False) for verdict in (Verdict.SAFE, Verdict.VIOLATION)}
+
+
+PAIRS = "forbidden(mutex, (P[0]@cs && P[1]@cs) || (P[0]@cs && P[2]@cs) || (P[1]@cs && P[2]@cs))"
+OWNERS: dict[str, tuple[str, int, Verdict]] = {
+    "own flags": (
+        f"byte l, f[3]; active [3] proctype P() {{ bit a; xchg(a, l, 1); a == 0; f[_pid] = 1; cs: f[_pid] = 0 }} {PAIRS}",
+        3,
+        Verdict.SAFE,
+    ),
+    "names from 0, and 0 is the first turn": (
+        f"byte t; active [3] proctype P() {{ t == _pid; cs: skip; t = 3 }} {PAIRS}",
+        3,
+        Verdict.SAFE,
+    ),
+    "nobody minds the turn": (
+        f"byte t; active [3] proctype P() {{ t = _pid; t == _pid; cs: skip }} {PAIRS}",
+        3,
+        Verdict.VIOLATION,
+    ),
+    "arguments as names": (
+        "byte t, f[4]; proctype P(byte me) {"
+        "  byte a; f[me] = 1; xchg(a, t, me); if :: a != 0 -> f[a] == 0 :: else -> skip fi; cs: f[me] = 0 }"
+        "init { run P(1); run P(3); run P(2) } forbidden(all, P[1]@cs && P[2]@cs && P[3]@cs)",
+        3,
+        Verdict.SAFE,
+    ),
+    "names are compared by size": (
+        "byte t; active [3] proctype P() { byte a; xchg(a, t, _pid + 1); a < _pid + 1; cs: do :: skip od }"
+        "forbidden(mutex, P[0]@cs && P[1]@cs && P[2]@cs)",
+        0,
+        Verdict.VIOLATION,
+    ),
+    "slots are looked at in their order": (
+        "byte f[3]; active [3] proctype P() { byte i; f[_pid] = 1; mfence;"
+        "  do :: i == 3 -> break :: i != 3 && i == _pid -> i++ :: i != 3 && i != _pid -> f[i] == 0; i++ od;"
+        f" cs: f[_pid] = 0 }} {PAIRS}",
+        0,
+        Verdict.SAFE,
+    ),
+    "all use the slot of one": (
+        f"byte f[3]; active [3] proctype P() {{ f[_pid] = 1; mfence; f[1] == 1; cs: skip; f[1] = 0 }} {PAIRS}",
+        0,
+        Verdict.VIOLATION,
+    ),
+    "the property names one process": (
+        "byte l, f[3]; active [3] proctype P() { bit a; xchg(a, l, 1); a == 0; f[_pid] = 1; cs: skip }"
+        "forbidden(second, P[1]@cs)",
+        0,
+        Verdict.VIOLATION,
+    ),
+    "the property asks for one process's ghost": (
+        "bit l; ghost byte g[3]; active [3] proctype P() { bit a; xchg(a, l, 1); a == 0; g[_pid] = 1 }"
+        "forbidden(second, g[1] == 1)",
+        0,
+        Verdict.VIOLATION,
+    ),
+    "an assertion about one name": (
+        "bit l; byte t; active [3] proctype P() { byte a; lock(l); t = _pid; a = t; assert(a != 1) }",
+        0,
+        Verdict.VIOLATION,
+    ),
+    "somebody else knows one of them": (
+        "byte t, f[3]; active [3] proctype P() { f[_pid] = 1 }"
+        "active proctype Q() { byte a; a = f[1]; if :: a == 1 -> a = f[0]; assert(a == 1) :: else -> skip fi }",
+        0,
+        Verdict.VIOLATION,
+    ),
+    "somebody else knows them all": (
+        "byte t, f[4]; active [3] proctype P() { f[_pid + 1] = 1; mfence; t = _pid + 1 }"
+        "active proctype Q() { byte a, b; a = t; if :: a != 0 -> b = f[a]; assert(b == 1) :: else -> skip fi }",
+        3,
+        Verdict.SAFE,
+    ),
+    "a name that is no index": (
+        "byte t, f[3]; active [3] proctype P() { byte a; t = 10 * _pid; f[_pid] = 1; a = t; f[a] = 1 }",
+        0,
+        Verdict.VIOLATION,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OWNERS)
+def test_owners_of_slots(name: str) -> None:
+    text, exchanges, verdict = OWNERS[name]
+    program = compile_text(text)
+    assert len(renamings(program, interchangeable(program))) == exchanges
+    for model in MODELS[1:]:
+        assert agree(program, model) is verdict
+        certify(program, model, verdict)
+
+
+def queue_lock(n: int) -> str:
+    pairs = " || ".join(f"(P[{a}]@cs && P[{b}]@cs)" for a, b in combinations(range(n), 2))
+    return f"""
+    byte tail, next[{n + 1}], locked[{n + 1}];
+    active [{n}] proctype P() {{
+      byte before, after; bit done;
+      do
+      :: next[_pid + 1] = 0; xchg(before, tail, _pid + 1);
+         if :: before != 0 -> locked[_pid + 1] = 1; next[before] = _pid + 1; locked[_pid + 1] == 0 :: else -> skip fi;
+    cs:  after = next[_pid + 1]; done = 0;
+         if :: after == 0 -> cas(done, tail, _pid + 1, 0) :: else -> skip fi;
+         if :: done -> skip
+            :: else -> do :: after != 0 -> break :: else -> after = next[_pid + 1] od; locked[after] = 0
+         fi
+      od
+    }}
+    forbidden(mutex, {pairs})"""
+
+
+def test_queues_of_owners_do_not_multiply() -> None:
+    states = {
+        symmetry: verify(ControlGraph(compile_text(queue_lock(4)), symmetry=symmetry), "tso").states
+        for symmetry in (True, False)
+    }
+    assert states[False] > 15 * states[True]

@@ -24,7 +24,7 @@ namespace {
 
 using namespace symbolic;
 
-// A Python object with expand, after_load, outcomes, still_read and ghosts_hold.
+// A Python object with expand, after_load, outcomes, still_read, renamed and ghosts_hold.
 class PythonSource final : public Source {
  public:
   explicit PythonSource(nb::object source) : source_(std::move(source)) {}
@@ -63,6 +63,11 @@ class PythonSource final : public Source {
   std::vector<Location> still_read(Process p, Control q) override {
     nb::gil_scoped_acquire held;
     return nb::cast<std::vector<Location>>(source_.attr("still_read")(p, q));
+  }
+
+  Control renamed(std::uint32_t renaming, Process p, Control q) override {
+    nb::gil_scoped_acquire held;
+    return nb::cast<Control>(source_.attr("renamed")(renaming, p, q));
   }
 
   bool ghosts_hold(std::uint32_t bad, const Memory& m) override {
@@ -117,12 +122,20 @@ bool satisfies(Graph& graph, std::optional<Process> failed, std::uint32_t bad, P
   return (state.labels & wanted.must[p]) == wanted.must[p] && (state.labels & wanted.must_not[p]) == 0;
 }
 
+// exchanged processes, locations, values
+using RenamingRow =
+    std::tuple<std::pair<Process, Process>, std::vector<Location>, std::vector<std::pair<Value, Value>>>;
+
 nb::dict saturate(Graph& graph, int model, std::vector<bool> fences, bool joining, unsigned blur,
-                  std::uint64_t max_work, bool certificate, nb::object progress) {
+                  std::uint64_t max_work, bool certificate, std::vector<RenamingRow> renamings, nb::object progress) {
   PythonProgress reports(std::move(progress));
   graph.configure(static_cast<Model>(model), std::move(fences));
   const bool verdict_only = joining && !certificate;
-  Saturation engine(graph, SaturateOptions{joining, verdict_only, verdict_only, blur, max_work}, &reports);
+  SaturateOptions options{joining, verdict_only, verdict_only, blur, max_work, {}};
+  if (verdict_only)
+    for (auto& [exchanged, locations, values] : renamings)
+      options.renamings.push_back({exchanged, std::move(locations), std::move(values)});
+  Saturation engine(graph, std::move(options), &reports);
   Saturation::Answer answer{};
   std::optional<std::vector<Step>> schedule;
   {

@@ -85,6 +85,9 @@ class Automata {
   Language lossy(Language a, bool pso);
   // Merge nodes that k rounds of refinement do not tell apart; the first node stays apart. A larger language.
   Language blurred(Language a, unsigned k);
+  // The same automaton with other letters and control states; both maps are one-to-one.
+  template <class Letters, class Controls>
+  Language renamed(Language a, const Letters& letters, const Controls& controls);
 
   void poll();  // one more node was built
 
@@ -101,6 +104,18 @@ class Automata {
   std::unordered_map<Language, std::vector<Control>> controls_;
   std::unordered_map<Language, std::vector<Letter>> removable_;
 };
+
+template <class Letters, class Controls>
+Language Automata::renamed(Language a, const Letters& letters, const Controls& controls) {
+  Dfa dfa = *automata_[a];
+  for (auto& node : dfa.nodes) {
+    for (auto& edge : node.edges) edge.first = letters(edge.first);
+    for (Control& q : node.finals) q = controls(q);
+    std::sort(node.edges.begin(), node.edges.end());
+    std::sort(node.finals.begin(), node.finals.end());
+  }
+  return intern(std::move(dfa));
+}
 
 inline std::uint64_t pair_key(std::uint32_t a, std::uint32_t b) { return (static_cast<std::uint64_t>(a) << 32) | b; }
 

@@ -51,6 +51,22 @@ struct ControlState {
   bool failed = false;       // an assertion failed here
 };
 
+// An exchange of two processes that maps runs to runs and bad states to bad states, if locations, what they hold and
+// control states are renamed with them (`src/teetotal/symbolic/renaming.py`). It is its own inverse.
+struct Renaming {
+  std::pair<Process, Process> exchanged;
+  std::vector<Location> locations;              // where each goes
+  std::vector<std::pair<Value, Value>> values;  // by location: the two that change places; equal ones: none do
+
+  Process process(Process p) const {
+    return p == exchanged.first ? exchanged.second : p == exchanged.second ? exchanged.first : p;
+  }
+  Value value(Location x, Value v) const {
+    const auto& [a, b] = values[static_cast<std::size_t>(x)];
+    return v == a ? b : v == b ? a : v;
+  }
+};
+
 // Where the control graphs come from. Called once for each question.
 class Source {
  public:
@@ -60,6 +76,8 @@ class Source {
   virtual std::vector<Outcome> outcomes(Process p, Control q, const std::vector<Value>& footprint_values) = 0;
   // Locations whose value now the process may still read, before it stores to them itself.
   virtual std::vector<Location> still_read(Process p, Control q) = 0;
+  // What a control state of p is called in the process that the renaming puts in p's place.
+  virtual Control renamed(std::uint32_t renaming, Process p, Control q) = 0;
   virtual bool ghosts_hold(std::uint32_t bad, const Memory& m) = 0;
 };
 
@@ -126,6 +144,9 @@ class Graph {
   const std::vector<Outcome>& outcomes(Process p, Control q, const Action& action, const Memory& m);
 
   const std::vector<Location>& still_read(Process p, Control q);
+  Control renamed(std::uint32_t renaming, Process p, Control q) {
+    return source_->renamed(renaming, system_.alike[p], q);
+  }
 
   bool is_bad(std::uint32_t bad, const Memory& m) {
     return !system_.bad[bad].asks_ghosts || source_->ghosts_hold(bad, m);

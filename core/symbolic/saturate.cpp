@@ -10,10 +10,11 @@ using K = Action::Kind;
 
 Saturation::Saturation(Graph& graph, SaturateOptions options, Progress* progress)
     : graph_(graph),
-      options_(options),
+      options_(std::move(options)),
       progress_(progress),
-      automata_(progress, options.max_work),
-      symmetry_(graph.system().alike, options.symmetry) {
+      automata_(progress, options_.max_work),
+      symmetry_(graph.system().alike, options_.symmetry),
+      renamed_(graph, automata_, options_.renamings) {
   const System& system = graph_.system();
   saturated_.resize(graph_.processes());
   seen_.resize(graph_.processes());
@@ -90,6 +91,11 @@ void Saturation::add(std::uint32_t parent, Happening by, const Memory& m, std::v
   std::uint32_t memory = memories_(m);
   for (Process p = 0; p < parts.size(); ++p) parts[p] = saturated(p, parts[p], memory);
   if (options_.forgetting) memory = forgetful(memory, parts);
+  if (!options_.renamings.empty()) {
+    Memory least = memories_[memory];
+    renamed_.descend(least, parts);
+    memory = memories_(least);
+  }
   if (memory >= by_memory_.size()) by_memory_.resize(memory + 1);
   auto included = [&](Language a, Language b) { return automata_.included(a, b); };
   bool grown = true;

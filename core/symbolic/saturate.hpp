@@ -11,7 +11,7 @@
 //                     lets exploration under PSO end.
 // What a location holds is forgotten while every process would store to it before reading it: the futures are the same
 // (`Graph::still_read`). A store in a buffer overtakes what memory holds, so this does not depend on the model.
-// Interchangeable processes may change places (`Symmetry`).
+// Interchangeable processes may change places (`Symmetry`), and such with slots of their own, renamed (`Renamed`).
 // New states that lie inside one that is known are dropped. `joining` unites states that differ in one component, and
 // `blur` merges nodes of the automata: the first is exact, the second may reach too much, so that only "safe" counts.
 #pragma once
@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "symbolic/automata.hpp"
+#include "symbolic/renamed.hpp"
 #include "symbolic/symmetry.hpp"
 
 namespace teetotal::symbolic {
@@ -41,6 +42,8 @@ struct SaturateOptions {
   bool symmetry = false;       // states are what they are up to a permutation; neither for paths nor for certificates
   unsigned blur = 0;           // k, or 0 for none
   std::uint64_t max_work = 0;  // nodes of automata built before giving up; 0: no limit
+  std::vector<Renaming>
+      renamings;  // the same of processes with slots of their own; neither for paths nor for certificates
 };
 
 class Saturation {
@@ -88,6 +91,7 @@ class Saturation {
   Progress* progress_;
   Automata automata_;
   Symmetry symmetry_;
+  Renamed renamed_;
   std::vector<std::vector<Location>> tracked_;  // by process: locations whose own last store it may read
   Numbered<Memory> memories_;
   std::vector<State> states_;

@@ -1,6 +1,6 @@
 """What core/bindings/ exports, file by file."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -284,6 +284,7 @@ def verify_saturate(
     blur: int,
     max_work: int,
     certificate: bool,
+    renamings: Sequence[tuple[tuple[int, int], tuple[int, ...], tuple[tuple[int, int], ...]]],
     progress: _Report,
 ) -> dict[str, Any]: ...
 def verify_bounded(

@@ -14,14 +14,21 @@ import msgspec
 from teetotal import checking
 from teetotal.checking import Options
 from teetotal.cli.budget import MEMORY_IS_USED_UP, TIME_IS_OVER, Undecided, told
-from teetotal.cli.options import Models, WithCompilerFlags, c_options, semantics, semantics_options, spurious_option
+from teetotal.cli.options import (
+    Models,
+    WithCompilerFlags,
+    c_options,
+    monitor_names,
+    semantics,
+    semantics_options,
+    spurious_option,
+)
 from teetotal.cli.progress import counting, progress
 from teetotal.cli.streams import keep_in_line
 from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
 from teetotal.explore import strategies
 from teetotal.explore.outcomes import MAX_MEGABYTES, MAX_STATES
-from teetotal.monitors import monitor_info
 from teetotal.programs import c, files
 from teetotal.programs.c import check as c_check
 from teetotal.report import terminal
@@ -232,14 +239,11 @@ def check(
     stays sequentially consistent, and whether assertions hold. A Python file is run to find its programs. C and C++
     files given together are one program, and what follows -- goes to the compiler. Directories are searched for litmus
     tests."""
-    watching = tuple(name.strip() for name in monitors.split(",") if name.strip())
-    for name in watching:
-        monitor_info(name)
     options = Options(
         models=models,
         semantics=semantics(rmw, mutex, failed_cas),
         explore=strategies.parse(explore),
-        monitors=watching,
+        monitors=monitor_names(monitors),
         seconds=float("inf") if seconds is None else seconds,
         max_states=states,
         max_megabytes=memory,

@@ -5,7 +5,15 @@ from __future__ import annotations
 import click
 import msgspec
 
-from teetotal.cli.options import Models, WithCompilerFlags, c_options, memory_option, semantics, semantics_options
+from teetotal.cli.options import (
+    Models,
+    WithCompilerFlags,
+    c_options,
+    memory_option,
+    monitor_names,
+    semantics,
+    semantics_options,
+)
 from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
 from teetotal.fences import costs, fencing, text
@@ -31,6 +39,8 @@ from teetotal.verdicts import Verdict, to_json
 @click.option("--style", type=click.Choice(["c11", "cpp11", "linux", "x86"]),
               help="How fences are written in C and C++ (default: c11, in C++ cpp11).")  # fmt: skip
 @click.option("--strengthen", is_flag=True, help="Also make atomic stores stronger, where that is cheaper (C, C++).")
+@click.option("--monitor", "monitors", default="", metavar="NAMES",
+              help="Monitors that tell robust from not, as for teetotal check (default: exact-tso,exact-pso).")  # fmt: skip
 @semantics_options
 @c_options
 @click.option("--loop-bound", type=click.IntRange(min=0, max=2**31 - 1), help="Backward jumps that a thread may take.")
@@ -50,6 +60,7 @@ def fence(
     program: str | None,
     style: str | None,
     strengthen: bool,
+    monitors: str,
     rmw: str,
     mutex: str,
     failed_cas: str,
@@ -77,12 +88,15 @@ def fence(
         loop_bound=loop_bound,
         style=style,  # type: ignore[arg-type]
         strengthen=strengthen,
+        monitors=monitor_names(monitors),
         compiler=compiler,
         arguments=arguments,
         flags=flags,
     )
     if not options.models:
         raise click.BadParameter("sc needs no fences; give tso, pso or both", param_hint="--model")
+    if options.monitors and goal != "robust":
+        raise click.UsageError("--monitor is for --goal robust: no monitor is asked whether something fails")
     try:
         answer = fencing.fence(paths, options)
     except fencing.Interrupted as interrupt:

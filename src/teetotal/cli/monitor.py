@@ -11,7 +11,7 @@ from typing import Literal
 
 import click
 
-from teetotal.cli.options import budget_options, semantics, semantics_options
+from teetotal.cli.options import budget_options, monitor_names, semantics, semantics_options
 from teetotal.cli.streams import terminal, visible
 from teetotal.errors import TeetotalError
 from teetotal.monitors import MONITORS
@@ -50,17 +50,14 @@ def monitor(
     """Read recorded traces (files, or - for standard input) and tell which delayed stores would make the same program
     leave sequential consistency on TSO and PSO. A damaged trace is monitored up to the damage."""
     from teetotal import monitoring
-    from teetotal.monitors import monitor_info
     from teetotal.report import monitored
     from teetotal.traces import open_trace
 
-    names = tuple(name.strip() for name in monitors.split(",") if name.strip())
+    names = monitor_names(monitors)
     if not names:
         raise click.UsageError("--monitor names no monitor")
     if paths.count("-") > 1:
         raise click.UsageError("standard input can be read only once")
-    for name in names:
-        monitor_info(name)
     options = monitoring.Options(
         monitors=names, semantics=semantics(rmw, mutex, failed_cas), group=group, window=window
     )

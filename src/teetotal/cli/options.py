@@ -65,6 +65,13 @@ def c_options(command: Command) -> Command:
     return command
 
 
+def monitor_names(listed: str) -> tuple[str, ...]:
+    """What ``--monitor`` names: all of them monitors."""
+    from teetotal.monitors import monitor_info
+
+    return tuple(monitor_info(name.strip()).name for name in listed.split(",") if name.strip())
+
+
 def budget_options(command: Command) -> Command:
     """``--time`` and ``--memory`` of a verb whose engines know neither: ``budget.limited`` sees to them."""
     return memory_option(time_option(command))

@@ -50,11 +50,12 @@ class CProblem:
         semantics: Semantics,
         *,
         always: frozenset[int] = frozenset(),
+        monitors: tuple[str, ...] = (),
         loop_bound: int | None = None,
         seconds: float = math.inf,
     ) -> None:
         self.files, self.models, self.goal, self.semantics = files, tuple(models), goal, semantics
-        self.always, self.loop_bound = always, loop_bound
+        self.always, self.monitors, self.loop_bound = always, monitors, loop_bound
         self.deadline = time.perf_counter() + seconds
         self._original: dict[object, Violation] | None = None
 
@@ -114,6 +115,7 @@ class CProblem:
         return c_check.Options(
             models=self.models,
             semantics=self.semantics,
+            monitors=self.monitors,
             loop_bound=self.loop_bound,
             goal=self.goal,
             seconds=max(0.0, self.deadline - time.perf_counter()),

@@ -33,7 +33,8 @@ C_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".C")
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """``minimum``: of least total cost. ``every``: all minimal sets, ``most`` of them at most. ``remove``: existing fences
-    may go. ``program``: only this one of a Python module."""
+    may go. ``program``: only this one of a Python module. ``monitors``: those that tell robust from not; where one can miss
+    violations, nothing is proved."""
 
     models: tuple[ModelName, ...] = ("tso", "pso")
     goal: Goal = "robust"
@@ -48,6 +49,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     loop_bound: int | None = None
     style: Style | None = None
     strengthen: bool = False
+    monitors: tuple[str, ...] = ()
     compiler: str | None = None
     flags: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
@@ -113,6 +115,10 @@ def fence(path: str | Sequence[str], options: Options = Options(), *, command: s
         from teetotal.fences import promela
 
         _refuse_strengthen(only, options)
+        if options.monitors:
+            raise TeetotalError(
+                f"{only}: --monitor is for programs that are run: those in Promela are proved, as by verify"
+            )
         return run(only, promela.job(only, text, options), options, command)
     return run(only, job(source(only, text, options), options), options, command)
 
@@ -210,6 +216,7 @@ def job(source: TextSource, options: Options) -> Job:
         options.semantics,
         always=frozenset() if options.remove else existing,
         existing=existing,
+        monitors=options.monitors,
         loop_bound=options.loop_bound,
         seconds=options.seconds,
     )
@@ -224,6 +231,7 @@ def job(source: TextSource, options: Options) -> Job:
         asked = checking.Options(
             models=options.models,
             semantics=options.semantics,
+            monitors=options.monitors,
             loop_bound=options.loop_bound,
             seconds=max(0.0, problem.deadline - time.perf_counter()),
             goal=options.goal,
@@ -254,6 +262,7 @@ def c_job(paths: tuple[str, ...], options: Options, without: Collection[Location
         options.goal,
         options.semantics,
         always=frozenset() if options.remove else files.existing,
+        monitors=options.monitors,
         loop_bound=options.loop_bound,
         seconds=options.seconds,
     )

@@ -33,6 +33,7 @@ class ProgramProblem:
         *,
         always: frozenset[int] = frozenset(),
         existing: frozenset[int] | None = None,
+        monitors: Sequence[str] = (),
         loop_bound: int | None = None,
         seconds: float = math.inf,
         max_states: int = MAX_STATES,
@@ -42,6 +43,7 @@ class ProgramProblem:
         self.models, self.goal, self.semantics = tuple(models), goal, semantics
         self.always, self.loop_bound = always, loop_bound
         self.existing = always if existing is None else existing
+        self.monitors = monitors
         self.max_states, self.max_megabytes = max_states, max_megabytes
         self.deadline = time.perf_counter() + seconds
 
@@ -71,7 +73,7 @@ class ProgramProblem:
     def _not_robust(self, program: Program) -> list[Violation]:
         if program.loop_bound is None:
             program = msgspec.structs.replace(program, loop_bound=LOOP_BOUND)
-        found = robustness(program, self.models, self.semantics, seconds=self._left())
+        found = robustness(program, self.models, self.semantics, monitors=self.monitors, seconds=self._left())
         if found.interrupted:
             raise KeyboardInterrupt
         violations = [violation for model in self.models for violation in found.violations[model]]

@@ -19,6 +19,7 @@ from teetotal.programs.promela.instructions import AccessAction, Atomically, Beg
 from teetotal.programs.promela.program import PromelaProgram
 from teetotal.programs.promela.unread import Unread
 from teetotal.symbolic.locality import events_only
+from teetotal.symbolic.renaming import Renaming, renamings
 from teetotal.symbolic.symmetry import interchangeable
 
 MODEL_NUMBERS: dict[ModelName, int] = {"sc": 0, "tso": 1, "pso": 2}
@@ -41,7 +42,7 @@ class ControlGraph:
         self.semantics = semantics
         self.symmetry = symmetry
         processes = range(len(program.processes))
-        alike = interchangeable(program) if symmetry else list(processes)
+        self.alike = alike = interchangeable(program) if symmetry else list(processes)
         self.controls: list[list[Control]] = []
         self._numbers: list[dict[Control, int]] = []
         for p in processes:
@@ -83,6 +84,11 @@ class ControlGraph:
     def events_only(self) -> ControlGraph:
         """For questions about traces, where ghost variables are nothing."""
         return ControlGraph(events_only(self.program), self.semantics, symmetry=self.symmetry)
+
+    @cached_property
+    def renamings(self) -> list[Renaming]:
+        """Exchanges of processes with slots of their own."""
+        return renamings(self.program, self.alike) if self.symmetry else []
 
     def number(self, process: int, state: Control) -> int:
         numbers = self._numbers[process]
@@ -150,6 +156,11 @@ class ControlGraph:
 
     def still_read(self, process: int, q: int) -> list[int]:
         return sorted(self._unread[process].still_read(self.controls[process][q]))
+
+    def renamed(self, renaming: int, process: int, q: int) -> int:
+        exchange = self.renamings[renaming]
+        state = exchange.control(self.program, process, self.controls[process][q])
+        return self.number(exchange.process(process), state)
 
     def ghosts_hold(self, case: int, memory: list[int]) -> bool:
         named = dict(zip(self.program.memory, memory, strict=True))

@@ -22,19 +22,22 @@ Case = tuple[frozenset[tuple[int, str, bool]], frozenset[Expr]]
 
 def interchangeable(program: PromelaProgram) -> list[int]:
     """For each process the first one that it is interchangeable with, perhaps itself."""
-    cases = [case for forbidden in program.properties for case in forbidden.cases]
-    known = {(frozenset(case.labels), frozenset(case.ghosts)) for case in cases}
     first: list[int] = []
     for p, process in enumerate(program.processes):
         fits = (
             q
             for q in range(p)
-            if first[q] == q
-            and _runs(program.processes[q]) == _runs(process)
-            and {_exchanged(case, p, q) for case in known} == known
+            if first[q] == q and _runs(program.processes[q]) == _runs(process) and exchangeable(program, p, q)
         )
         first.append(next(fits, p))
     return first
+
+
+def exchangeable(program: PromelaProgram, p: int, q: int) -> bool:
+    """Whether exchanging the two in every case of what is forbidden gives the same cases."""
+    cases = [case for forbidden in program.properties for case in forbidden.cases]
+    known = {(frozenset(case.labels), frozenset(case.ghosts)) for case in cases}
+    return {_exchanged(case, p, q) for case in known} == known
 
 
 def _runs(process: Process) -> tuple[object, ...]:

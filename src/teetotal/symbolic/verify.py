@@ -221,7 +221,10 @@ def _saturate(
     graph: ControlGraph, model: int, present: list[bool], certify: bool, watch: Watch
 ) -> tuple[Literal["safe", "bad"], dict[str, Any]]:
     def run(joining: bool, blur: int, work: int) -> dict[str, Any]:
-        found: dict[str, Any] = _core.verify_saturate(graph.core, model, present, joining, blur, work, certify, watch)
+        exchanges = [] if certify or not joining else [(g.exchanged, g.locations, g.values) for g in graph.renamings]
+        found: dict[str, Any] = _core.verify_saturate(
+            graph.core, model, present, joining, blur, work, certify, exchanges, watch
+        )
         return found
 
     for round_ in count():

@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 from teetotal.errors import ParseError
 from teetotal.events import Location
-from teetotal.programs.expressions import Const, Expr, Final, Reg, wrap
+from teetotal.programs.expressions import Const, Expr, Final
 from teetotal.programs.litmus import conditions
 from teetotal.programs.litmus.c_code import Code, Label
-from teetotal.programs.litmus.c_expressions import SMALL, TOKEN, Expressions
+from teetotal.programs.litmus.c_expressions import TOKEN, Expressions
+from teetotal.programs.litmus.c_types import PLAIN, CType, Typed, declared, fitted, has_unsigned
 from teetotal.programs.litmus.conditions import Place
 from teetotal.programs.litmus.folding import op
-from teetotal.programs.litmus.init import UNSIGNED, WIDTHS, Initial
+from teetotal.programs.litmus.init import WIDTHS, Initial
 from teetotal.programs.litmus.layout import Layout
 from teetotal.programs.litmus.tokens import Tokens
 from teetotal.programs.program import Program, Thread, refuse_many
@@ -28,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 _NARROW = frozenset(name for name, width in WIDTHS.items() if width < 32) - {"bool", "_Bool", "atomic_bool"}
 TYPES = frozenset(WIDTHS) | {"_Atomic", "volatile", "const", "signed", "register", "struct", "void", "static"}
 STATEMENTS = frozenset(("if", "else", "while", "do", "for", "break", "continue", "return", "goto", "switch", "case"))
-_COMPOUND = {f"{sign}=": sign for sign in "+-*&|^"}
+_COMPOUND = tuple(f"{sign}=" for sign in "+-*&|^")
 
 
 class Loop(NamedTuple):
@@ -37,9 +38,13 @@ class Loop(NamedTuple):
 
 
 class Function(NamedTuple):
+    """``types``: of local variables and of pointers to shared locations, in a test with unsigned types."""
+
     thread: int
     code: Code
     locations: list[str]
+    types: dict[str, CType] | None
+    place: Location
 
 
 def read(layout: Layout, initial: Initial, file: str) -> Program:
@@ -50,10 +55,10 @@ def read(layout: Layout, initial: Initial, file: str) -> Program:
             )
     tokens = Tokens(TOKEN, layout.code.text, layout.code.line, file)
     taken = frozenset(tokens.tokens)
-    unsigned = _unsigned(layout, initial, file)
+    typed = has_unsigned(layout.init.text, layout.code.text)
     functions: dict[int, Function] = {}
     while tokens.peek():
-        function = _function(tokens, functions, taken, unsigned)
+        function = _function(tokens, functions, taken, typed)
         functions[function.thread] = function
         refuse_many(threads=len(functions), location=tokens.location)
     if not functions:
@@ -63,7 +68,8 @@ def read(layout: Layout, initial: Initial, file: str) -> Program:
             f"threads are numbered from P0 without a gap, but there is P{max(functions)}",
             Location(file, layout.code.line),
         )
-    names = _Names([functions[i] for i in range(len(functions))], initial, file)
+    ordered = [functions[i] for i in range(len(functions))]
+    names = _Names(ordered, _types(ordered, initial, file) if typed else {}, initial, file)
     question = conditions.parse(layout.condition, file, names)
     threads = tuple(
         Thread(f"P{i}", function.code.finish(), function.code.registers) for i, function in enumerate(names.functions)
@@ -84,22 +90,22 @@ def _line(layout: Layout, file: str) -> Location:
 
 
 class _Names:
-    """Locations and local variables, for the condition."""
+    """Locations and local variables, for the condition. ``types`` are those of locations."""
 
-    def __init__(self, functions: list[Function], initial: Initial, file: str) -> None:
-        self.functions = functions
+    def __init__(self, functions: list[Function], types: dict[str, CType], initial: Initial, file: str) -> None:
+        self.functions, self.types = functions, types
         names = dict.fromkeys([*initial.memory, *(name for function in functions for name in function.locations)])
         numbers = {name: 1 + i for i, name in enumerate(names)}
 
-        def value(start: int | str) -> int:
-            return numbers[start] if isinstance(start, str) else wrap(start)
+        def value(start: int | str, kind: CType) -> int:
+            return numbers[start] if isinstance(start, str) else fitted(start, kind)
 
-        self.memory = {name: value(initial.memory.get(name, 0)) for name in names}
+        self.memory = {name: value(initial.memory.get(name, 0), types.get(name, PLAIN)) for name in names}
         for (thread, name), (start, line) in initial.registers.items():
             known = self.register(thread, name)
             if isinstance(known, str):
                 raise ParseError(f"initial state: {known}", Location(file, line))
-            functions[thread].code.registers[name] = value(start)
+            functions[thread].code.registers[name] = value(start, (functions[thread].types or {}).get(name, PLAIN))
 
     def register(self, thread: int, name: str) -> Place | str:
         if thread >= len(self.functions):
@@ -107,47 +113,59 @@ class _Names:
         code = self.functions[thread].code
         if name not in code.registers or name not in code.taken:
             return f"{thread}:{name} is asked about, which P{thread} does not declare"
-        final = Final(thread, name)
-        return Place(final, final, wrap)
+        return _place(Final(thread, name), (self.functions[thread].types or {}).get(name, PLAIN))
 
     def location(self, name: str) -> Place | None:
-        final = Final(None, name)
-        return Place(final, final, wrap) if name in self.memory else None
+        return _place(Final(None, name), self.types.get(name, PLAIN)) if name in self.memory else None
 
 
-def _unsigned(layout: Layout, initial: Initial, file: str) -> str | None:
-    """An unsigned type that the test uses: see ``c_expressions``."""
-    found = UNSIGNED.search(layout.init.text) or UNSIGNED.search(layout.code.text)
-    if found is None:
-        return None
-    for value in [*initial.memory.values(), *(start for start, _ in initial.registers.values())]:
-        if isinstance(value, int) and not 0 <= value < SMALL:
-            raise ParseError(
-                f"initial state: `{value}` is not supported in a test with an unsigned type ({found[0]})",
-                _line(layout, file),
-            )
-    return found[0]
+def _place(final: Final, kind: CType) -> Place:
+    return Place(final, final, lambda value: fitted(value, kind))
 
 
-def _function(tokens: Tokens, functions: dict[int, Function], taken: frozenset[str], unsigned: str | None) -> Function:
+def _types(functions: list[Function], initial: Initial, file: str) -> dict[str, CType]:
+    """What every location is: as its pointers say, else as the initial state does."""
+    found = {name: declared(words) for name, words in initial.declared.items()}
+    by: dict[str, CType] = {}
+    for function in functions:
+        for name in function.locations:
+            pointer = (function.types or {})[name]
+            kind = pointer._replace(stars=pointer.stars - 1)
+            if by.setdefault(name, kind) != kind:
+                raise ParseError(
+                    f"{name} is a {by[name]} in one thread and a {kind} in another: not supported in a test with an "
+                    "unsigned type",
+                    function.place,
+                )
+            if not kind.stars and name in initial.types and initial.types[name] != kind.bits:
+                raise ParseError(
+                    f"{name} has {initial.types[name]} bits in the initial state and is a {kind} here: not supported in "
+                    "a test with an unsigned type",
+                    function.place,
+                )
+    return found | by
+
+
+def _function(tokens: Tokens, functions: dict[int, Function], taken: frozenset[str], typed: bool) -> Function:
     while tokens.peek() in ("static", "void"):
         tokens.next()
     match = _THREAD.match(tokens.peek())
     if match is None:
         tokens.fail(f"expected a function P{len(functions)}, found {tokens.describe()}")
-    thread = int(match[1])
+    thread, place = int(match[1]), tokens.location
     if thread in functions:
         tokens.fail(f"two threads are called P{thread}")
     tokens.next()
     locations = _parameters(tokens)
     code = Code(taken)
-    _Body(tokens, code, locations, unsigned).function()
-    return Function(thread, code, locations)
+    types = dict(locations) if typed else None
+    _Body(tokens, code, list(locations), types).function()
+    return Function(thread, code, list(locations), types, place)
 
 
-def _parameters(tokens: Tokens) -> list[str]:
+def _parameters(tokens: Tokens) -> dict[str, CType]:
     tokens.expect("(", "before the parameters")
-    names: list[str] = []
+    names: dict[str, CType] = {}
     if tokens.peek() == "void" and tokens.peek(1) == ")":
         tokens.next()
     while not tokens.accept(")"):
@@ -160,7 +178,7 @@ def _parameters(tokens: Tokens) -> list[str]:
             tokens.fail(f"the type {' '.join(sorted(narrow))} is not supported")
         if words[-1] in names:
             tokens.fail(f"two parameters are called {words[-1]}")
-        names.append(words[-1])
+        names[words[-1]] = declared(words[:-1])
         if not tokens.accept(",") and tokens.peek() != ")":
             tokens.fail(f"expected `,` or `)` after a parameter, found {tokens.describe()}")
     return names
@@ -169,11 +187,11 @@ def _parameters(tokens: Tokens) -> list[str]:
 class _Body:
     """The statements of one function."""
 
-    def __init__(self, tokens: Tokens, code: Code, locations: list[str], unsigned: str | None) -> None:
+    def __init__(self, tokens: Tokens, code: Code, locations: list[str], types: dict[str, CType] | None) -> None:
         self.tokens = tokens
         self.code = code
         self.locations = set(locations)
-        self.expressions = Expressions(tokens, code, self.locations, unsigned)
+        self.expressions = Expressions(tokens, code, self.locations, types)
         self.labels: dict[str, Label] = {}
         self.bound: set[str] = set()
         self.gotos: dict[str, Location] = {}
@@ -246,26 +264,31 @@ class _Body:
     def label(self, name: str) -> Label:
         return self.labels.setdefault(name, Label())
 
-    def declaration(self, declared: set[str]) -> None:
-        tokens = self.tokens
+    def declaration(self, here: set[str]) -> None:
+        tokens, words = self.tokens, list[str]()
         while tokens.peek() in TYPES:
             if tokens.peek() in _NARROW:
                 tokens.fail(f"the type {tokens.peek()} is not supported")
-            if tokens.next() == "struct":
+            words.append(tokens.next())
+            if words[-1] == "struct":
                 tokens.next()
         while True:
+            kind = declared(words)
             while tokens.accept("*"):
-                pass
+                kind = kind._replace(stars=kind.stars + 1)
             name = tokens.peek()
             if _NAME.match(name) is None or name in STATEMENTS or name in TYPES:
                 tokens.fail(f"expected the name of a variable, found {tokens.describe()}")
-            if name in declared or name in self.locations:
+            if name in here or name in self.locations:
                 tokens.fail(f"{name} is declared twice")
+            types = self.expressions.types
+            if types is not None and types.setdefault(name, kind) != kind:
+                tokens.fail(f"{name} is a {types[name]} elsewhere: not supported in a test with an unsigned type")
             tokens.next()
-            declared.add(name)
+            here.add(name)
             self.code.registers.setdefault(name, 0)
             if tokens.accept("="):
-                self.code.assign(name, self.expressions.expression())
+                self.assign(name, self.expressions.typed())
             if not tokens.accept(","):
                 break
         self.semicolon("a declaration")
@@ -277,31 +300,35 @@ class _Body:
         if name == "*":
             self.store()
         elif name in code.registers and tokens.peek(1) in ("=", "++", "--", *_COMPOUND):
+            old = self.expressions.variable(name)
             tokens.next()
-            if tokens.peek() in ("--", "-=", "*="):
-                self.expressions.may_wrap(tokens.peek())
             operator = tokens.next()
-            if operator in ("++", "--"):
-                code.assign(name, op(operator[0], Reg(name), Const(1)))
-            elif operator == "=":
-                code.assign(name, self.expressions.expression())
+            if operator == "=":
+                self.assign(name, self.expressions.typed())
             else:
-                code.assign(name, op(_COMPOUND[operator], Reg(name), self.expressions.expression()))
+                one = Typed(Const(1), old.type)
+                operand = one if operator in ("++", "--") else self.expressions.typed()
+                self.assign(name, self.expressions.combined(operator[0], old, operand))
         elif tokens.peek(1) == "=" and _NAME.match(name):
             if name in self.locations:
                 tokens.fail(f"{name} is a pointer: write `*{name} = …`")
             tokens.fail(f"{name} is not declared")
         elif tokens.peek(1) == "(" and _NAME.match(name):
-            code.discard(self.expressions.call())
+            called = self.expressions.call()
+            code.discard(None if called is None else called.value)
         else:
             code.discard(self.expressions.expression())
+
+    def assign(self, name: str, value: Typed) -> None:
+        self.code.assign(name, self.expressions.convert(value, self.expressions.type_of(name)))
 
     def store(self) -> None:
         """``*pointer = value``, or an expression that begins with a star."""
         start, before = self.tokens.position, len(self.code.items)
-        address = self.expressions.place("a store")
+        pointer = self.expressions.place("a store")
         if self.tokens.accept("="):
-            self.code.store(address, self.expressions.expression())
+            kind = self.expressions.pointee(pointer)
+            self.code.store(pointer.value, self.expressions.expression(kind))
             return
         if self.tokens.peek() != ";":
             self.tokens.fail(f"expected `=`, found {self.tokens.describe()}")

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 from teetotal.programs.expressions import Expr, Old, Reg
 from teetotal.programs.litmus.c_code import Code, Label
+from teetotal.programs.litmus.c_types import Typed, fetched
 from teetotal.programs.litmus.folding import op
 
 ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
@@ -96,10 +97,10 @@ def nothing(code: Code, order: str = "") -> None:
 
 
 def _fetch(operator: str) -> Callable[..., Expr]:
-    def fetch(code: Code, address: Expr, value: Expr, order: str = "seq_cst") -> Expr:
+    def fetch(code: Code, address: Expr, value: Typed, order: str = "seq_cst") -> Expr:
         if order in _RELEASES:
             code.sfence()
-        return code.rmw(address, op(operator, Old(), value))
+        return code.rmw(address, fetched(operator, value))
 
     return fetch
 
@@ -131,12 +132,12 @@ CALLS: dict[str, tuple[str, Callable[..., Expr | None]]] = {
     "smp_rmb": ("", nothing),
     "barrier": ("", nothing),
 }
-"""By name: the arguments (p a pointer, l what a pointer leads to, v a value, o a memory order, e the pointer to a value
-that is expected), and what it does."""
+"""By name: the arguments (p a pointer, l what a pointer leads to, v a value, a one that is combined with what is there, o
+a memory order, e the pointer to a value that is expected), and what it does."""
 
 for _name, _operator in {"add": "+", "sub": "-", "or": "|", "and": "&", "xor": "^"}.items():
-    CALLS[f"atomic_fetch_{_name}"] = ("pv", _fetch(_operator))
-    CALLS[f"atomic_fetch_{_name}_explicit"] = ("pvo", _fetch(_operator))
+    CALLS[f"atomic_fetch_{_name}"] = ("pa", _fetch(_operator))
+    CALLS[f"atomic_fetch_{_name}_explicit"] = ("pao", _fetch(_operator))
 for _name in ("strong", "weak"):
     CALLS[f"atomic_compare_exchange_{_name}"] = ("pev", compare_exchange)
     CALLS[f"atomic_compare_exchange_{_name}_explicit"] = ("pevoo", compare_exchange)

@@ -1,9 +1,7 @@
 """C expressions: a pure value as an Expr, and the accesses on the way as instructions, from left to right.
 
-``&&`` and ``||`` go round an access on their right when the left decides. Division is C's, towards zero, by a constant.
-Values have 64 bits whatever the type, as in herd, and signs. In a test with an unsigned type, where C's numbers are modulo
-a power of 2 instead, that makes no difference as long as no number is negative or large, so whatever could make one so is
-refused there: ``-``, ``~``, ``*``, ``<<`` and large constants.
+``&&`` and ``||`` go round an access on their right when the left decides. Division is C's, towards zero, by a constant. In
+a test with an unsigned type each value has its type (``c_types``); in others all are alike.
 """
 
 from __future__ import annotations
@@ -14,6 +12,19 @@ from typing import Any
 from teetotal.programs.expressions import Addr, Const, Expr, Reg
 from teetotal.programs.litmus.c_calls import CALLS, ORDERS, Local
 from teetotal.programs.litmus.c_code import Code, Jump, Label
+from teetotal.programs.litmus.c_types import (
+    INT,
+    PLAIN,
+    CType,
+    Typed,
+    arithmetic,
+    common,
+    converted,
+    divided,
+    fitted,
+    narrowed,
+    of_literal,
+)
 from teetotal.programs.litmus.folding import op
 from teetotal.programs.litmus.tokens import Tokens, number
 from teetotal.programs.program import Assign
@@ -35,36 +46,58 @@ _BINDING = {
 """How tightly each binary operator binds; all of them to the left."""
 DEEPEST = 40
 """An expression deeper than this is cut in two by a register, so that no evaluator's stack minds."""
-SMALL = 1 << 31
-"""Numbers below it are the same in all types, and so are sums of a few of them."""
 _WORDS = {"||": "or", "&&": "and"}
 
 
 class Expressions:
-    """Reads expressions of one thread. ``locations`` are its parameters, which point to shared memory."""
+    """Reads expressions of one thread. ``locations`` are its parameters, which point to shared memory. ``types``: of these
+    and of local variables, or None in a test without unsigned types."""
 
-    def __init__(self, tokens: Tokens, code: Code, locations: set[str], unsigned: str | None = None) -> None:
+    def __init__(self, tokens: Tokens, code: Code, locations: set[str], types: dict[str, CType] | None = None) -> None:
         self.tokens = tokens
-        self.unsigned = unsigned
+        self.types = types
         self.code = code
         self.locations = locations
 
         self.depths: dict[int, tuple[int, Expr]] = {}
 
-    def may_wrap(self, what: str) -> None:
-        """Refuses what C would compute modulo a power of 2 in this test, and we would not."""
-        if self.unsigned is not None:
-            self.tokens.fail(f"`{what}` is not supported in a test with an unsigned type ({self.unsigned})")
-
-    def build(self, operator: str, *operands: Expr) -> Expr:
+    def build(self, result: Expr, *operands: Expr) -> Expr:
+        """The result of an operation, in a register if it is too deep."""
         depth = 1 + max(self.depths.get(id(operand), (0, operand))[0] for operand in operands)
-        value = op(operator, *operands)
         if depth > DEEPEST:
-            depth, value = 0, self.code.held(value)
-        self.depths[id(value)] = (depth, value)
-        return value
+            depth, result = 0, self.code.held(result)
+        self.depths[id(result)] = (depth, result)
+        return result
 
-    def expression(self, weakest: int = 1) -> Expr:
+    def type_of(self, name: str) -> CType:
+        return PLAIN if self.types is None else self.types[name]
+
+    def combined(self, operator: str, left: Typed, right: Typed) -> Typed:
+        if (left.type.stars or right.type.stars) and operator not in ("==", "!="):
+            self.tokens.fail(f"`{operator}` of a pointer is not supported in a test with an unsigned type")
+        if operator == ">>" and left.type.is_wide_unsigned:
+            right = right._replace(value=self.code.held(right.value))
+        result = arithmetic(operator, left, right)
+        return result._replace(value=self.build(result.value, left.value, right.value))
+
+    def pointee(self, pointer: Typed) -> CType:
+        if self.types is None:
+            return PLAIN
+        if not pointer.type.stars:
+            self.tokens.fail("`*` of what is declared as a number is not supported in a test with an unsigned type")
+        return pointer.type._replace(stars=pointer.type.stars - 1)
+
+    def expression(self, wanted: CType | None = None) -> Expr:
+        """A value, in the type that is wanted, if it matters."""
+        found = self.typed()
+        return found.value if wanted is None else self.convert(found, wanted)
+
+    def convert(self, found: Typed, wanted: CType) -> Expr:
+        if wanted.stars and found.type != wanted and not isinstance(found.value, Const):
+            self.tokens.fail(f"{found.type} as {wanted} is not supported in a test with an unsigned type")
+        return converted(found, wanted)
+
+    def typed(self, weakest: int = 1) -> Typed:
         """Operators that bind at least as tightly as the weakest."""
         left = self.unary()
         while (strength := _BINDING.get(self.tokens.peek(), 0)) >= weakest:
@@ -73,32 +106,25 @@ class Expressions:
             left = combine(operator, left, strength + 1)
         return left
 
-    def binary(self, operator: str, left: Expr, weakest: int) -> Expr:
+    def binary(self, operator: str, left: Typed, weakest: int) -> Typed:
         here = self.tokens.position
-        if operator in ("-", "*", "<<"):
-            self.may_wrap(operator)
-        right = self.expression(weakest)
+        right = self.typed(weakest)
         if operator not in ("/", "%"):
-            return self.build(operator, left, right)
-        if not isinstance(right, Const) or right.value in (0, -(1 << 63)):
+            return self.combined(operator, left, right)
+        kind = common(left.type, right.type)
+        divisor = converted(right, kind)
+        if not isinstance(divisor, Const) or divisor.value in (0, -(1 << 63)):
             self.tokens.position = here
             self.tokens.fail(f"`{operator}` is supported with a constant divisor other than 0")
-        return self.divide(operator, self.code.held(left), right.value)
+        if left.type.stars:
+            self.tokens.fail(f"`{operator}` of a pointer is not supported in a test with an unsigned type")
+        return Typed(divided(operator, self.code.held(converted(left, kind)), divisor.value, kind), kind)
 
-    def divide(self, operator: str, left: Expr, divisor: int) -> Expr:
-        """Python rounds down, C towards zero: they differ by one where a negative number is not divided evenly."""
-        size = Const(abs(divisor))
-        uneven = op("and", op("<", left, Const(0)), op("!=", op("%", left, size), Const(0)))
-        if operator == "%":
-            return op("-", op("%", left, size), op("*", size, uneven))
-        quotient = op("+", op("//", left, size), uneven)
-        return quotient if divisor > 0 else op("-", Const(0), quotient)
-
-    def logical(self, operator: str, left: Expr, weakest: int) -> Expr:
-        code, before = self.code, len(self.code.items)
-        right = self.expression(weakest)
+    def logical(self, operator: str, left_side: Typed, weakest: int) -> Typed:
+        code, before, left = self.code, len(self.code.items), left_side.value
+        right = self.typed(weakest).value
         if len(code.items) == before:
-            return self.build(_WORDS[operator], left, right)
+            return Typed(self.build(op(_WORDS[operator], left, right), left, right), INT)
         result, done = code.temporary(), Label()
         decided = Reg(result) if operator == "||" else op("not", Reg(result))
         code.items[before:before] = [
@@ -107,33 +133,32 @@ class Expressions:
         ]
         code.items.append(Assign(register=result, value=op("!=", right, Const(0)), location=code.here))
         code.bind(done)
-        return Reg(result)
+        return Typed(Reg(result), INT)
 
-    def unary(self) -> Expr:
+    def unary(self) -> Typed:
         tokens = self.tokens
         token = tokens.peek()
         if token in ("-", "!", "~", "+", "*", "("):
             tokens.next()
             tokens.deeper()
             if token == "(":
-                inner = self.expression()
+                inner = self.typed()
                 tokens.expect(")", "to close a parenthesis")
             else:
-                if token in ("-", "~"):
-                    self.may_wrap(token)
                 operand = self.unary()
+                value, kind = operand
                 inner = {
-                    "-": lambda: self.build("-", Const(0), operand),
-                    "!": lambda: self.build("not", operand),
-                    "~": lambda: self.build("~", operand),
+                    "-": lambda: self.combined("-", Typed(Const(0), INT if self.types is not None else PLAIN), operand),
+                    "!": lambda: Typed(self.build(op("not", value), value), INT),
+                    "~": lambda: Typed(self.build(narrowed(op("~", value), kind), value), kind),
                     "+": lambda: operand,
-                    "*": lambda: self.code.load(operand),
+                    "*": lambda: Typed(self.code.load(value), self.pointee(operand)),
                 }[token]()
             tokens.shallower()
             return inner
         return self.primary()
 
-    def primary(self) -> Expr:
+    def primary(self) -> Typed:
         tokens = self.tokens
         token = tokens.peek()
         if token[:1].isdigit():
@@ -141,10 +166,9 @@ class Expressions:
             value = number(digits)
             if value is None or (digits[0] == "0" and digits.isdigit() and len(digits) > 1):
                 tokens.fail(f"cannot read the number {token[:40]}")
-            if value >= SMALL:
-                self.may_wrap(token)
             tokens.next()
-            return op("+", Const(value), Const(0))
+            kind = PLAIN if self.types is None else of_literal(token, digits, value)
+            return Typed(Const(fitted(value, kind)), kind)
         if _NAME.match(token) is None:
             tokens.fail(f"expected an expression, found {tokens.describe()}")
         if tokens.peek(1) == "(":
@@ -154,7 +178,7 @@ class Expressions:
             return value_of_call
         if token == "NULL":
             tokens.next()
-            return Const(0)
+            return Typed(Const(0), PLAIN)
         if tokens.peek(1) in ("[", "->", ".", "?", "++", "--"):
             tokens.position += 1
             tokens.fail(f"`{tokens.peek()}` is not supported here")
@@ -162,16 +186,16 @@ class Expressions:
         tokens.next()
         return known
 
-    def variable(self, name: str) -> Expr:
+    def variable(self, name: str) -> Typed:
         if name in self.code.registers:
-            return Reg(name)
+            return Typed(Reg(name), self.type_of(name))
         if name in self.locations:
-            return Addr(name)
+            return Typed(Addr(name), self.type_of(name))
         self.tokens.fail(f"{name} is not declared")
 
     # -- calls ----------------------------------------------------------------------------------------------------
 
-    def call(self) -> Expr | None:
+    def call(self) -> Typed | None:
         tokens = self.tokens
         name = tokens.peek()
         if name not in CALLS:
@@ -179,22 +203,27 @@ class Expressions:
         start = tokens.position
         tokens.position += 2
         tokens.deeper()
-        if name.startswith("atomic_fetch_sub"):
-            self.may_wrap(name)
         kinds, operation = CALLS[name]
         arguments: list[Any] = []
+        accessed = INT  # what the first argument, a pointer, leads to
         for i, kind in enumerate(kinds):
             if i:
                 tokens.expect(",", f"between arguments of {name}")
-            arguments.append(self.argument(kind, name))
+            if kind in "pl":
+                pointer = self.typed() if kind == "p" else self.place(name)
+                accessed = self.pointee(pointer)
+                arguments.append(pointer.value)
+            else:
+                arguments.append(self.argument(kind, name, accessed))
         tokens.expect(")", f"after {len(kinds)} argument{'s' * (len(kinds) != 1)} of {name}")
         tokens.shallower()
         end, tokens.position = tokens.position, start
         self.code.here = tokens.location
         tokens.position = end
-        return operation(self.code, *arguments)
+        result = operation(self.code, *arguments)
+        return None if result is None else Typed(result, INT if "e" in kinds else accessed)
 
-    def argument(self, kind: str, name: str) -> Expr | str | Local:
+    def argument(self, kind: str, name: str, accessed: CType) -> Expr | str | Local | Typed:
         tokens = self.tokens
         if kind == "o":
             order = tokens.peek().removeprefix("memory_order_")
@@ -202,24 +231,32 @@ class Expressions:
                 tokens.fail(f"{name} needs a memory order, found {tokens.describe()}")
             tokens.next()
             return order
-        if kind == "l":
-            return self.place(name)
         if kind == "e" and tokens.peek() == "&":
             tokens.next()
             local = tokens.peek()
             if local not in self.code.registers:
                 tokens.fail(f"`&{local[:40]}`: only a local variable has its address taken, as an expected value")
+            if self.type_of(local) != accessed:
+                tokens.fail(f"{local} is no {accessed}, and a pointer to it is none to what is expected")
             tokens.next()
             return Local(local)
-        return self.expression()
+        if kind == "e":
+            expected = self.typed()
+            if self.pointee(expected) != accessed:
+                tokens.fail(f"{name} expects what is no {accessed}")
+            return expected.value
+        if accessed.stars and kind == "a" and self.types is not None:
+            tokens.fail(f"{name} of a pointer is not supported in a test with an unsigned type")
+        value = self.expression(accessed)
+        return Typed(value, accessed) if kind == "a" else value
 
-    def place(self, where: str) -> Expr:
+    def place(self, where: str) -> Typed:
         """``*pointer``, as the address that it names."""
         depth = 0
         while self.tokens.accept("("):
             depth += 1
         self.tokens.expect("*", f"in {where}, before a pointer")
-        address = self.unary()
+        pointer = self.unary()
         for _ in range(depth):
             self.tokens.expect(")", "to close a parenthesis")
-        return address
+        return pointer

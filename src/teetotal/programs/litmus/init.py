@@ -39,16 +39,17 @@ _QUALIFIERS = frozenset(("_Atomic", "volatile", "const", "signed", "atomic"))
 
 
 class Initial(NamedTuple):
-    """``types`` and ``registers`` are by location and by (thread, register as written). An address has yet to be
-    turned into its number: it is a string."""
+    """``types`` (bits) and ``registers`` are by location and by (thread, register as written), ``declared`` has the words
+    of types. An address has yet to be turned into its number: it is a string."""
 
     memory: dict[str, int | str]
     types: dict[str, int]
     registers: dict[tuple[int, str], tuple[int | str, int]]
+    declared: dict[str, list[str]]
 
 
 def parse(part: Part, file: str) -> Initial:
-    initial = Initial({}, {}, {})
+    initial = Initial({}, {}, {}, {})
     line = part.line
     for item in part.text.split(";"):
         if item.strip():
@@ -89,6 +90,8 @@ def _read(item: str, file: str, line: int, initial: Initial) -> None:
         raise fail(f"{location} has two values")
     initial.memory[location] = value
     declared = match["type"].split()
+    if declared:
+        initial.declared[location] = [*match["type"].replace("*", " * ").split(), *match["star"]]
     if "*" in match["type"] or match["star"]:
         initial.types[location] = 64
     elif declared:

@@ -1,0 +1,95 @@
+"""Where a fence can stand in a text of C, what counts as one, and what a patch makes of it; no compiler is asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from teetotal.events import Kind
+from teetotal.fences.c_gaps import Gaps
+from teetotal.fences.c_macros import Macros, parse
+from teetotal.fences.c_orders import strongest
+from teetotal.fences.kinds import Order
+from teetotal.fences.text import apply
+
+
+def gaps_of(body: str) -> list[tuple[str, bool, bool]]:
+    """The statement of each gap, whether it is before it, and whether a loop runs it again."""
+    gaps = Gaps(f"void f(void) {{ {body} }}", cpp=False)
+    return [(gaps.words(gap.statement), gap.before, gap.in_loop) for gap in gaps.gaps]
+
+
+def test_no_gap_where_nothing_can_come() -> None:
+    assert gaps_of("x = 1; return;") == [("x = 1;", True, False), ("x = 1;", False, False)]
+    assert ("goto end;", False, False) not in gaps_of("goto end; end: x = 1;")
+    assert ("break;", False, True) not in gaps_of("for (;;) { x = 1; break; }")
+
+
+def test_a_gap_knows_whether_it_is_in_a_loop() -> None:
+    loops = {words: looping for words, before, looping in gaps_of("x = 1; while (1) { y = 1; } z = 1;") if not before}
+    assert loops == {"x = 1;": False, "y = 1;": True, "z = 1;": False, "while (1) { y = 1; }": False}
+
+
+def test_one_fence_in_the_place_of_another() -> None:
+    text = "void f(void) {\n    x = 1;\n    smp_wmb();\n    y = 1;\n}\n"
+    gaps = Gaps(text, cpp=False)
+    (existing,) = gaps.fences
+    assert existing.kind is Kind.SFENCE
+    (at,) = (gap for gap in gaps.gaps if gap.statement.start == existing.statement.start and not gap.before)
+    patched = apply(text, gaps.patch([(at, "smp_mb();", 0)], [existing.statement])).text
+    assert patched == text.replace("smp_wmb", "smp_mb")
+
+
+FENCES = {
+    "atomic_thread_fence(memory_order_seq_cst);": Kind.MFENCE,
+    "std::atomic_thread_fence(std::memory_order::seq_cst);": Kind.MFENCE,
+    "atomic_thread_fence(memory_order_acq_rel);": Kind.SFENCE,
+    "atomic_thread_fence(memory_order_release);": Kind.SFENCE,
+    "atomic_thread_fence(memory_order_acquire);": None,
+    "atomic_thread_fence(memory_order_relaxed);": None,
+    "__atomic_thread_fence(5);": Kind.MFENCE,
+    "__atomic_thread_fence(3);": Kind.SFENCE,
+    "__atomic_thread_fence(2);": None,
+    '__asm__ volatile("mfence" ::: "memory");': Kind.MFENCE,
+    '__asm__ volatile("sfence" ::: "memory");': Kind.SFENCE,
+    '__asm__ volatile("lfence" ::: "memory");': None,
+    "smp_mb();": Kind.MFENCE,
+    "smp_wmb();": Kind.SFENCE,
+    "smp_rmb();": None,
+    "smp_mb()": None,  # no statement
+}
+
+
+@pytest.mark.parametrize("statement", FENCES)
+def test_which_statements_are_fences(statement: str) -> None:
+    assert Macros().fence(statement) is FENCES[statement]
+
+
+def test_a_macro_is_what_it_stands_for() -> None:
+    told = (
+        "#define FULL() do { smp_mb(); } while (0)\n#define smp_wmb() smp_mb()\n#define NONE()\n#define F(x) smp_mb()\n"
+    )
+    macros = Macros(parse(told))
+    found = [macros.fence(f"{words};") for words in ("FULL()", "smp_wmb()", "NONE()", "F(1)", "smp_mb()")]
+    assert found == [Kind.MFENCE, Kind.MFENCE, None, None, Kind.MFENCE]
+
+
+MACROS = {
+    "ONE": ("1", False),
+    "SUM": ("(ONE + 2)", False),
+    "CALL": ("f(1)", True),
+    "COUNT": ("n++", True),
+    "DOWN": ("--n", True),
+    "STORE": ("(n = 1)", True),
+    "INSIDE": ("(1 + COUNT)", True),
+}
+
+
+@pytest.mark.parametrize("name", MACROS)
+def test_which_macros_only_compute(name: str) -> None:
+    macros = Macros({name: body for name, (body, _) in MACROS.items()})
+    assert macros.does_more(name) is MACROS[name][1]
+
+
+def test_of_two_orders_for_one_store_the_stronger_is_written() -> None:
+    assert strongest([Order.RELEASE, Order.SEQ_CST]) is Order.SEQ_CST
+    assert strongest([Order.SEQ_CST, Order.RMW, Order.RELEASE]) is Order.RMW
