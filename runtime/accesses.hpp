@@ -7,6 +7,7 @@ namespace teetotal::runtime {
 
 // Whether an address belongs to the C library: its variables (stderr) are its own affair. hooks_libc.cpp.
 bool of_library(std::uintptr_t address);
+bool library_between(std::uintptr_t begin, std::uintptr_t end);
 
 // Whether nobody else can see the address.
 inline bool hidden(const Thread& self, std::uintptr_t address) {

@@ -38,13 +38,13 @@ def semantics_options(semantics: Semantics) -> list[str]:
 
 
 def _decoded(line: bytes) -> dict[str, Any]:
-    """What a program says need not be text, and one that writes to every descriptor writes here, too."""
+    """What a program says need not be text."""
     try:
         answer: dict[str, Any] = msgspec.json.decode(line.decode(errors="replace"), type=dict[str, Any])
         answer["type"]
         return answer
     except (msgspec.DecodeError, KeyError) as error:
-        raise RuntimeDied("the program writes into what the explorer tells") from error
+        raise RuntimeDied("the program overwrites the explorer's memory") from error
 
 
 def _any_size() -> None:
@@ -82,7 +82,9 @@ def answers(
                 elif line in told:
                     continue
                 told.add(line)
-                ended = answer["type"] in ("end", "error", "replay")
+                ended = answer["type"] in ("end", "error", "replay", "stopped")
+                if answer.get("what") == "overwritten":
+                    raise RuntimeDied(answer["message"])
                 if answer.get("what") == "internal":
                     raise AssertionError(f"teetotal-runtime: {answer['message']}")
                 yield answer
