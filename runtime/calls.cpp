@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <unwind.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -74,6 +75,7 @@ constexpr int kSilent[] = {
 // Those as well, on the standard streams.
 constexpr int kSilentOnStreams[] = {SYS_write, SYS_writev, SYS_newfstatat, SYS_fstat, SYS_lseek, SYS_ioctl};
 constexpr std::uint32_t kStreams = 3;
+constexpr long kNewest = 0x40000000;  // from here on: those of x32
 
 constexpr int kRefused[] = {
     SYS_fork,
@@ -243,17 +245,6 @@ bool quiet(const Call& call, long& result, std::string& name) {
   }
 }
 
-// Whether a word on a stack is where a call of the program's own code returns to.
-bool follows_call(std::uintptr_t word) {
-  if (!process.memory.in_code(word) || !process.memory.in_code(word - 7)) return false;
-  const auto* code = reinterpret_cast<const unsigned char*>(word);
-  constexpr unsigned char kCall = 0xE8, kIndirect = 0xFF, kMode = 0x38, kCallMode = 0x10;
-  if (code[-5] == kCall) return true;
-  for (int back = 2; back <= 7; ++back)
-    if (code[-back] == kIndirect && (code[1 - back] & kMode) == kCallMode) return true;
-  return false;
-}
-
 }  // namespace
 
 OwnBusiness::OwnBusiness() { ++own_business; }
@@ -270,20 +261,22 @@ std::string call_name(long number) {
   return names ? name : "number " + std::to_string(number);
 }
 
-std::uintptr_t told_place(const Thread& self, const ucontext_t& machine) {
-  const auto at = [&](int which) { return static_cast<std::uintptr_t>(machine.uc_mcontext.gregs[which]); };
-  if (process.memory.in_object(at(REG_RIP)))
-    return process.callers.teller(at(REG_RIP) + 1, reinterpret_cast<const void*>(at(REG_RBP)));
-  constexpr std::uintptr_t kFar = 16384;
-  if (stack_owner(at(REG_RSP)) == self.number) {
-    const std::uintptr_t end = std::min(at(REG_RSP) + kFar, stack_top(self.number) - 64);
-    for (std::uintptr_t slot = at(REG_RSP) / 8 * 8; slot < end; slot += 8)
-      if (const auto word = *reinterpret_cast<const std::uintptr_t*>(slot); follows_call(word)) return word;
-  }
-  return self.operation.told_place();
+std::uintptr_t told_place(const Thread& self) {
+  std::uintptr_t place = 0;
+  _Unwind_Backtrace(
+      [](_Unwind_Context* frame, void* found) {
+        const auto at = static_cast<std::uintptr_t>(_Unwind_GetIP(frame));
+        if (!process.memory.in_object(at)) return _URC_NO_REASON;
+        constexpr int kFramePointer = 6;
+        const auto base = static_cast<std::uintptr_t>(_Unwind_GetGR(frame, kFramePointer));
+        *static_cast<std::uintptr_t*>(found) = process.callers.teller(at, reinterpret_cast<const void*>(base));
+        return _URC_END_OF_STACK;
+      },
+      &place);
+  return place != 0 ? place : self.operation.told_place();
 }
 
-void on_call(int, siginfo_t*, void* context) {
+void on_call(int, siginfo_t* info, void* context) {
   auto& machine = *static_cast<ucontext_t*>(context);
   auto& registers = machine.uc_mcontext.gregs;
   const Call call{registers[REG_RAX],
@@ -301,16 +294,17 @@ void on_call(int, siginfo_t*, void* context) {
     errno = before;
     return;
   }
-  if (const std::string why = refusal(call); !why.empty()) {
+  const bool usual = info->si_arch == AUDIT_ARCH_X86_64 && call.number < kNewest;
+  if (const std::string why = usual ? refusal(call) : "a system call of another kind"; !why.empty()) {
     if (self->range_size != 0) take_back(*self);
-    fail(*self, Failure::unsupported, why, told_place(*self, machine));
+    fail(*self, Failure::unsupported, why, told_place(*self));
   }
   long result = -ENOSYS;
   std::string name;
   if (!process.loaded) {  // the dynamic linker
     result = call.run();
   } else if (!quiet(call, result, name)) {
-    call_place = told_place(*self, machine);
+    call_place = told_place(*self);
     process.unseen.insert({name.empty() ? "the system call " + call_name(call.number) : name, call_place});
     if (name.empty()) {
       channel.pulse().call = ++calls << kCallBits | (static_cast<std::uint64_t>(call.number) + 1);

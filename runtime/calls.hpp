@@ -54,10 +54,10 @@ struct OwnBusiness {
   OwnBusiness& operator=(const OwnBusiness&) = delete;
 };
 
-// Where the program is: the instruction at hand, or the call that led into a library, or else the last operation that
-// the thread announced.
+// Where the program is, called from a handler of a signal: the instruction at hand, or the call that led into a
+// library, or else the last operation that the thread announced.
 struct Thread;
-std::uintptr_t told_place(const Thread& self, const ucontext_t& machine);
+std::uintptr_t told_place(const Thread& self);
 
 // The place of the system call that the program is in; 0 where it is in none.
 std::uintptr_t place_of_call();

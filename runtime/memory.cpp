@@ -73,9 +73,6 @@ void Memory::adopt_object(const void* inside) {
             std::uintptr_t first = at(header);
             if (first >= constant_begin && first < constant_end) first = constant_end;
             memory->adopt_segment(first, at(header) + header.p_memsz);
-          } else if (header.p_type == PT_LOAD && (header.p_flags & PF_X) != 0) {
-            memory->code_begin_ = at(header);
-            memory->code_end_ = at(header) + header.p_memsz;
           } else if (header.p_type == PT_TLS) {
             memory->tls_module = info->dlpi_tls_modid;
             memory->tls_size = header.p_memsz;

@@ -62,7 +62,6 @@ class Memory {
   Grain grain(std::uintptr_t address) const { return *reinterpret_cast<Grain*>(kShadow + (address - kHeap) / kGrain); }
 
   bool in_object(std::uintptr_t address) const { return address - object_begin_ < object_end_ - object_begin_; }
-  bool in_code(std::uintptr_t address) const { return address - code_begin_ < code_end_ - code_begin_; }
   std::uintptr_t object_begin() const { return object_begin_; }
 
   std::size_t tls_module = 0, tls_size = 0, tls_image_size = 0;
@@ -78,7 +77,6 @@ class Memory {
 
   std::vector<Segment> segments_;
   std::uintptr_t object_begin_ = 0, object_end_ = 0;
-  std::uintptr_t code_begin_ = 0, code_end_ = 0;
   Used used_{};
   std::size_t kept_ = 0;  // of thread 0: allocated while loading
   std::vector<std::byte> kept_heap_, kept_shadow_;

@@ -17,6 +17,13 @@ namespace {
 constexpr int kQuestions = 30;
 constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 
+// The instruction at hand, or, in a library, the last operation that was announced: the stack may be in ruins.
+std::uintptr_t place_of_crash(const Thread& self, const ucontext_t& machine) {
+  const auto place = static_cast<std::uintptr_t>(machine.uc_mcontext.gregs[REG_RIP]);
+  if (!process.memory.in_object(place)) return self.operation.told_place();
+  return process.callers.teller(place + 1, reinterpret_cast<const void*>(machine.uc_mcontext.gregs[REG_RBP]));
+}
+
 void on_crash(int signal, siginfo_t* info, void* context) {
   Thread* self = process.current;
   if (self == nullptr) {
@@ -38,7 +45,7 @@ void on_crash(int signal, siginfo_t* info, void* context) {
                   : signal == SIGILL ? "illegal instruction"
                                      : "trap");
   }
-  fail(*self, Failure::crash, text, told_place(*self, *machine));
+  fail(*self, Failure::crash, text, place_of_crash(*self, *machine));
 }
 
 void on_watch(int, siginfo_t*, void* context) {
@@ -55,7 +62,7 @@ void on_watch(int, siginfo_t*, void* context) {
   if (place_of_call() == 0 && !process.memory.in_object(at) && asked++ < kQuestions) return;
   if (self->range_size != 0) take_back(*self);
   const std::uintptr_t in_call = place_of_call();
-  const std::uintptr_t place = in_call != 0 ? in_call : told_place(*self, machine);
+  const std::uintptr_t place = in_call != 0 ? in_call : told_place(*self);
   const std::uint64_t call = channel.pulse().call.exchange(0) % (1U << kCallBits);
   if (why == Reason::memory) fail(*self, Failure::memory, "needs more memory than it may have", place);
   if (why == Reason::waits || call != 0) {

@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -30,6 +32,7 @@ constexpr milliseconds kCallPatience{1000};            // a system call may take
 constexpr milliseconds kForce{1000};                   // between a wish and force
 constexpr milliseconds kStopping{300};                 // for a search to end by itself
 constexpr std::size_t kSlack = std::size_t{50} << 20;  // what the explorer needs beside the search
+constexpr rlim_t kLargestFile = rlim_t{64} << 20;      // that the program may write
 constexpr int kTookDown = 4;
 
 const char* name_of(Reason reason) {
@@ -232,6 +235,13 @@ void leave() {
   setpgid(0, 0);
   std::signal(SIGPIPE, SIG_DFL);
   std::signal(SIGTTOU, SIG_IGN);  // it may print to the terminal, which belongs to another group
+  std::signal(SIGXFSZ, SIG_IGN);  // instead of an error
+  rlimit files{};
+  getrlimit(RLIMIT_FSIZE, &files);
+  files.rlim_cur = std::min(files.rlim_max, kLargestFile);
+  setrlimit(RLIMIT_FSIZE, &files);
+  const rlimit no_cores{0, 0};
+  setrlimit(RLIMIT_CORE, &no_cores);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -321,7 +321,7 @@ class _Findings:
             notes.append(f"what is yet to be explored needs more than {self.options.max_megabytes:,} MB; see --memory")
         elif end.get("stopped") == "hangs":
             notes.append("the search was stopped after three executions that hang, or wait, or need too much memory")
-        elif end.get("stopped"):
+        elif end.get("stopped") and not self.ended_early:
             notes.append("the budget ran out; see --time and --executions")
         elif not end["complete"] and not self.undecided and not self.ended_early:
             notes.append(f"{self.options.explore} leaves executions out")
