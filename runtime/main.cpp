@@ -3,8 +3,10 @@
 //   teetotal-runtime OBJECT FILE-DESCRIPTOR OPTION=VALUE… [-- ARGUMENT…]
 //
 // Answers go to the file descriptor as lines of JSON. Exit status: 0 the search ended as asked (also with findings), 2
-// bad options, 3 the program could not be loaded or is not deterministic; 4 or a signal: the program took the explorer
-// down where nothing could be done about it. Only with an answer that is an end does a status mean what it says.
+// bad options, 3 the program could not be loaded or is not deterministic, 5 there are no processes or no memory to
+// start with; 4 or a signal: the program took the explorer down where nothing could be done about it. Only with an
+// answer that is an end does a status mean what it says.
+// answer that is an end does a status mean what it says.
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -126,7 +128,12 @@ int run(int count, char** arguments) {
 
   // A debugger would follow the supervisor.
   const bool alone = request.replay && request.stop_at_last;
-  if (!alone) supervise(file, {.seconds = request.seconds, .megabytes = request.strategy.megabytes});
+  try {
+    if (!alone) supervise(file, {.seconds = request.seconds, .megabytes = request.strategy.megabytes});
+  } catch (const std::runtime_error& error) {
+    std::fprintf(stderr, "teetotal-runtime: %s\n", error.what());
+    return 5;
+  }
   const Output output(alone ? file : Output::kChannel);
   prepare_fibers();
   redirect(alone ? file : -1);
@@ -166,7 +173,10 @@ int run(int count, char** arguments) {
   } catch (const std::invalid_argument&) {
     throw;
   } catch (const std::logic_error& error) {  // ours: not to be taken for a death of the program
-    output.line(R"({"type":"error","what":"internal","message":)" + Output::quoted(error.what()) + '}');
+    // Unless it did what no hook has followed, and may have written anywhere.
+    const char* what = process.unseen.empty() ? "internal" : "overwritten";
+    output.line(std::string(R"({"type":"error","what":")") + what + R"(","message":)" + Output::quoted(error.what()) +
+                '}');
     return 3;
   }
   return 0;
@@ -179,7 +189,7 @@ int main(int count, char** arguments) {
   int status = 2;
   try {
     status = teetotal::runtime::run(count, arguments);
-  } catch (const std::exception& error) {
+  } catch (const std::invalid_argument& error) {
     std::fprintf(stderr, "teetotal-runtime: %s\n", error.what());
   }
   teetotal::runtime::survival.finish(status);  // the program's own destructors do not run
