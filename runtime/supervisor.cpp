@@ -196,7 +196,8 @@ class Supervisor final : public Guardian {
     }
     if (explorer == 0 || getpgid(explorer) != root_) return;  // it is about to be one
     const bool in_program = (beat & 1U) != 0;
-    const bool large = limits_.megabytes != 0 && resident(explorer) > limits_.megabytes * 1.1 * (1 << 20) + kSlack;
+    const std::size_t most = (limits_.megabytes << 20) / 10 * 11 + kSlack;
+    const bool large = limits_.megabytes != 0 && resident(explorer) > most;
     if (large && !in_program) stop(Reason::memory);
     if (!in_program) return;
     Reason wish = Reason::none;
