@@ -8,6 +8,7 @@ namespace teetotal::runtime {
 
 // Whether an address belongs to the C library. hooks_libc.cpp.
 bool of_library(std::uintptr_t address);
+bool library_between(std::uintptr_t begin, std::uintptr_t end);
 
 // Copies memory part by part, from or to memory of our own: hooks_copies.cpp.
 void copy(void* to, const void* from, std::size_t size, std::uintptr_t place);

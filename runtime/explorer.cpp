@@ -47,7 +47,11 @@ void Explorer::run() {
       output_.line(R"({"type":"restart"})");
     }
   }
-  tell_end(totals_.result.full ? "memory" : hangs_ == kMostHangs ? "hangs" : stopped_ ? "budget" : "");
+  tell_end(totals_.result.full || told_to_stop_ == Reason::memory ? "memory"
+           : told_to_stop_ == Reason::interrupted                 ? "interrupted"
+           : hangs_ == kMostHangs                                 ? "hangs"
+           : stopped_                                             ? "budget"
+                                                                  : "");
 }
 
 // The next assignment of values to the choices that the program asked for; false after the last.
@@ -71,6 +75,7 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
   watch(execution, shared);
   tell_failures(execution);
   if (const Stuck stuck = system_.stuck(); stuck != Stuck::no) tell_stuck(execution.size());
+  if (told_to_stop_ = channel.notices().stop; told_to_stop_ != Reason::none) stopped_ = true;
   constexpr std::uint64_t kPoll = 256;
   const std::uint64_t all = totals_.result.executions + executions_;
   if (all >= request_.executions) stopped_ = true;
@@ -135,7 +140,9 @@ void Explorer::tell_failures(std::span<const Event> execution) {
   const std::vector<std::uint32_t> failed = system_.failed();
   for (const std::uint32_t number : failed) {
     const Thread& thread = process.threads[number];
-    if (thread.failure == Failure::hang && ++hangs_ == kMostHangs) stopped_ = true;
+    const bool costly =
+        thread.failure == Failure::hang || thread.failure == Failure::waits || thread.failure == Failure::memory;
+    if (costly && ++hangs_ == kMostHangs) stopped_ = true;
     if (!seen_failures_.insert({static_cast<int>(thread.failure), thread.failed_at, 0}).second) continue;
     // Up to its last step: what others did afterwards does not matter.
     const std::size_t end = std::min(execution.size(), static_cast<std::size_t>(thread.failed_step + 1));

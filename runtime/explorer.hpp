@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "channel.hpp"
 #include "monitors/watch.hpp"
 #include "output.hpp"
 #include "search/optimal.hpp"
@@ -76,6 +77,7 @@ class Explorer final : public Visitor {
   std::set<std::uint64_t> classes_;
   Clock::time_point started_ = Clock::now(), told_ = Clock::now();
   bool stopped_ = false;
+  Reason told_to_stop_ = Reason::none;
   static constexpr std::uint64_t kMostHangs = 3;  // each costs the watchdog's patience
   std::uint64_t hangs_ = 0;
 };

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <stdexcept>
 
+#include "calls.hpp"
 #include "real.hpp"
 
 namespace teetotal::runtime {
@@ -30,7 +31,7 @@ void set_thread_pointer(std::uintptr_t pointer) {
   if (fast_fs) {
     asm volatile("wrfsbase %0" ::"r"(pointer) : "memory");
   } else {
-    syscall(SYS_arch_prctl, ARCH_SET_FS, pointer);
+    kernel(SYS_arch_prctl, ARCH_SET_FS, pointer);
   }
 }
 
@@ -40,7 +41,7 @@ void* sleep_for_ever(void* told) {
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);
   static_cast<std::atomic<std::uintptr_t>*>(told)->store(current_thread_pointer());
-  for (;;) pause();
+  for (;;) kernel(SYS_pause);
 }
 
 extern "C" {
@@ -107,6 +108,7 @@ void prepare_fibers() {
 
 std::uintptr_t thread_pointer(std::uint32_t thread) {
   if (pointers[thread] == 0) {
+    const OwnBusiness ours;
     std::atomic<std::uintptr_t> told{0};
     pthread_t handle;
     if (real().thread_create(&handle, nullptr, sleep_for_ever, &told) != 0)

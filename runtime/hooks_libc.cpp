@@ -84,6 +84,11 @@ bool of_library(std::uintptr_t address) {
   return std::ranges::any_of(foreign, [&](const Range& r) { return address - r.begin < r.end - r.begin; });
 }
 
+bool library_between(std::uintptr_t begin, std::uintptr_t end) {
+  if (foreign[0].end == 0) find_foreign();
+  return std::ranges::any_of(foreign, [&](const Range& r) { return begin < r.end && r.begin < end; });
+}
+
 namespace {
 
 // Frees memory that is not the program's.

@@ -3,104 +3,48 @@
 //   teetotal-runtime OBJECT FILE-DESCRIPTOR OPTION=VALUE… [-- ARGUMENT…]
 //
 // Answers go to the file descriptor as lines of JSON. Exit status: 0 the search ended as asked (also with findings), 2
-// bad options, 3 the program could not be loaded or is not deterministic; 4 or a signal: the program took the explorer
-// down where nothing could be done about it. Only with an answer that is an end does a status mean what it says.
-#include <execinfo.h>
+// bad options, 3 the program could not be loaded or is not deterministic, 5 there are no processes or no memory to
+// start with; 4 or a signal: the program took the explorer down where nothing could be done about it. Only with an
+// answer that is an end does a status mean what it says.
 #include <fcntl.h>
-#include <sys/time.h>
-#include <ucontext.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <csignal>
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <sstream>
+#include <stdexcept>
 
+#include "calls.hpp"
+#include "channel.hpp"
 #include "explorer.hpp"
 #include "imports.hpp"
 #include "replay.hpp"
+#include "signals.hpp"
+#include "supervisor.hpp"
 #include "survival.hpp"
 
 namespace teetotal::runtime {
 namespace {
 
-constexpr int kPatience = 5;  // seconds that a step may take
-
-volatile std::uint64_t watched_progress = 0;
-volatile int idle_ticks = 0;
-volatile std::int32_t watched_step = -2;
-
-// Where the program is: the instruction at hand, or, in a library, the last operation that it announced.
-std::uintptr_t told_place(const Thread& self, const ucontext_t& machine) {
-  const auto place = static_cast<std::uintptr_t>(machine.uc_mcontext.gregs[REG_RIP]);
-  if (!process.memory.in_object(place)) return self.operation.told_place();
-  return process.callers.teller(place + 1, reinterpret_cast<const void*>(machine.uc_mcontext.gregs[REG_RBP]));
-}
-
-void on_crash(int signal, siginfo_t* info, void* context) {
-  Thread* self = process.current;
-  if (self == nullptr) {
-    std::signal(signal, SIG_DFL);
-    return;  // ours: again, and die of it
-  }
-  const auto* machine = static_cast<ucontext_t*>(context);
-  if (self->range_size != 0) take_back(*self);
-  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
-  char text[96];
-  if (signal == SIGSEGV && stack_owner(address) == self->number && below_stack(address)) {
-    std::snprintf(text, sizeof text, "stack overflow");
-  } else if (signal == SIGSEGV || signal == SIGBUS) {
-    std::snprintf(text, sizeof text, "%s at address %#zx", signal == SIGSEGV ? "invalid access" : "bus error",
-                  static_cast<std::size_t>(address));
-  } else {
-    std::snprintf(text, sizeof text, "%s",
-                  signal == SIGFPE   ? "arithmetic error (division by zero?)"
-                  : signal == SIGILL ? "illegal instruction"
-                                     : "trap");
-  }
-  fail(*self, Failure::crash, text, told_place(*self, *machine));
-}
-
-void on_tick(int, siginfo_t*, void* context) {
-  Thread* self = process.current;
-  if (self == nullptr || process.step != watched_step || process.resumes != watched_progress) {
-    watched_step = process.step;
-    watched_progress = process.resumes;
-    idle_ticks = 0;
-    return;
-  }
-  idle_ticks = idle_ticks + 1;
-  if (idle_ticks < kPatience) return;
-  idle_ticks = 0;
-  if (self->range_size != 0) take_back(*self);
-  const auto* machine = static_cast<ucontext_t*>(context);
-  fail(*self, Failure::hang, "runs on without an operation that others can see", told_place(*self, *machine));
-}
-
-void handle_signals() {
-  static char stack[64 * 1024];
-  const stack_t alternative{stack, 0, sizeof stack};
-  sigaltstack(&alternative, nullptr);
-  struct sigaction action{};
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-  action.sa_sigaction = on_crash;
-  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigaction(signal, &action, nullptr);
-  action.sa_sigaction = on_tick;
-  sigaction(SIGALRM, &action, nullptr);
-  const itimerval every_second{{1, 0}, {1, 0}};
-  setitimer(ITIMER_REAL, &every_second, nullptr);
-}
-
+// The program has no descriptors but those of the standard streams, which lead nowhere; and what it may write to later.
 int saved_output = -1;
 
-void redirect() {
+void redirect(int kept) {
   static char buffer[1 << 16];
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-  saved_output = dup(1);
+  if (process.show_output) saved_output = dup(1);
   dup2(nothing, 0);
   dup2(nothing, 1);
   dup2(nothing, 2);
+  for (unsigned next = 3; next != 0;) {  // all others
+    unsigned last = ~0U;
+    for (const int spared : {saved_output, kept})
+      if (spared >= 0 && static_cast<unsigned>(spared) >= next) last = std::min(last, static_cast<unsigned>(spared));
+    if (last != next) syscall(SYS_close_range, next, last == ~0U ? last : last - 1, 0);
+    next = last == ~0U ? 0 : last + 1;
+  }
   std::setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
 }
 
@@ -167,7 +111,7 @@ int run(int count, char** arguments) {
   }
   Request request;
   request.object = arguments[1];
-  const Output output(std::stoi(arguments[2]));
+  const int file = std::stoi(arguments[2]);
   int next = 3;
   for (; next < count && std::strcmp(arguments[next], "--") != 0; ++next) {
     const std::string option = arguments[next];
@@ -185,9 +129,20 @@ int run(int count, char** arguments) {
   process.buffered = request.bounds.model != Model::sc;
   request.bounds.spinners_wake = request.strategy.name != "all";
 
+  // A debugger would follow the supervisor.
+  const bool alone = request.replay && request.stop_at_last;
+  try {
+    if (!alone) supervise(file, {.seconds = request.seconds, .megabytes = request.strategy.megabytes});
+  } catch (const std::runtime_error& error) {
+    std::fprintf(stderr, "teetotal-runtime: %s\n", error.what());
+    return 5;
+  }
+  const Output output(alone ? file : Output::kChannel);
   prepare_fibers();
-  redirect();
+  redirect(alone ? file : -1);
   handle_signals();
+  channel.protect();
+  if (!alone) filter_calls();
   try {
     const std::string here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     imports.read(here + "/teetotal-imports.txt", here + "/teetotal-instrumented.so");
@@ -200,9 +155,8 @@ int run(int count, char** arguments) {
   output.line(R"({"type":"loaded","base":)" + std::to_string(process.memory.object_begin()) + '}');
   try {
     if (request.replay) {
-      if (!request.stop_at_last) survival.double_up();  // a debugger would follow the parent
       // What an exploration learns first about the layout of memory, a single execution must know too.
-      const Output nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
+      const Output nowhere(Output::kNowhere);
       Request lesson = request;
       lesson.bounds.model = Model::sc;
       lesson.executions = 1000;
@@ -217,7 +171,6 @@ int run(int count, char** arguments) {
       std::fflush(stdout);
       return 0;
     }
-    survival.double_up();
     Explorer(request, output).run();
   } catch (const Nondeterministic& error) {
     output.line(R"({"type":"error","what":"nondeterministic","message":)" + Output::quoted(error.what()) + '}');
@@ -225,7 +178,10 @@ int run(int count, char** arguments) {
   } catch (const std::invalid_argument&) {
     throw;
   } catch (const std::logic_error& error) {  // ours: not to be taken for a death of the program
-    output.line(R"({"type":"error","what":"internal","message":)" + Output::quoted(error.what()) + '}');
+    // Unless it did what no hook has followed, and may have written anywhere.
+    const char* what = process.unseen.empty() ? "internal" : "overwritten";
+    output.line(std::string(R"({"type":"error","what":")") + what + R"(","message":)" + Output::quoted(error.what()) +
+                '}');
     return 3;
   }
   return 0;

@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "channel.hpp"
+
 namespace teetotal::runtime {
 
 namespace {
@@ -48,6 +50,12 @@ const char* word_for(Failure failure) {
       return "hang";
     case Failure::unsupported:
       return "unsupported";
+    case Failure::waits:
+      return "waits";
+    case Failure::memory:
+      return "memory";
+    case Failure::corruption:
+      return "corruption";
     case Failure::none:
       break;
   }
@@ -55,6 +63,11 @@ const char* word_for(Failure failure) {
 }
 
 void Output::line(const std::string& text) const {
+  if (file_ == kNowhere) return;
+  if (file_ == kChannel) {
+    channel.tell(text);
+    return;
+  }
   std::string whole = text + "\n";
   for (std::size_t sent = 0; sent < whole.size();) {
     const ssize_t count = write(file_, whole.data() + sent, whole.size() - sent);

@@ -14,6 +14,8 @@ const char* word_for(Failure failure);
 
 class Output {
  public:
+  // To a file descriptor, to whoever supervises, or to nobody.
+  static constexpr int kChannel = -1, kNowhere = -2;
   explicit Output(int file) : file_(file) {}
 
   void line(const std::string& text) const;

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "accesses.hpp"
+#include "channel.hpp"
 #include "imports.hpp"
 
 namespace teetotal::runtime {
@@ -99,9 +100,8 @@ void Process::load(const std::string& object) {
     threads[number].stack_low = stack_top(number);
   }
   prepare(first.fiber, 0, load_entry);
-  current = &first;
-  switch_fiber(scheduler, first.fiber);
-  current = nullptr;
+  run(first);
+  if (first.failure != Failure::none) load_error = "a constructor " + first.message;
   if (!load_error.empty()) throw std::runtime_error(load_error);
   memory.adopt_object(reinterpret_cast<const void*>(main));
   place_arguments();
@@ -141,11 +141,18 @@ void Process::clear(Thread& thread) {
   thread.forget_words();
 }
 
-void Process::resume(Thread& thread) {
+void Process::run(Thread& thread) {
+  std::atomic<std::uint64_t>& beats = channel.pulse().beats;
+  const std::uint64_t beat = beats.load(std::memory_order_relaxed) | 1U;  // a search that died may have left it odd
+  beats.store(beat, std::memory_order_relaxed);
   current = &thread;
-  ++resumes;
   switch_fiber(scheduler, thread.fiber);
   current = nullptr;
+  beats.store(beat + 1, std::memory_order_relaxed);
+}
+
+void Process::resume(Thread& thread) {
+  run(thread);
   thread.stack_low = std::min(thread.stack_low, reinterpret_cast<std::uintptr_t>(thread.fiber.stack_pointer));
 }
 

@@ -107,6 +107,9 @@ enum class Failure : std::uint8_t {
   aborted,
   hang,         // runs on without any visible operation
   unsupported,  // something that cannot be explored
+  waits,        // for something outside of the program
+  memory,       // needs more than there is to be had
+  corruption,   // the explorer's own memory is overwritten
 };
 
 // Who has announced what a thread does until the next hook, and whether it is one access or made of parts.
@@ -256,7 +259,6 @@ struct Process : ProcessRecord {
     return entry->second;
   }
   std::uint64_t progress = 0;       // hooks called
-  std::uint64_t resumes = 0;        // for the watchdog
   std::uint32_t shared_stacks = 0;  // bit of a thread: others have touched its stack
   std::uint32_t shared_locals = 0;  // and its thread-local variables
   std::vector<End> ends;            // of objects and blocks, each once: their marks are numbers of these
@@ -282,6 +284,7 @@ struct Process : ProcessRecord {
 
   // Runs the operation that the thread stands before, and on to the next.
   void resume(Thread& thread);
+  void run(Thread& thread);  // until it comes back, with a beat of the pulse before and after
 
   // Whether the thread stands before the next step of the tape.
   bool as_before(const Thread& thread) const {

@@ -6,27 +6,47 @@
 // same step (the journal, which they share, counts steps), a third knows: there the thread fails instead of going on.
 // So a death costs the work since the fork, twice, and is told with its schedule like any other failure.
 //
-// A search doubles up at its beginning, then each time it has run twice as long, and after each death that it survived.
+// The first parent is the supervisor, which never runs anything of the program. A search doubles up each time it has
+// run twice as long, and after each death that it survived.
 #pragma once
+
+#include <sys/types.h>
 
 #include <chrono>
 #include <cstdint>
 #include <string>
 
+#include "channel.hpp"
+#include "process.hpp"
+
 namespace teetotal::runtime {
+
+// Who waits for an explorer.
+class Guardian {
+ public:
+  // Until it has ended, or stops: as waitpid tells it.
+  virtual int wait(pid_t explorer) = 0;
+  // Another one is started.
+  virtual void again() = 0;
+  // There will be no other: it has come to its end, or nothing can be done about its death.
+  [[noreturn]] virtual void end(int status) = 0;
+
+ protected:
+  ~Guardian() = default;
+};
 
 class Survival {
  public:
-  // From here on the caller is a child, over which its parent watches.
-  void double_up();
+  // From here on the caller is a child, over which its parent watches. False: it is not, for want of processes.
+  bool double_up(Guardian& guardian);
+  bool double_up();
 
   // Between two executions: doubles up where that is due.
   void consider();
 
   // A new step begins: whether it is one that ends the process.
   bool fatal() {
-    if (journal_ == nullptr) return false;
-    journal_->steps = ++steps_;
+    channel.pulse().steps.store(++steps_, std::memory_order_relaxed);
     return steps_ == next_death_ && survive();
   }
 
@@ -34,6 +54,7 @@ class Survival {
   bool passed() const { return passed_; }
 
   // What would have happened at the latest of them.
+  Failure failure() const;
   std::string message() const;
 
   // The end, as it should be.
@@ -46,24 +67,23 @@ class Survival {
   using Clock = std::chrono::steady_clock;
   struct Death {
     std::uint64_t step;
-    int status;  // as waitpid tells it
+    int status;       // as waitpid tells it
+    Reason asked;     // by the supervisor, which the program did not heed
+    bool in_program;  // rather than in the search
   };
   static constexpr std::uint32_t kMostDeaths = 100;
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};
   struct Journal {
-    std::uint64_t steps = 0;
     std::uint32_t deaths = 0;
     std::uint32_t suspicions = 0;  // deaths that may not be the program's doing
-    bool finished = false;
     Death death[kMostDeaths] = {};
   };
 
-  void begin();
-  void learn(int status);
+  bool learn(int status);
   void find_next_death();
   bool survive() {
     passed_ = true;
-    survived_status_ = next_status_;
+    survived_ = next_;
     find_next_death();
     return true;
   }
@@ -71,8 +91,7 @@ class Survival {
   Journal* journal_ = nullptr;
   std::uint64_t steps_ = 0;
   std::uint64_t next_death_ = 0;  // the step, 0 for none
-  int next_status_ = 0;
-  int survived_status_ = 0;
+  Death next_{}, survived_{};
   bool passed_ = false;            // a death, since the last fork
   std::uint64_t suspect_ = kNone;  // the step at which a child of this process died, so far once
   Clock::time_point forked_{};

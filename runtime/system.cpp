@@ -246,7 +246,7 @@ void Controlled::keep(const Step& step, std::vector<std::int32_t> enablers) {
 void Controlled::run_thread(std::uint32_t number, std::size_t index, bool fatal) {
   Thread& thread = process.threads[number];
   if (fatal) {
-    thread.failure = Failure::crash;
+    thread.failure = survival.failure();
     thread.message = survival.message();
     thread.failed_at = thread.operation.told_place();
     thread.state = State::stopped;

@@ -12,6 +12,8 @@ from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_WATCHFUL = "teetotal-runtim"
+"""The runtime of C programs keeps to its memory by itself, and tells what it has found when that is used up."""
 
 
 def die_with_parent() -> None:
@@ -34,9 +36,11 @@ def children(process: int | str = "self") -> Iterator[int]:
 
 
 def largest(process: int) -> int:
-    """Bytes in memory of that process, or of the largest that descends from it."""
+    """Bytes in memory of that process, or of the largest that descends from it, without those that are watched already."""
     found = 0
     with contextlib.suppress(OSError, IndexError):
+        if Path(f"/proc/{process}/comm").read_text().startswith(_WATCHFUL):
+            return 0
         found = int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return max([found, *map(largest, children(process))])
 

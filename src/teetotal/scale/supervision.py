@@ -12,6 +12,7 @@ ends the interpreter, or a library that takes it down, must not be taken for a v
 
 from __future__ import annotations
 
+import fcntl
 import math
 import os
 import resource
@@ -29,12 +30,16 @@ import msgspec
 
 from teetotal.scale.processes import adopt_orphans, die_with_parent, end_children, largest
 
-BAD_INPUT, INCONCLUSIVE, FAULT = 2, 3, 70
+BAD_INPUT, INCONCLUSIVE, FAULT, INTERRUPTED = 2, 3, 70, 130
 FAULT_OF_OURS = "this is a fault of teetotal itself; please report it with the lines above"
 SLACK_MEGABYTES = 100
 """What the interpreter, reading and telling need beside an engine's own memory."""
 LOOK = 0.1
 """Seconds between two looks at the memory of the processes that the worker has started."""
+FRESH = 60
+"""Seconds for which a scratch folder may be without its lock: it is being made."""
+LAST_WORDS = 5
+"""Seconds that the worker has to tell what it knows when somebody asks that all end (SIGTERM, SIGHUP)."""
 
 
 class Watch(msgspec.Struct, frozen=True):
@@ -116,9 +121,18 @@ def _less_memory(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-def scratch_folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder for as long as it is needed, and no longer, even if the process is ended by force."""
-    return tempfile.TemporaryDirectory(prefix=f"teetotal-{_owner}-")
+@contextmanager
+def scratch_folder() -> Iterator[str]:
+    """A folder for as long as it is needed, and no longer, even if the process is ended by force. It is locked, so that
+    another one can see that somebody needs it."""
+    with tempfile.TemporaryDirectory(prefix=f"teetotal-{_owner}-") as folder:
+        held = os.open(folder, os.O_RDONLY)
+        try:
+            with suppress(OSError):  # not every file system has locks
+                fcntl.flock(held, fcntl.LOCK_SH)
+            yield folder
+        finally:
+            os.close(held)
 
 
 def _sweep() -> None:
@@ -126,10 +140,27 @@ def _sweep() -> None:
         shutil.rmtree(left, ignore_errors=True)
 
 
+def _sweep_what_others_left() -> None:
+    """Folders of ours that nobody holds any more: all their processes were killed at once."""
+    for left in Path(tempfile.gettempdir()).glob("teetotal-[0-9]*-*"):
+        with suppress(OSError):
+            found = left.lstat()
+            if found.st_uid != os.geteuid() or time.time() - found.st_mtime < FRESH:
+                continue
+            folder = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(left, ignore_errors=True)
+            finally:
+                os.close(folder)
+
+
 def leave() -> None:
-    """A process that the worker has started is somebody else's to watch."""
+    """A process that the worker has started is somebody else's to watch, and to end."""
     global _pipe
     _pipe = None
+    for end in _ENDS:
+        signal.signal(end, signal.SIG_DFL)
 
 
 def _tell(told: _Told) -> None:
@@ -144,14 +175,14 @@ def run(work: Callable[[], int]) -> int:
     global _owner
     _owner = os.getpid()
     adopt_orphans()
+    _sweep_what_others_left()
     reader, writer = os.pipe()
     parent = os.getpid()
-    interrupts = {signal.SIGINT, signal.SIGRTMIN}
+    interrupts = {signal.SIGINT, signal.SIGRTMIN, *_ENDS}
     signal.pthread_sigmask(signal.SIG_BLOCK, interrupts)  # until both know what to do about them
-    heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    heard = [number for number in (signal.SIGINT, *_ENDS) if signal.getsignal(number) is not signal.SIG_IGN]
     child = os.fork()
-    if heard:
-        _hear(child)
+    _hear(child, signal.SIGINT in heard, [end for end in _ENDS if end in heard])
     signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupts)
     if child == 0:
         os.close(reader)
@@ -176,13 +207,31 @@ _presses = {"heard": 0, "passed on": 0}
 since others tell it alone: one press is both, so that the larger number counts."""
 
 
-def _hear(child: int) -> None:
-    """Ctrl-C from now on; ``child`` is 0 in the worker."""
+_ENDS = (signal.SIGTERM, signal.SIGHUP)
+"""What asks us to end: as Ctrl-C, but it is not left to the worker when."""
+_end_by: float | None = None
+
+
+def _hear(child: int, interrupts: bool, ends: list[signal.Signals]) -> None:
+    """From now on: Ctrl-C, and what asks us to end; ``child`` is 0 in the worker."""
     if child:
-        signal.signal(signal.SIGINT, lambda *_: _pass_on(child))
+        if interrupts:
+            signal.signal(signal.SIGINT, lambda *_: _pass_on(child))
+        for end in ends:
+            signal.signal(end, lambda *_: _ask_to_end(child))
     else:
-        signal.signal(signal.SIGINT, lambda *_: _interrupt("heard"))
-        signal.signal(signal.SIGRTMIN, lambda *_: _interrupt("passed on"))
+        if interrupts:
+            signal.signal(signal.SIGINT, lambda *_: _interrupt("heard"))
+        for end in ends:
+            signal.signal(end, lambda *_: _interrupt("heard"))
+        if interrupts or ends:
+            signal.signal(signal.SIGRTMIN, lambda *_: _interrupt("passed on"))
+
+
+def _ask_to_end(child: int) -> None:
+    global _end_by
+    _end_by = _end_by or time.monotonic() + LAST_WORDS
+    _pass_on(child)
 
 
 def _interrupt(how: str) -> None:
@@ -223,10 +272,16 @@ def _wait(child: int, reader: int) -> int:
     while True:
         watch = told.watch
         left = None if watch.until is None else max(0.0, watch.until - time.monotonic())
-        look = LOOK if watch.most is not None else None
-        ready, _, _ = select.select([reader], [], [], min((t for t in (left, look) if t is not None), default=None))
+        look = LOOK if watch.most is not None else 1.0
+        ready, _, _ = select.select([reader], [], [], look if left is None else min(left, look))
         if not ready:
             late = watch.until is not None and time.monotonic() >= watch.until
+            if _end_by is not None and time.monotonic() >= _end_by:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                end_children()
+                _sweep()
+                return INTERRUPTED
             if late or (watch.most is not None and largest(child) > watch.most):
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
@@ -243,9 +298,9 @@ def _wait(child: int, reader: int) -> int:
             break
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     end_children()
+    _sweep()
     if told.status is not None:
         return told.status
-    _sweep()
     status, why = death(code)
     if told.watch.blame:
         status, why = BAD_INPUT, f"{told.watch.blame} {why}"

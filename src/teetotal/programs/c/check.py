@@ -51,7 +51,17 @@ _NAMED = 8
 _UNDECIDED = {
     "unsupported": "the program uses {message}{where}, which cannot be explored",
     "hang": "T{thread} {message}{where} for five seconds",
+    "waits": "T{thread} {message}{where}",
+    "memory": "T{thread} {message}{where}; see --memory",
+    "corruption": "T{thread} {message}, as far as can be seen{where}",
 }
+
+_STOPPED = {
+    "budget": "the time is over",
+    "memory": "the memory is used up",
+    "interrupted": "somebody ended the search",
+}
+"""Why the runtime ended a search that did not end by itself."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -178,8 +188,12 @@ class _Findings:
             case "error":
                 self.undecided = True
                 self.notes.append(f"{answer['message']}: it depends on something that cannot be controlled")
+            case "stopped":
+                self.ended_early = _STOPPED[answer["reason"]]
             case "end":
                 self.end = answer
+                if answer["stopped"] == "interrupted":
+                    self.ended_early = _STOPPED["interrupted"]
 
     def _unloadable(self, message: str) -> str:
         if "undefined symbol" not in message:
@@ -319,8 +333,8 @@ class _Findings:
         elif end.get("stopped") == "memory":
             notes.append(f"what is yet to be explored needs more than {self.options.max_megabytes:,} MB; see --memory")
         elif end.get("stopped") == "hangs":
-            notes.append("the search was stopped after three executions that hang")
-        elif end.get("stopped"):
+            notes.append("the search was stopped after three executions that hang, or wait, or need too much memory")
+        elif end.get("stopped") and not self.ended_early:
             notes.append("the budget ran out; see --time and --executions")
         elif not end["complete"] and not self.undecided and not self.ended_early:
             notes.append(f"{self.options.explore} leaves executions out")

@@ -113,8 +113,6 @@ def _debug(program: Path, options: Sequence[str], arguments: Sequence[str]) -> N
             "gdb",
             "-q",
             "-ex",
-            "handle SIGALRM nostop noprint pass",
-            "-ex",
             "run",
             "-ex",
             "up (int)teetotal_frames_up",

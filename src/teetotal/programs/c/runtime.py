@@ -17,6 +17,9 @@ from teetotal.errors import TeetotalError
 from teetotal.events import Semantics
 from teetotal.programs.c.build import LIBRARY
 
+_NOT_STARTED = 5  # the exit status
+_OVERWRITTEN = "the program overwrites the explorer's memory"
+
 
 class RuntimeDied(TeetotalError):
     """The program took the explorer down with it; what it had told until then is known."""
@@ -38,13 +41,13 @@ def semantics_options(semantics: Semantics) -> list[str]:
 
 
 def _decoded(line: bytes) -> dict[str, Any]:
-    """What a program says need not be text, and one that writes to every descriptor writes here, too."""
+    """What a program says need not be text."""
     try:
         answer: dict[str, Any] = msgspec.json.decode(line.decode(errors="replace"), type=dict[str, Any])
         answer["type"]
         return answer
     except (msgspec.DecodeError, KeyError) as error:
-        raise RuntimeDied("the program writes into what the explorer tells") from error
+        raise RuntimeDied(_OVERWRITTEN) from error
 
 
 def _any_size() -> None:
@@ -82,15 +85,21 @@ def answers(
                 elif line in told:
                     continue
                 told.add(line)
-                ended = answer["type"] in ("end", "error", "replay")
+                ended = answer["type"] in ("end", "error", "replay", "stopped")
+                if answer.get("what") == "overwritten":
+                    raise RuntimeDied(_OVERWRITTEN)
                 if answer.get("what") == "internal":
                     raise AssertionError(f"teetotal-runtime: {answer['message']}")
                 yield answer
         said = process.stderr.read().decode(errors="replace") if process.stderr is not None else ""
         status = process.wait()
-        if not ended and status != 2:
+        if not ended and status not in (2, _NOT_STARTED):
             how = signal.Signals(-status).name if status < 0 else "it ended the process"
             raise RuntimeDied(f"the program took the explorer down: {how}")
+        if status == _NOT_STARTED:
+            raise TeetotalError(said.strip())
+        if status < 0:  # after its last words
+            raise RuntimeDied(_OVERWRITTEN)
         if status not in (0, 3):
             raise AssertionError(f"teetotal-runtime ended with status {status}: {said}")
     finally:

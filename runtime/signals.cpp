@@ -1,0 +1,101 @@
+#include "signals.hpp"
+
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "calls.hpp"
+#include "channel.hpp"
+#include "process.hpp"
+
+namespace teetotal::runtime {
+
+namespace {
+
+constexpr int kQuestions = 30;
+constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+
+// The instruction at hand, or, in a library, the last operation that was announced: the stack may be in ruins.
+std::uintptr_t place_of_crash(const Thread& self, const ucontext_t& machine) {
+  const auto place = static_cast<std::uintptr_t>(machine.uc_mcontext.gregs[REG_RIP]);
+  if (!process.memory.in_object(place)) return self.operation.told_place();
+  return process.callers.teller(place + 1, reinterpret_cast<const void*>(machine.uc_mcontext.gregs[REG_RBP]));
+}
+
+void on_crash(int signal, siginfo_t* info, void* context) {
+  Thread* self = process.current;
+  if (self == nullptr) {
+    std::signal(signal, SIG_DFL);
+    return;  // ours: again, and die of it
+  }
+  const auto* machine = static_cast<ucontext_t*>(context);
+  if (self->range_size != 0) take_back(*self);
+  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  char text[96];
+  if (signal == SIGSEGV && stack_owner(address) == self->number && below_stack(address)) {
+    std::snprintf(text, sizeof text, "stack overflow");
+  } else if (signal == SIGSEGV || signal == SIGBUS) {
+    std::snprintf(text, sizeof text, "%s at address %#zx", signal == SIGSEGV ? "invalid access" : "bus error",
+                  static_cast<std::size_t>(address));
+  } else {
+    std::snprintf(text, sizeof text, "%s",
+                  signal == SIGFPE   ? "arithmetic error (division by zero?)"
+                  : signal == SIGILL ? "illegal instruction"
+                                     : "trap");
+  }
+  fail(*self, Failure::crash, text, place_of_crash(*self, *machine));
+}
+
+void on_watch(int, siginfo_t*, void* context) {
+  Thread* self = process.current;
+  if (self == nullptr) return;  // it has gone on in the meantime
+  const Reason why = channel.notices().asked.load();
+  if (why == Reason::none) return;
+  // Not in the midst of what we do on its behalf, if that can be helped: the supervisor asks again.
+  static std::uint64_t beat = 0;
+  static int asked = 0;
+  if (const std::uint64_t now = channel.pulse().beats; now != beat) beat = now, asked = 0;
+  const auto& machine = *static_cast<ucontext_t*>(context);
+  const auto at = static_cast<std::uintptr_t>(machine.uc_mcontext.gregs[REG_RIP]);
+  if (place_of_call() == 0 && !process.memory.in_object(at) && asked++ < kQuestions) return;
+  if (self->range_size != 0) take_back(*self);
+  const std::uintptr_t in_call = place_of_call();
+  const std::uintptr_t place = in_call != 0 ? in_call : told_place(*self);
+  const std::uint64_t call = channel.pulse().call.exchange(0) % (1U << kCallBits);
+  if (why == Reason::memory) fail(*self, Failure::memory, "needs more memory than it may have", place);
+  if (why == Reason::waits || call != 0) {
+    const std::string what = call != 0 ? " (" + call_name(static_cast<long>(call - 1)) + ")" : "";
+    fail(*self, Failure::waits, "waits for something outside of the program" + what, place);
+  }
+  fail(*self, Failure::hang, "runs on without an operation that others can see", place);
+}
+
+}  // namespace
+
+std::uint64_t reserved_signals() {
+  std::uint64_t signals = 0;
+  const auto add = [&](int signal) { signals |= std::uint64_t{1} << (signal - 1); };
+  for (const int signal : kCrashes) add(signal);
+  add(SIGSYS);
+  add(kWatchSignal);
+  return signals;
+}
+
+void handle_signals() {
+  static char stack[64 * 1024];
+  const stack_t alternative{stack, 0, sizeof stack};
+  sigaltstack(&alternative, nullptr);
+  struct sigaction action{};
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  action.sa_sigaction = on_crash;
+  for (const int signal : kCrashes) sigaction(signal, &action, nullptr);
+  action.sa_sigaction = on_call;
+  sigaction(SIGSYS, &action, nullptr);
+  action.sa_sigaction = on_watch;
+  action.sa_flags |= SA_RESTART;
+  sigaction(kWatchSignal, &action, nullptr);
+}
+
+}  // namespace teetotal::runtime

@@ -1,0 +1,24 @@
+// The first process. It never runs anything of the program: it starts the explorer, passes on what that tells, and
+// watches from outside, by the pulse (channel.hpp) and by what the kernel knows:
+//
+//   the program runs on, or sleeps in a system call     it is interrupted there (kWatchSignal), and killed if it does
+//   not heed the explorer is larger than --memory                the same; where the search itself is, that ends
+//   --time is over, or a signal wants all to end        the search is told to stop, and killed if it does not
+//   the explorer dies or stops                          another one is started, or the end is told: survival.hpp
+//
+// Nothing here depends on signals, timers or descriptors of the explorer.
+#pragma once
+
+#include <cstddef>
+
+namespace teetotal::runtime {
+
+struct Limits {
+  double seconds = 1e18;
+  std::size_t megabytes = 0;  // 0: none
+};
+
+// Returns in the explorer alone. `file`: where its answers go. Throws std::runtime_error.
+void supervise(int file, const Limits& limits);
+
+}  // namespace teetotal::runtime
