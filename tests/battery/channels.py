@@ -5,10 +5,10 @@ other thread is plain and has no fence, so that the program is not robust under 
 fence in both threads it is robust.
 
 Keys of a channel, each a piece of C: ``store`` (X changes), ``load`` (sets ``r`` from X), ``x`` (declares X), ``write`` and
-``read`` (the plain statement and expression beside them), ``head`` (declarations), ``setup`` (in ``main``, before all);
-``include``; ``language`` (``c``, ``c++``); ``flags``; ``compilers``; ``needs`` (a processor's feature); ``names`` (words by which a note
-may name it, beside its lines and its title); ``object`` (the text of a file that is compiled natively, and ``link``: what is
-made of it and how it is passed on). ``defaults`` of a file stand for what its channels leave out.
+``read`` (the plain statement and expression beside them), ``head`` (declarations), ``setup`` (in ``main``, before all).
+Besides: ``include``; ``language``; ``flags``; ``compilers``; ``needs`` (a processor's feature); ``names`` (words by which a
+note may name it, beside its lines and its title); ``object`` (the text of a file that is compiled natively, and ``link``:
+what is made of it and how it is passed on). ``defaults`` of a file stand for what its channels leave out.
 """
 
 from __future__ import annotations
@@ -130,8 +130,14 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
         """Of the text, those that are the channel's own."""
         channel = self.channel
         own = channel.store if self.side == "store" else channel.load
-        pieces = {line for piece in (own, channel.head, channel.x) for line in piece.splitlines() if line.strip("{} \t")}
-        return {number for number, line in enumerate(self.text.splitlines(), 1) if line.rstrip(";") in pieces or line in pieces}
+        pieces = {
+            line for piece in (own, channel.head, channel.x) for line in piece.splitlines() if line.strip("{} \t")
+        }
+        return {
+            number
+            for number, line in enumerate(self.text.splitlines(), 1)
+            if line.rstrip(";") in pieces or line in pieces
+        }
 
     def source(self, folder: Path) -> Source:
         """The program, written into a folder, with what it is linked with."""
@@ -165,9 +171,19 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
         """What is wrong with the program itself, run by one thread without any instrumentation; empty if nothing is."""
         source = self.source(folder)
         suite = {"gcc": "g++", "clang": "clang++"} if self.channel.language == "c++" else {}
-        command = [suite.get(self.compiler, self.compiler), "-w", "-O0", "-fno-builtin", "-DSELFTEST", *source.files, "-o"]
+        command = [
+            suite.get(self.compiler, self.compiler),
+            "-w",
+            "-O0",
+            "-fno-builtin",
+            "-DSELFTEST",
+            *source.files,
+            "-o",
+        ]
         binary = folder / "selftest"
-        made = subprocess.run([*command, str(binary), *source.flags, "-pthread"], capture_output=True, text=True, check=False)
+        made = subprocess.run(
+            [*command, str(binary), *source.flags, "-pthread"], capture_output=True, text=True, check=False
+        )
         if made.returncode:
             return made.stderr
         ran = subprocess.run([str(binary)], capture_output=True, text=True, check=False, timeout=20, cwd=folder,

@@ -1,8 +1,8 @@
 """What ``check`` says about a program of the battery, in one word, and whether that may be said.
 
 *seen*: the violation that is there was found. *named*: inconclusive, or refused, with the channel named in a note: its
-function, instruction, flag or line. *robust*: proved, which is right with fences and the worst of lies without. Wrong in any
-case are *unnamed* (inconclusive, and nobody knows why), *alarm* (a violation that is not there) and *error*.
+function, instruction, flag or line. *robust*: proved, which is right with fences and the worst of lies without. Wrong in
+any case are *unnamed* (inconclusive, and nobody knows why), *alarm* (a violation that is not there) and *error*.
 """
 
 from __future__ import annotations
@@ -21,7 +21,13 @@ SEEN, NAMED, ROBUST, UNNAMED, ALARM, ERROR = "seen", "named", "robust", "unnamed
 RIGHT = {False: {SEEN, NAMED}, True: {ROBUST, NAMED}}
 """For a program without fences, and with."""
 
-_NOT_ABOUT_CHANNELS = ("data race on", "more data races", "whether anything fails", "the budget ran out")
+_NOT_ABOUT_CHANNELS = (
+    "data race on",
+    "more data races",
+    "whether anything fails",
+    "the budget ran out",
+    "reads the clock",
+)
 
 
 def answer(program: Program) -> tuple[str, str]:
@@ -29,10 +35,9 @@ def answer(program: Program) -> tuple[str, str]:
     with TemporaryDirectory() as folder:
         try:
             result = check(program.source(Path(folder)), Options(models=("tso",), seconds=SECONDS))
-        except CompileError as error:  # which says nothing about channels
-            return ERROR, str(error)
-        except TeetotalError as error:
-            return (NAMED if _names(program, str(error)) else ERROR), str(error)
+        except Exception as error:
+            refused = isinstance(error, TeetotalError) and not isinstance(error, CompileError)
+            return (NAMED if refused and _names(program, str(error)) else ERROR), repr(error)
     notes = [note for note in result.notes if not any(words in note for words in _NOT_ABOUT_CHANNELS)]
     robust = result.models["tso"].robust
     if robust is False:
@@ -58,5 +63,3 @@ def _names(program: Program, text: str) -> bool:
 
 def is_right(program: Program, word: str) -> bool:
     return word in RIGHT[program.fenced]
-
-
