@@ -1,7 +1,7 @@
 # One command each, from a clean clone, with nothing but python3, make and a C++ compiler.
 #   make demo      check examples/, as a new user would     make test      everything that must hold
 #   make lint      ruff, mypy, clang-format                 make bench     speed, as ratios of one run
-#   make fuzz      N=20000 damaged inputs, and random tests for SECONDS=60      make sanitize  the tests under ASan and UBSan
+#   make fuzz      N=20000 damaged inputs, the battery, random tests for SECONDS=60      make sanitize  the tests under ASan and UBSan
 #   make corpus    our litmus corpus (corpus-promote to accept new results)      make dist      sdist and wheel
 #   make mutants   planted faults that the tests must notice
 PYTHON  ?= python3
@@ -60,6 +60,7 @@ bench: build
 
 fuzz: build
 	$(BIN)/python tests/fuzz_inputs.py $(N) --seed $$(date +%s)
+	PYTHONPATH=tests $(BIN)/python -m battery
 	$(BIN)/python tests/fuzz.py $(SECONDS) -n 2
 
 # Faults planted in a copy of the tree, each with the test that must notice it; AREAS="models search" for some of them.
