@@ -36,6 +36,7 @@ _SILENT = (
     ".endif", ".altmacro", ".noaltmacro", ".purgem", ".err", ".warning", ".print", ".arch",
 )  # fmt: skip
 _PADS = (".p2align", ".align", ".balign")
+SYSTEM = ("/usr/include/", "/usr/lib/", "/usr/local/include/", "/usr/bin/../lib/")
 DATA = (".byte", ".value", ".short", ".word", ".long", ".int", ".quad", ".ascii")
 _BODIES = (".macro", ".rept", ".irp")
 
@@ -99,25 +100,29 @@ class Function(NamedTuple):
 class Text:
     """All of a compiler's output."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, handmade: bool = False) -> None:
+        """``handmade``: no compiler wrote any of it."""
         self.statements: list[Statement] = []
         self._labelled: list[str] = []
         self.strange: list[tuple[Statement, str]] = []
         """Bytes in sections of code that are no instructions."""
         self.constant: frozenset[int] = frozenset()
+        self.of_system: set[str] = set()
+        """Functions whose source is one of the system's headers."""
         self._targets: set[str] = set()
-        self._read(text)
+        self._read(text, int(handmade))
 
     # -- from text to statements ------------------------------------------------------------------------------------
 
-    def _read(self, text: str) -> None:
+    def _read(self, text: str, app: int) -> None:
         if "/*" in text:
             text = _COMMENT.sub(lambda found: found.group(1) or " ", text)
         code, before = True, True  # where we are, and where we were
         stack: list[tuple[bool, bool]] = []  # what .popsection brings back
-        app, apps, intel, depth = 0, 0, "", 0
+        apps, intel, depth = app, "", 0
         place: Place | None = None
         users: Place | None = None
+        fresh = ""  # the function that has just begun
         files: dict[str, str] = {}
         body: list[str] = []
         for line in _LINE.findall(text):
@@ -147,8 +152,11 @@ class Text:
                     if word == ".loc":
                         words = part.split(None, 3)
                         place = Place(files.get(words[1], "?"), int(words[2]))
-                        if not place.file.startswith(("/usr/include", "/usr/lib")):
+                        if not place.file.startswith(SYSTEM):
                             users = place
+                        elif fresh:
+                            self.of_system.add(fresh)
+                        fresh = ""
                     elif word == ".file":
                         number, _, name = part[5:].strip().partition(" ")
                         files[number] = "/".join(name.split('"')[1::2])
@@ -175,7 +183,7 @@ class Text:
                     body.append(part)
                     continue
                 elif part[-1] == ":" and code and not part[0].isdigit() and not part.startswith((".L", '"')):
-                    users = None  # another function
+                    users, fresh = None, part[:-1]  # another function
                 self._add(part, code, app, intel, users or place)
 
     def _parts(self, bare: str) -> Iterator[str]:

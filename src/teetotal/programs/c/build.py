@@ -27,7 +27,8 @@ from teetotal.scale.supervision import scratch_folder
 
 C_SUFFIXES = (".c",)
 CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".C")
-SUFFIXES = C_SUFFIXES + CXX_SUFFIXES
+ASSEMBLY_SUFFIXES = (".s", ".S")
+SUFFIXES = C_SUFFIXES + CXX_SUFFIXES + ASSEMBLY_SUFFIXES
 
 _COMMON = ("-O0", "-g", "-fPIC", "-fno-builtin", "-fno-omit-frame-pointer", "-fcf-protection=none", "-fsanitize=thread")
 _GCC = ("--param", "tsan-distinguish-volatile=1", "--param", "tsan-instrument-func-entry-exit=0")
@@ -39,7 +40,8 @@ _CLANG = (
 UNSEEN = "unseen"
 """Beside the object: a file that lists accesses to memory that no hook sees, if there are any."""
 LIBRARY = "library"
-"""Beside the object of a C++ program: which of its functions are the library's, for runtime/callers.hpp."""
+"""Beside the object: which of its functions are the library's or come from the system's headers, for
+runtime/callers.hpp."""
 _HOOKED = ("memcpy", "memmove", "memset")
 
 
@@ -115,12 +117,15 @@ def build(source: Source, directory: Path) -> Path:
     compile_flags, link_flags = _split(source.flags)
     objects: list[str] = []
     hidden: list[str] = []
+    of_system: set[str] = set()
     for number, file in enumerate(source.files):
         text_files.refuse_odd(file)
         compiler = _compiler(source, file)
         assembly, output = (directory / f"{number}.{kind}" for kind in ("s", "o"))
         options = (*_COMMON, *_instrumentation(compiler), *compile_flags)
-        _run([*compiler, *options, "-S", _path(file), "-o", str(assembly)], file)
+        handmade = Path(file).suffix in ASSEMBLY_SUFFIXES
+        wanted = ["-xassembler-with-cpp", "-E"] if handmade else ["-S"]
+        _run([*compiler, *options, *wanted, _path(file), "-o", str(assembly)], file)
         if not assembly.exists():
             raise CompileError(f"{file}: the compiler makes no code of it; what do the flags after -- ask for?")
 
@@ -129,8 +134,9 @@ def build(source: Source, directory: Path) -> Path:
             _run([*compiler, "-c", str(assembly), "-o", str(output)], file)  # noqa: B023
             return output.read_bytes()  # noqa: B023
 
-        visible = make_visible(assembly.read_text(errors="surrogateescape"), assemble, file)
+        visible = make_visible(assembly.read_text(errors="surrogateescape"), assemble, file, handmade=handmade)
         hidden += visible.unseen
+        of_system |= visible.of_system
         assemble(visible.text)
         _rename(output)
         objects.append(str(output))
@@ -143,10 +149,11 @@ def build(source: Source, directory: Path) -> Path:
     hidden += unaccounted(result, linker_map.read_text(errors="replace"), objects)
     if hidden:
         (directory / UNSEEN).write_text("".join(f"{what}\n" for what in hidden))
-    if any(Path(file).suffix in CXX_SUFFIXES for file in source.files):
+    if of_system or any(Path(file).suffix in CXX_SUFFIXES for file in source.files):
         from teetotal.programs.c.symbols import library_functions
 
-        (directory / LIBRARY).write_text("".join(f"{begin:x} {end:x}\n" for begin, end in library_functions(result)))
+        ranges = library_functions(result, of_system)
+        (directory / LIBRARY).write_text("".join(f"{begin:x} {end:x}\n" for begin, end in ranges))
     return result
 
 
@@ -208,7 +215,7 @@ def _split(flags: tuple[str, ...]) -> tuple[list[str], list[str]]:
     the last ``-O`` would win, and false alarms with it."""
     compile_flags, link_flags = [], []
     for flag in flags:
-        if flag in _OTHER_PRODUCTS or flag.startswith("-o"):
+        if flag in _OTHER_PRODUCTS or flag.startswith(("-o", "-mcmodel=l", "-mcmodel=m")):
             raise TeetotalError(f"{flag} after --: what the compiler makes is not for the user to choose")
         if flag.startswith(("-l", "-L", "-Wl,")) or Path(flag).suffix in (".a", ".so", ".o"):
             link_flags.append(flag)

@@ -34,21 +34,26 @@ class Visible(NamedTuple):
     text: str
     unseen: list[str]
     """What no hook sees, each with its place."""
+    of_system: set[str]
+    """Functions that come from the system's headers."""
 
 
 Pass = Callable[[Text, list[Function]], None]
 """Puts lines before statements, knowing their machine code."""
 
 
-def make_visible(text: str, assemble: Callable[[str], bytes], file: str, passes: tuple[Pass, ...] = ()) -> Visible:
-    """``assemble`` makes an object file of assembly; ``file`` is what the compiler made it from."""
-    program = Text(text)
+def make_visible(
+    text: str, assemble: Callable[[str], bytes], file: str, passes: tuple[Pass, ...] = (), *, handmade: bool = False
+) -> Visible:
+    """``assemble`` makes an object file of assembly; ``file`` is what the compiler made it from, or (``handmade``) what
+    somebody wrote."""
+    program = Text(text, handmade=handmade)
     program.attach(Object(assemble(program.labelled)))
     functions = list(program.functions())
     unseen = _Hooks(program, file).put(functions)
     for further in passes:
         further(program, functions)
-    return Visible(str(program), unseen)
+    return Visible(str(program), unseen, program.of_system)
 
 
 class _Hooks:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,15 +40,18 @@ _LIBRARY_FILES = ("/include/c++/", "/lib/gcc/", "/lib/clang/")
 _RECORDS = ("DW_TAG_structure_type", "DW_TAG_class_type", "DW_TAG_union_type")
 
 
-def library_functions(program: Path) -> list[tuple[int, int]]:
-    """Where the functions of the C++ library lie that were compiled into the program, in order."""
+def library_functions(program: Path, of_system: Container[str] = ()) -> list[tuple[int, int]]:
+    """Where the functions of the C++ library lie that were compiled into the program, and those of the system's headers,
+    in order."""
     with program.open("rb") as stream:
         table: Any = ELFFile(stream).get_section_by_name(".symtab")
         symbols = table.iter_symbols() if table is not None else ()
         return sorted(
             (symbol["st_value"], symbol["st_value"] + symbol["st_size"])
             for symbol in symbols
-            if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_size"] and _LIBRARY_NAMES.match(symbol.name)
+            if symbol["st_info"]["type"] == "STT_FUNC"
+            and symbol["st_size"]
+            and (_LIBRARY_NAMES.match(symbol.name) or symbol.name in of_system)
         )
 
 
