@@ -52,7 +52,7 @@ class Place(NamedTuple):
 class Statement:
     """``code`` is ``None`` where there can be none."""
 
-    __slots__ = ("app", "before", "code", "intel", "is_code", "label", "place", "relocations", "text")
+    __slots__ = ("after", "app", "before", "code", "intel", "is_code", "label", "place", "relocations", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -65,17 +65,19 @@ class Statement:
         self.code = b""
         self.relocations: list[Relocation] = []
         self.before: list[str] = []
+        self.after: list[str] = []
 
 
 class Item:
     """An instruction: of one statement, or of several where prefixes stand on lines of their own."""
 
-    __slots__ = ("code", "instruction", "relocations", "statement", "whole")
+    __slots__ = ("code", "instruction", "last", "relocations", "statement", "whole")
 
     def __init__(
         self, statement: Statement, code: bytes, instruction: Instruction, relocations: list[Relocation], whole: bool
     ) -> None:
         self.statement = statement
+        self.last = statement
         self.code = code
         self.instruction = instruction
         self.relocations = relocations
@@ -298,10 +300,12 @@ class Text:
         for one in pending:
             relocations += [found._replace(place=found.place + at) for found in one.relocations]
             at += len(one.code)
-        whole = len(instructions) == 1
+        last = pending[-1]
         pending.clear()
-        if whole:
-            return (Item(first, code, instructions[0], relocations, True),)
+        if len(instructions) == 1:
+            item = Item(first, code, instructions[0], relocations, True)
+            item.last = last
+            return (item,)
         items, at = [], 0
         for instruction in instructions:
             end = at + instruction.size
@@ -317,6 +321,7 @@ class Text:
         for statement in self.statements:
             lines += statement.before
             lines.append(statement.text)
+            lines += statement.after
         return "\n".join(lines) + "\n"
 
 

@@ -12,7 +12,8 @@ costs time, never an event.
 
 Frames: an access to the own frame needs no hook if no address in that frame is ever taken. Where some are, a compiler that
 instruments the function (it calls hooks) knows which variables escape: its plain accesses to slots that were neither
-announced nor begin where an address was taken are its own. All others get hooks, and the runtime drops what is private.
+announced nor begin where an address was taken are its own, unless they may be parts of a struct that is passed or returned.
+All others get hooks, and the runtime drops what is private.
 """
 
 from __future__ import annotations
@@ -30,13 +31,17 @@ Form = tuple[int, tuple[tuple[int, int], ...]]
 HOOK = re.compile(
     r"__tsan_(?:unaligned_)?(?:volatile_)?(?:(read|write)(1|2|4|8|16|_range)|vptr_(update|read))$|teetotal_copy_(to|from)$"
 )
-OURS = "teetotal_access"
+OURS, SETTLES = "teetotal_access", "teetotal_settle"
 _AFTER_OURS = 3
 """A hook of ours is for the instruction so many behind its call."""
+_NO_STRUCT = re.compile(
+    r"__tsan_|(malloc|calloc|realloc|aligned_alloc|_Zn[wa]\w+|pthread_\w+|__errno_location|__cxa_\w+)$"
+)
+"""What returns no struct. The list is for speed."""
 _ATOMIC_LOAD = re.compile(r"__tsan_atomic(\d+)_load$")
 FENCES = ("mfence", "sfence")
 _CLOBBERED = (0, 1, 2, 6, 7, 8, 9, 10, 11, 16)
-_RSI, _RCX = 6, 1
+_RCX, _RDX, _RSI = 1, 2, 6
 _GOT = (9, 41, 42)
 _GOT_THREAD = 22
 _MASK = (1 << 64) - 1
@@ -80,10 +85,12 @@ class Evaluation:
         self.taken: set[int] = set()  # offsets in the frame, from rbp, whose address is taken
         self.stack_taken: set[int] = set()  # and from rsp
         self.announced: set[int] = set()  # bytes of the frame that hooks were told
+        self.stored: set[int] = set()  # bytes of the frame that instructions write in so many words
         self.constants: set[tuple[int, int]] = set()  # addresses of what nobody can write
         self.instrumented = False
         self.framed = False
         other_use = copied = False
+        pushed = 0  # registers of the caller's, at the top of the frame
         for number, block in enumerate(function.blocks):
             for item in block:
                 instruction = item.instruction
@@ -94,6 +101,12 @@ class Evaluation:
                         self.stack_taken.add(instruction.address.displacement)
                 elif instruction.is_call and item.calls.startswith("__tsan_"):
                     self.instrumented = True
+                for access in instruction.accesses:
+                    if access.base == RBP and access.scaled < 0 and access.direction != "r":
+                        self.stored.update(range(access.displacement, access.displacement + access.size))
+                if number == 0 and self.framed and instruction.name == "push":
+                    pushed += 8
+                    self.stored.update(range(-pushed, -pushed + 8))
                 if RBP in instruction.writes and instruction.name not in ("pop", "leave"):
                     if number == 0 and instruction.name == "mov" and instruction.operands == (("r", RBP), ("r", RSP)):
                         self.framed = True
@@ -152,6 +165,8 @@ class _Block:
         self.owner: dict[int, list[Announcement]] = {}
         self.ours: set[int] = set()
         self.echoes: set[tuple[Form, int]] = set()  # clang leaves the load that a hook has done in place, and unused
+        self.results: set[Form] = set()  # of calls
+        self.returned = False
         self.hooked = -1  # what has a hook of ours
         self.stored = -1  # the last instruction that writes
 
@@ -199,9 +214,10 @@ class _Block:
     def _look(self, number: int, item: Item) -> None:
         instruction = item.instruction
         addresses = [self._address(access, item) for access in instruction.accesses]
-        if item.calls == OURS:  # which keeps all registers
+        if item.calls in (OURS, SETTLES):  # which keep all registers
             self.switches.add(number)
-            self.hooked = number + _AFTER_OURS
+            if item.calls == OURS:
+                self.hooked = number + _AFTER_OURS
             return
         if number == self.hooked:
             self._evaluate(item, addresses)
@@ -257,12 +273,26 @@ class _Block:
             return True
         trusted = self.of.instrumented and not item.statement.app and size <= 8
         if self.frame[1][0] in address[1]:
-            taken, shared = self.of.taken, trusted and self.of.shared(address[0], size)
+            taken = self.of.taken
+            shared = trusted and (self.of.shared(address[0], size) or self._in_a_struct(access, address[0], item))
         elif self.stack[1][0] in address[1]:
             taken, shared = self.of.stack_taken, False
         else:
             return False
         return not taken or (not shared if trusted else address[0] + size <= min(taken))
+
+    def _in_a_struct(self, access: Access, offset: int, item: Item) -> bool:
+        """gcc passes structs and takes returned ones without a hook, also from and to variables whose address is taken.
+        That looks like a scalar, but for this: what is loaded was stored nowhere, and what is stored was returned."""
+        if access.scaled >= 0 or all(taken > offset for taken in self.of.taken):
+            return False
+        if access.direction == "r":
+            return offset not in self.of.stored
+        operands = item.instruction.operands
+        if len(operands) != 2:
+            return False
+        kind, register = operands[1]
+        return self.returned if kind == "x" else kind == "r" and self.registers[register] in self.results
 
     # -- values -----------------------------------------------------------------------------------------------------------
 
@@ -301,6 +331,9 @@ class _Block:
         thread_local = self.registers[RDI]
         for register in _CLOBBERED:
             self.registers[register] = self.of.atom(("after", id(item), register))
+        if not _NO_STRUCT.match(name):
+            self.results.update((self.registers[0], self.registers[_RDX]))
+            self.returned = True
         if name == "__tls_get_addr":
             self.registers[0] = self.of.atom(("thread-local", thread_local))
         self._forget_shared()
