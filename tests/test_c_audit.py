@@ -18,6 +18,7 @@ from click.testing import CliRunner
 from c_programs import COMPILERS, compiled, explore
 from teetotal.cli import teetotal
 from teetotal.programs.c.assembly import Text
+from teetotal.programs.c.audit import unseen_in
 from teetotal.programs.c.build import Source, unseen
 from teetotal.programs.c.check import check
 from teetotal.programs.c.matching import Evaluation
@@ -146,6 +147,11 @@ def test_nothing_of_it_is_named(program: Path) -> None:
     assert unseen(program) == []
 
 
+def test_what_was_built_passes_its_own_audit(program: Path) -> None:
+    """As if somebody else had built it."""
+    assert unseen_in(Object((program.parent / "0.o").read_bytes())) == []
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_each_store_is_buffered(program: Path, name: str) -> None:
     """On TSO both loads may find nothing, unless the store is a locked instruction or followed by a fence."""
@@ -236,6 +242,34 @@ def test_libraries_are_named_unless_each_access_has_a_hook(
         assert not any("cannot be seen" in note for note in result.notes)
     else:  # which cannot be told to use another assembler
         assert "what cannot be seen: wr() in lib.o, which was not built for checking" in result.notes
+
+
+LOCAL = """#include <pthread.h>
+struct part { long a, b; }; struct whole { long head; struct part part; long tail; };
+static long take(struct part p) { return p.b; }
+static struct part make(void) { struct part p = {1, 1}; return p; }
+volatile long x;
+static volatile long *at(void *p) { return &((struct whole *)p)->part.b; }
+#ifdef PASSED
+static void *f(void *p) { *at(p) = 1; return (void *)x; }
+#define BESIDE x = 1; take(mine.part)
+#else
+static void *f(void *p) { x = 1; return (void *)*at(p); }
+#define BESIDE mine.part = make(); x
+#endif
+int main(void) {
+  struct whole mine; pthread_t t;
+  pthread_create(&t, 0, f, &mine); BESIDE; pthread_join(t, 0);
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("flags", [("-DPASSED",), ()])
+def test_parts_of_a_local_struct_that_registers_carry(tmp_path: Path, flags: tuple[str, ...], compiler: str) -> None:
+    """gcc moves them from and to the frame as if they were scalars, although their address was taken."""
+    (tmp_path / "program.c").write_text(LOCAL)
+    assert robust_on_tso(check(Source((str(tmp_path / "program.c"),), flags, compiler))) is False
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)

@@ -99,13 +99,13 @@ class Evaluation:
                         self.taken.add(instruction.address.displacement)
                     elif instruction.address.base == RSP and instruction.operands[0] != ("r", RSP):
                         self.stack_taken.add(instruction.address.displacement)
-                elif instruction.is_call and item.calls.startswith("__tsan_"):
+                elif instruction.is_call and item.calls.startswith(("__tsan_", "teetotal_copy_")):
                     self.instrumented = True
                 for access in instruction.accesses:
                     if access.base == RBP and access.scaled < 0 and access.direction != "r":
                         self.stored.update(range(access.displacement, access.displacement + access.size))
-                if number == 0 and self.framed and instruction.name == "push":
-                    pushed += 8
+                if number == 0 and self.framed and instruction.name == "push" and instruction.operands[0][1] != RDI:
+                    pushed += 8  # rdi is none of them
                     self.stored.update(range(-pushed, -pushed + 8))
                 if RBP in instruction.writes and instruction.name not in ("pop", "leave"):
                     if number == 0 and instruction.name == "mov" and instruction.operands == (("r", RBP), ("r", RSP)):
@@ -129,7 +129,8 @@ class Evaluation:
                     item.instruction.accesses or item.instruction.is_call or item.instruction.name in FENCES
                     for item in block
                 ):
-                    found = _Block(self, block, number == 0).decide()
+                    before = self.function.blocks[number - 1][-1] if number else None
+                    found = _Block(self, block, before).decide()
                     whole.hooks.extend(found.hooks)
                     whole.dropped.extend(found.dropped)
                     whole.copies.extend(found.copies)
@@ -150,15 +151,16 @@ class Evaluation:
 
 
 class _Block:
-    def __init__(self, function: Evaluation, block: list[Item], first: bool) -> None:
+    def __init__(self, function: Evaluation, block: list[Item], before: Item | None) -> None:
         self.of = function
         self.block = block
         self.frame = function.atom("frame")
         self.stack = function.atom("stack")
         self.registers = [function.atom(("register", id(block), number)) for number in range(17)]
         self.registers[RSP] = self.stack
-        if function.framed and not first:
+        if function.framed and before is not None:
             self.registers[RBP] = self.frame
+        self.pushed: dict[Form, Form] = {}  # what lies at the top of the stack
         self.slots: dict[int, tuple[int, Form]] = {}
         self.announcements: list[Announcement] = []
         self.switches: set[int] = set()
@@ -167,6 +169,8 @@ class _Block:
         self.echoes: set[tuple[Form, int]] = set()  # clang leaves the load that a hook has done in place, and unused
         self.results: set[Form] = set()  # of calls
         self.returned = False
+        if before is not None and before.instruction.is_call:  # a label for exceptions lies between
+            self._returns(before.calls)
         self.hooked = -1  # what has a hook of ours
         self.stored = -1  # the last instruction that writes
 
@@ -331,12 +335,15 @@ class _Block:
         thread_local = self.registers[RDI]
         for register in _CLOBBERED:
             self.registers[register] = self.of.atom(("after", id(item), register))
-        if not _NO_STRUCT.match(name):
-            self.results.update((self.registers[0], self.registers[_RDX]))
-            self.returned = True
+        self._returns(name)
         if name == "__tls_get_addr":
             self.registers[0] = self.of.atom(("thread-local", thread_local))
         self._forget_shared()
+
+    def _returns(self, function: str) -> None:
+        if not _NO_STRUCT.match(function):
+            self.results.update((self.registers[0], self.registers[_RDX]))
+            self.returned = True
 
     def _announced(self, number: int, item: Item, hook: re.Match[str]) -> None:
         address, length = self.registers[RDI], self.registers[_RSI]
@@ -389,13 +396,8 @@ class _Block:
         elif name in ("shl", "sal") and kinds == "ri" and width == 8:
             value = _times(self.registers[operands[0][1]], 1 << operands[1][1])
         elif name in ("push", "pop"):
-            self.registers[RSP] = _sum(self.registers[RSP], (-8 if name == "push" else 8, ()))
+            return self._push_or_pop(item, name)
         result = value
-        if name in ("push", "pop"):
-            if name == "pop" and kinds == "r":
-                self.registers[operands[0][1]] = self.of.atom(("popped", id(item)))
-            self._forget_slots_of(self.registers[RSP], 8)
-            return
         if result is None or len(instruction.writes) != 1:
             inputs: list[object] = [self.registers[one] for one in instruction.reads]
             if width < 4 and kinds[:1] == "r":
@@ -419,6 +421,20 @@ class _Block:
             if access.direction != "r":
                 self._store(item, access, address, kinds)
 
+    def _push_or_pop(self, item: Item, name: str) -> None:
+        kind, register = item.instruction.operands[0]
+        stack = self.registers[RSP]
+        if name == "pop":
+            value = self.pushed.pop(stack, None) or self.of.atom(("popped", id(item)))
+            self.registers[RSP] = _sum(stack, (8, ()))
+            if kind == "r":
+                self.registers[register] = value
+        else:
+            stack = self.registers[RSP] = _sum(stack, (-8, ()))
+            self.pushed[stack] = self.registers[register] if kind == "r" else self.of.atom(("pushed", id(item)))
+            if not self.of.framed:
+                self._forget_slots_of(stack, 8)
+
     def _load(self, access: Access, address: Form | None, item: Item) -> Form:
         if address is None:  # the linker's table
             return self.of.symbol(item.relocations[0].symbol) if item.relocations else (0, ())
@@ -436,6 +452,7 @@ class _Block:
         if address is None:
             return
         self._forget_slots_of(address, access.size)
+        self.pushed.clear()
         if (
             address[1] == self.frame[1]
             and item.instruction.name == "mov"
