@@ -1,9 +1,10 @@
 // What the build puts before instructions that the compiler gave no hook: inline assembly, builtins, structs by value,
 // functions that are not instrumented. See programs/c/instrument.py, which writes the descriptors.
 //
-// A locked instruction is an rmw, and a fence is a fence. Any other is announced, as the compiler announces copies
-// (hooks_copies.cpp): what it reads is loaded now; it then runs, and what it has written is stored at the next hook.
-// So an instruction that reads and writes memory is a load and a store, with others between.
+// A locked instruction is an rmw, a fence is a fence, and a load or store of one location is one, as for the compiler's
+// own hooks. Any other is announced, as the compiler announces copies (hooks_copies.cpp): what it reads is loaded now;
+// it then runs; and what it has written is stored by a second hook behind it. So an instruction that reads and writes
+// memory is a load and a store, with others between.
 #include <cpuid.h>
 
 #include "accesses.hpp"
@@ -11,7 +12,7 @@
 namespace teetotal::runtime {
 namespace {
 
-enum class Does : std::uint8_t { load, store, update, locked, compared, mfence, sfence, copy };
+enum class Does : std::uint8_t { load, store, update, locked, compared, mfence, sfence, copy, settle };
 enum : std::uint8_t { kWhole = 1, kRepeated = 2, kSymbolic = 4, kThreadLocal = 8 };
 enum : std::uint8_t { rax, rcx, rdx, rsi = 6, rdi = 7, flags = 16 };
 
@@ -20,7 +21,7 @@ struct Descriptor {
   std::uint8_t how;
   std::int8_t base, index;  // registers; negative: none
   std::uint8_t scale;
-  std::int8_t bit;  // a register that counts bits from here
+  std::int8_t bit;       // a register that counts bits from here
   std::uint16_t halves;  // compared with edx:eax
   std::uint32_t size;
   std::int32_t symbol;  // counted from here
@@ -82,6 +83,7 @@ bool teetotal_has_xsave = [] {
                                                                              Registers registers) {
   const Thread* self = process.current;
   if (self == nullptr) return false;
+  if (told->does == Does::settle) return self->range_size != 0;
   if (told->does > Does::update || (told->how & (kRepeated | kThreadLocal)) != 0 || !self->stack_private) return true;
   const std::uintptr_t bottom = kStacks + self->number * kStackStride;
   return address_of(*told, registers) - bottom >= kStackStride;
@@ -91,6 +93,7 @@ bool teetotal_has_xsave = [] {
   Thread& self = *process.current;
   if (told->does == Does::mfence) return mfence(self, place);
   if (told->does == Does::sfence) return sfence(self, place);
+  if (told->does == Does::settle) return settle(self);
   std::uintptr_t address = address_of(*told, registers);
   if ((told->how & kThreadLocal) != 0) address += current_thread_pointer();
   if (told->does == Does::locked || told->does == Does::compared) return locked(self, *told, registers, address, place);
@@ -109,7 +112,17 @@ bool teetotal_has_xsave = [] {
   if (told->does != Does::copy) from = told->does == Does::store ? 0 : address;
   const std::uintptr_t to = told->does == Does::load ? 0 : address;
   if (from != 0 && process.memory.is_constant(from)) from = 0;
-  const bool whole = (told->how & kWhole) != 0 && size <= 16 && (size & (size - 1)) == 0 && address % size == 0;
+  const bool simple = size <= 16 && (size & (size - 1)) == 0;
+  const bool whole = (told->how & kWhole) != 0 && simple && address % size == 0;
+  if (simple && (told->does == Does::load || told->does == Does::store)) {
+    if (from == 0 && to == 0) return;  // a constant
+    if (process.alone || hidden(self, address)) return check_heap(self, address, place);
+    if (whole || size_of(process.cells.piece(address, address + size).tag) == size) {
+      const bool writes = told->does == Does::store;
+      return operate(self, writes ? Kind::st : Kind::ld, writes ? Writes::always : Writes::never, address,
+                     tag_for(size), place, 0, !whole);
+    }
+  }
   announce(self, to, from, size, place, whole ? Announced::whole : Announced::parts);
 }
 }
@@ -118,6 +131,11 @@ bool teetotal_has_xsave = [] {
 // it.
 asm(R"(
 .text
+.globl teetotal_settle
+.type teetotal_settle, @function
+teetotal_settle:
+  jmp teetotal_access
+.size teetotal_settle, .-teetotal_settle
 .globl teetotal_access
 .type teetotal_access, @function
 teetotal_access:

@@ -166,7 +166,8 @@ void announce(Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t 
   self.range_to = to;
   self.range_from = from;
   self.range_size = size;
-  self.range_place = place;
+  // When it is settled, another function may be running.
+  self.range_place = process.callers.empty() ? place : process.callers.teller(place, __builtin_frame_address(0));
   self.range_by = by;
   self.operation.place = place;
   self.range_caller = caller_of(self, __builtin_frame_address(0));

@@ -6,18 +6,24 @@ is named stands in another, which only needs to be built.
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from click.testing import CliRunner
 
 from c_programs import COMPILERS, compiled, explore
+from teetotal.cli import teetotal
 from teetotal.programs.c.assembly import Text
-from teetotal.programs.c.build import unseen
+from teetotal.programs.c.audit import unseen_in
+from teetotal.programs.c.build import Source, unseen
+from teetotal.programs.c.check import check
 from teetotal.programs.c.matching import Evaluation
 from teetotal.programs.c.objects import Object
+from teetotal.verdicts import CheckResult
 
 HEAD = """#include <assert.h>
 #include <immintrin.h>
@@ -141,6 +147,11 @@ def test_nothing_of_it_is_named(program: Path) -> None:
     assert unseen(program) == []
 
 
+def test_what_was_built_passes_its_own_audit(program: Path) -> None:
+    """As if somebody else had built it."""
+    assert unseen_in(Object((program.parent / "0.o").read_bytes())) == []
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_each_store_is_buffered(program: Path, name: str) -> None:
     """On TSO both loads may find nothing, unless the store is a locked instruction or followed by a fence."""
@@ -165,6 +176,117 @@ def test_what_cannot_be_followed_is_named(compiler: str) -> None:
         assert own, (name, told)
         assert any(name in line for line in own), own
     assert len(told) == len(NAMED)
+
+
+LIBRARY = """
+struct s { int a[9]; } from, to;
+void wr(volatile int *p) { asm volatile("movl $1, %0" : "=m"(*p)); }
+int rd(volatile int *p) { return *p; }
+int pure(int n) { return 3 * n; }
+void copy(void) { to = from; }
+"""
+USER = """#include <pthread.h>
+volatile int x, y; void wr(volatile int *); int rd(volatile int *);
+void *f(void *p) { wr(&x); rd(&y); return 0; }
+void *g(void *p) { wr(&y); rd(&x); return 0; }
+int main(void) {
+  pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0); pthread_join(t, 0); pthread_join(u, 0);
+}
+"""
+BY_HAND = """#define ONE 1
+	.text
+	.globl wr, rd
+wr:	movl $ONE, (%rdi); ret
+rd:	movl (%rdi), %eax  /* a comment
+	on two lines */
+	ret
+	.section .note.GNU-stack, "", @progbits
+"""
+
+
+def checked(folder: Path, *flags: str, files: tuple[str, ...] = (), compiler: str | None = None) -> CheckResult:
+    (folder / "user.c").write_text(USER)
+    return check(Source((str(folder / "user.c"), *files), flags, compiler))
+
+
+def robust_on_tso(result: CheckResult) -> bool | None:
+    return result.models["tso"].robust
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_libraries_are_named_unless_each_access_has_a_hook(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiler: str
+) -> None:
+    """An object, an archive, a shared library; and again with the flags that we tell."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    Path("lib.c").write_text(LIBRARY)
+    subprocess.run([compiler, "-fPIC", "-c", "lib.c"], check=True)
+    subprocess.run(["ar", "rcs", "liblib.a", "lib.o"], check=True)
+    subprocess.run([compiler, "-shared", "-o", "libs.so", "lib.o"], check=True)
+    linked = ("wr", "rd", "copy") if compiler == "gcc" else ("wr", "rd")  # clang calls memcpy, which is seen
+    for flags, where, functions in (
+        (("lib.o",), "lib.o", linked),
+        (("-L.", "-llib"), "liblib.a(lib.o)", linked),
+        (("libs.so",), "libs.so", ("rd", "wr")),
+    ):
+        result = checked(tmp_path, *flags, compiler=compiler)
+        named = "; ".join(f"{name}() in {where}, which was not built for checking" for name in functions)
+        assert f"what cannot be seen: {named}" in result.notes
+        assert robust_on_tso(result) is None
+    told = CliRunner().invoke(teetotal, ["cflags", "--cc", compiler], standalone_mode=False).output
+    subprocess.run([compiler, *shlex.split(told), "-c", "lib.c"], check=True)
+    result = checked(tmp_path, "lib.o", compiler=compiler)
+    if compiler == "gcc":
+        assert robust_on_tso(result) is False
+        assert not any("cannot be seen" in note for note in result.notes)
+    else:  # which cannot be told to use another assembler
+        assert "what cannot be seen: wr() in lib.o, which was not built for checking" in result.notes
+
+
+LOCAL = """#include <pthread.h>
+struct part { long a, b; }; struct whole { long head; struct part part; long tail; };
+static long take(struct part p) { return p.b; }
+static struct part make(void) { struct part p = {1, 1}; return p; }
+volatile long x;
+static volatile long *at(void *p) { return &((struct whole *)p)->part.b; }
+#ifdef PASSED
+static void *f(void *p) { *at(p) = 1; return (void *)x; }
+#define BESIDE x = 1; take(mine.part)
+#else
+static void *f(void *p) { x = 1; return (void *)*at(p); }
+#define BESIDE mine.part = make(); x
+#endif
+int main(void) {
+  struct whole mine; pthread_t t;
+  pthread_create(&t, 0, f, &mine); BESIDE; pthread_join(t, 0);
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("flags", [("-DPASSED",), ()])
+def test_parts_of_a_local_struct_that_registers_carry(tmp_path: Path, flags: tuple[str, ...], compiler: str) -> None:
+    """gcc moves them from and to the frame as if they were scalars, although their address was taken."""
+    (tmp_path / "program.c").write_text(LOCAL)
+    assert robust_on_tso(check(Source((str(tmp_path / "program.c"),), flags, compiler))) is False
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("suffix", [".S", ".s"])
+def test_assembly_files_are_sources(tmp_path: Path, suffix: str, compiler: str) -> None:
+    (tmp_path / f"hand{suffix}").write_text(BY_HAND)
+    assert robust_on_tso(checked(tmp_path, files=(str(tmp_path / f"hand{suffix}"),), compiler=compiler)) is False
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    "flags", ["-fno-sanitize=thread", "-fno-sanitize=all -fomit-frame-pointer", "-masm=intel -fno-plt"]
+)
+def test_no_flag_switches_it_off(tmp_path: Path, flags: str, compiler: str) -> None:
+    (tmp_path / "lib.c").write_text(LIBRARY.replace('asm volatile("movl $1, %0" : "=m"(*p))', "*p = 1"))
+    result = checked(tmp_path, *flags.split(), files=(str(tmp_path / "lib.c"),), compiler=compiler)
+    assert robust_on_tso(result) is False
 
 
 def decided(text: str, compiler: str = "gcc") -> tuple[list[str], list[str], int]:

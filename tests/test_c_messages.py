@@ -10,7 +10,6 @@ from c_programs import COMPILERS
 from teetotal.errors import ProgramError
 from teetotal.programs.c.build import CompileError, Source, errors_first
 from teetotal.programs.c.check import Options, check
-from teetotal.programs.c.headers import functions_of_headers
 from teetotal.report import terminal
 from teetotal.verdicts import CheckResult, Verdict
 
@@ -145,25 +144,11 @@ def test_a_proof_about_executions_that_all_stop_is_told_as_one(tmp_path: Path) -
     assert any("no execution comes to its end" in note for note in result.notes)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '\t.file 0 "/home/me" "a.c"\n\t.file 1 "a.c"\nmine:\n.LFB0:\n\t.loc 1 3 5\n\tret\n'
-        '\t.file 2 "/usr/include/ck_pr.h"\ntheirs:\n.LFB1:\n\t.loc 2 7 1\n',
-        'mine:\n.Lfunc_begin0:\n\t.file 1 "/home/me" "a.c"\n\t.loc 1 3 5\n\tretq\n'
-        'theirs:\n.Lfunc_begin1:\n\t.file 2 "/usr/include" "ck_pr.h" md5 0x1\n\t.loc 2 7 1\n',
-    ],
-    ids=["gcc", "clang"],
-)
-def test_functions_of_headers_are_known_by_the_assembly(text: str) -> None:
-    assert list(functions_of_headers(text)) == ["theirs"]
-
-
 def test_what_stands_in_a_header_is_told_by_its_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     header = tmp_path / "system" / "primitives.h"
     header.parent.mkdir()
     header.write_text("static inline void put(volatile int *at) {\n  *at = 1;\n}\n")
-    monkeypatch.setattr("teetotal.programs.c.headers.SYSTEM", (str(header.parent),))
+    monkeypatch.setattr("teetotal.programs.c.assembly.SYSTEM", (str(header.parent),))
     result = run(
         tmp_path,
         f'#include <pthread.h>\n#include "{header}"\nvolatile int x, y;\nstatic void *f(void *p) {{\n  put(&x);\n'

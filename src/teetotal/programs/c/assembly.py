@@ -36,6 +36,7 @@ _SILENT = (
     ".endif", ".altmacro", ".noaltmacro", ".purgem", ".err", ".warning", ".print", ".arch",
 )  # fmt: skip
 _PADS = (".p2align", ".align", ".balign")
+SYSTEM = ("/usr/include/", "/usr/lib/", "/usr/local/include/", "/usr/bin/../lib/")
 DATA = (".byte", ".value", ".short", ".word", ".long", ".int", ".quad", ".ascii")
 _BODIES = (".macro", ".rept", ".irp")
 
@@ -51,7 +52,7 @@ class Place(NamedTuple):
 class Statement:
     """``code`` is ``None`` where there can be none."""
 
-    __slots__ = ("app", "before", "code", "intel", "is_code", "label", "place", "relocations", "text")
+    __slots__ = ("after", "app", "before", "code", "intel", "is_code", "label", "place", "relocations", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -64,17 +65,19 @@ class Statement:
         self.code = b""
         self.relocations: list[Relocation] = []
         self.before: list[str] = []
+        self.after: list[str] = []
 
 
 class Item:
     """An instruction: of one statement, or of several where prefixes stand on lines of their own."""
 
-    __slots__ = ("code", "instruction", "relocations", "statement", "whole")
+    __slots__ = ("code", "instruction", "last", "relocations", "statement", "whole")
 
     def __init__(
         self, statement: Statement, code: bytes, instruction: Instruction, relocations: list[Relocation], whole: bool
     ) -> None:
         self.statement = statement
+        self.last = statement
         self.code = code
         self.instruction = instruction
         self.relocations = relocations
@@ -99,25 +102,29 @@ class Function(NamedTuple):
 class Text:
     """All of a compiler's output."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, handmade: bool = False) -> None:
+        """``handmade``: no compiler wrote any of it."""
         self.statements: list[Statement] = []
         self._labelled: list[str] = []
         self.strange: list[tuple[Statement, str]] = []
         """Bytes in sections of code that are no instructions."""
         self.constant: frozenset[int] = frozenset()
+        self.of_system: set[str] = set()
+        """Functions whose source is one of the system's headers."""
         self._targets: set[str] = set()
-        self._read(text)
+        self._read(text, int(handmade))
 
     # -- from text to statements ------------------------------------------------------------------------------------
 
-    def _read(self, text: str) -> None:
+    def _read(self, text: str, app: int) -> None:
         if "/*" in text:
             text = _COMMENT.sub(lambda found: found.group(1) or " ", text)
         code, before = True, True  # where we are, and where we were
         stack: list[tuple[bool, bool]] = []  # what .popsection brings back
-        app, apps, intel, depth = 0, 0, "", 0
+        apps, intel, depth = app, "", 0
         place: Place | None = None
         users: Place | None = None
+        fresh = ""  # the function that has just begun
         files: dict[str, str] = {}
         body: list[str] = []
         for line in _LINE.findall(text):
@@ -147,8 +154,11 @@ class Text:
                     if word == ".loc":
                         words = part.split(None, 3)
                         place = Place(files.get(words[1], "?"), int(words[2]))
-                        if not place.file.startswith(("/usr/include", "/usr/lib")):
+                        if not place.file.startswith(SYSTEM):
                             users = place
+                        elif fresh:
+                            self.of_system.add(fresh)
+                        fresh = ""
                     elif word == ".file":
                         number, _, name = part[5:].strip().partition(" ")
                         files[number] = "/".join(name.split('"')[1::2])
@@ -175,7 +185,7 @@ class Text:
                     body.append(part)
                     continue
                 elif part[-1] == ":" and code and not part[0].isdigit() and not part.startswith((".L", '"')):
-                    users = None  # another function
+                    users, fresh = None, part[:-1]  # another function
                 self._add(part, code, app, intel, users or place)
 
     def _parts(self, bare: str) -> Iterator[str]:
@@ -290,10 +300,12 @@ class Text:
         for one in pending:
             relocations += [found._replace(place=found.place + at) for found in one.relocations]
             at += len(one.code)
-        whole = len(instructions) == 1
+        last = pending[-1]
         pending.clear()
-        if whole:
-            return (Item(first, code, instructions[0], relocations, True),)
+        if len(instructions) == 1:
+            item = Item(first, code, instructions[0], relocations, True)
+            item.last = last
+            return (item,)
         items, at = [], 0
         for instruction in instructions:
             end = at + instruction.size
@@ -309,6 +321,7 @@ class Text:
         for statement in self.statements:
             lines += statement.before
             lines.append(statement.text)
+            lines += statement.after
         return "\n".join(lines) + "\n"
 
 

@@ -23,13 +23,13 @@ from teetotal.errors import ParseError, TeetotalError
 from teetotal.programs import text_files
 from teetotal.programs.c.audit import unaccounted
 from teetotal.programs.c.frames import mark_ends
-from teetotal.programs.c.headers import functions_of_headers
 from teetotal.programs.c.instrument import make_visible
 from teetotal.scale.supervision import scratch_folder
 
 C_SUFFIXES = (".c",)
 CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".C")
-SUFFIXES = C_SUFFIXES + CXX_SUFFIXES
+ASSEMBLY_SUFFIXES = (".s", ".S")
+SUFFIXES = C_SUFFIXES + CXX_SUFFIXES + ASSEMBLY_SUFFIXES
 
 _COMMON = ("-O0", "-g", "-fPIC", "-fno-builtin", "-fno-omit-frame-pointer", "-fcf-protection=none", "-fsanitize=thread")
 _GCC = ("--param", "tsan-distinguish-volatile=1", "--param", "tsan-instrument-func-entry-exit=0")
@@ -41,7 +41,8 @@ _CLANG = (
 UNSEEN = "unseen"
 """Beside the object: a file that lists accesses to memory that no hook sees, if there are any."""
 LIBRARY = "library"
-"""Beside the object: which of its functions are a library's, for runtime/callers.hpp, if there are any."""
+"""Beside the object: which of its functions are the library's or come from the system's headers, for
+runtime/callers.hpp."""
 
 
 _OTHER_PRODUCTS = frozenset(
@@ -123,13 +124,15 @@ def build(source: Source, directory: Path) -> Path:
     compile_flags, link_flags = _split(source.flags)
     objects: list[str] = []
     hidden: list[str] = []
-    headers: set[str] = set()
+    of_system: set[str] = set()
     for number, file in enumerate(source.files):
         text_files.refuse_odd(file)
         compiler = _compiler(source, file)
         assembly, output = (directory / f"{number}.{kind}" for kind in ("s", "o"))
         options = (*_COMMON, *_instrumentation(compiler), *compile_flags)
-        _run([*compiler, *options, "-S", _path(file), "-o", str(assembly)], file)
+        handmade = Path(file).suffix in ASSEMBLY_SUFFIXES
+        wanted = ["-xassembler-with-cpp", "-E"] if handmade else ["-S"]
+        _run([*compiler, *options, *wanted, _path(file), "-o", str(assembly)], file)
         if not assembly.exists():
             raise CompileError(f"{file}: the compiler makes no code of it; what do the flags after -- ask for?")
 
@@ -138,10 +141,9 @@ def build(source: Source, directory: Path) -> Path:
             _run([*compiler, "-c", str(assembly), "-o", str(output)], file)  # noqa: B023
             return output.read_bytes()  # noqa: B023
 
-        text = assembly.read_text(errors="surrogateescape")
-        headers.update(functions_of_headers(text))
-        visible = make_visible(text, assemble, file)
+        visible = make_visible(assembly.read_text(errors="surrogateescape"), assemble, file, handmade=handmade)
         hidden += visible.unseen
+        of_system |= visible.of_system
         assemble(mark_ends(visible.text))
         objects.append(str(output))
     result = directory / "program.so"
@@ -151,10 +153,10 @@ def build(source: Source, directory: Path) -> Path:
     hidden += unaccounted(result, linker_map.read_text(errors="replace"), objects)
     if hidden:
         (directory / UNSEEN).write_text("".join(f"{what}\n" for what in hidden))
-    if headers or any(Path(file).suffix in CXX_SUFFIXES for file in source.files):
+    if of_system or any(Path(file).suffix in CXX_SUFFIXES for file in source.files):
         from teetotal.programs.c.symbols import library_functions
 
-        ranges = library_functions(result, headers)
+        ranges = library_functions(result, of_system)
         (directory / LIBRARY).write_text("".join(f"{begin:x} {end:x}\n" for begin, end in ranges))
     return result
 
@@ -232,7 +234,7 @@ def _split(flags: tuple[str, ...]) -> tuple[list[str], list[str]]:
     the last ``-O`` would win, and false alarms with it."""
     compile_flags, link_flags = [], []
     for flag in flags:
-        if flag in _OTHER_PRODUCTS or flag.startswith("-o"):
+        if flag in _OTHER_PRODUCTS or flag.startswith(("-o", "-mcmodel=l", "-mcmodel=m")):
             raise TeetotalError(f"{flag} after --: what the compiler makes is not for the user to choose")
         if flag.startswith(("-l", "-L", "-Wl,")) or Path(flag).suffix in (".a", ".so", ".o"):
             link_flags.append(flag)

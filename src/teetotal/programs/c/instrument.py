@@ -26,7 +26,8 @@ _SYMBOL_IN = (
     re.compile(r"\[\s*rip\s*\+\s*([\w.$+-]+)\s*\]"),
 )
 _KINDS = {"r": 0, "w": 1, "rw": 2}
-_LOCKED, _COMPARED, _MFENCE, _SFENCE, _COPY = 3, 4, 5, 6, 7
+_LOCKED, _COMPARED, _MFENCE, _SFENCE, _COPY, _SETTLE = 3, 4, 5, 6, 7, 8
+_SIMPLE = (1, 2, 4, 8, 16)
 _EXACT, _REPEATED, _SYMBOLIC, _THREAD_LOCAL = 1, 2, 4, 8
 
 
@@ -34,21 +35,26 @@ class Visible(NamedTuple):
     text: str
     unseen: list[str]
     """What no hook sees, each with its place."""
+    of_system: set[str]
+    """Functions that come from the system's headers."""
 
 
 Pass = Callable[[Text, list[Function]], None]
 """Puts lines before statements, knowing their machine code."""
 
 
-def make_visible(text: str, assemble: Callable[[str], bytes], file: str, passes: tuple[Pass, ...] = ()) -> Visible:
-    """``assemble`` makes an object file of assembly; ``file`` is what the compiler made it from."""
-    program = Text(text)
+def make_visible(
+    text: str, assemble: Callable[[str], bytes], file: str, passes: tuple[Pass, ...] = (), *, handmade: bool = False
+) -> Visible:
+    """``assemble`` makes an object file of assembly; ``file`` is what the compiler made it from, or (``handmade``) what
+    somebody wrote."""
+    program = Text(text, handmade=handmade)
     program.attach(Object(assemble(program.labelled)))
     functions = list(program.functions())
     unseen = _Hooks(program, file).put(functions)
     for further in passes:
         further(program, functions)
-    return Visible(str(program), unseen)
+    return Visible(str(program), unseen, program.of_system)
 
 
 class _Hooks:
@@ -80,7 +86,9 @@ class _Hooks:
                         if item.statement.app in fixed:
                             self._name(item.statement, item.instruction.text, function.name, item)
                         else:
-                            item.statement.before += self._hook(item, function.name)
+                            before, after = self._hook(item, function.name)
+                            item.statement.before += before
+                            item.last.after += after
             for items in parts.values():
                 if any(id(item) in wanted for item in items):
                     self._explode(items, wanted, fixed, function.name)
@@ -111,14 +119,14 @@ class _Hooks:
             return
         lines: list[str] = []
         for item in items:
-            if id(item) in wanted:
-                lines += self._hook(item, function)
-            lines.append(".byte " + ", ".join(map(str, item.code)))
+            before, after = self._hook(item, function) if id(item) in wanted else ([], [])
+            lines += [*before, ".byte " + ", ".join(map(str, item.code)), *after]
         statement.text = "\n".join(lines)
 
-    def _hook(self, item: Item, function: str) -> list[str]:
+    def _hook(self, item: Item, function: str) -> tuple[list[str], list[str]]:
+        """What comes before the instruction, and what behind it: where it is announced, it is settled there."""
         instruction = item.instruction
-        kind, flags, symbol = 0, 0, "0"
+        flags, symbol = 0, "0"
         access = instruction.accesses[0] if instruction.accesses else Access("r", 0, -1, -1, 1, 0)
         if instruction.name in FENCES:
             kind = _MFENCE if instruction.name == "mfence" else _SFENCE
@@ -132,29 +140,39 @@ class _Hooks:
             found = _symbol(item) if access.relative else None
             if found is None:
                 self._name(item.statement, instruction.text, function, item)
-                return []
+                return [], []
             flags, symbol = flags | _SYMBOLIC, f"{found} - ."
         elif access.relative:
             self._name(item.statement, instruction.text, function, item)
-            return []
+            return [], []
         flags |= _EXACT * bool(item.statement.app) | _REPEATED * instruction.repeated
         flags |= _THREAD_LOCAL * bool(access.segment)
         halves = instruction.name == "cmpxchg8b"
-        label = f".Lteetotal_access_{next(self.numbers)}"
         displacement = 0 if flags & _SYMBOLIC else access.displacement
+        told = [
+            f"\t.byte {kind}, {flags}, {access.base}, {access.scaled}, {access.scale}, {access.bit}, {int(halves)}, 0",
+            f"\t.long {access.size}, {symbol}",
+            f"\t.quad {displacement}",
+        ]
+        settled = [f"\t.byte {_SETTLE}, 0, 0, 0, 0, 0, 0, 0", "\t.quad 0, 0"]
+        announced = kind in (_KINDS["w"], _KINDS["rw"], _COPY) or (kind == _KINDS["r"] and access.size not in _SIMPLE)
+        behind = self._call("teetotal_settle", settled, item) if announced else []
+        return self._call("teetotal_access", told, item), behind
+
+    def _call(self, hook: str, descriptor: list[str], item: Item) -> list[str]:
+        """Which changes nothing: below the red zone, and all registers are kept by the hook."""
+        label = f".Lteetotal_access_{next(self.numbers)}"
         lines = [
             "\tleaq -128(%rsp), %rsp",
             "\tpushq %rdi",
             f"\tleaq {label}(%rip), %rdi",
-            "\tcall teetotal_access@PLT",
+            f"\tcall {hook}@PLT",
             "\tpopq %rdi",
             "\tleaq 128(%rsp), %rsp",
             '\t.pushsection .rodata.teetotal,"a",@progbits',
             "\t.balign 8",
             f"{label}:",
-            f"\t.byte {kind}, {flags}, {access.base}, {access.scaled}, {access.scale}, {access.bit}, {int(halves)}, 0",
-            f"\t.long {access.size}, {symbol}",
-            f"\t.quad {displacement}",
+            *descriptor,
             "\t.popsection",
         ]
         return _att(lines, item.statement)

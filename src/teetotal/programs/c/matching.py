@@ -12,7 +12,8 @@ costs time, never an event.
 
 Frames: an access to the own frame needs no hook if no address in that frame is ever taken. Where some are, a compiler that
 instruments the function (it calls hooks) knows which variables escape: its plain accesses to slots that were neither
-announced nor begin where an address was taken are its own. All others get hooks, and the runtime drops what is private.
+announced nor begin where an address was taken are its own, unless they may be parts of a struct that is passed or returned.
+All others get hooks, and the runtime drops what is private.
 """
 
 from __future__ import annotations
@@ -30,13 +31,17 @@ Form = tuple[int, tuple[tuple[int, int], ...]]
 HOOK = re.compile(
     r"__tsan_(?:unaligned_)?(?:volatile_)?(?:(read|write)(1|2|4|8|16|_range)|vptr_(update|read))$|teetotal_copy_(to|from)$"
 )
-OURS = "teetotal_access"
+OURS, SETTLES = "teetotal_access", "teetotal_settle"
 _AFTER_OURS = 3
 """A hook of ours is for the instruction so many behind its call."""
+_NO_STRUCT = re.compile(
+    r"__tsan_|(malloc|calloc|realloc|aligned_alloc|_Zn[wa]\w+|pthread_\w+|__errno_location|__cxa_\w+)$"
+)
+"""What returns no struct. The list is for speed."""
 _ATOMIC_LOAD = re.compile(r"__tsan_atomic(\d+)_load$")
 FENCES = ("mfence", "sfence")
 _CLOBBERED = (0, 1, 2, 6, 7, 8, 9, 10, 11, 16)
-_RSI, _RCX = 6, 1
+_RCX, _RDX, _RSI = 1, 2, 6
 _GOT = (9, 41, 42)
 _GOT_THREAD = 22
 _MASK = (1 << 64) - 1
@@ -80,10 +85,12 @@ class Evaluation:
         self.taken: set[int] = set()  # offsets in the frame, from rbp, whose address is taken
         self.stack_taken: set[int] = set()  # and from rsp
         self.announced: set[int] = set()  # bytes of the frame that hooks were told
+        self.stored: set[int] = set()  # bytes of the frame that instructions write in so many words
         self.constants: set[tuple[int, int]] = set()  # addresses of what nobody can write
         self.instrumented = False
         self.framed = False
         other_use = copied = False
+        pushed = 0  # registers of the caller's, at the top of the frame
         for number, block in enumerate(function.blocks):
             for item in block:
                 instruction = item.instruction
@@ -92,8 +99,14 @@ class Evaluation:
                         self.taken.add(instruction.address.displacement)
                     elif instruction.address.base == RSP and instruction.operands[0] != ("r", RSP):
                         self.stack_taken.add(instruction.address.displacement)
-                elif instruction.is_call and item.calls.startswith("__tsan_"):
+                elif instruction.is_call and item.calls.startswith(("__tsan_", "teetotal_copy_")):
                     self.instrumented = True
+                for access in instruction.accesses:
+                    if access.base == RBP and access.scaled < 0 and access.direction != "r":
+                        self.stored.update(range(access.displacement, access.displacement + access.size))
+                if number == 0 and self.framed and instruction.name == "push" and instruction.operands[0][1] != RDI:
+                    pushed += 8  # rdi is none of them
+                    self.stored.update(range(-pushed, -pushed + 8))
                 if RBP in instruction.writes and instruction.name not in ("pop", "leave"):
                     if number == 0 and instruction.name == "mov" and instruction.operands == (("r", RBP), ("r", RSP)):
                         self.framed = True
@@ -116,7 +129,8 @@ class Evaluation:
                     item.instruction.accesses or item.instruction.is_call or item.instruction.name in FENCES
                     for item in block
                 ):
-                    found = _Block(self, block, number == 0).decide()
+                    before = self.function.blocks[number - 1][-1] if number else None
+                    found = _Block(self, block, before).decide()
                     whole.hooks.extend(found.hooks)
                     whole.dropped.extend(found.dropped)
                     whole.copies.extend(found.copies)
@@ -137,21 +151,26 @@ class Evaluation:
 
 
 class _Block:
-    def __init__(self, function: Evaluation, block: list[Item], first: bool) -> None:
+    def __init__(self, function: Evaluation, block: list[Item], before: Item | None) -> None:
         self.of = function
         self.block = block
         self.frame = function.atom("frame")
         self.stack = function.atom("stack")
         self.registers = [function.atom(("register", id(block), number)) for number in range(17)]
         self.registers[RSP] = self.stack
-        if function.framed and not first:
+        if function.framed and before is not None:
             self.registers[RBP] = self.frame
+        self.pushed: dict[Form, Form] = {}  # what lies at the top of the stack
         self.slots: dict[int, tuple[int, Form]] = {}
         self.announcements: list[Announcement] = []
         self.switches: set[int] = set()
         self.owner: dict[int, list[Announcement]] = {}
         self.ours: set[int] = set()
         self.echoes: set[tuple[Form, int]] = set()  # clang leaves the load that a hook has done in place, and unused
+        self.results: set[Form] = set()  # of calls
+        self.returned = False
+        if before is not None and before.instruction.is_call:  # a label for exceptions lies between
+            self._returns(before.calls)
         self.hooked = -1  # what has a hook of ours
         self.stored = -1  # the last instruction that writes
 
@@ -199,9 +218,10 @@ class _Block:
     def _look(self, number: int, item: Item) -> None:
         instruction = item.instruction
         addresses = [self._address(access, item) for access in instruction.accesses]
-        if item.calls == OURS:  # which keeps all registers
+        if item.calls in (OURS, SETTLES):  # which keep all registers
             self.switches.add(number)
-            self.hooked = number + _AFTER_OURS
+            if item.calls == OURS:
+                self.hooked = number + _AFTER_OURS
             return
         if number == self.hooked:
             self._evaluate(item, addresses)
@@ -257,12 +277,26 @@ class _Block:
             return True
         trusted = self.of.instrumented and not item.statement.app and size <= 8
         if self.frame[1][0] in address[1]:
-            taken, shared = self.of.taken, trusted and self.of.shared(address[0], size)
+            taken = self.of.taken
+            shared = trusted and (self.of.shared(address[0], size) or self._in_a_struct(access, address[0], item))
         elif self.stack[1][0] in address[1]:
             taken, shared = self.of.stack_taken, False
         else:
             return False
         return not taken or (not shared if trusted else address[0] + size <= min(taken))
+
+    def _in_a_struct(self, access: Access, offset: int, item: Item) -> bool:
+        """gcc passes structs and takes returned ones without a hook, also from and to variables whose address is taken.
+        That looks like a scalar, but for this: what is loaded was stored nowhere, and what is stored was returned."""
+        if access.scaled >= 0 or all(taken > offset for taken in self.of.taken):
+            return False
+        if access.direction == "r":
+            return offset not in self.of.stored
+        operands = item.instruction.operands
+        if len(operands) != 2:
+            return False
+        kind, register = operands[1]
+        return self.returned if kind == "x" else kind == "r" and self.registers[register] in self.results
 
     # -- values -----------------------------------------------------------------------------------------------------------
 
@@ -301,9 +335,15 @@ class _Block:
         thread_local = self.registers[RDI]
         for register in _CLOBBERED:
             self.registers[register] = self.of.atom(("after", id(item), register))
+        self._returns(name)
         if name == "__tls_get_addr":
             self.registers[0] = self.of.atom(("thread-local", thread_local))
         self._forget_shared()
+
+    def _returns(self, function: str) -> None:
+        if not _NO_STRUCT.match(function):
+            self.results.update((self.registers[0], self.registers[_RDX]))
+            self.returned = True
 
     def _announced(self, number: int, item: Item, hook: re.Match[str]) -> None:
         address, length = self.registers[RDI], self.registers[_RSI]
@@ -356,13 +396,8 @@ class _Block:
         elif name in ("shl", "sal") and kinds == "ri" and width == 8:
             value = _times(self.registers[operands[0][1]], 1 << operands[1][1])
         elif name in ("push", "pop"):
-            self.registers[RSP] = _sum(self.registers[RSP], (-8 if name == "push" else 8, ()))
+            return self._push_or_pop(item, name)
         result = value
-        if name in ("push", "pop"):
-            if name == "pop" and kinds == "r":
-                self.registers[operands[0][1]] = self.of.atom(("popped", id(item)))
-            self._forget_slots_of(self.registers[RSP], 8)
-            return
         if result is None or len(instruction.writes) != 1:
             inputs: list[object] = [self.registers[one] for one in instruction.reads]
             if width < 4 and kinds[:1] == "r":
@@ -386,6 +421,20 @@ class _Block:
             if access.direction != "r":
                 self._store(item, access, address, kinds)
 
+    def _push_or_pop(self, item: Item, name: str) -> None:
+        kind, register = item.instruction.operands[0]
+        stack = self.registers[RSP]
+        if name == "pop":
+            value = self.pushed.pop(stack, None) or self.of.atom(("popped", id(item)))
+            self.registers[RSP] = _sum(stack, (8, ()))
+            if kind == "r":
+                self.registers[register] = value
+        else:
+            stack = self.registers[RSP] = _sum(stack, (-8, ()))
+            self.pushed[stack] = self.registers[register] if kind == "r" else self.of.atom(("pushed", id(item)))
+            if not self.of.framed:
+                self._forget_slots_of(stack, 8)
+
     def _load(self, access: Access, address: Form | None, item: Item) -> Form:
         if address is None:  # the linker's table
             return self.of.symbol(item.relocations[0].symbol) if item.relocations else (0, ())
@@ -403,6 +452,7 @@ class _Block:
         if address is None:
             return
         self._forget_slots_of(address, access.size)
+        self.pushed.clear()
         if (
             address[1] == self.frame[1]
             and item.instruction.name == "mov"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,8 +38,9 @@ _LIBRARY_NAMES = re.compile(r"_Z(N[VKRO]*)?(St|9__gnu_cxx|10__cxxabiv)|_ZL\d+__g
 _LIBRARY_FILES = ("/include/c++/", "/lib/gcc/", "/lib/clang/")
 
 
-def library_functions(program: Path, headers: Set[str]) -> list[tuple[int, int]]:
-    """Where the functions of libraries lie that were compiled into the program, in order: C++'s, and ``headers``."""
+def library_functions(program: Path, of_system: Container[str] = ()) -> list[tuple[int, int]]:
+    """Where the functions of the C++ library lie that were compiled into the program, and those of the system's headers,
+    in order."""
     with program.open("rb") as stream:
         table: Any = ELFFile(stream).get_section_by_name(".symtab")
         symbols = table.iter_symbols() if table is not None else ()
@@ -48,7 +49,7 @@ def library_functions(program: Path, headers: Set[str]) -> list[tuple[int, int]]
             for symbol in symbols
             if symbol["st_info"]["type"] == "STT_FUNC"
             and symbol["st_size"]
-            and (symbol.name in headers or _LIBRARY_NAMES.match(symbol.name))
+            and (_LIBRARY_NAMES.match(symbol.name) or symbol.name in of_system)
         )
 
 
