@@ -300,11 +300,12 @@ static void work(int i) {
   shared[key].push_back(i); ready = true; changed.notify_all();
   std::cout << key << ' ' << number << std::endl;
 }
+static std::shared_ptr<std::string> five() { return std::make_shared<std::string>("five"); }
 int main() {
   std::thread t(work, 1);
   { std::unique_lock<std::mutex> lock(m); changed.wait(lock, [] { return ready; }); assert(shared.size() == 1); }
   t.join();
-  auto later = std::async(std::launch::async, [] { return std::make_shared<std::string>("five"); });
+  auto later = std::async(std::launch::async, five);
   assert(*later.get() == "five");
 }
 """
