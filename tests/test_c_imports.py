@@ -6,12 +6,14 @@ through functions that the table knows, it is found; where one does not, that on
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import imports_page
 from c_programs import COMPILERS, compiled, explore
 from teetotal.programs.c import runtime
 from teetotal.programs.c.build import Source
@@ -333,6 +335,11 @@ def table() -> Path:
 def exported(file: Path) -> set[str]:
     listed = subprocess.run(["nm", "-D", "--defined-only", file], capture_output=True, text=True, check=True).stdout
     return {line.split()[2].partition("@")[0] for line in listed.splitlines()}
+
+
+@pytest.mark.skipif(shutil.which("c++filt") is None, reason="c++filt is not installed")
+def test_the_page_shows_the_table() -> None:
+    assert imports_page.PAGE.read_text() == imports_page.page()
 
 
 def test_the_table_and_the_runtime_agree() -> None:
