@@ -143,65 +143,65 @@ extern "C" {
 
 // -- strings ----------------------------------------------------------------------------------------------------------
 
-#define STRINGS(C, str, Str)                                        \
-  std::size_t teetotal_##str##len(const C* s) {                     \
-    TOUCH;                                                          \
-    return length(touch, s);                                        \
-  }                                                                 \
-  std::size_t teetotal_##str##nlen(const C* s, std::size_t n) {     \
-    TOUCH;                                                          \
-    return length(touch, s, n);                                     \
-  }                                                                 \
-  C* teetotal_##str##cpy(C* to, const C* from) {                    \
-    TOUCH;                                                          \
-    copy_string(touch, to, from);                                   \
-    return to;                                                      \
-  }                                                                 \
-  C* teetotal_##str##ncpy(C* to, const C* from, std::size_t n) {    \
-    TOUCH;                                                          \
-    copy_padded(touch, to, from, n);                                \
-    return to;                                                      \
-  }                                                                 \
-  C* teetotal_##str##cat(C* to, const C* from) {                    \
-    TOUCH;                                                          \
-    return append(touch, to, from);                                 \
-  }                                                                 \
-  C* teetotal_##str##ncat(C* to, const C* from, std::size_t n) {    \
-    TOUCH;                                                          \
-    return append(touch, to, from, n);                              \
-  }                                                                 \
-  int teetotal_##str##cmp(const C* a, const C* b) {                 \
-    TOUCH;                                                          \
-    return compare(touch, a, b);                                    \
-  }                                                                 \
-  int teetotal_##str##ncmp(const C* a, const C* b, std::size_t n) { \
-    TOUCH;                                                          \
-    return compare(touch, a, b, n);                                 \
-  }                                                                 \
-  C* teetotal_##str##chr(const C* s, Str c) {                       \
-    TOUCH;                                                          \
-    return changeable(find(touch, s, static_cast<C>(c)));           \
-  }                                                                 \
-  C* teetotal_##str##rchr(const C* s, Str c) {                      \
-    TOUCH;                                                          \
-    return changeable(find_last(touch, s, static_cast<C>(c)));      \
-  }                                                                 \
-  std::size_t teetotal_##str##spn(const C* s, const C* set) {       \
-    TOUCH;                                                          \
-    return span(touch, s, set, true);                               \
-  }                                                                 \
-  std::size_t teetotal_##str##cspn(const C* s, const C* set) {      \
-    TOUCH;                                                          \
-    return span(touch, s, set, false);                              \
-  }                                                                 \
-  C* teetotal_##str##pbrk(const C* s, const C* set) {               \
-    TOUCH;                                                          \
-    const C* found = s + span(touch, s, set, false);                \
-    return touch.get(found) == 0 ? nullptr : changeable(found);     \
-  }                                                                 \
-  C* teetotal_##str##str(const C* s, const C* wanted) {             \
-    TOUCH;                                                          \
-    return changeable(find_string(touch, s, wanted));               \
+#define STRINGS(C, prefix, Wide)                                       \
+  std::size_t teetotal_##prefix##len(const C* s) {                     \
+    TOUCH;                                                             \
+    return length(touch, s);                                           \
+  }                                                                    \
+  std::size_t teetotal_##prefix##nlen(const C* s, std::size_t n) {     \
+    TOUCH;                                                             \
+    return length(touch, s, n);                                        \
+  }                                                                    \
+  C* teetotal_##prefix##cpy(C* to, const C* from) {                    \
+    TOUCH;                                                             \
+    copy_string(touch, to, from);                                      \
+    return to;                                                         \
+  }                                                                    \
+  C* teetotal_##prefix##ncpy(C* to, const C* from, std::size_t n) {    \
+    TOUCH;                                                             \
+    copy_padded(touch, to, from, n);                                   \
+    return to;                                                         \
+  }                                                                    \
+  C* teetotal_##prefix##cat(C* to, const C* from) {                    \
+    TOUCH;                                                             \
+    return append(touch, to, from);                                    \
+  }                                                                    \
+  C* teetotal_##prefix##ncat(C* to, const C* from, std::size_t n) {    \
+    TOUCH;                                                             \
+    return append(touch, to, from, n);                                 \
+  }                                                                    \
+  int teetotal_##prefix##cmp(const C* a, const C* b) {                 \
+    TOUCH;                                                             \
+    return compare(touch, a, b);                                       \
+  }                                                                    \
+  int teetotal_##prefix##ncmp(const C* a, const C* b, std::size_t n) { \
+    TOUCH;                                                             \
+    return compare(touch, a, b, n);                                    \
+  }                                                                    \
+  C* teetotal_##prefix##chr(const C* s, Wide c) {                      \
+    TOUCH;                                                             \
+    return changeable(find(touch, s, static_cast<C>(c)));              \
+  }                                                                    \
+  C* teetotal_##prefix##rchr(const C* s, Wide c) {                     \
+    TOUCH;                                                             \
+    return changeable(find_last(touch, s, static_cast<C>(c)));         \
+  }                                                                    \
+  std::size_t teetotal_##prefix##spn(const C* s, const C* set) {       \
+    TOUCH;                                                             \
+    return span(touch, s, set, true);                                  \
+  }                                                                    \
+  std::size_t teetotal_##prefix##cspn(const C* s, const C* set) {      \
+    TOUCH;                                                             \
+    return span(touch, s, set, false);                                 \
+  }                                                                    \
+  C* teetotal_##prefix##pbrk(const C* s, const C* set) {               \
+    TOUCH;                                                             \
+    const C* found = s + span(touch, s, set, false);                   \
+    return touch.get(found) == 0 ? nullptr : changeable(found);        \
+  }                                                                    \
+  C* teetotal_##prefix##str(const C* s, const C* wanted) {             \
+    TOUCH;                                                             \
+    return changeable(find_string(touch, s, wanted));                  \
   }
 STRINGS(char, str, int)
 STRINGS(wchar_t, wcs, wchar_t)

@@ -27,10 +27,8 @@ INTERPRETER = r"""
 pthread_mutex_t m; pthread_cond_t c; sem_t s, s2; pthread_rwlock_t l; pthread_barrier_t b; pthread_once_t o;
 volatile int x; int word; struct timespec never;
 static void first(void) { x = 2; }
-static void run(const char *given) {
-  char own[16], *next = own;  // on the stack, where nobody else looks
-  strcpy(own, given);
-  for (; *next; next++) switch (*next) {
+static void run(unsigned long letters) {  // by value: nobody else can see it
+  for (; letters; letters >>= 8) switch (letters & 255) {
     case 'M': pthread_mutex_lock(&m); pthread_mutex_unlock(&m); break;
     case 'T': if (!pthread_mutex_trylock(&m)) pthread_mutex_unlock(&m); break;
     case 'C': pthread_mutex_lock(&m); pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m); break;
@@ -63,13 +61,17 @@ static void run(const char *given) {
     case 'k': x = 1; break;
   }
 }
-static void *thread(void *ops) { run(ops); return 0; }
+static void *thread(void *letters) { run((unsigned long)letters); return 0; }
 int main(int n, char **given) {
-  char *a[12];
+  unsigned long a[12];
   pthread_t t[8];
-  for (int i = 0; i < n; i++) a[i] = given[i];
-  sem_init(&s, 0, atoi(a[1])); pthread_barrier_init(&b, 0, 2);
-  for (int i = 3; i < n; i++) pthread_create(&t[i - 3], 0, thread, a[i]);
+  for (int i = 1; i < n; i++) {
+    if (strlen(given[i]) > sizeof a[i]) abort();
+    a[i] = 0;
+    memcpy(&a[i], given[i], strlen(given[i]));
+  }
+  sem_init(&s, 0, atoi(given[1])); pthread_barrier_init(&b, 0, 2);
+  for (int i = 3; i < n; i++) pthread_create(&t[i - 3], 0, thread, (void *)a[i]);
   run(a[2]);
   for (int i = 3; i < n; i++) pthread_join(t[i - 3], 0);
 }

@@ -6,9 +6,6 @@
 
 namespace std {
 
-template class basic_string<char>;
-template class basic_string<wchar_t>;
-
 template basic_ostream<char>& operator<<(basic_ostream<char>&, const basic_string<char>&);
 template basic_ostream<char>& operator<<(basic_ostream<char>&, const char*);
 template basic_istream<char>& getline(basic_istream<char>&, basic_string<char>&);

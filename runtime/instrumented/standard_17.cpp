@@ -1,0 +1,1 @@
+#include "standard_20.cpp"

@@ -1,0 +1,63 @@
+"""docs/reference/imports.md, from runtime/imports.txt: ``python tests/imports_page.py`` writes it anew."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+TABLE = ROOT / "runtime" / "imports.txt"
+PAGE = ROOT / "docs" / "reference" / "imports.md"
+
+HEAD = """# What functions of libraries do to memory
+
+A checked C or C++ program calls functions that no compiler instruments for us. What each does to memory is in one table,
+`runtime/imports.txt`, of which this page is a rendering (`python tests/imports_page.py`). What is not here is run all the
+same, and named with the line that calls it: `what cannot be seen: strfry of libc.so.6 at p.c:7`. Then nothing is proved;
+violations that are found are real.
+
+| class | meaning |
+|---|---|
+| nothing | reads and writes nothing that the program can see, but `errno` and what it is given by value; keeps nothing |
+| output | as nothing: what a standard stream holds back is nothing that a program can ask for |
+| replaced | done by a function of ours, each access an event, in its order |
+| modelled | done by a hook: memory, threads, synchronisation, time, chance, ends |
+| arguments | touches what the arguments of these numbers point to, no more: named where another thread may see that |
+| outside | depends on the outside world: run, and named |
+| refused | cannot be explored: the answer says so |
+| checker | what the compiler's instrumentation and checked programs call |
+| constant | a variable that keeps its value; any other variable of a library is named where threads access it |
+
+`NAME*` stands for all that begin so.
+"""
+
+
+def demangled(names: list[str]) -> list[str]:
+    plain = subprocess.run(["c++filt", "-_"], input="\n".join(names), capture_output=True, text=True, check=True).stdout
+    short = {"std::char_traits<char>": "…", "std::allocator<char>": "…", "> >": ">>"}
+    result = []
+    for text in plain.splitlines():
+        for long, less in short.items():
+            text = text.replace(long, less)
+        result.append(f"`{text}`")
+    return result
+
+
+def page() -> str:
+    text, before = HEAD, ""
+    for line in TABLE.read_text().splitlines():
+        if line.startswith("# -- "):
+            text += f"\n\n## {line.removeprefix('# -- ').replace('<', '`<').replace('>', '>`')}\n"
+            before = ""
+        words = line.partition("#")[0].split()
+        if words:
+            effect, _, detail = words[0].partition(":")
+            shown = effect + (f" {', '.join(detail)}" if effect == "arguments" else f" by `{detail}`" if detail else "")
+            text += ", " if words[0] == before else f"\n- {shown}: "
+            text += ", ".join(demangled(words[1:]))
+            before = words[0]
+    return text + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())
