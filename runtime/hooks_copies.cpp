@@ -77,8 +77,8 @@ void copy(void* to, const void* from, std::size_t size, std::uintptr_t place) {
     std::memmove(to, from, size);
     return;
   }
-  const bool to_hidden = process.alone || hidden(*self, target, place),
-             from_hidden = process.alone || hidden(*self, source, place);
+  const bool to_hidden = process.alone || hidden(*self, target, place, size),
+             from_hidden = process.alone || hidden(*self, source, place, size);
   if (to_hidden && from_hidden) {
     check_range(*self, target, size, place);
     check_range(*self, source, size, place);
@@ -102,7 +102,7 @@ void fill(void* to, int value, std::size_t size, std::uintptr_t place) {
   Thread* self = process.current;
   const auto target = reinterpret_cast<std::uintptr_t>(to);
   const bool own = self == nullptr || size == 0 || (self->range_from == 0 && announced(*self, target, 0, size));
-  if (own || process.alone || hidden(*self, target, place)) {
+  if (own || process.alone || hidden(*self, target, place, size)) {
     if (!own) check_range(*self, target, size, place);
     std::memset(to, value, size);
     return;
@@ -121,8 +121,8 @@ void announce(Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t 
       if (range != 0) check_range(self, range, size, place);
     return;
   }
-  if (to != 0 && hidden(self, to, place)) to = 0;
-  if (from != 0 && hidden(self, from, place)) from = 0;
+  if (to != 0 && hidden(self, to, place, size)) to = 0;
+  if (from != 0 && hidden(self, from, place, size)) from = 0;
   if (to == 0 && from == 0) return;
   if (from != 0) {
     Parts parts(self, size, place);
