@@ -22,8 +22,8 @@ class Output {
   // What was done before that made a thread fail: [words, thread, place]; no words where there is nothing to tell.
   static std::string cause(const Thread& failed);
 
-  // What replays must know from the beginning, quoted: a number (whose stacks are visible as a whole; above 32 bits, whose
-  // thread-locals others touch) and the grains of stacks that others touch, hexadecimal. Empty: nothing.
+  // What replays must know from the beginning, quoted: a number (whose stacks are visible as a whole; above 32 bits,
+  // whose thread-locals others touch) and the grains of stacks that others touch, hexadecimal. Empty: nothing.
   static std::string shared();
 
   // The steps up to `end`: [thread, kind, tag, cell, place, wrote, before, after, verb].

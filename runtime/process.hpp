@@ -5,8 +5,8 @@
 // that operation in `Thread::operation` and switch to the scheduler; when the scheduler comes back, the hook does the
 // operation, or returns to the instruction that does it. So at any time one thread runs and the others are parked.
 //
-// What is not visible: a thread's own stack and thread-local variables where no other thread ever touched them (`touched`,
-// `shared_locals`), and everything while no other thread is running or waits to be joined.
+// What is not visible: a thread's own stack and thread-local variables where no other thread ever touched them
+// (`touched`, `shared_locals`), and everything while no other thread is running or waits to be joined.
 #pragma once
 
 #include <algorithm>
@@ -248,13 +248,13 @@ struct Process : ProcessRecord {
     if (fresh) asked.emplace_back(thread, number);
     return entry->second;
   }
-  std::uint64_t progress = 0;       // hooks called
-  std::uint64_t resumes = 0;        // for the watchdog
-  std::uint32_t shared_stacks = 0;  // bit of a thread: all of its stack is visible, to replay older tokens
-  std::uint32_t shared_locals = 0;  // others have touched its thread-local variables
+  std::uint64_t progress = 0;          // hooks called
+  std::uint64_t resumes = 0;           // for the watchdog
+  std::uint32_t shared_stacks = 0;     // bit of a thread: all of its stack is visible, to replay older tokens
+  std::uint32_t shared_locals = 0;     // others have touched its thread-local variables
   std::vector<std::uint32_t> touched;  // grains of stacks that others have touched: see lifetimes.hpp
-  std::vector<End> ends;            // of objects and blocks, each once: their marks are numbers of these
-  bool restart = false;             // what was learnt makes the search begin again
+  std::vector<End> ends;               // of objects and blocks, each once: their marks are numbers of these
+  bool restart = false;                // what was learnt makes the search begin again
   std::array<Thread, kMaxThreads> threads;
   std::vector<std::string> arguments;
   Cells cells;
