@@ -38,7 +38,7 @@ void before_atomic(const volatile T* target, Kind kind, Writes writes, std::uint
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(target);
   if (hidden(*self, address, place)) {
-    if (process.alone || stack_owner(address) != self->number) return;
+    if (process.alone || kind != Kind::ld || stack_owner(address) != self->number) return;
     touch_stack(address, 1);  // meant for others: it may spin here until they come, and nobody would see it
   }
   operate(*self, kind, writes, address, tag_for<T>(), place, expected);
