@@ -18,14 +18,15 @@ void write_parts(Thread& self, void* to, const char* own, std::size_t size, std:
 bool of_executable(std::uintptr_t address);
 
 // Whether nobody else can see the address.
-[[gnu::always_inline]] inline bool hidden(Thread& self, std::uintptr_t address, std::uintptr_t place) {
+[[gnu::always_inline]] inline bool hidden(Thread& self, std::uintptr_t address, std::uintptr_t place,
+                                          std::size_t size = 1) {
   const std::uint32_t owner = stack_owner(address);
   if (owner < kMaxThreads) [[unlikely]] {
     if (owner != self.number) {
-      share_stack(owner);
+      touch_stack(address, size);
       return false;
     }
-    if (!self.stack_private) return false;
+    if ((!process.touched.empty() || process.shared_stacks != 0) && touched_by_others(address, size)) return false;
     if (address < reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))) [[unlikely]]
       use_after_return(self, address, place);
     return true;

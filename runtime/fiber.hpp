@@ -15,7 +15,7 @@ namespace teetotal::runtime {
 
 inline constexpr std::uintptr_t kStacks = 0x7000'0000'0000;
 inline constexpr std::size_t kStackSize = std::size_t{8} << 20;  // as Linux gives
-inline constexpr std::size_t kStackStride = 2 * kStackSize;      // a power of two; what lies below a stack faults
+inline constexpr std::size_t kStackStride = kStackSize + 4096;   // no power of two: stacks would share cache lines
 inline constexpr std::uint32_t kMaxThreads = 64;
 
 inline std::uintptr_t stack_top(std::uint32_t thread) { return kStacks + (thread + std::size_t{1}) * kStackStride; }

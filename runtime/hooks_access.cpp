@@ -15,11 +15,18 @@ namespace {
 constexpr int kRelease = 3, kAcqRel = 4, kSeqCst = 5;  // __ATOMIC_*
 constexpr bool releases(int order) { return order >= kRelease && order <= kSeqCst; }
 
+// A load on its own stack that is meant for others: it may spin here until they come, and nobody would see it.
+bool spins(const Thread& self, Kind kind, std::uintptr_t address) {
+  if (process.alone || kind != Kind::ld || stack_owner(address) != self.number) return false;
+  touch_stack(address, 1);
+  return true;
+}
+
 inline void access(Kind kind, const void* pointer, Tag tag, std::uintptr_t place, bool plain = true) {
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  if (hidden(*self, address, place)) return;
+  if (hidden(*self, address, place) && (plain || !spins(*self, kind, address))) return;
   operate(*self, kind, kind == Kind::st ? Writes::always : Writes::never, address, tag, place, 0, plain);
 }
 
@@ -28,7 +35,7 @@ void before_atomic(const volatile T* target, Kind kind, Writes writes, std::uint
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(target);
-  if (hidden(*self, address, place)) return;
+  if (hidden(*self, address, place) && !spins(*self, kind, address)) return;
   operate(*self, kind, writes, address, tag_for(sizeof(T)), place, expected);
 }
 

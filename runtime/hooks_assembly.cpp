@@ -84,7 +84,8 @@ bool teetotal_has_xsave = [] {
   const Thread* self = process.current;
   if (self == nullptr) return false;
   if (told->does == Does::settle) return self->range_size != 0;
-  if (told->does > Does::update || (told->how & (kRepeated | kThreadLocal)) != 0 || !self->stack_private) return true;
+  if (told->does > Does::update || (told->how & (kRepeated | kThreadLocal)) != 0 || process.shared_stacks != 0 || !process.touched.empty())
+    return true;
   const std::uintptr_t bottom = kStacks + self->number * kStackStride;
   return address_of(*told, registers) - bottom >= kStackStride;
 }
@@ -116,7 +117,7 @@ bool teetotal_has_xsave = [] {
   const bool whole = (told->how & kWhole) != 0 && simple && address % size == 0;
   if (simple && (told->does == Does::load || told->does == Does::store)) {
     if (from == 0 && to == 0) return;  // a constant
-    if (process.alone || hidden(self, address)) return check_heap(self, address, place);
+    if (process.alone || hidden(self, address, place, size)) return check_memory(self, address, place);
     if (whole || size_of(process.cells.piece(address, address + size).tag) == size) {
       const bool writes = told->does == Does::store;
       return operate(self, writes ? Kind::st : Kind::ld, writes ? Writes::always : Writes::never, address,

@@ -24,10 +24,11 @@ Thread* thread_of(pthread_t handle) {
   return number < process.count ? &process.threads[number] : nullptr;
 }
 
-void check_joinable(Thread& self, const Thread& other, const std::string& does, std::uintptr_t place) {
-  const std::string whom = does + " T" + std::to_string(other.born) + ", which was ";
+void check_joinable(Thread& self, const Thread& other, const char* does, std::uintptr_t place) {
+  if (!other.joined && !other.detached) return;
+  const std::string whom = std::string(does) + " T" + std::to_string(other.born) + ", which was ";
   if (other.joined) fail_since(self, Failure::misuse, whom + "joined", place, "joined it", other.joined_by);
-  if (other.detached) fail_since(self, Failure::misuse, whom + "detached", place, "detached it", other.detached_by);
+  fail_since(self, Failure::misuse, whom + "detached", place, "detached it", other.detached_by);
 }
 
 int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place) {
@@ -81,9 +82,10 @@ _Unwind_Reason_Code at_frame(int, _Unwind_Action actions, _Unwind_Exception_Clas
 constexpr pthread_key_t kKeys = 0x10000;  // ours; below are those of the C library
 std::map<std::uint32_t, void (*)(void*)> key_destructors;
 
-void check_key(Thread& self, pthread_key_t key, const std::string& does, std::uintptr_t place) {
-  if (key - kKeys >= process.keys) fail(self, Failure::misuse, does + " a key that nobody created", place);
-  if (process.deleted_keys.test(key - kKeys)) fail(self, Failure::misuse, does + " a key that was deleted", place);
+void check_key(Thread& self, pthread_key_t key, const char* does, std::uintptr_t place) {
+  if (key - kKeys >= process.keys) fail(self, Failure::misuse, std::string(does) + " a key that nobody created", place);
+  if (process.deleted_keys.test(key - kKeys))
+    fail(self, Failure::misuse, std::string(does) + " a key that was deleted", place);
 }
 
 }  // namespace

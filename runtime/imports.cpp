@@ -144,8 +144,10 @@ std::string demangled(const std::string& name) {
 
 // Whether others may look at what an argument points to. Where it is no address of the program's, nobody does.
 bool shared(Thread& self, std::uintptr_t argument, std::uintptr_t place) {
+  const std::uint32_t owner = stack_owner(argument);  // how much lies there is not known: all that is above
+  const std::size_t size = owner < kMaxThreads ? stack_top(owner) - argument : 1;
   return of_program(reinterpret_cast<const void*>(argument)) && !imports.read_only(argument) &&
-         !hidden(self, argument, place);
+         !hidden(self, argument, place, size);
 }
 
 }  // namespace

@@ -12,6 +12,10 @@ std::uint8_t teetotal_frames_watched = 0;
 
 namespace {
 
+std::bitset<kMaxThreads * kStackStride / 16> touched;
+
+std::size_t grain_of(std::uintptr_t address) { return (address - kStacks) / 16; }
+
 // From now on frames that end are looked at; what ended before was not.
 void watch(Watched why) {
   if ((teetotal_frames_watched & why) != 0) return;
@@ -114,11 +118,24 @@ void check_owner(Thread& self, std::uintptr_t address, std::uintptr_t place, std
   }
 }
 
-void share_stack(std::uint32_t owner) {
-  if ((process.shared_stacks & bit_of(owner)) != 0) return;
-  process.shared_stacks |= bit_of(owner);
+void touch_grain(std::uint32_t grain) {
+  if (grain >= touched.size() || touched.test(grain)) return;
+  touched.set(grain);
+  process.touched.push_back(grain);
+  teetotal_frames_watched |= kSharedStacks;
   process.restart = true;
-  watch(kSharedStacks);
+}
+
+void touch_stack(std::uintptr_t address, std::size_t size) {
+  for (std::size_t grain = grain_of(address); grain <= grain_of(address + size + 14); ++grain)
+    touch_grain(static_cast<std::uint32_t>(grain));
+}
+
+bool touched_by_others(std::uintptr_t address, std::size_t size) {
+  if ((process.shared_stacks & bit_of(stack_owner(address))) != 0) return true;
+  for (std::size_t grain = grain_of(address); grain <= grain_of(address + size + 14) && grain < touched.size(); ++grain)
+    if (touched.test(grain)) return true;
+  return false;
 }
 
 bool outside(Thread& self, std::uintptr_t address, std::uintptr_t place) {

@@ -29,8 +29,11 @@ void check_owner(Thread& self, std::uintptr_t address, std::uintptr_t place, std
 [[noreturn]] void use_after_return(Thread& self, std::uintptr_t address, std::uintptr_t place);
 void fail_at_commit(Thread& self, std::uintptr_t address, std::uintptr_t place);  // the same, seen by the scheduler
 
-// A stack, or thread-local variables, that another thread looks at: its owner's accesses become visible, too.
-void share_stack(std::uint32_t owner);
+// What other threads look at on a stack becomes visible where its owner looks at it, too, in grains of 16 bytes. No
+// single access is larger, so looking at the grains of its first byte and of the one 15 bytes on is enough.
+void touch_stack(std::uintptr_t address, std::size_t size);
+bool touched_by_others(std::uintptr_t address, std::size_t size);
+void touch_grain(std::uint32_t grain);
 
 // Whether an address that belongs to no region of the program is nobody else's business.
 bool outside(Thread& self, std::uintptr_t address, std::uintptr_t place);

@@ -20,6 +20,7 @@
 #include "channel.hpp"
 #include "explorer.hpp"
 #include "imports.hpp"
+#include "lifetimes.hpp"
 #include "replay.hpp"
 #include "signals.hpp"
 #include "supervisor.hpp"
@@ -46,6 +47,18 @@ void redirect(int kept) {
     next = last == ~0U ? 0 : last + 1;
   }
   std::setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
+}
+
+// As Output::shared tells it.
+void know_shared(const std::string& text) {
+  std::istringstream words(text);
+  std::uint64_t threads = 0;
+  words >> std::hex >> threads;
+  process.shared_stacks = static_cast<std::uint32_t>(threads);
+  process.shared_locals = static_cast<std::uint32_t>(threads >> 32);
+  if (process.shared_stacks != 0) teetotal_frames_watched |= kSharedStacks;
+  for (std::uint32_t grain = 0; words.ignore() && words >> grain;) touch_grain(grain);
+  process.restart = false;
 }
 
 void set(Request& request, const std::string& name, const std::string& value) {
@@ -75,9 +88,7 @@ void set(Request& request, const std::string& name, const std::string& value) {
   else if (name == "stop-at-last")
     request.stop_at_last = value == "1";
   else if (name == "stacks")
-    process.shared_stacks = static_cast<std::uint32_t>(number()),
-    process.shared_locals = static_cast<std::uint32_t>(number() >> 32),
-    teetotal_frames_watched |= process.shared_stacks != 0 ? kSharedStacks : 0;
+    know_shared(value);
   else if (name == "loop-bound")
     request.bounds.loop_bound = static_cast<std::uint32_t>(number());
   else if (name == "steps")

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <set>
+#include <sstream>
 
 #include "channel.hpp"
 
@@ -94,6 +95,16 @@ std::string Output::quoted(std::string_view text) {
 std::string Output::cause(const Thread& failed) {
   return '[' + quoted(failed.done) + ',' + std::to_string(process.threads[failed.cause.thread].born) + ',' +
          std::to_string(failed.cause.place) + ']';
+}
+
+std::string Output::shared() {
+  const std::uint64_t threads = process.shared_stacks | std::uint64_t{process.shared_locals} << 32;
+  if (threads == 0 && process.touched.empty()) return "\"\"";
+  std::ostringstream text;
+  text << '"' << std::hex << threads;
+  for (const std::uint32_t grain : process.touched) text << '.' << grain;
+  text << '"';
+  return text.str();
 }
 
 std::string Output::steps(const Controlled& system, std::size_t end) {

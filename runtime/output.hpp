@@ -25,10 +25,9 @@ class Output {
   // What was done before that made a thread fail: [words, thread, place]; no words where there is nothing to tell.
   static std::string cause(const Thread& failed);
 
-  // What replays must know from the beginning: whose stacks, and above 32 bits whose thread-locals, others touch.
-  static std::string shared() {
-    return std::to_string(process.shared_stacks | std::uint64_t{process.shared_locals} << 32);
-  }
+  // What replays must know from the beginning, quoted: a number (whose stacks are visible as a whole; above 32 bits,
+  // whose thread-locals others touch) and the grains of stacks that others touch, hexadecimal. Empty: nothing.
+  static std::string shared();
 
   // The steps up to `end`: [thread, kind, tag, cell, place, wrote, before, after, verb, place in a library or 0].
   static std::string steps(const Controlled& system, std::size_t end);

@@ -131,7 +131,6 @@ void Process::clear(Thread& thread) {
   ThreadRecord fresh;
   fresh.number = number;
   fresh.stack_low = stack_top(number);
-  fresh.stack_private = (shared_stacks & bit_of(number)) == 0;
   fresh.locals_private = (shared_locals & bit_of(number)) == 0;
   fresh.tls = thread.tls;
   fresh.tls_size = thread.tls_size;
@@ -290,7 +289,6 @@ std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argumen
   synchronise(self, Verb::create, Kind::unlock, Tag::thread, &child, place);
   ++self.creations;
   ++process.unjoined;
-  child.stack_private = (process.shared_stacks & bit_of(number)) == 0;
   child.locals_private = (process.shared_locals & bit_of(number)) == 0;
   child.routine = routine;
   child.argument = argument;

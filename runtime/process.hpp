@@ -5,8 +5,8 @@
 // that operation in `Thread::operation` and switch to the scheduler; when the scheduler comes back, the hook does the
 // operation, or returns to the instruction that does it. So at any time one thread runs and the others are parked.
 //
-// What is not visible: a thread's own stack and thread-local variables as long as no other thread ever touched that
-// stack (`shared_stacks`), and everything while no other thread is running or waits to be joined.
+// What is not visible: a thread's own stack and thread-local variables where no other thread ever touched them
+// (`touched`, `shared_locals`), and everything while no other thread is running or waits to be joined.
 #pragma once
 
 #include <algorithm>
@@ -131,7 +131,7 @@ struct ThreadRecord {
   std::uint32_t number = 0;
   std::uint32_t born = 0;       // how many threads were created before it in this execution
   std::uint32_t creations = 0;  // threads that it created
-  bool stack_private = true, locals_private = true;
+  bool locals_private = true;
   std::uintptr_t stack_low = 0;          // the lowest address of its stack seen in use
   std::uintptr_t tls = 0, tls_size = 0;  // the program's thread-local variables
   int* error = nullptr;                  // its errno
@@ -258,11 +258,12 @@ struct Process : ProcessRecord {
     if (fresh) asked.emplace_back(thread, number);
     return entry->second;
   }
-  std::uint64_t progress = 0;       // hooks called
-  std::uint32_t shared_stacks = 0;  // bit of a thread: others have touched its stack
-  std::uint32_t shared_locals = 0;  // and its thread-local variables
-  std::vector<End> ends;            // of objects and blocks, each once: their marks are numbers of these
-  bool restart = false;             // what was learnt makes the search begin again
+  std::uint64_t progress = 0;          // hooks called
+  std::uint32_t shared_stacks = 0;     // bit of a thread: all of its stack is visible, to replay older tokens
+  std::uint32_t shared_locals = 0;     // others have touched its thread-local variables
+  std::vector<std::uint32_t> touched;  // grains of stacks that others have touched: see lifetimes.hpp
+  std::vector<End> ends;               // of objects and blocks, each once: their marks are numbers of these
+  bool restart = false;                // what was learnt makes the search begin again
   std::array<Thread, kMaxThreads> threads;
   std::vector<std::string> arguments;
   Cells cells;

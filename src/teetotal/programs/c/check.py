@@ -219,7 +219,7 @@ class _Findings:
         return msgspec.structs.replace(
             words.worded(found, execution.told),
             message=f"{_at(deciding)} overtakes {_at(delayed)}",
-            replay=replaying.command(self.source, token, answer.get("stacks", 0), self.options.spurious),
+            replay=replaying.command(self.source, token, answer.get("stacks", ""), self.options.spurious),
         )
 
     def _failure(self, answer: dict[str, Any]) -> None:
@@ -249,7 +249,7 @@ class _Findings:
         told += self.names.cause(*answer.get("cause", ("", 0, 0)))
         execution = events.execution(answer["steps"], answer["cells"], self.names, self.model)
         self.violations[self.model].append(
-            self._told(execution, what, told, [] if place is None else [str(place)], answer.get("stacks", 0))
+            self._told(execution, what, told, [] if place is None else [str(place)], answer.get("stacks", ""))
         )
 
     def _waiting(self, answer: dict[str, Any]) -> Iterator[str]:
@@ -262,7 +262,7 @@ class _Findings:
             yield f"T{thread} {words.waiting(words.Verb(verb), called.get(cell, 'a fence'))}{where}"
 
     def _told(
-        self, execution: events.Execution, kind: ViolationKind, message: str, places: list[str], stacks: int
+        self, execution: events.Execution, kind: ViolationKind, message: str, places: list[str], stacks: str
     ) -> Violation:
         """An execution of the program itself; under TSO and PSO the machine of ``models/`` must accept it."""
         program = events.straight_line(self.source.name, execution, execution.schedule, self.source.name)

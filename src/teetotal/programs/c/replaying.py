@@ -1,7 +1,8 @@
 """Schedules of C programs as tokens (``teetotal.schedules``), the command that shows one again, and the showing.
 
-A token of a C program may have ``k`` and a hexadecimal number before its colon: the threads whose stacks others touch (the lower 32
-bits), or whose thread-local variables.
+A token of a C program may have ``k`` and what threads share beside variables and heap before its colon, as the runtime
+tells it: a hexadecimal number (bits of threads whose stacks are visible as a whole, and above 32 bits of those whose
+thread-local variables others touch), and then the parts of stacks that others touch, each after a dot.
 Locations of PSO commits are numbered in the order in which the schedule first stores to them.
 """
 
@@ -21,14 +22,14 @@ from teetotal.programs.c.symbols import Symbols
 from teetotal.schedules import TokenError, from_token, replay_command
 from teetotal.verdicts import Violation
 
-_STACKS = re.compile(r"^([^:]*?)k([0-9a-f]+):")
+_STACKS = re.compile(r"^([^:]*?)k([0-9a-f.]+):")
 _MANY = [str(number) for number in range(1 << 16)]  # locations that a token may name
 
 
-def command(source: Source, token: str, stacks: int, spurious: int = 0) -> str:
+def command(source: Source, token: str, stacks: str, spurious: int = 0) -> str:
     """``teetotal replay TOKEN FILES`` with what the program needs: compiler, arguments, flags."""
     head, colon, steps = token.partition(":")
-    marked = f"{head}k{stacks:x}{colon}{steps}" if stacks else token
+    marked = f"{head}k{stacks}{colon}{steps}" if stacks else token
     options = [] if source.compiler is None else ["--cc", source.compiler]
     for argument in source.arguments:
         options += [f"--args={argument}"] if argument.startswith("-") else ["--args", argument]
@@ -42,9 +43,9 @@ def replay(
 ) -> Violation | None:
     """That execution of the real program again, told; None after a look in the debugger, which stops before the last
     step."""
-    stacks = 0
+    stacks = ""
     if match := _STACKS.match(token):
-        stacks = int(match.group(2), 16)
+        stacks = match.group(2)
         token = token[: match.end(1)] + token[match.end() - 1 :]
     model, schedule, semantics = from_token(token, _MANY)
     options = [
