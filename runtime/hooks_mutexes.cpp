@@ -9,6 +9,16 @@
 
 namespace teetotal::runtime {
 
+namespace {
+
+void check_holding(Thread& self, void* object, std::uintptr_t place) {
+  if (!holds(self, object))
+    fail(self, Failure::misuse,
+         word(object) == 0 ? "unlocks a mutex that nobody holds" : "unlocks a mutex that another thread holds", place);
+}
+
+}  // namespace
+
 void lock(Thread& self, void* object, std::uintptr_t place) {
   synchronise(self, Verb::lock, Kind::lock, Tag::mutex, object, place,
               {.enabled = [](const Thread& t) { return word(t) == 0; }, .waiting = Waiting::lock});
@@ -16,9 +26,7 @@ void lock(Thread& self, void* object, std::uintptr_t place) {
 }
 
 void unlock(Thread& self, void* object, std::uintptr_t place) {
-  if (!holds(self, object))
-    fail(self, Failure::misuse,
-         word(object) == 0 ? "unlocks a mutex that nobody holds" : "unlocks a mutex that another thread holds", place);
+  check_holding(self, object, place);
   synchronise(self, Verb::unlock, Kind::unlock, Tag::mutex, object, place);
   word(object) = 0;
 }
@@ -27,8 +35,16 @@ namespace {
 
 int kind_of(const pthread_mutex_t* mutex) { return mutex->__data.__kind & 3; }
 
-bool try_lock(Thread& self, void* object, std::uintptr_t place) {
-  synchronise(self, Verb::try_lock, Kind::rmw, Tag::mutex, object, place, {.writes = swap_writes(), .expected = 0});
+// Where it fails: a look is all that a try is, but what has a limit exchanges first, and then waits.
+enum class Patience : std::uint8_t { none, limited };
+
+bool try_lock(Thread& self, void* object, Patience patience, std::uintptr_t place) {
+  const Choice free{.writes = swap_writes(), .expected = 0};
+  if (patience == Patience::none) {
+    attempt(self, Verb::try_lock, Tag::mutex, object, place, free);
+  } else {
+    synchronise(self, Verb::try_lock, Kind::rmw, Tag::mutex, object, place, free);
+  }
   if (word(object) != 0) return false;
   word(object) = static_cast<int>(self.number) + 1;
   return true;
@@ -47,14 +63,19 @@ int mutex_lock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place) {
   return 0;
 }
 
-int mutex_trylock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place) {
+int mutex_trylock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place, Patience patience = Patience::none) {
   if (holds(self, mutex) && kind_of(mutex) == PTHREAD_MUTEX_RECURSIVE) {
     ++mutex->__data.__count;
     return 0;
   }
-  if (!try_lock(self, mutex, place)) return EBUSY;
+  if (!try_lock(self, mutex, patience, place)) return EBUSY;
   mutex->__data.__count = 1;
   return 0;
+}
+
+int mutex_timedlock(Thread& self, pthread_mutex_t* mutex, const timespec* limit, std::uintptr_t place) {
+  if (holds(self, mutex) && kind_of(mutex) == PTHREAD_MUTEX_ERRORCHECK) return EDEADLK;
+  return mutex_trylock(self, mutex, place, Patience::limited) == 0 ? 0 : out_of_time(self, limit);
 }
 
 int mutex_unlock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place) {
@@ -67,13 +88,38 @@ int mutex_unlock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place) {
   return 0;
 }
 
+// -- spinlocks --------------------------------------------------------------------------------------------------------
+//
+// Unlocking is a plain store. So the lock is a word of data, on which its operations are rmws and stores, and no mutex.
+
+void spin_lock(Thread& self, int* object, std::uintptr_t place) {
+  synchronise(self, Verb::lock, Kind::rmw, Tag::word, object, place,
+              {.enabled = [](const Thread& t) { return word(t) == 0; },
+               .waiting = Waiting::lock,
+               .possible = Writes::if_equal});
+  *object = static_cast<int>(self.number) + 1;
+}
+
+bool spin_trylock(Thread& self, int* object, std::uintptr_t place) {
+  synchronise(self, Verb::try_lock, Kind::rmw, Tag::word, object, place, {.writes = swap_writes(), .expected = 0});
+  if (*object != 0) return false;
+  *object = static_cast<int>(self.number) + 1;
+  return true;
+}
+
+void spin_unlock(Thread& self, int* object, std::uintptr_t place) {
+  check_holding(self, object, place);
+  release_store(self, Verb::unlock, Tag::word, object, place);
+  *object = 0;
+}
+
 // -- readers and writers ----------------------------------------------------------------------------------------------
 //
 // Locks and unlocks of readers write nothing, so that a search takes them as independent of each other. One that only
 // tries to lock could not be told then: how many readers there are decides what it finds. So where some thread tries,
 // every operation is an rmw that writes, and the search begins again with that known.
 
-constexpr Wide kWriter = 0xFFFF'FFFFU;
+constexpr std::uint32_t kWriter = 0xFFFF'FFFFU;
 
 bool tried(const void* object) { return process.tried.contains(reinterpret_cast<std::uintptr_t>(object)); }
 
@@ -88,48 +134,68 @@ void note_holding(Thread& self, const void* object, std::uintptr_t place) {
   *free = object;
 }
 
-void read_lock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place) {
+// What the holder for writing cannot take again: only its own lock shows it that.
+bool writes_already(const Thread& self, void* object) {
+  return word(object) < 0 && std::ranges::find(self.rwlocks, object) != self.rwlocks.end();
+}
+
+int read_lock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place) {
   if (object->__data.__flags == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP)
     fail(self, Failure::unsupported, "a lock whose readers wait for writers that wait", place);
+  if (writes_already(self, object)) return EDEADLK;
   const bool counts = tried(object);
   synchronise(self, Verb::read_lock, counts ? Kind::rmw : Kind::lock, Tag::rwlock, object, place,
               {.enabled = [](const Thread& t) { return word(t) >= 0; },
                .waiting = Waiting::lock,
                .writes = counts ? Writes::always : Writes::never,
-               .expected = kWriter,
-               .possible = Writes::if_different});
+               .possible = Writes::if_different,
+               .awaited = kWriter});
   ++word(object);
   note_holding(self, object, place);
+  return 0;
 }
 
-void write_lock(Thread& self, void* object, std::uintptr_t place) {
+int write_lock(Thread& self, void* object, std::uintptr_t place) {
+  if (writes_already(self, object)) return EDEADLK;
   synchronise(self, Verb::write_lock, tried(object) ? Kind::rmw : Kind::lock, Tag::rwlock, object, place,
               {.enabled = [](const Thread& t) { return word(t) == 0; },
                .waiting = Waiting::lock,
-               .expected = 0,
                .possible = Writes::if_equal});
   word(object) = -1;
   note_holding(self, object, place);
+  return 0;
 }
 
-int read_trylock(Thread& self, void* object, std::uintptr_t place) {
+void try_rwlock(Thread& self, Verb verb, void* object, Patience patience, std::uintptr_t place, const Choice& choice) {
   note_trying(object);
-  synchronise(self, Verb::try_read_lock, Kind::rmw, Tag::rwlock, object, place,
-              {.writes = Writes::if_different, .expected = kWriter});
+  if (patience == Patience::none) return attempt(self, verb, Tag::rwlock, object, place, choice);
+  synchronise(self, verb, Kind::rmw, Tag::rwlock, object, place, choice);
+}
+
+int read_trylock(Thread& self, void* object, std::uintptr_t place, Patience patience = Patience::none) {
+  try_rwlock(self, Verb::try_read_lock, object, patience, place, {.writes = Writes::if_different, .expected = kWriter});
   if (word(object) < 0) return EBUSY;
   ++word(object);
   note_holding(self, object, place);
   return 0;
 }
 
-int write_trylock(Thread& self, void* object, std::uintptr_t place) {
-  note_trying(object);
-  synchronise(self, Verb::try_write_lock, Kind::rmw, Tag::rwlock, object, place,
-              {.writes = Writes::if_equal, .expected = 0});
+int write_trylock(Thread& self, void* object, std::uintptr_t place, Patience patience = Patience::none) {
+  try_rwlock(self, Verb::try_write_lock, object, patience, place, {.writes = Writes::if_equal, .expected = 0});
   if (word(object) != 0) return EBUSY;
   word(object) = -1;
   note_holding(self, object, place);
   return 0;
+}
+
+int read_timedlock(Thread& self, void* object, const timespec* limit, std::uintptr_t place) {
+  if (writes_already(self, object)) return EDEADLK;
+  return read_trylock(self, object, place, Patience::limited) == 0 ? 0 : out_of_time(self, limit);
+}
+
+int write_timedlock(Thread& self, void* object, const timespec* limit, std::uintptr_t place) {
+  if (writes_already(self, object)) return EDEADLK;
+  return write_trylock(self, object, place, Patience::limited) == 0 ? 0 : out_of_time(self, limit);
 }
 
 void rw_unlock(Thread& self, void* object, std::uintptr_t place) {
@@ -148,20 +214,23 @@ void rw_unlock(Thread& self, void* object, std::uintptr_t place) {
 void run_once(Thread& self, int* state, void (*routine)(), std::uintptr_t place) {
   constexpr int kNew = 0, kRunning = 1, kDone = 2;
   const auto leave = [&](int result) {
-    *state = kRunning;
-    synchronise(self, Verb::leave_once, Kind::unlock, Tag::mutex, state, place);
+    release_store(self, Verb::leave_once, Tag::word, state, place);
     *state = result;
   };
-  synchronise(self, Verb::enter_once, Kind::lock, Tag::mutex, state, place,
-              {.enabled = [](const Thread& t) { return word(t) != kRunning; }, .waiting = Waiting::lock});
-  if (*state != kDone) {
-    *state = kRunning;
-    try {
-      routine();
-    } catch (...) {  // another thread may try
-      leave(kNew);
-      throw;
-    }
+  attempt(self, Verb::enter_once, Tag::word, state, place,
+          {.enabled = [](const Thread& t) { return word(t) != kRunning; },
+           .waiting = Waiting::lock,
+           .writes = Writes::if_equal,
+           .expected = kNew,
+           .possible = Writes::if_different,
+           .awaited = kRunning});
+  if (*state != kNew) return;
+  *state = kRunning;
+  try {
+    routine();
+  } catch (...) {  // another thread may try
+    leave(kNew);
+    throw;
   }
   leave(kDone);
 }
@@ -189,7 +258,7 @@ int pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attrib
 int pthread_mutex_destroy(pthread_mutex_t* mutex) {
   Thread* self = controlled(mutex);
   if (self == nullptr) return 0;
-  synchronise(*self, Verb::look, Kind::rmw, Tag::mutex, mutex, TEETOTAL_PLACE, {.writes = Writes::never});
+  synchronise(*self, Verb::look, Kind::ld, Tag::mutex, mutex, TEETOTAL_PLACE, {.writes = Writes::never});
   return word(mutex) != 0 ? EBUSY : 0;
 }
 int pthread_mutex_lock(pthread_mutex_t* mutex) {
@@ -206,13 +275,11 @@ int pthread_mutex_trylock(pthread_mutex_t* mutex) {
 }
 int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* limit) {
   Thread* self = controlled(mutex);
-  if (self == nullptr) return real().mutex_lock(mutex);
-  return mutex_trylock(*self, mutex, TEETOTAL_PLACE) == 0 ? 0 : out_of_time(*self, limit);
+  return self == nullptr ? real().mutex_lock(mutex) : mutex_timedlock(*self, mutex, limit, TEETOTAL_PLACE);
 }
 int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t, const timespec* limit) {
   Thread* self = controlled(mutex);
-  if (self == nullptr) return real().mutex_lock(mutex);
-  return mutex_trylock(*self, mutex, TEETOTAL_PLACE) == 0 ? 0 : out_of_time(*self, limit);
+  return self == nullptr ? real().mutex_lock(mutex) : mutex_timedlock(*self, mutex, limit, TEETOTAL_PLACE);
 }
 
 int pthread_spin_init(pthread_spinlock_t* object, int) {
@@ -221,15 +288,15 @@ int pthread_spin_init(pthread_spinlock_t* object, int) {
 }
 int pthread_spin_destroy(pthread_spinlock_t*) { return 0; }
 int pthread_spin_lock(pthread_spinlock_t* object) {
-  if (Thread* self = controlled(const_cast<int*>(object))) lock(*self, const_cast<int*>(object), TEETOTAL_PLACE);
+  if (Thread* self = controlled(const_cast<int*>(object))) spin_lock(*self, const_cast<int*>(object), TEETOTAL_PLACE);
   return 0;
 }
 int pthread_spin_trylock(pthread_spinlock_t* object) {
   Thread* self = controlled(const_cast<int*>(object));
-  return self == nullptr || try_lock(*self, const_cast<int*>(object), TEETOTAL_PLACE) ? 0 : EBUSY;
+  return self == nullptr || spin_trylock(*self, const_cast<int*>(object), TEETOTAL_PLACE) ? 0 : EBUSY;
 }
 int pthread_spin_unlock(pthread_spinlock_t* object) {
-  if (Thread* self = controlled(const_cast<int*>(object))) unlock(*self, const_cast<int*>(object), TEETOTAL_PLACE);
+  if (Thread* self = controlled(const_cast<int*>(object))) spin_unlock(*self, const_cast<int*>(object), TEETOTAL_PLACE);
   return 0;
 }
 
@@ -242,12 +309,12 @@ int pthread_rwlock_init(pthread_rwlock_t* object, const pthread_rwlockattr_t* at
 }
 int pthread_rwlock_destroy(pthread_rwlock_t*) { return 0; }
 int pthread_rwlock_rdlock(pthread_rwlock_t* object) {
-  if (Thread* self = controlled(object)) read_lock(*self, object, TEETOTAL_PLACE);
-  return 0;
+  Thread* self = controlled(object);
+  return self == nullptr ? 0 : read_lock(*self, object, TEETOTAL_PLACE);
 }
 int pthread_rwlock_wrlock(pthread_rwlock_t* object) {
-  if (Thread* self = controlled(object)) write_lock(*self, object, TEETOTAL_PLACE);
-  return 0;
+  Thread* self = controlled(object);
+  return self == nullptr ? 0 : write_lock(*self, object, TEETOTAL_PLACE);
 }
 int pthread_rwlock_tryrdlock(pthread_rwlock_t* object) {
   Thread* self = controlled(object);
@@ -259,19 +326,19 @@ int pthread_rwlock_trywrlock(pthread_rwlock_t* object) {
 }
 int pthread_rwlock_timedrdlock(pthread_rwlock_t* object, const timespec* limit) {
   Thread* self = controlled(object);
-  return self == nullptr || read_trylock(*self, object, TEETOTAL_PLACE) == 0 ? 0 : out_of_time(*self, limit);
+  return self == nullptr ? 0 : read_timedlock(*self, object, limit, TEETOTAL_PLACE);
 }
 int pthread_rwlock_timedwrlock(pthread_rwlock_t* object, const timespec* limit) {
   Thread* self = controlled(object);
-  return self == nullptr || write_trylock(*self, object, TEETOTAL_PLACE) == 0 ? 0 : out_of_time(*self, limit);
+  return self == nullptr ? 0 : write_timedlock(*self, object, limit, TEETOTAL_PLACE);
 }
 int pthread_rwlock_clockrdlock(pthread_rwlock_t* object, clockid_t, const timespec* limit) {
   Thread* self = controlled(object);
-  return self == nullptr || read_trylock(*self, object, TEETOTAL_PLACE) == 0 ? 0 : out_of_time(*self, limit);
+  return self == nullptr ? 0 : read_timedlock(*self, object, limit, TEETOTAL_PLACE);
 }
 int pthread_rwlock_clockwrlock(pthread_rwlock_t* object, clockid_t, const timespec* limit) {
   Thread* self = controlled(object);
-  return self == nullptr || write_trylock(*self, object, TEETOTAL_PLACE) == 0 ? 0 : out_of_time(*self, limit);
+  return self == nullptr ? 0 : write_timedlock(*self, object, limit, TEETOTAL_PLACE);
 }
 int pthread_rwlock_unlock(pthread_rwlock_t* object) {
   if (Thread* self = controlled(object)) rw_unlock(*self, object, TEETOTAL_PLACE);

@@ -208,13 +208,31 @@ void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object
                     .waiting = choice.waiting,
                     .verb = verb,
                     .possible = choice.possible,
+                    .part = choice.part,
                     .cell = process.cells.number(address, tag),
                     .enabler = choice.enabler,
                     .address = address,
                     .place = place,
                     .enabled = choice.enabled,
-                    .expected = choice.expected};
+                    .expected = choice.expected,
+                    .awaited = choice.awaited};
   visible(self);
+}
+
+void attempt(Thread& self, Verb verb, Tag tag, const void* object, std::uintptr_t place, const Choice& choice) {
+  if (choice.writes == Writes::always || !process.halves)
+    return synchronise(self, verb, choice.writes == Writes::always ? Kind::rmw : Kind::ld, tag, object, place, choice);
+  synchronise(self, verb, Kind::ld, tag, object, place, {.writes = Writes::never});
+  const Wide seen = seen_by(self.operation);
+  if (!matches(choice.writes, choice.expected, seen) && (choice.enabled == nullptr || choice.enabled(self))) return;
+  Choice rest = choice;
+  rest.part = true;
+  synchronise(self, verb, Kind::rmw, tag, object, place, rest);
+}
+
+void release_store(Thread& self, Verb verb, Tag tag, const void* object, std::uintptr_t place) {
+  sfence(self, place);
+  synchronise(self, verb, Kind::st, tag, object, place);
 }
 
 Wide seen_by(const Operation& operation) {
@@ -237,6 +255,8 @@ Wide seen_by(const Operation& operation) {
     case Tag::semaphore:
     case Tag::rwlock:
       return at(std::uint32_t{});
+    case Tag::condition:
+      return waiting_on(operation.address);
     default:
       return 0;
   }

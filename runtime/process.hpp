@@ -77,7 +77,7 @@ struct Operation {
   Tag tag = Tag::byte;
   Waiting waiting = Waiting::none;
   Verb verb = Verb::none;
-  Writes possible = Writes::always;  // where an rmw waits for a value: what it must be, in terms of `expected`
+  Writes possible = Writes::always;  // where an rmw waits for a value: what it must be, in terms of `awaited`
   bool part = false;                 // a further part of the copy that its thread was busy with before
   bool plain = false;                // neither atomic nor volatile: a race on it is a data race
   std::uint32_t cell = 0;
@@ -87,6 +87,10 @@ struct Operation {
   std::uintptr_t caller = 0;                 // where the program's own code called for it, if that is elsewhere
   bool (*enabled)(const Thread&) = nullptr;  // null: always
   Wide expected = 0;
+  std::uint32_t awaited = 0;
+
+  // A load where it writes nothing, and an rmw where it does.
+  bool decides() const { return kind == Kind::ld && writes > Writes::always; }
 
   std::uintptr_t told_place() const { return caller != 0 ? caller : place; }
 };
@@ -199,6 +203,7 @@ struct Process : ProcessRecord {
   bool show_output = false;
   std::size_t snapshots = 12;      // a snapshot every so many steps; 0: none
   bool buffered = false;           // TSO or PSO itself is explored
+  bool halves = false;             // what looks before it writes does so in two steps
   bool trap = false;               // stop in the debugger when the thread goes on
   std::set<std::uintptr_t> tried;  // locks of readers and writers that some thread only tries to take, in any execution
   std::set<std::uintptr_t> freed;  // blocks that were freed while others could look at them, in any execution
@@ -311,8 +316,9 @@ inline void visible(Thread& self) {
 
 void run_key_destructors(Thread& self);
 
-// The threads that wait on an object and could be woken now, a bit each.
+// The threads that wait on an object and could be woken now, a bit each; and how many wait at all.
 std::uint64_t signalled(std::uintptr_t object);
+std::uint32_t waiting_on(std::uintptr_t object);
 
 // Whether an address belongs to the program: its variables, heap, stacks. Others are the business of libraries.
 bool of_program(const void* address);
@@ -328,9 +334,19 @@ struct Choice {
   Writes writes = Writes::always;
   Wide expected = 0;
   Writes possible = Writes::always;
+  std::uint32_t awaited = 0;
+  bool part = false;
 };
 void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object, std::uintptr_t place,
                  const Choice& choice = {});
+
+// An operation that looks first, and is an rmw only if it will write: a load where it fails, which is no fence. One
+// step, but two where TSO and PSO are searched: there an rmw needs empty buffers and a load does not, and what a thread
+// needs must not depend on what others do.
+void attempt(Thread& self, Verb verb, Tag tag, const void* object, std::uintptr_t place, const Choice& choice);
+
+// A store that releases what came before: a plain one on x86.
+void release_store(Thread& self, Verb verb, Tag tag, const void* object, std::uintptr_t place);
 
 // What an operation would see now: the bytes of its cell, or the word in which an object keeps its state.
 Wide seen_by(const Operation& operation);

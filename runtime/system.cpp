@@ -83,7 +83,8 @@ Pending Controlled::pending(std::uint32_t number) const {
   if (agent.buffer == kThread) {
     if (agent.thread >= process.count) return {Readiness::stopped, {}};
     Pending pending = pending_thread(agent.thread, number);
-    if (pending.readiness == Readiness::enabled && !flushed(agent.thread, process.threads[agent.thread].operation))
+    if (pending.readiness == Readiness::enabled &&
+        !flushed(agent.thread, pending.event.kind, process.threads[agent.thread].operation))
       pending.readiness = Readiness::stopped;
     if (pending.event.kind == Kind::st) pending.event = {number, Kind::sfence, false, 0, pending.event.location};
     return pending;
@@ -99,10 +100,20 @@ Pending Controlled::pending_thread(std::uint32_t number, std::uint32_t as) const
   Event event = next_[number];
   event.thread = as;
   const Operation& operation = thread.operation;
-  if (operation.writes > Writes::always)
-    event.writes = runtime::would_write(operation, readable(operation.address) ? seen_by(operation) : 0);
-  if (operation.enabled != nullptr && !operation.enabled(thread))
-    return {operation.waiting == Waiting::lock ? Readiness::waiting : Readiness::stopped, event};
+  const auto open = [&] { return operation.enabled == nullptr || operation.enabled(thread); };
+  const auto writes = [&] {
+    return runtime::would_write(operation, readable(operation.address) ? seen_by(operation) : 0);
+  };
+  bool fails = false;
+  if (operation.decides()) {
+    fails = in_view_of(number, [&] { return open() && !writes(); });
+    event.writes = !fails;
+    if (!fails) event.kind = Kind::rmw;
+  } else if (operation.writes > Writes::always) {
+    event.writes = writes();
+  }
+  const bool enabled = fails || open();
+  if (!enabled) return {operation.waiting == Waiting::lock ? Readiness::waiting : Readiness::stopped, event};
   if (steps_.size() >= bounds_.steps || (halts_[number] && (cut(number) || !sees_changes(number))))
     return {Readiness::stopped, event};
   return {Readiness::enabled, event};
@@ -153,7 +164,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   const bool look = !fence && readable(operation.address);
   if (operation.tag == Tag::thread && operation.waiting == Waiting::other)
     step.operation.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
-  if (relaxed() && operation.kind != Kind::ld && operation.kind != Kind::st && operation.kind != Kind::sfence) {
+  if (const Kind kind = step.kind(); relaxed() && kind != Kind::ld && kind != Kind::st && kind != Kind::sfence) {
     for (std::uint32_t other = 0; other < agents_.size(); ++other)
       if (agents_[other].thread == number && agents_[other].buffer != kThread && !agent_steps_[other].empty())
         enablers.push_back(static_cast<std::int32_t>(agent_steps_[other].back()));
@@ -253,20 +264,15 @@ void Controlled::run_thread(std::uint32_t number, std::size_t index, bool fatal)
   }
   const Operation operation = thread.operation;
   auto& buffer = buffers_.stores[number];
-  std::vector<Wide> covered;
-  for (const Entry& entry : buffer) {
-    covered.push_back(seen_by(entry.operation));
-    put(entry.operation, entry.value);
-  }
-  const bool stores = operation.kind == Kind::st && readable(operation.address);
-  const Wide before = stores ? seen_by(operation) : 0;
-  process.resume(thread);
-  Wide stored = 0;
-  if (stores) {
-    stored = seen_by(operation);
+  const Wide stored = in_view_of(number, [&]() -> Wide {
+    const bool stores = operation.kind == Kind::st && readable(operation.address);
+    const Wide before = stores ? seen_by(operation) : 0;
+    process.resume(thread);
+    if (!stores) return 0;
+    const Wide value = seen_by(operation);
     put(operation, before);
-  }
-  for (std::size_t i = buffer.size(); i-- > 0;) put(buffer[i].operation, covered[i]);
+    return value;
+  });
   if (operation.kind == Kind::sfence) ++buffers_.markers[number];
   if (operation.kind == Kind::st)
     buffer.push_back(
@@ -372,8 +378,9 @@ bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t b
   const Step& then = steps_[before];
   if (operation.tag == Tag::condition) return (then.signalled >> thread & 1U) != 0;
   if (operation.kind == Kind::lock)  // whoever took it found it free, or tried, or only looked
-    return then.event.kind == Kind::lock || (then.event.kind == Kind::rmw && then.before == 0);
-  return matches(operation.possible, operation.expected, then.before);
+    return then.event.kind == Kind::lock ||
+           ((then.event.kind == Kind::rmw || then.event.kind == Kind::ld) && then.before == 0);
+  return matches(operation.possible, operation.awaited, then.before);
 }
 
 Ending Controlled::ending() const {

@@ -61,6 +61,8 @@ struct Step {
   std::uint32_t spin = 0;       // the length of the iteration that its thread repeated, 0 if it did not
   std::uint64_t signalled = 0;  // bit of a thread: it waited for its object then, and a signal could wake it
   std::uint64_t local = 0;      // a hash of its thread's local state after it, 0 where none was made
+
+  Kind kind() const { return operation.decides() ? event.kind : operation.kind; }  // what it came to
 };
 
 enum class Stuck : std::uint8_t { no, deadlock, livelock };
@@ -89,6 +91,9 @@ class Controlled final : public System {
   const std::vector<Step>& steps() const { return steps_; }
   Stuck stuck() const;
   std::uintptr_t place(std::uint32_t location) const { return places_[location]; }
+
+  // Whether a step is the look of an operation that then goes on to write: see attempt. It is not told.
+  bool first_half(std::size_t index) const;
 
   // How often a snapshot took the place of the beginning.
   std::uint64_t restored() const { return restored_; }
@@ -125,7 +130,7 @@ class Controlled final : public System {
   std::uint32_t agent(std::uint32_t thread, std::int64_t buffer);
   std::uint32_t buffer_agent(const Entry& entry, std::uint32_t thread);
   const Entry* committable(const Agent& agent) const;
-  bool flushed(std::uint32_t thread, const Operation& operation) const;
+  bool flushed(std::uint32_t thread, Kind kind, const Operation& operation) const;
   Pending pending_thread(std::uint32_t thread, std::uint32_t as) const;
   Event execute_thread(std::uint32_t thread, std::uint32_t as);
   Event execute_commit(const Agent& agent, std::uint32_t as);
@@ -174,6 +179,20 @@ class Controlled final : public System {
     std::array<std::uint32_t, kMaxThreads> markers{};    // sfences of the thread so far
   } buffers_;
   std::vector<Buffers> kept_buffers_;  // with each snapshot
+
+  // Does something while memory is as the thread sees it, with what its buffers hold.
+  template <typename Do>
+  auto in_view_of(std::uint32_t thread, Do action) const {
+    const auto& buffer = buffers_.stores[thread];
+    std::vector<Wide> covered;
+    for (const Entry& entry : buffer) {
+      covered.push_back(seen_by(entry.operation));
+      put(entry.operation, entry.value);
+    }
+    const auto result = action();
+    for (std::size_t i = buffer.size(); i-- > 0;) put(buffer[i].operation, covered[i]);
+    return result;
+  }
 };
 
 }  // namespace teetotal::runtime
