@@ -121,7 +121,7 @@ void done_with(Thread& self, const void* futex, std::uintptr_t place) {
 int futex_wait(Thread& self, int* word_at, int expected, const timespec* limit, std::uintptr_t place) {
   const bool limited = limit != nullptr;
   busy_with(self, word_at, place);
-  look_at(word_at, place);
+  look_at(word_at, Tag::word, place);
   const bool changed = *word_at != expected;
   if (!changed) begin_waiting(self, word_at, place);
   done_with(self, word_at, place);

@@ -26,7 +26,8 @@ Thread* thread_of(pthread_t handle) {
 
 int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place) {
   Thread* other = thread_of(handle);
-  if (other == nullptr || other->joined || other->detached) return ESRCH;
+  if (other == nullptr || other->joined) return ESRCH;
+  if (other->detached) return EINVAL;
   if (other == &self) return EDEADLK;
   self.waits_on = other;
   synchronise(self, Verb::join, Kind::lock, Tag::thread, other, place,
@@ -37,6 +38,17 @@ int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place) {
   if (result != nullptr) *result = other->result;
   if (--process.unjoined == 0) process.alone = true;
   return 0;
+}
+
+// Looks whether the thread has ended: a load. With a limit, it has announced before that it waits, by a locked instruction.
+int join_if_ended(Thread& self, pthread_t handle, void** result, const timespec* limit, std::uintptr_t place) {
+  Thread* other = thread_of(handle);
+  if (other != nullptr && other != &self && !other->joined && !other->detached) {
+    synchronise(self, Verb::look, limit == nullptr ? Kind::ld : Kind::rmw, Tag::thread, other, place,
+                {.writes = Writes::never});
+    if (other->state != State::ended) return limit == nullptr ? EBUSY : out_of_time(self, limit);
+  }
+  return join(self, handle, result, place);
 }
 
 // -- pthread_exit -----------------------------------------------------------------------------------------------------
@@ -106,9 +118,25 @@ int pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void* (*
 int pthread_join(pthread_t handle, void** result) {
   return process.current == nullptr ? ESRCH : join(*process.current, handle, result, TEETOTAL_PLACE);
 }
+int pthread_tryjoin_np(pthread_t handle, void** result) {
+  if (process.current == nullptr) return ESRCH;
+  return join_if_ended(*process.current, handle, result, nullptr, TEETOTAL_PLACE);
+}
+int pthread_timedjoin_np(pthread_t handle, void** result, const timespec* limit) {
+  if (process.current == nullptr) return ESRCH;
+  if (limit == nullptr) return join(*process.current, handle, result, TEETOTAL_PLACE);
+  return join_if_ended(*process.current, handle, result, limit, TEETOTAL_PLACE);
+}
+int pthread_clockjoin_np(pthread_t handle, void** result, clockid_t, const timespec* limit) {
+  if (process.current == nullptr) return ESRCH;
+  if (limit == nullptr) return join(*process.current, handle, result, TEETOTAL_PLACE);
+  return join_if_ended(*process.current, handle, result, limit, TEETOTAL_PLACE);
+}
 int pthread_detach(pthread_t handle) {
   Thread* other = process.current == nullptr ? nullptr : thread_of(handle);
   if (other == nullptr) return ESRCH;
+  if (other->detached) return EINVAL;
+  mfence(*process.current, TEETOTAL_PLACE);  // a locked instruction on what nobody sees
   other->detached = true;
   return 0;
 }

@@ -3,6 +3,10 @@
 // An object keeps its state in the first word of its own memory, so that it goes back with the rest:
 //   mutex, spinlock   0, or 1 + the owner's number         semaphore   its value
 //   rwlock            0, -1 (a writer), or how many read   once        0, 1 running, 2 done
+//
+// Each call is as strong as the C library makes it on x86-64 (glibc 2.36), and no stronger: what takes or gives an object
+// is a locked instruction there, which is a fence; what finds that there is nothing to do, or that it cannot be done, is
+// often a load alone. docs/reference/synchronisation.md has the list, benchmarks/bench_strengths.py asks the processor.
 #pragma once
 
 #include <ctime>
@@ -24,8 +28,8 @@ inline bool holds(const Thread& thread, void* mutex) { return word(mutex) == sta
 void lock(Thread& self, void* mutex, std::uintptr_t place);
 void unlock(Thread& self, void* mutex, std::uintptr_t place);
 
-// Reads a word of the program as it would itself: hooks_access.cpp.
-void look_at(const int* word, std::uintptr_t place);
+// Reads data of the program as it would itself: hooks_access.cpp.
+void look_at(const void* data, Tag tag, std::uintptr_t place);
 
 // What waits with a limit gives up whenever it is scheduled before it gets what it waits for: then it is that late for
 // the thread, and the answer is ETIMEDOUT. hooks_libc.cpp.
