@@ -43,8 +43,10 @@ bool wait(Thread& self, Verb verb, const void* object, bool needs_signal, std::u
   return true;
 }
 
+}  // namespace
+
 // How many it wakes. Where nobody waits, that is all it sees; a futex is in the kernel's hands, which locks it.
-std::uint32_t signal(Thread& self, const void* object, std::size_t most, std::uintptr_t place, bool locked = false) {
+std::uint32_t signal(Thread& self, const void* object, std::size_t most, std::uintptr_t place, bool locked) {
   attempt(self, most == 1 ? Verb::signal : Verb::broadcast, Tag::condition, object, place,
           {.writes = locked ? Writes::always : Writes::if_different, .expected = 0});
   std::uint32_t waiting = 0, woken = 0;
@@ -71,6 +73,8 @@ int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mut
   mutex->__data.__count = count;
   return signalled || may_idle ? 0 : out_of_time(self, limit);
 }
+
+namespace {
 
 struct Barrier {
   int unused;

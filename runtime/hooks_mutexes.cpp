@@ -35,9 +35,6 @@ namespace {
 
 int kind_of(const pthread_mutex_t* mutex) { return mutex->__data.__kind & 3; }
 
-// Where it fails: a look is all that a try is, but what has a limit exchanges first, and then waits.
-enum class Patience : std::uint8_t { none, limited };
-
 bool try_lock(Thread& self, void* object, Patience patience, std::uintptr_t place) {
   const Choice free{.writes = swap_writes(), .expected = 0};
   if (patience == Patience::none) {
@@ -49,6 +46,8 @@ bool try_lock(Thread& self, void* object, Patience patience, std::uintptr_t plac
   word(object) = static_cast<int>(self.number) + 1;
   return true;
 }
+
+}  // namespace
 
 int mutex_lock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place) {
   if (holds(self, mutex)) {
@@ -63,7 +62,7 @@ int mutex_lock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place) {
   return 0;
 }
 
-int mutex_trylock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place, Patience patience = Patience::none) {
+int mutex_trylock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place, Patience patience) {
   if (holds(self, mutex) && kind_of(mutex) == PTHREAD_MUTEX_RECURSIVE) {
     ++mutex->__data.__count;
     return 0;
@@ -87,6 +86,8 @@ int mutex_unlock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place) {
   unlock(self, mutex, place);
   return 0;
 }
+
+namespace {
 
 // -- spinlocks --------------------------------------------------------------------------------------------------------
 //
@@ -209,6 +210,8 @@ void rw_unlock(Thread& self, void* object, std::uintptr_t place) {
   word(object) = writer ? 0 : word(object) - 1;
 }
 
+}  // namespace
+
 // -- once -------------------------------------------------------------------------------------------------------------
 
 void run_once(Thread& self, int* state, void (*routine)(), std::uintptr_t place) {
@@ -235,7 +238,6 @@ void run_once(Thread& self, int* state, void (*routine)(), std::uintptr_t place)
   leave(kDone);
 }
 
-}  // namespace
 }  // namespace teetotal::runtime
 
 using namespace teetotal;           // NOLINT: the hooks below are the whole rest of the file
@@ -245,11 +247,14 @@ extern "C" {
 
 int pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attributes) {
   *mutex = PTHREAD_MUTEX_INITIALIZER;
-  int kind = PTHREAD_MUTEX_NORMAL, survives = PTHREAD_MUTEX_STALLED;
+  int kind = PTHREAD_MUTEX_NORMAL, survives = PTHREAD_MUTEX_STALLED, protocol = PTHREAD_PRIO_NONE;
   if (attributes != nullptr) {
     pthread_mutexattr_gettype(attributes, &kind);
     pthread_mutexattr_getrobust(attributes, &survives);
+    pthread_mutexattr_getprotocol(attributes, &protocol);
   }
+  if (protocol == PTHREAD_PRIO_PROTECT && process.current != nullptr)
+    fail(*process.current, Failure::unsupported, "a mutex with a ceiling of priorities", TEETOTAL_PLACE);
   if (survives != PTHREAD_MUTEX_STALLED && process.current != nullptr)
     fail(*process.current, Failure::unsupported, "a mutex that survives the thread that holds it", TEETOTAL_PLACE);
   mutex->__data.__kind = kind;

@@ -17,12 +17,14 @@ constexpr std::uintptr_t kHandles = 0x7ee7'0000;
 
 // -- threads ----------------------------------------------------------------------------------------------------------
 
-pthread_t handle_of(std::uint32_t number) { return static_cast<pthread_t>(kHandles + number); }
-
 Thread* thread_of(pthread_t handle) {
   const std::uintptr_t number = static_cast<std::uintptr_t>(handle) - kHandles;
   return number < process.count ? &process.threads[number] : nullptr;
 }
+
+}  // namespace
+
+pthread_t handle_of(std::uint32_t number) { return static_cast<pthread_t>(kHandles + number); }
 
 int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place) {
   Thread* other = thread_of(handle);
@@ -40,7 +42,10 @@ int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place) {
   return 0;
 }
 
-// Looks whether the thread has ended: a load. With a limit, it has announced before that it waits, by a locked instruction.
+namespace {
+
+// Looks whether the thread has ended: a load. With a limit, it has announced before that it waits, by a locked
+// instruction.
 int join_if_ended(Thread& self, pthread_t handle, void** result, const timespec* limit, std::uintptr_t place) {
   Thread* other = thread_of(handle);
   if (other != nullptr && other != &self && !other->joined && !other->detached) {
@@ -153,6 +158,8 @@ void __pthread_register_cancel(__pthread_unwind_buf_t* handler) {
 void __pthread_unregister_cancel(__pthread_unwind_buf_t* handler) {
   if (process.current != nullptr) process.current->cleanup = handler->__pad[0];
 }
+void __pthread_register_cancel_defer(__pthread_unwind_buf_t* handler) { __pthread_register_cancel(handler); }
+void __pthread_unregister_cancel_restore(__pthread_unwind_buf_t* handler) { __pthread_unregister_cancel(handler); }
 void __pthread_unwind_next(__pthread_unwind_buf_t* handler) {
   if (process.current == nullptr) _Exit(70);
   process.current->cleanup = handler->__pad[0];
@@ -163,10 +170,6 @@ pthread_t pthread_self() {
 }
 int pthread_equal(pthread_t a, pthread_t b) { return a == b; }
 int sched_yield() { return 0; }
-int pthread_cancel(pthread_t) {
-  if (process.current != nullptr) fail(*process.current, Failure::unsupported, "pthread_cancel", TEETOTAL_PLACE);
-  return ENOSYS;
-}
 
 int pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) {
   if (process.current == nullptr) return real().key_create(key, destructor);
@@ -174,6 +177,7 @@ int pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) {
   key_destructors[*key] = destructor;
   return 0;
 }
+int __pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) { return pthread_key_create(key, destructor); }
 int pthread_key_delete(pthread_key_t key) {
   key_destructors.erase(key);
   return 0;

@@ -140,6 +140,10 @@ struct ThreadRecord {
   std::uintptr_t range_to = 0, range_from = 0, range_place = 0;
   std::size_t range_size = 0;
   void* cleanup = nullptr;  // the innermost handler that C code has pushed
+  // What it was told and nothing depends on: see hooks_properties.cpp.
+  std::array<char, 16> name{"program"};
+  std::uint64_t processors = 3, blocked_signals = 0;
+  int policy = 0, priority = 0, cancel_state = 0, cancel_type = 0;
   Failure failure = Failure::none;
   std::uintptr_t failed_at = 0;
 };
