@@ -74,13 +74,6 @@ int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mut
   return signalled || may_idle ? 0 : out_of_time(self, limit);
 }
 
-namespace {
-
-struct Barrier {
-  int unused;
-  unsigned needed, arrived;
-};
-
 int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place) {
   synchronise(self, Verb::arrive, Kind::rmw, Tag::barrier, barrier, place);
   if (++barrier->arrived == barrier->needed) {
@@ -98,6 +91,8 @@ int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place) {
       {.enabled = [](const Thread& t) { return t.woken_by >= 0; }, .waiting = Waiting::other, .writes = Writes::never});
   return 0;
 }
+
+namespace {
 
 // -- futexes: what std::atomic's wait and notify come down to ---------------------------------------------------------
 //

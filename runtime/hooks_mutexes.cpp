@@ -35,6 +35,8 @@ namespace {
 
 int kind_of(const pthread_mutex_t* mutex) { return mutex->__data.__kind & 3; }
 
+}  // namespace
+
 bool try_lock(Thread& self, void* object, Patience patience, std::uintptr_t place) {
   const Choice free{.writes = swap_writes(), .expected = 0};
   if (patience == Patience::none) {
@@ -46,8 +48,6 @@ bool try_lock(Thread& self, void* object, Patience patience, std::uintptr_t plac
   word(object) = static_cast<int>(self.number) + 1;
   return true;
 }
-
-}  // namespace
 
 int mutex_lock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place) {
   if (holds(self, mutex)) {

@@ -140,6 +140,9 @@ struct ThreadRecord {
   std::uintptr_t range_to = 0, range_from = 0, range_place = 0;
   std::size_t range_size = 0;
   void* cleanup = nullptr;  // the innermost handler that C code has pushed
+  void* team = nullptr;     // OpenMP: of its parallel region, and its number there; single constructs met so far
+  std::uint32_t team_number = 0;
+  int singles = 0;
   // What it was told and nothing depends on: see hooks_properties.cpp.
   std::array<char, 16> name{"program"};
   std::uint64_t processors = 3, blocked_signals = 0;
@@ -188,9 +191,12 @@ struct ProcessRecord {
   bool exited = false;      // main returned, or exit was called
   std::uint32_t count = 1;  // threads so far in this execution
   std::uint32_t unjoined = 0;
-  std::uint32_t keys = 0;              // of thread-specific data
-  std::int32_t step = -1;              // the step that is running
-  alignas(16) int atomic_section = 0;  // whether a thread is between __VERIFIER_atomic_begin and _end
+  std::uint32_t keys = 0;                // of thread-specific data
+  std::int32_t step = -1;                // the step that is running
+  alignas(16) int atomic_section = 0;    // whether a thread is between __VERIFIER_atomic_begin and _end
+  alignas(16) int critical_section = 0;  // the same, of OpenMP
+  alignas(16) int atomic_region = 0;
+  std::uint32_t team_size = 0;  // that the program has asked for
 };
 
 struct Process : ProcessRecord {

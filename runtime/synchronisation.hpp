@@ -33,6 +33,7 @@ void unlock(Thread& self, void* mutex, std::uintptr_t place);
 
 // What the functions of POSIX and of C11 share; the place is that of the call.
 enum class Patience : std::uint8_t { none, limited };  // of what fails: a try is a look; a wait exchanges first
+bool try_lock(Thread& self, void* mutex, Patience patience, std::uintptr_t place);
 int mutex_lock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place);
 int mutex_trylock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place, Patience patience = Patience::none);
 int mutex_timedlock(Thread& self, pthread_mutex_t* mutex, const timespec* limit, std::uintptr_t place);
@@ -41,6 +42,11 @@ void run_once(Thread& self, int* state, void (*routine)(), std::uintptr_t place)
 int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* limit,
                    std::uintptr_t place);
 std::uint32_t signal(Thread& self, const void* object, std::size_t most, std::uintptr_t place, bool locked = false);
+struct Barrier {
+  int unused;
+  unsigned needed, arrived;
+};
+int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place);
 int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place);
 pthread_t handle_of(std::uint32_t number);
 
