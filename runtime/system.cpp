@@ -169,7 +169,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
       if (agents_[other].thread == number && agents_[other].buffer != kThread && !agent_steps_[other].empty())
         enablers.push_back(static_cast<std::int32_t>(agent_steps_[other].back()));
   }
-  if (look) step.before = seen_by(operation);
+  if (look) step.before = step.in_memory = seen_by(operation);
   if (!fence) {
     if (writer_.size() <= operation.cell) {
       writer_.resize(operation.cell + 1, -1);
@@ -219,7 +219,7 @@ Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
   Step& step = steps_.emplace_back(event, agent.thread, entry.operation);
   step.commit = true;
   step.operation.enabler = entry.issued;
-  step.before = readable(entry.operation.address) ? seen_by(entry.operation) : 0;
+  step.before = step.in_memory = readable(entry.operation.address) ? seen_by(entry.operation) : 0;
   step.after = entry.value;
   step.markers = entry.markers;
   for (std::uint32_t other = 0; other < agents_.size(); ++other) {  // stores before an sfence come first (PSO)
@@ -369,7 +369,7 @@ std::int32_t Controlled::latest(const Step& step) const {
 }
 
 bool Controlled::would_write(std::size_t index, std::size_t before) const {
-  return runtime::would_write(steps_[index].operation, steps_[before].before);
+  return runtime::would_write(steps_[index].operation, steps_[before].in_memory);
 }
 
 bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t before) const {
@@ -379,8 +379,8 @@ bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t b
   if (operation.tag == Tag::condition) return (then.signalled >> thread & 1U) != 0;
   if (operation.kind == Kind::lock)  // whoever took it found it free, or tried, or only looked
     return then.event.kind == Kind::lock ||
-           ((then.event.kind == Kind::rmw || then.event.kind == Kind::ld) && then.before == 0);
-  return matches(operation.possible, operation.awaited, then.before);
+           ((then.event.kind == Kind::rmw || then.event.kind == Kind::ld) && then.in_memory == 0);
+  return matches(operation.possible, operation.awaited, then.in_memory);
 }
 
 Ending Controlled::ending() const {

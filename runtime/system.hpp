@@ -55,7 +55,8 @@ struct Step {
   bool fatal = false;         // it ends the process: the thread failed instead
   std::uint32_t markers = 0;  // of a commit: sfences of its thread before the store
   Operation operation;
-  Wide before = 0, after = 0;   // what the cell held
+  Wide before = 0, after = 0;   // what the cell held, as its thread saw it
+  Wide in_memory = 0;           // what others would have seen before it: not what its thread's buffer holds
   std::int32_t source = -1;     // the step that wrote what it saw
   std::uint32_t quiet = 0;      // how many of its thread's latest steps, itself included, wrote nothing
   std::uint32_t spin = 0;       // the length of the iteration that its thread repeated, 0 if it did not

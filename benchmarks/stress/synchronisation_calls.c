@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <threads.h>
+#include <time.h>
 #include <unistd.h>
 
 static _Alignas(128) atomic_int x;
@@ -60,7 +60,7 @@ struct call {
     void (*prepare)(void);  // before each round
     void (*call)(void);
     void (*after)(void);
-    int share;  // of the rounds: one in so many
+    int share;  // one in so many of the rounds
 };
 
 #define CALL(name, ...) static void name(void) { __VA_ARGS__; }
@@ -178,13 +178,13 @@ static void meet(int arrivals) {
         if (spins > 2000) sched_yield();
 }
 
-static const struct call *now;
-static int now_rounds;
+static atomic_int over;
 
 static void *other(void *argument) {
     on_processor(1);
-    for (int round = 0; round < now_rounds; round++) {
+    for (int round = 0;; round++) {
         meet(4 * round + 2);
+        if (over) return argument;
         for (volatile int wait = 0; wait < round % 16; wait++) {
         }
         atomic_store_explicit(&y, 1, memory_order_relaxed);
@@ -193,29 +193,37 @@ static void *other(void *argument) {
         meet(4 * round + 4);
         atomic_exchange(&y, 0);
     }
-    return argument;
 }
 
-// How often both threads miss the other's store.
-static long stress(const struct call *call) {
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+// How often both threads miss the other's store; a busy machine ends it before its time.
+static long stress(const struct call *call, int *round) {
     long both = 0;
     pthread_t thread;
-    now = call, now_rounds = rounds / call->share;
+    const double end = seconds() + 1.5;
     atomic_store(&gate, 0);
+    over = 0;
     pthread_create(&thread, 0, other, 0);
-    for (int round = 0; round < now_rounds; round++) {
+    for (*round = 0; *round < rounds / call->share && seconds() < end; ++*round) {
         if (call->prepare != 0) call->prepare();
-        meet(4 * round + 2);
-        for (volatile int wait = 0; wait < round / 16 % 16; wait++) {
+        meet(4 * *round + 2);
+        for (volatile int wait = 0; wait < *round / 16 % 16; wait++) {
         }
         atomic_store_explicit(&x, 1, memory_order_relaxed);
         call->call();
         seen[0] = atomic_load_explicit(&y, memory_order_relaxed);
-        meet(4 * round + 4);
+        meet(4 * *round + 4);
         both += seen[0] == 0 && seen[1] == 0;
         if (call->after != 0) call->after();
         atomic_exchange(&x, 0);
     }
+    over = 1;
+    meet(4 * *round + 2);
     pthread_join(thread, 0);
     return both;
 }
@@ -244,8 +252,9 @@ int main(int count, char **arguments) {
     pthread_key_create(&key, 0);
     for (int i = 0; i < COUNT; i++) {
         if (count > 2 && strstr(calls[i].name, arguments[2]) == 0) continue;
-        const long both = stress(&calls[i]);
-        printf("%s\t%d\t%ld\n", calls[i].name, now_rounds, both);
+        int done;
+        const long both = stress(&calls[i], &done);
+        printf("%s\t%d\t%ld\n", calls[i].name, done, both);
         fflush(stdout);
     }
     return 0;
