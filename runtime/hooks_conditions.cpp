@@ -230,10 +230,9 @@ int sem_init(sem_t* object, int, unsigned value) {
 int sem_destroy(sem_t*) { return 0; }
 int sem_wait(sem_t* object) {
   if (Thread* self = controlled(object)) {
-    synchronise(*self, Verb::take, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE,
-                {.enabled = [](const Thread& t) { return word(t) > 0; },
-                 .waiting = Waiting::lock,
-                 .possible = Writes::if_different});
+    synchronise(
+        *self, Verb::take, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE,
+        {.enabled = [](const Thread& t) { return word(t) > 0; }, .waiting = Waiting::lock, .needs = Needs::not_zero});
     --word(object);
   }
   return 0;

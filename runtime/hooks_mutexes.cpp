@@ -94,10 +94,9 @@ namespace {
 // Unlocking is a plain store. So the lock is a word of data, on which its operations are rmws and stores, and no mutex.
 
 void spin_lock(Thread& self, int* object, std::uintptr_t place) {
-  synchronise(self, Verb::lock, Kind::rmw, Tag::word, object, place,
-              {.enabled = [](const Thread& t) { return word(t) == 0; },
-               .waiting = Waiting::lock,
-               .possible = Writes::if_equal});
+  synchronise(
+      self, Verb::lock, Kind::rmw, Tag::word, object, place,
+      {.enabled = [](const Thread& t) { return word(t) == 0; }, .waiting = Waiting::lock, .needs = Needs::zero});
   *object = static_cast<int>(self.number) + 1;
 }
 
@@ -149,8 +148,7 @@ int read_lock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place) {
               {.enabled = [](const Thread& t) { return word(t) >= 0; },
                .waiting = Waiting::lock,
                .writes = counts ? Writes::always : Writes::never,
-               .possible = Writes::if_different,
-               .awaited = kWriter});
+               .needs = Needs::no_writer});
   ++word(object);
   note_holding(self, object, place);
   return 0;
@@ -158,10 +156,9 @@ int read_lock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place) {
 
 int write_lock(Thread& self, void* object, std::uintptr_t place) {
   if (writes_already(self, object)) return EDEADLK;
-  synchronise(self, Verb::write_lock, tried(object) ? Kind::rmw : Kind::lock, Tag::rwlock, object, place,
-              {.enabled = [](const Thread& t) { return word(t) == 0; },
-               .waiting = Waiting::lock,
-               .possible = Writes::if_equal});
+  synchronise(
+      self, Verb::write_lock, tried(object) ? Kind::rmw : Kind::lock, Tag::rwlock, object, place,
+      {.enabled = [](const Thread& t) { return word(t) == 0; }, .waiting = Waiting::lock, .needs = Needs::zero});
   word(object) = -1;
   note_holding(self, object, place);
   return 0;
@@ -225,8 +222,7 @@ void run_once(Thread& self, int* state, void (*routine)(), std::uintptr_t place)
            .waiting = Waiting::lock,
            .writes = Writes::if_equal,
            .expected = kNew,
-           .possible = Writes::if_different,
-           .awaited = kRunning});
+           .needs = Needs::not_running});
   if (*state != kNew) return;
   *state = kRunning;
   try {

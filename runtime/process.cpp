@@ -207,15 +207,14 @@ void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object
                     .tag = tag,
                     .waiting = choice.waiting,
                     .verb = verb,
-                    .possible = choice.possible,
+                    .needs = choice.needs,
                     .part = choice.part,
                     .cell = process.cells.number(address, tag),
                     .enabler = choice.enabler,
                     .address = address,
                     .place = place,
                     .enabled = choice.enabled,
-                    .expected = choice.expected,
-                    .awaited = choice.awaited};
+                    .expected = choice.expected};
   visible(self);
 }
 
@@ -276,6 +275,22 @@ bool matches(Writes when, Wide expected, Wide seen) {
       return seen == expected;
     case Writes::if_different:
       return seen != expected;
+  }
+  return true;
+}
+
+bool satisfies(Needs needs, Wide seen) {
+  switch (needs) {
+    case Needs::nothing:
+      return true;
+    case Needs::zero:
+      return seen == 0;
+    case Needs::not_zero:
+      return seen != 0;
+    case Needs::not_running:
+      return seen != 1;
+    case Needs::no_writer:
+      return seen != ~std::uint32_t{0};
   }
   return true;
 }

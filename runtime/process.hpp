@@ -28,6 +28,9 @@ namespace teetotal::runtime {
 
 enum class Writes : std::uint8_t { never, always, if_equal, if_different };  // from `expected`
 
+// What the word of an object must be for an operation that waits: see synchronisation.hpp.
+enum class Needs : std::uint8_t { nothing, zero, not_zero, not_running, no_writer };
+
 // How a thread that is not enabled waits. `lock` competes with whoever holds the object; the others can only be let go.
 enum class Waiting : std::uint8_t { none, lock, other };
 
@@ -77,9 +80,9 @@ struct Operation {
   Tag tag = Tag::byte;
   Waiting waiting = Waiting::none;
   Verb verb = Verb::none;
-  Writes possible = Writes::always;  // where an rmw waits for a value: what it must be, in terms of `awaited`
-  bool part = false;                 // a further part of the copy that its thread was busy with before
-  bool plain = false;                // neither atomic nor volatile: a race on it is a data race
+  Needs needs = Needs::nothing;  // where an rmw waits for a value
+  bool part = false;             // a further part of the copy that its thread was busy with before
+  bool plain = false;            // neither atomic nor volatile: a race on it is a data race
   std::uint32_t cell = 0;
   std::int32_t enabler = -1;  // the step that made it possible
   std::uintptr_t address = 0;
@@ -87,7 +90,6 @@ struct Operation {
   std::uintptr_t caller = 0;                 // where the program's own code called for it, if that is elsewhere
   bool (*enabled)(const Thread&) = nullptr;  // null: always
   Wide expected = 0;
-  std::uint32_t awaited = 0;
 
   // A load where it writes nothing, and an rmw where it does.
   bool decides() const { return kind == Kind::ld && writes > Writes::always; }
@@ -343,8 +345,7 @@ struct Choice {
   std::int32_t enabler = -1;
   Writes writes = Writes::always;
   Wide expected = 0;
-  Writes possible = Writes::always;
-  std::uint32_t awaited = 0;
+  Needs needs = Needs::nothing;
   bool part = false;
 };
 void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object, std::uintptr_t place,
@@ -361,6 +362,7 @@ void release_store(Thread& self, Verb verb, Tag tag, const void* object, std::ui
 // What an operation would see now: the bytes of its cell, or the word in which an object keeps its state.
 Wide seen_by(const Operation& operation);
 bool matches(Writes when, Wide expected, Wide seen);
+bool satisfies(Needs needs, Wide seen);
 inline bool would_write(const Operation& operation, Wide seen) {
   return matches(operation.writes, operation.expected, seen);
 }

@@ -169,7 +169,8 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
       if (agents_[other].thread == number && agents_[other].buffer != kThread && !agent_steps_[other].empty())
         enablers.push_back(static_cast<std::int32_t>(agent_steps_[other].back()));
   }
-  if (look) step.before = step.in_memory = seen_by(operation);
+  if (look) step.before = seen_by(operation);
+  if (relaxed()) in_memory_.push_back(step.before);
   if (!fence) {
     if (writer_.size() <= operation.cell) {
       writer_.resize(operation.cell + 1, -1);
@@ -219,7 +220,8 @@ Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
   Step& step = steps_.emplace_back(event, agent.thread, entry.operation);
   step.commit = true;
   step.operation.enabler = entry.issued;
-  step.before = step.in_memory = readable(entry.operation.address) ? seen_by(entry.operation) : 0;
+  step.before = readable(entry.operation.address) ? seen_by(entry.operation) : 0;
+  in_memory_.push_back(step.before);
   step.after = entry.value;
   step.markers = entry.markers;
   for (std::uint32_t other = 0; other < agents_.size(); ++other) {  // stores before an sfence come first (PSO)
@@ -300,6 +302,7 @@ void Controlled::rewind(std::size_t length) {
     if (relaxed()) {
       agent_steps_[event.thread].pop_back();
       enablers_.pop_back();
+      in_memory_.pop_back();
     }
     if (event.writes) {
       writer_[event.address] = writers_[event.address].back();
@@ -369,7 +372,7 @@ std::int32_t Controlled::latest(const Step& step) const {
 }
 
 bool Controlled::would_write(std::size_t index, std::size_t before) const {
-  return runtime::would_write(steps_[index].operation, steps_[before].in_memory);
+  return runtime::would_write(steps_[index].operation, held(before));
 }
 
 bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t before) const {
@@ -379,8 +382,8 @@ bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t b
   if (operation.tag == Tag::condition) return (then.signalled >> thread & 1U) != 0;
   if (operation.kind == Kind::lock)  // whoever took it found it free, or tried, or only looked
     return then.event.kind == Kind::lock ||
-           ((then.event.kind == Kind::rmw || then.event.kind == Kind::ld) && then.in_memory == 0);
-  return matches(operation.possible, operation.awaited, then.in_memory);
+           ((then.event.kind == Kind::rmw || then.event.kind == Kind::ld) && held(before) == 0);
+  return satisfies(operation.needs, held(before));
 }
 
 Ending Controlled::ending() const {
@@ -472,6 +475,7 @@ void Controlled::forget() {
   agent_numbers_.clear();
   agent_steps_.clear();
   enablers_.clear();
+  in_memory_.clear();
   data_races_.clear();
   process.restart = false;
   process.cells.renumber();

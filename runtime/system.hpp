@@ -56,7 +56,6 @@ struct Step {
   std::uint32_t markers = 0;  // of a commit: sfences of its thread before the store
   Operation operation;
   Wide before = 0, after = 0;   // what the cell held, as its thread saw it
-  Wide in_memory = 0;           // what others would have seen before it: not what its thread's buffer holds
   std::int32_t source = -1;     // the step that wrote what it saw
   std::uint32_t quiet = 0;      // how many of its thread's latest steps, itself included, wrote nothing
   std::uint32_t spin = 0;       // the length of the iteration that its thread repeated, 0 if it did not
@@ -139,6 +138,7 @@ class Controlled final : public System {
   void run_commit(std::uint32_t thread, std::int64_t buffer);
   void keep(const Step& step, std::vector<std::int32_t> enablers);
   std::int32_t latest(const Step& step) const;
+  Wide held(std::size_t before) const { return relaxed() ? in_memory_[before] : steps_[before].before; }
   void catch_up() const {
     if (stale_) const_cast<Controlled*>(this)->run_again();
   }
@@ -175,6 +175,7 @@ class Controlled final : public System {
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> agent_numbers_;
   std::vector<std::vector<std::uint32_t>> agent_steps_;
   std::vector<std::vector<std::int32_t>> enablers_;  // of each step, beyond the operation's own
+  std::vector<Wide> in_memory_;  // before each step: what its cell held for others, whatever its thread's buffer holds
   struct Buffers {
     std::array<std::vector<Entry>, kMaxThreads> stores;  // oldest first
     std::array<std::uint32_t, kMaxThreads> markers{};    // sfences of the thread so far
