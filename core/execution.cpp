@@ -92,6 +92,7 @@ void Execution::rewind(std::size_t length) {
 
 bool Execution::would_write(std::size_t index, std::size_t before) const {
   const Event& event = steps_[index].event;
+  if (event.kind != Kind::rmw) return event.writes;
   if (semantics_.failed_cas_writes) return true;
   const Step& earlier = steps_[before];
   return locals_.rmw(event.thread, steps_[index].detail.before, earlier.overwritten.value).has_value();

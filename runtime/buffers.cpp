@@ -38,16 +38,25 @@ const Controlled::Entry* Controlled::committable(const Agent& agent) const {
 }
 
 // Whether the thread's buffers hold nothing that must reach memory before the operation.
-bool Controlled::flushed(std::uint32_t thread, const Operation& operation) const {
+bool Controlled::flushed(std::uint32_t thread, Kind kind, const Operation& operation) const {
   const auto& buffer = buffers_.stores[thread];
-  if (buffer.empty() || operation.kind == Kind::ld || operation.kind == Kind::st || operation.kind == Kind::sfence)
-    return true;
-  if (operation.kind == Kind::mfence || bounds_.model == Model::tso || operation.tag == Tag::thread) return false;
-  if (bounds_.semantics.rmw_flushes_all || (operation.kind == Kind::unlock && bounds_.semantics.unlock_is_fence))
-    return false;
+  if (buffer.empty() || kind == Kind::ld || kind == Kind::st || kind == Kind::sfence) return true;
+  if (kind == Kind::mfence || bounds_.model == Model::tso || operation.tag == Tag::thread) return false;
+  if (bounds_.semantics.rmw_flushes_all || (kind == Kind::unlock && bounds_.semantics.unlock_is_fence)) return false;
   return std::ranges::none_of(buffer, [&](const Entry& entry) {
     return entry.markers < buffers_.markers[thread] || entry.operation.cell == operation.cell;
   });
+}
+
+bool Controlled::first_half(std::size_t index) const {
+  const Step& step = steps_[index];
+  const Operation& look = step.operation;
+  if (step.commit || look.kind != Kind::ld || look.verb == Verb::none) return false;
+  const auto& own = own_[step.thread];
+  const auto next = std::ranges::upper_bound(own, static_cast<std::uint32_t>(index));
+  const Operation& then = next != own.end() ? steps_[*next].operation : process.threads[step.thread].operation;
+  return then.part && then.kind == Kind::rmw && then.verb == look.verb && then.address == look.address &&
+         then.place == look.place;
 }
 
 }  // namespace teetotal::runtime

@@ -118,7 +118,7 @@ T taken(const void* from) {
 
 }  // namespace
 
-void look_at(const int* word, std::uintptr_t place) { access(Kind::ld, word, Tag::word, place, false); }
+void look_at(const void* data, Tag tag, std::uintptr_t place) { access(Kind::ld, data, tag, place, false); }
 
 }  // namespace teetotal::runtime
 

@@ -1,10 +1,11 @@
-// <threads.h>: the C library's versions go past the pthread functions' names, so these go to ours.
+// <threads.h>: the C library's versions go past the pthread functions' names, so these go to what ours are made of.
 #include <pthread.h>
 #include <threads.h>
 
 #include <cerrno>
+#include <cstdint>
 
-#include "process.hpp"
+#include "synchronisation.hpp"
 
 using namespace teetotal::runtime;  // NOLINT: the hooks below are the whole file
 
@@ -47,11 +48,12 @@ int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
   if (self == nullptr) return thrd_error;
   auto* start = static_cast<Start*>(process.memory.allocate(self->number, sizeof(Start), 0, TEETOTAL_PLACE));
   *start = {routine, argument};
-  return result_of(pthread_create(thread, nullptr, run, start));
+  *thread = handle_of(create_thread(*self, run, start, false, TEETOTAL_PLACE));
+  return thrd_success;
 }
 int thrd_join(thrd_t thread, int* result) {
   void* value = nullptr;
-  const int error = pthread_join(thread, &value);
+  const int error = process.current == nullptr ? ESRCH : join(*process.current, thread, &value, TEETOTAL_PLACE);
   if (error == 0 && result != nullptr) *result = static_cast<int>(reinterpret_cast<std::intptr_t>(value));
   return result_of(error);
 }
@@ -67,23 +69,31 @@ int mtx_init(mtx_t* mutex, int type) {
   return thrd_success;
 }
 void mtx_destroy(mtx_t*) {}
-int mtx_lock(mtx_t* mutex) { return result_of(pthread_mutex_lock(posix(mutex))); }
-int mtx_trylock(mtx_t* mutex) { return result_of(pthread_mutex_trylock(posix(mutex))); }
+#define WITH(object, ...)            \
+  Thread* self = controlled(object); \
+  return self == nullptr ? thrd_error : result_of(__VA_ARGS__)
+int mtx_lock(mtx_t* mutex) { WITH(mutex, mutex_lock(*self, posix(mutex), TEETOTAL_PLACE)); }
+int mtx_trylock(mtx_t* mutex) { WITH(mutex, mutex_trylock(*self, posix(mutex), TEETOTAL_PLACE)); }
 int mtx_timedlock(mtx_t* mutex, const timespec* limit) {
-  return result_of(pthread_mutex_timedlock(posix(mutex), limit));
+  WITH(mutex, mutex_timedlock(*self, posix(mutex), limit, TEETOTAL_PLACE));
 }
-int mtx_unlock(mtx_t* mutex) { return result_of(pthread_mutex_unlock(posix(mutex))); }
+int mtx_unlock(mtx_t* mutex) { WITH(mutex, mutex_unlock(*self, posix(mutex), TEETOTAL_PLACE)); }
 
 int cnd_init(cnd_t* condition) { return result_of(pthread_cond_init(posix(condition), nullptr)); }
 void cnd_destroy(cnd_t*) {}
-int cnd_wait(cnd_t* condition, mtx_t* mutex) { return result_of(pthread_cond_wait(posix(condition), posix(mutex))); }
-int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* limit) {
-  return result_of(pthread_cond_timedwait(posix(condition), posix(mutex), limit));
+int cnd_wait(cnd_t* condition, mtx_t* mutex) {
+  WITH(condition, condition_wait(*self, posix(condition), posix(mutex), nullptr, TEETOTAL_PLACE));
 }
-int cnd_signal(cnd_t* condition) { return result_of(pthread_cond_signal(posix(condition))); }
-int cnd_broadcast(cnd_t* condition) { return result_of(pthread_cond_broadcast(posix(condition))); }
+int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* limit) {
+  WITH(condition, condition_wait(*self, posix(condition), posix(mutex), limit, TEETOTAL_PLACE));
+}
+int cnd_signal(cnd_t* condition) { WITH(condition, (signal(*self, condition, 1, TEETOTAL_PLACE), 0)); }
+int cnd_broadcast(cnd_t* condition) { WITH(condition, (signal(*self, condition, SIZE_MAX, TEETOTAL_PLACE), 0)); }
+#undef WITH
 
-void call_once(once_flag* flag, void (*routine)()) { pthread_once(reinterpret_cast<pthread_once_t*>(flag), routine); }
+void call_once(once_flag* flag, void (*routine)()) {
+  if (Thread* self = controlled(flag)) run_once(*self, reinterpret_cast<int*>(flag), routine, TEETOTAL_PLACE);
+}
 
 int tss_create(tss_t* key, tss_dtor_t destructor) { return result_of(pthread_key_create(key, destructor)); }
 void tss_delete(tss_t key) { pthread_key_delete(key); }

@@ -43,9 +43,12 @@ bool wait(Thread& self, Verb verb, const void* object, bool needs_signal, std::u
   return true;
 }
 
-// How many it wakes.
-std::uint32_t signal(Thread& self, const void* object, std::size_t most, std::uintptr_t place) {
-  synchronise(self, most == 1 ? Verb::signal : Verb::broadcast, Kind::rmw, Tag::condition, object, place);
+}  // namespace
+
+// How many it wakes. Where nobody waits, that is all it sees; a futex is in the kernel's hands, which locks it.
+std::uint32_t signal(Thread& self, const void* object, std::size_t most, std::uintptr_t place, bool locked) {
+  attempt(self, most == 1 ? Verb::signal : Verb::broadcast, Tag::condition, object, place,
+          {.writes = locked ? Writes::always : Writes::if_different, .expected = 0});
   std::uint32_t waiting = 0, woken = 0;
   each_waiting(object, [&](Thread& thread) {
     ++waiting;
@@ -73,11 +76,6 @@ int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mut
   return signalled || may_idle ? 0 : out_of_time(self, limit);
 }
 
-struct Barrier {
-  int unused;
-  unsigned needed, arrived;
-};
-
 int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place) {
   synchronise(self, Verb::arrive, Kind::rmw, Tag::barrier, barrier, place);
   use(self, reinterpret_cast<pthread_barrier_t*>(barrier), "waits at a barrier", place, barrier->needed != 0);
@@ -97,6 +95,7 @@ int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place) {
   return 0;
 }
 
+namespace {
 // Who waits to take a semaphore that has nothing to give.
 std::string taken_by(const void* object) {
   for (std::uint32_t number = 0; number < process.count; ++number) {
@@ -134,7 +133,7 @@ void done_with(Thread& self, const void* futex, std::uintptr_t place) {
 int futex_wait(Thread& self, int* word_at, int expected, const timespec* limit, std::uintptr_t place) {
   const bool limited = limit != nullptr;
   busy_with(self, word_at, place);
-  look_at(word_at, place);
+  look_at(word_at, Tag::word, place);
   const bool changed = *word_at != expected;
   if (!changed) begin_waiting(self, word_at, place);
   done_with(self, word_at, place);
@@ -145,12 +144,39 @@ int futex_wait(Thread& self, int* word_at, int expected, const timespec* limit, 
 
 int futex_wake(Thread& self, int* word_at, int most, std::uintptr_t place) {
   busy_with(self, word_at, place);
-  const std::uint32_t woken = signal(self, word_at, static_cast<std::size_t>(most), place);
+  const std::uint32_t woken = signal(self, word_at, static_cast<std::size_t>(most), place, true);
   done_with(self, word_at, place);
   return static_cast<int>(woken);
 }
 
+// -- semaphores -------------------------------------------------------------------------------------------------------
+
+int failure(int error) {
+  errno = error;
+  return -1;
+}
+
+bool take(sem_t* object) {
+  if (word(object) == 0) return false;
+  --word(object);
+  return true;
+}
+
+int take_in_time(sem_t* object, const timespec* limit, std::uintptr_t place) {
+  Thread* self = controlled(object);
+  if (self == nullptr) return 0;
+  synchronise(*self, Verb::try_take, Kind::rmw, Tag::semaphore, object, place,
+              {.writes = Writes::if_different, .expected = 0});
+  return take(object) ? 0 : failure(out_of_time(*self, limit));
+}
+
 }  // namespace
+
+std::uint32_t waiting_on(std::uintptr_t object) {
+  std::uint32_t waiting = 0;
+  each_waiting(reinterpret_cast<const void*>(object), [&](const Thread&) { ++waiting; });
+  return waiting;
+}
 
 std::uint64_t signalled(std::uintptr_t object) {
   std::uint64_t threads = 0;
@@ -237,35 +263,26 @@ int sem_destroy(sem_t* object) {
 }
 int sem_wait(sem_t* object) {
   if (Thread* self = controlled(object)) {
-    synchronise(*self, Verb::take, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE,
-                {.enabled = [](const Thread& t) { return word(t) > 0; },
-                 .waiting = Waiting::lock,
-                 .expected = 0,
-                 .possible = Writes::if_different});
+    synchronise(
+        *self, Verb::take, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE,
+        {.enabled = [](const Thread& t) { return word(t) > 0; }, .waiting = Waiting::lock, .needs = Needs::not_zero});
     use(*self, object, "takes a semaphore", TEETOTAL_PLACE);
     --word(object);
   }
   return 0;
 }
 int sem_trywait(sem_t* object) {
-  if (Thread* self = controlled(object)) {
-    synchronise(*self, Verb::try_take, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE,
-                {.writes = Writes::if_different, .expected = 0});
-    use(*self, object, "tries to take a semaphore", TEETOTAL_PLACE);
-    if (word(object) == 0) {
-      errno = EAGAIN;
-      return -1;
-    }
-    --word(object);
-  }
-  return 0;
+  Thread* self = controlled(object);
+  if (self == nullptr) return 0;
+  attempt(*self, Verb::try_take, Tag::semaphore, object, TEETOTAL_PLACE,
+          {.writes = Writes::if_different, .expected = 0});
+  use(*self, object, "tries to take a semaphore", TEETOTAL_PLACE);
+  return take(object) ? 0 : failure(EAGAIN);
 }
-int sem_timedwait(sem_t* object, const timespec* limit) {
-  if (sem_trywait(object) == 0) return 0;
-  errno = process.current != nullptr ? out_of_time(*process.current, limit) : ETIMEDOUT;
-  return -1;
+int sem_timedwait(sem_t* object, const timespec* limit) { return take_in_time(object, limit, TEETOTAL_PLACE); }
+int sem_clockwait(sem_t* object, clockid_t, const timespec* limit) {
+  return take_in_time(object, limit, TEETOTAL_PLACE);
 }
-int sem_clockwait(sem_t* object, clockid_t, const timespec* limit) { return sem_timedwait(object, limit); }
 int sem_post(sem_t* object) {
   if (Thread* self = controlled(object)) {
     if (process.post_needs_fence) mfence(*self, TEETOTAL_PLACE);
@@ -277,7 +294,7 @@ int sem_post(sem_t* object) {
 }
 int sem_getvalue(sem_t* object, int* value) {
   if (Thread* self = controlled(object))
-    synchronise(*self, Verb::look, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE, {.writes = Writes::never});
+    synchronise(*self, Verb::look, Kind::ld, Tag::semaphore, object, TEETOTAL_PLACE, {.writes = Writes::never});
   *value = word(object);
   return 0;
 }

@@ -9,18 +9,25 @@
 
 namespace teetotal::runtime {
 
+namespace {
+
+void check_holding(Thread& self, void* object, std::uintptr_t place) {
+  if (!holds(self, object))
+    fail(self, Failure::misuse,
+         word(object) == 0 ? "unlocks a mutex that nobody holds" : "unlocks a mutex that another thread holds", place);
+}
+
+}  // namespace
+
 void lock(Thread& self, void* object, std::uintptr_t place) {
   synchronise(self, Verb::lock, Kind::lock, Tag::mutex, object, place,
-              {.enabled = [](const Thread& t) { return word(t) == 0 || gone(word(t)); }, .waiting = Waiting::lock});
-  if (gone(word(object))) check_usable(self, word(object), true, "locks a spinlock", place);
+              {.enabled = [](const Thread& t) { return word(t) == 0; }, .waiting = Waiting::lock});
   word(object) = static_cast<int>(self.number) + 1;
   note_held(self, object);
 }
 
 void unlock(Thread& self, void* object, std::uintptr_t place) {
-  if (!holds(self, object))
-    fail(self, Failure::misuse,
-         word(object) == 0 ? "unlocks a mutex that nobody holds" : "unlocks a mutex that another thread holds", place);
+  check_holding(self, object, place);
   synchronise(self, Verb::unlock, Kind::unlock, Tag::mutex, object, place);
   word(object) = 0;
   note_released(object);
@@ -36,8 +43,15 @@ void use(Thread& self, pthread_mutex_t* mutex, const char* does, std::uintptr_t 
 
 int kind_of(const pthread_mutex_t* mutex) { return mutex->__data.__kind & 3; }
 
-bool try_lock(Thread& self, void* object, std::uintptr_t place) {
-  synchronise(self, Verb::try_lock, Kind::rmw, Tag::mutex, object, place, {.writes = swap_writes(), .expected = 0});
+}  // namespace
+
+bool try_lock(Thread& self, void* object, Patience patience, std::uintptr_t place) {
+  const Choice free{.writes = swap_writes(), .expected = 0};
+  if (patience == Patience::none) {
+    attempt(self, Verb::try_lock, Tag::mutex, object, place, free);
+  } else {
+    synchronise(self, Verb::try_lock, Kind::rmw, Tag::mutex, object, place, free);
+  }
   if (word(object) != 0) return false;
   word(object) = static_cast<int>(self.number) + 1;
   note_held(self, object);
@@ -59,17 +73,22 @@ int mutex_lock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place) {
   return 0;
 }
 
-int mutex_trylock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place) {
+int mutex_trylock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place, Patience patience) {
   use(self, mutex, "tries to lock a mutex", place);
   if (holds(self, mutex) && kind_of(mutex) == PTHREAD_MUTEX_RECURSIVE) {
     ++mutex->__data.__count;
     return 0;
   }
-  const bool taken = try_lock(self, mutex, place);
+  const bool taken = try_lock(self, mutex, patience, place);
   use(self, mutex, "tries to lock a mutex", place);
   if (!taken) return EBUSY;
   mutex->__data.__count = 1;
   return 0;
+}
+
+int mutex_timedlock(Thread& self, pthread_mutex_t* mutex, const timespec* limit, std::uintptr_t place) {
+  if (holds(self, mutex) && kind_of(mutex) == PTHREAD_MUTEX_ERRORCHECK) return EDEADLK;
+  return mutex_trylock(self, mutex, place, Patience::limited) == 0 ? 0 : out_of_time(self, limit);
 }
 
 int mutex_unlock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place) {
@@ -83,13 +102,45 @@ int mutex_unlock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place) {
   return 0;
 }
 
+namespace {
+
+// -- spinlocks --------------------------------------------------------------------------------------------------------
+//
+// Unlocking is a plain store. So the lock is a word of data, on which its operations are rmws and stores, and no mutex.
+
+void spin_lock(Thread& self, int* object, std::uintptr_t place) {
+  synchronise(
+      self, Verb::lock, Kind::rmw, Tag::word, object, place,
+      {.enabled = [](const Thread& t) { return word(t) == 0 || gone(word(t)); },
+       .waiting = Waiting::lock,
+       .needs = Needs::zero});
+  if (gone(*object)) check_usable(self, *object, true, "locks a spinlock", place);
+  *object = static_cast<int>(self.number) + 1;
+  note_held(self, object);
+}
+
+bool spin_trylock(Thread& self, int* object, std::uintptr_t place) {
+  synchronise(self, Verb::try_lock, Kind::rmw, Tag::word, object, place, {.writes = swap_writes(), .expected = 0});
+  if (*object != 0) return false;
+  *object = static_cast<int>(self.number) + 1;
+  note_held(self, object);
+  return true;
+}
+
+void spin_unlock(Thread& self, int* object, std::uintptr_t place) {
+  check_holding(self, object, place);
+  release_store(self, Verb::unlock, Tag::word, object, place);
+  *object = 0;
+  note_released(object);
+}
+
 // -- readers and writers ----------------------------------------------------------------------------------------------
 //
 // Locks and unlocks of readers write nothing, so that a search takes them as independent of each other. One that only
 // tries to lock could not be told then: how many readers there are decides what it finds. So where some thread tries,
 // every operation is an rmw that writes, and the search begins again with that known.
 
-constexpr Wide kWriter = 0xFFFF'FFFFU;
+constexpr std::uint32_t kWriter = 0xFFFF'FFFFU;
 constexpr const char* kRwlock = "a lock of readers and writers";
 
 bool tried(const void* object) { return process.tried.contains(reinterpret_cast<std::uintptr_t>(object)); }
@@ -105,38 +156,48 @@ void note_holding(Thread& self, const void* object, std::uintptr_t place) {
   *free = object;
 }
 
-void read_lock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place) {
+// What the holder for writing cannot take again: only its own lock shows it that.
+bool writes_already(const Thread& self, void* object) {
+  return word(object) < 0 && std::ranges::find(self.rwlocks, object) != self.rwlocks.end();
+}
+
+int read_lock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place) {
   if (object->__data.__flags == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP)
     fail(self, Failure::unsupported, "a lock whose readers wait for writers that wait", place);
   use(self, object, "locks a lock of readers and writers", place);
+  if (writes_already(self, object)) return EDEADLK;
   const bool counts = tried(object);
   synchronise(self, Verb::read_lock, counts ? Kind::rmw : Kind::lock, Tag::rwlock, object, place,
               {.enabled = [](const Thread& t) { return word(t) >= 0; },
                .waiting = Waiting::lock,
                .writes = counts ? Writes::always : Writes::never,
-               .expected = kWriter,
-               .possible = Writes::if_different});
+               .needs = Needs::no_writer});
   use(self, object, "locks a lock of readers and writers", place);
   ++word(object);
   note_holding(self, object, place);
+  return 0;
 }
 
-void write_lock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place) {
+int write_lock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place) {
   use(self, object, "locks a lock of readers and writers", place);
-  synchronise(self, Verb::write_lock, tried(object) ? Kind::rmw : Kind::lock, Tag::rwlock, object, place,
-              {.enabled = [](const Thread& t) { return word(t) == 0; },
-               .waiting = Waiting::lock,
-               .expected = 0,
-               .possible = Writes::if_equal});
+  if (writes_already(self, object)) return EDEADLK;
+  synchronise(
+      self, Verb::write_lock, tried(object) ? Kind::rmw : Kind::lock, Tag::rwlock, object, place,
+      {.enabled = [](const Thread& t) { return word(t) == 0; }, .waiting = Waiting::lock, .needs = Needs::zero});
   use(self, object, "locks a lock of readers and writers", place);
   word(object) = -1;
   note_holding(self, object, place);
+  return 0;
 }
 
-int read_trylock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place) {
+void try_rwlock(Thread& self, Verb verb, pthread_rwlock_t* object, Patience patience, std::uintptr_t place, const Choice& choice) {
   note_trying(object);
-  synchronise(self, Verb::try_read_lock, Kind::rmw, Tag::rwlock, object, place,
-              {.writes = Writes::if_different, .expected = kWriter});
+  if (patience == Patience::none) return attempt(self, verb, Tag::rwlock, object, place, choice);
+  synchronise(self, verb, Kind::rmw, Tag::rwlock, object, place, choice);
+}
+
+int read_trylock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place, Patience patience = Patience::none) {
+  try_rwlock(self, Verb::try_read_lock, object, patience, place, {.writes = Writes::if_different, .expected = kWriter});
   use(self, object, "tries to lock a lock of readers and writers", place);
   if (word(object) < 0) return EBUSY;
   ++word(object);
@@ -144,15 +205,23 @@ int read_trylock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place) {
   return 0;
 }
 
-int write_trylock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place) {
-  note_trying(object);
-  synchronise(self, Verb::try_write_lock, Kind::rmw, Tag::rwlock, object, place,
-              {.writes = Writes::if_equal, .expected = 0});
+int write_trylock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place, Patience patience = Patience::none) {
+  try_rwlock(self, Verb::try_write_lock, object, patience, place, {.writes = Writes::if_equal, .expected = 0});
   use(self, object, "tries to lock a lock of readers and writers", place);
   if (word(object) != 0) return EBUSY;
   word(object) = -1;
   note_holding(self, object, place);
   return 0;
+}
+
+int read_timedlock(Thread& self, void* object, const timespec* limit, std::uintptr_t place) {
+  if (writes_already(self, object)) return EDEADLK;
+  return read_trylock(self, object, place, Patience::limited) == 0 ? 0 : out_of_time(self, limit);
+}
+
+int write_timedlock(Thread& self, void* object, const timespec* limit, std::uintptr_t place) {
+  if (writes_already(self, object)) return EDEADLK;
+  return write_trylock(self, object, place, Patience::limited) == 0 ? 0 : out_of_time(self, limit);
 }
 
 void rw_unlock(Thread& self, void* object, std::uintptr_t place) {
@@ -166,30 +235,33 @@ void rw_unlock(Thread& self, void* object, std::uintptr_t place) {
   word(object) = writer ? 0 : word(object) - 1;
 }
 
+}  // namespace
+
 // -- once -------------------------------------------------------------------------------------------------------------
 
 void run_once(Thread& self, int* state, void (*routine)(), std::uintptr_t place) {
   constexpr int kNew = 0, kRunning = 1, kDone = 2;
   const auto leave = [&](int result) {
-    *state = kRunning;
-    synchronise(self, Verb::leave_once, Kind::unlock, Tag::mutex, state, place);
+    release_store(self, Verb::leave_once, Tag::word, state, place);
     *state = result;
   };
-  synchronise(self, Verb::enter_once, Kind::lock, Tag::mutex, state, place,
-              {.enabled = [](const Thread& t) { return word(t) != kRunning; }, .waiting = Waiting::lock});
-  if (*state != kDone) {
-    *state = kRunning;
-    try {
-      routine();
-    } catch (...) {  // another thread may try
-      leave(kNew);
-      throw;
-    }
+  attempt(self, Verb::enter_once, Tag::word, state, place,
+          {.enabled = [](const Thread& t) { return word(t) != kRunning; },
+           .waiting = Waiting::lock,
+           .writes = Writes::if_equal,
+           .expected = kNew,
+           .needs = Needs::not_running});
+  if (*state != kNew) return;
+  *state = kRunning;
+  try {
+    routine();
+  } catch (...) {  // another thread may try
+    leave(kNew);
+    throw;
   }
   leave(kDone);
 }
 
-}  // namespace
 }  // namespace teetotal::runtime
 
 using namespace teetotal;           // NOLINT: the hooks below are the whole rest of the file
@@ -200,11 +272,14 @@ extern "C" {
 int pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attributes) {
   if (Thread* self = controlled(mutex)) begin(*self, Tag::mutex, mutex, "a mutex", held_by, TEETOTAL_PLACE);
   *mutex = PTHREAD_MUTEX_INITIALIZER;
-  int kind = PTHREAD_MUTEX_NORMAL, survives = PTHREAD_MUTEX_STALLED;
+  int kind = PTHREAD_MUTEX_NORMAL, survives = PTHREAD_MUTEX_STALLED, protocol = PTHREAD_PRIO_NONE;
   if (attributes != nullptr) {
     pthread_mutexattr_gettype(attributes, &kind);
     pthread_mutexattr_getrobust(attributes, &survives);
+    pthread_mutexattr_getprotocol(attributes, &protocol);
   }
+  if (protocol == PTHREAD_PRIO_PROTECT && process.current != nullptr)
+    fail(*process.current, Failure::unsupported, "a mutex with a ceiling of priorities", TEETOTAL_PLACE);
   if (survives != PTHREAD_MUTEX_STALLED && process.current != nullptr)
     fail(*process.current, Failure::unsupported, "a mutex that survives the thread that holds it", TEETOTAL_PLACE);
   mutex->__data.__kind = kind;
@@ -231,39 +306,39 @@ int pthread_mutex_trylock(pthread_mutex_t* mutex) {
 }
 int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* limit) {
   Thread* self = controlled(mutex);
-  if (self == nullptr) return real().mutex_lock(mutex);
-  return mutex_trylock(*self, mutex, TEETOTAL_PLACE) == 0 ? 0 : out_of_time(*self, limit);
+  return self == nullptr ? real().mutex_lock(mutex) : mutex_timedlock(*self, mutex, limit, TEETOTAL_PLACE);
 }
 int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t, const timespec* limit) {
   Thread* self = controlled(mutex);
-  if (self == nullptr) return real().mutex_lock(mutex);
-  return mutex_trylock(*self, mutex, TEETOTAL_PLACE) == 0 ? 0 : out_of_time(*self, limit);
+  return self == nullptr ? real().mutex_lock(mutex) : mutex_timedlock(*self, mutex, limit, TEETOTAL_PLACE);
 }
 
 int pthread_spin_init(pthread_spinlock_t* object, int) {
   void* lock = const_cast<int*>(object);
-  if (Thread* self = controlled(lock)) begin(*self, Tag::mutex, lock, "a spinlock", held_by, TEETOTAL_PLACE);
+  if (Thread* self = controlled(lock)) begin(*self, Tag::word, lock, "a spinlock", held_by, TEETOTAL_PLACE);
   *object = 0;
   return 0;
 }
 int pthread_spin_destroy(pthread_spinlock_t* object) {
   void* lock = const_cast<int*>(object);
   if (Thread* self = controlled(lock))
-    mark_of(object) = end(*self, Tag::mutex, lock, mark_of(object), "a spinlock", held_by, TEETOTAL_PLACE);
+    mark_of(object) = end(*self, Tag::word, lock, mark_of(object), "a spinlock", held_by, TEETOTAL_PLACE);
   return 0;
 }
 int pthread_spin_lock(pthread_spinlock_t* object) {
-  if (Thread* self = controlled(const_cast<int*>(object))) lock(*self, const_cast<int*>(object), TEETOTAL_PLACE);
+  if (Thread* self = controlled(const_cast<int*>(object))) spin_lock(*self, const_cast<int*>(object), TEETOTAL_PLACE);
   return 0;
 }
 int pthread_spin_trylock(pthread_spinlock_t* object) {
   Thread* self = controlled(const_cast<int*>(object));
   if (self != nullptr) use(*self, object, "tries to lock a spinlock", TEETOTAL_PLACE);
-  return self == nullptr || try_lock(*self, const_cast<int*>(object), TEETOTAL_PLACE) ? 0 : EBUSY;
+  return self == nullptr || spin_trylock(*self, const_cast<int*>(object), TEETOTAL_PLACE) ? 0 : EBUSY;
 }
 int pthread_spin_unlock(pthread_spinlock_t* object) {
-  if (Thread* self = controlled(const_cast<int*>(object))) use(*self, object, "unlocks a spinlock", TEETOTAL_PLACE);
-  if (Thread* self = controlled(const_cast<int*>(object))) unlock(*self, const_cast<int*>(object), TEETOTAL_PLACE);
+  if (Thread* self = controlled(const_cast<int*>(object))) {
+    use(*self, object, "unlocks a spinlock", TEETOTAL_PLACE);
+    spin_unlock(*self, const_cast<int*>(object), TEETOTAL_PLACE);
+  }
   return 0;
 }
 
@@ -281,12 +356,12 @@ int pthread_rwlock_destroy(pthread_rwlock_t* object) {
   return 0;
 }
 int pthread_rwlock_rdlock(pthread_rwlock_t* object) {
-  if (Thread* self = controlled(object)) read_lock(*self, object, TEETOTAL_PLACE);
-  return 0;
+  Thread* self = controlled(object);
+  return self == nullptr ? 0 : read_lock(*self, object, TEETOTAL_PLACE);
 }
 int pthread_rwlock_wrlock(pthread_rwlock_t* object) {
-  if (Thread* self = controlled(object)) write_lock(*self, object, TEETOTAL_PLACE);
-  return 0;
+  Thread* self = controlled(object);
+  return self == nullptr ? 0 : write_lock(*self, object, TEETOTAL_PLACE);
 }
 int pthread_rwlock_tryrdlock(pthread_rwlock_t* object) {
   Thread* self = controlled(object);
@@ -298,19 +373,19 @@ int pthread_rwlock_trywrlock(pthread_rwlock_t* object) {
 }
 int pthread_rwlock_timedrdlock(pthread_rwlock_t* object, const timespec* limit) {
   Thread* self = controlled(object);
-  return self == nullptr || read_trylock(*self, object, TEETOTAL_PLACE) == 0 ? 0 : out_of_time(*self, limit);
+  return self == nullptr ? 0 : read_timedlock(*self, object, limit, TEETOTAL_PLACE);
 }
 int pthread_rwlock_timedwrlock(pthread_rwlock_t* object, const timespec* limit) {
   Thread* self = controlled(object);
-  return self == nullptr || write_trylock(*self, object, TEETOTAL_PLACE) == 0 ? 0 : out_of_time(*self, limit);
+  return self == nullptr ? 0 : write_timedlock(*self, object, limit, TEETOTAL_PLACE);
 }
 int pthread_rwlock_clockrdlock(pthread_rwlock_t* object, clockid_t, const timespec* limit) {
   Thread* self = controlled(object);
-  return self == nullptr || read_trylock(*self, object, TEETOTAL_PLACE) == 0 ? 0 : out_of_time(*self, limit);
+  return self == nullptr ? 0 : read_timedlock(*self, object, limit, TEETOTAL_PLACE);
 }
 int pthread_rwlock_clockwrlock(pthread_rwlock_t* object, clockid_t, const timespec* limit) {
   Thread* self = controlled(object);
-  return self == nullptr || write_trylock(*self, object, TEETOTAL_PLACE) == 0 ? 0 : out_of_time(*self, limit);
+  return self == nullptr ? 0 : write_timedlock(*self, object, limit, TEETOTAL_PLACE);
 }
 int pthread_rwlock_unlock(pthread_rwlock_t* object) {
   if (Thread* self = controlled(object)) rw_unlock(*self, object, TEETOTAL_PLACE);

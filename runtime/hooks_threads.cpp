@@ -17,8 +17,6 @@ constexpr std::uintptr_t kHandles = 0x7ee7'0000;
 
 // -- threads ----------------------------------------------------------------------------------------------------------
 
-pthread_t handle_of(std::uint32_t number) { return static_cast<pthread_t>(kHandles + number); }
-
 Thread* thread_of(pthread_t handle) {
   const std::uintptr_t number = static_cast<std::uintptr_t>(handle) - kHandles;
   return number < process.count ? &process.threads[number] : nullptr;
@@ -30,6 +28,10 @@ void check_joinable(Thread& self, const Thread& other, const char* does, std::ui
   if (other.joined) fail_since(self, Failure::misuse, whom + "joined", place, "joined it", other.joined_by);
   fail_since(self, Failure::misuse, whom + "detached", place, "detached it", other.detached_by);
 }
+
+}  // namespace
+
+pthread_t handle_of(std::uint32_t number) { return static_cast<pthread_t>(kHandles + number); }
 
 int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place) {
   Thread* other = thread_of(handle);
@@ -47,6 +49,20 @@ int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place) {
   if (result != nullptr) *result = other->result;
   if (--process.unjoined == 0) process.alone = true;
   return 0;
+}
+
+namespace {
+
+// Looks whether the thread has ended: a load. With a limit, it has announced before that it waits, by a locked
+// instruction.
+int join_if_ended(Thread& self, pthread_t handle, void** result, const timespec* limit, std::uintptr_t place) {
+  Thread* other = thread_of(handle);
+  if (other != nullptr && other != &self && !other->joined && !other->detached) {
+    synchronise(self, Verb::look, limit == nullptr ? Kind::ld : Kind::rmw, Tag::thread, other, place,
+                {.writes = Writes::never});
+    if (other->state != State::ended) return limit == nullptr ? EBUSY : out_of_time(self, limit);
+  }
+  return join(self, handle, result, place);
 }
 
 // -- pthread_exit -----------------------------------------------------------------------------------------------------
@@ -124,10 +140,25 @@ int pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void* (*
 int pthread_join(pthread_t handle, void** result) {
   return process.current == nullptr ? ESRCH : join(*process.current, handle, result, TEETOTAL_PLACE);
 }
+int pthread_tryjoin_np(pthread_t handle, void** result) {
+  if (process.current == nullptr) return ESRCH;
+  return join_if_ended(*process.current, handle, result, nullptr, TEETOTAL_PLACE);
+}
+int pthread_timedjoin_np(pthread_t handle, void** result, const timespec* limit) {
+  if (process.current == nullptr) return ESRCH;
+  if (limit == nullptr) return join(*process.current, handle, result, TEETOTAL_PLACE);
+  return join_if_ended(*process.current, handle, result, limit, TEETOTAL_PLACE);
+}
+int pthread_clockjoin_np(pthread_t handle, void** result, clockid_t, const timespec* limit) {
+  if (process.current == nullptr) return ESRCH;
+  if (limit == nullptr) return join(*process.current, handle, result, TEETOTAL_PLACE);
+  return join_if_ended(*process.current, handle, result, limit, TEETOTAL_PLACE);
+}
 int pthread_detach(pthread_t handle) {
   Thread* other = process.current == nullptr ? nullptr : thread_of(handle);
   if (other == nullptr) return ESRCH;
   check_joinable(*process.current, *other, "detaches", TEETOTAL_PLACE);
+  mfence(*process.current, TEETOTAL_PLACE);  // a locked instruction on what nobody sees
   other->detached = true;
   other->detached_by = {process.current->number, TEETOTAL_PLACE};
   return 0;
@@ -145,6 +176,8 @@ void __pthread_register_cancel(__pthread_unwind_buf_t* handler) {
 void __pthread_unregister_cancel(__pthread_unwind_buf_t* handler) {
   if (process.current != nullptr) process.current->cleanup = handler->__pad[0];
 }
+void __pthread_register_cancel_defer(__pthread_unwind_buf_t* handler) { __pthread_register_cancel(handler); }
+void __pthread_unregister_cancel_restore(__pthread_unwind_buf_t* handler) { __pthread_unregister_cancel(handler); }
 void __pthread_unwind_next(__pthread_unwind_buf_t* handler) {
   if (process.current == nullptr) _Exit(70);
   process.current->cleanup = handler->__pad[0];
@@ -155,10 +188,6 @@ pthread_t pthread_self() {
 }
 int pthread_equal(pthread_t a, pthread_t b) { return a == b; }
 int sched_yield() { return 0; }
-int pthread_cancel(pthread_t) {
-  if (process.current != nullptr) fail(*process.current, Failure::unsupported, "pthread_cancel", TEETOTAL_PLACE);
-  return ENOSYS;
-}
 
 int pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) {
   if (process.current == nullptr) return real().key_create(key, destructor);
@@ -167,6 +196,7 @@ int pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) {
   key_destructors[*key] = destructor;
   return 0;
 }
+int __pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) { return pthread_key_create(key, destructor); }
 int pthread_key_delete(pthread_key_t key) {
   if (process.current == nullptr || key < kKeys) return 0;
   check_key(*process.current, key, "deletes", TEETOTAL_PLACE);

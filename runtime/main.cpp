@@ -138,6 +138,7 @@ int run(int count, char** arguments) {
   process.failed_cas_writes = request.semantics.failed_cas_writes;
   request.bounds.semantics = request.semantics;
   process.buffered = request.bounds.model != Model::sc;
+  process.halves = process.buffered && !request.replay;  // a token has a step for the whole
   request.bounds.spinners_wake = request.strategy.name != "all";
 
   // A debugger would follow the supervisor.

@@ -112,9 +112,10 @@ std::string Output::steps(const Controlled& system, std::size_t end) {
   for (std::size_t i = 0; i < end; ++i) {
     const Step& step = system.steps()[i];
     const Operation& operation = step.operation;
-    if (i != 0) result += ',';
+    if (system.first_half(i)) continue;
+    if (result.size() > 1) result += ',';
     result += '[' + std::to_string(process.threads[step.thread].born) + ',' +
-              std::to_string(step.commit ? kCommit : static_cast<int>(operation.kind)) + ',' +
+              std::to_string(step.commit ? kCommit : static_cast<int>(step.kind())) + ',' +
               std::to_string(static_cast<int>(operation.tag)) + ',' +
               (is_fence(operation.kind) ? "-1" : std::to_string(operation.cell)) + ',' +
               std::to_string(operation.told_place()) + ',' + (step.event.writes ? "1" : "0") + ',' +

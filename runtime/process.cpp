@@ -220,7 +220,8 @@ void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object
                     .tag = tag,
                     .waiting = choice.waiting,
                     .verb = verb,
-                    .possible = choice.possible,
+                    .needs = choice.needs,
+                    .part = choice.part,
                     .cell = process.cells.number(address, tag),
                     .enabler = choice.enabler,
                     .address = address,
@@ -230,6 +231,22 @@ void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object
   visible(self);
   // Waking those who wait at a word does not look at it: it may be gone by then.
   if (tag != Tag::thread && self.bucket == nullptr && of_program(object)) check_memory(self, address, place);
+}
+
+void attempt(Thread& self, Verb verb, Tag tag, const void* object, std::uintptr_t place, const Choice& choice) {
+  if (choice.writes == Writes::always || !process.halves)
+    return synchronise(self, verb, choice.writes == Writes::always ? Kind::rmw : Kind::ld, tag, object, place, choice);
+  synchronise(self, verb, Kind::ld, tag, object, place, {.writes = Writes::never});
+  const Wide seen = seen_by(self.operation);
+  if (!matches(choice.writes, choice.expected, seen) && (choice.enabled == nullptr || choice.enabled(self))) return;
+  Choice rest = choice;
+  rest.part = true;
+  synchronise(self, verb, Kind::rmw, tag, object, place, rest);
+}
+
+void release_store(Thread& self, Verb verb, Tag tag, const void* object, std::uintptr_t place) {
+  sfence(self, place);
+  synchronise(self, verb, Kind::st, tag, object, place);
 }
 
 Wide seen_by(const Operation& operation) {
@@ -252,6 +269,8 @@ Wide seen_by(const Operation& operation) {
     case Tag::semaphore:
     case Tag::rwlock:
       return at(std::uint32_t{});
+    case Tag::condition:
+      return waiting_on(operation.address);
     default:
       return 0;
   }
@@ -271,6 +290,22 @@ bool matches(Writes when, Wide expected, Wide seen) {
       return seen == expected;
     case Writes::if_different:
       return seen != expected;
+  }
+  return true;
+}
+
+bool satisfies(Needs needs, Wide seen) {
+  switch (needs) {
+    case Needs::nothing:
+      return true;
+    case Needs::zero:
+      return seen == 0;
+    case Needs::not_zero:
+      return seen != 0;
+    case Needs::not_running:
+      return seen != 1;
+    case Needs::no_writer:
+      return seen != ~std::uint32_t{0};
   }
   return true;
 }

@@ -29,6 +29,9 @@ namespace teetotal::runtime {
 
 enum class Writes : std::uint8_t { never, always, if_equal, if_different };  // from `expected`
 
+// What the word of an object must be for an operation that waits: see synchronisation.hpp.
+enum class Needs : std::uint8_t { nothing, zero, not_zero, not_running, no_writer };
+
 // How a thread that is not enabled waits. `lock` competes with whoever holds the object; the others can only be let go.
 enum class Waiting : std::uint8_t { none, lock, other };
 
@@ -80,9 +83,9 @@ struct Operation {
   Tag tag = Tag::byte;
   Waiting waiting = Waiting::none;
   Verb verb = Verb::none;
-  Writes possible = Writes::always;  // where an rmw waits for a value: what it must be, in terms of `expected`
-  bool part = false;                 // a further part of the copy that its thread was busy with before
-  bool plain = false;                // neither atomic nor volatile: a race on it is a data race
+  Needs needs = Needs::nothing;  // where an rmw waits for a value
+  bool part = false;             // a further part of the copy that its thread was busy with before
+  bool plain = false;            // neither atomic nor volatile: a race on it is a data race
   std::uint32_t cell = 0;
   std::int32_t enabler = -1;  // the step that made it possible
   std::uintptr_t address = 0;
@@ -90,6 +93,9 @@ struct Operation {
   std::uintptr_t caller = 0;                 // where the program's own code called for it, if that is elsewhere
   bool (*enabled)(const Thread&) = nullptr;  // null: always
   Wide expected = 0;
+
+  // A load where it writes nothing, and an rmw where it does.
+  bool decides() const { return kind == Kind::ld && writes > Writes::always; }
 
   std::uintptr_t told_place() const { return caller != 0 ? caller : place; }
 };
@@ -164,6 +170,13 @@ struct ThreadRecord {
   std::uintptr_t dead_below = 0;  // of its stack, since it was last let go on
   Wide last_stored = 0;           // what it stored then, where that has died
   End joined_by, detached_by;
+  void* team = nullptr;     // OpenMP: of its parallel region, and its number there; single constructs met so far
+  std::uint32_t team_number = 0;
+  int singles = 0;
+  // What it was told and nothing depends on: see hooks_properties.cpp.
+  std::array<char, 16> name{"program"};
+  std::uint64_t processors = 3, blocked_signals = 0;
+  int policy = 0, priority = 0, cancel_state = 0, cancel_type = 0;
   Failure failure = Failure::none;
   std::uintptr_t failed_at = 0;
   std::int32_t failed_step = -1;
@@ -223,9 +236,12 @@ struct ProcessRecord {
   std::uint32_t unjoined = 0;
   std::uint32_t keys = 0;  // of thread-specific data
   std::bitset<1024> deleted_keys;
-  std::int32_t step = -1;              // the step that is running
-  std::array<Held, 16> held{};         // mutexes and spinlocks; null: free
-  alignas(16) int atomic_section = 0;  // whether a thread is between __VERIFIER_atomic_begin and _end
+  std::int32_t step = -1;                // the step that is running
+  std::array<Held, 16> held{};           // mutexes and spinlocks; null: free
+  alignas(16) int atomic_section = 0;    // whether a thread is between __VERIFIER_atomic_begin and _end
+  alignas(16) int critical_section = 0;  // the same, of OpenMP
+  alignas(16) int atomic_region = 0;
+  std::uint32_t team_size = 0;  // that the program has asked for
 };
 
 struct Process : ProcessRecord {
@@ -242,6 +258,7 @@ struct Process : ProcessRecord {
   bool show_output = false;
   std::size_t snapshots = 12;      // a snapshot every so many steps; 0: none
   bool buffered = false;           // TSO or PSO itself is explored
+  bool halves = false;             // what looks before it writes does so in two steps
   bool trap = false;               // stop in the debugger when the thread goes on
   std::set<std::uintptr_t> tried;  // locks of readers and writers that some thread only tries to take, in any execution
   std::set<std::uintptr_t> freed;  // blocks that were freed while others could look at them, in any execution
@@ -368,8 +385,9 @@ inline void visible(Thread& self) {
 
 void run_key_destructors(Thread& self);
 
-// The threads that wait on an object and could be woken now, a bit each.
+// The threads that wait on an object and could be woken now, a bit each; and how many wait at all.
 std::uint64_t signalled(std::uintptr_t object);
+std::uint32_t waiting_on(std::uintptr_t object);
 
 // Whether an address belongs to the program: its variables, heap, stacks. Others are the business of libraries.
 bool of_program(const void* address);
@@ -384,14 +402,24 @@ struct Choice {
   std::int32_t enabler = -1;
   Writes writes = Writes::always;
   Wide expected = 0;
-  Writes possible = Writes::always;
+  Needs needs = Needs::nothing;
+  bool part = false;
 };
 void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object, std::uintptr_t place,
                  const Choice& choice = {});
 
+// An operation that looks first, and is an rmw only if it will write: a load where it fails, which is no fence. One
+// step, but two where TSO and PSO are searched: there an rmw needs empty buffers and a load does not, and what a thread
+// needs must not depend on what others do.
+void attempt(Thread& self, Verb verb, Tag tag, const void* object, std::uintptr_t place, const Choice& choice);
+
+// A store that releases what came before: a plain one on x86.
+void release_store(Thread& self, Verb verb, Tag tag, const void* object, std::uintptr_t place);
+
 // What an operation would see now: the bytes of its cell, or the word in which an object keeps its state.
 Wide seen_by(const Operation& operation);
 bool matches(Writes when, Wide expected, Wide seen);
+bool satisfies(Needs needs, Wide seen);
 inline bool would_write(const Operation& operation, Wide seen) {
   return matches(operation.writes, operation.expected, seen);
 }

@@ -3,7 +3,14 @@
 // An object keeps its state in the first word of its own memory, so that it goes back with the rest:
 //   mutex, spinlock   0, or 1 + the owner's number         semaphore   its value
 //   rwlock            0, -1 (a writer), or how many read   once        0, 1 running, 2 done
+//
+// Each call is as strong as the C library makes it on x86-64 (glibc 2.36), and no stronger: what takes or gives an
+// object is a locked instruction there, which is a fence; what finds that there is nothing to do, or that it cannot be
+// done, is often a load alone. docs/reference/synchronisation.md has the list, benchmarks/bench_strengths.py asks the
+// processor.
 #pragma once
+
+#include <pthread.h>
 
 #include <ctime>
 
@@ -24,8 +31,27 @@ inline bool holds(const Thread& thread, void* mutex) { return word(mutex) == sta
 void lock(Thread& self, void* mutex, std::uintptr_t place);
 void unlock(Thread& self, void* mutex, std::uintptr_t place);
 
-// Reads a word of the program as it would itself: hooks_access.cpp.
-void look_at(const int* word, std::uintptr_t place);
+// What the functions of POSIX and of C11 share; the place is that of the call.
+enum class Patience : std::uint8_t { none, limited };  // of what fails: a try is a look; a wait exchanges first
+bool try_lock(Thread& self, void* mutex, Patience patience, std::uintptr_t place);
+int mutex_lock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place);
+int mutex_trylock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place, Patience patience = Patience::none);
+int mutex_timedlock(Thread& self, pthread_mutex_t* mutex, const timespec* limit, std::uintptr_t place);
+int mutex_unlock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place);
+void run_once(Thread& self, int* state, void (*routine)(), std::uintptr_t place);
+int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* limit,
+                   std::uintptr_t place);
+std::uint32_t signal(Thread& self, const void* object, std::size_t most, std::uintptr_t place, bool locked = false);
+struct Barrier {
+  int unused;
+  unsigned needed, arrived;
+};
+int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place);
+int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place);
+pthread_t handle_of(std::uint32_t number);
+
+// Reads data of the program as it would itself: hooks_access.cpp.
+void look_at(const void* data, Tag tag, std::uintptr_t place);
 
 // What waits with a limit gives up whenever it is scheduled before it gets what it waits for: then it is that late for
 // the thread, and the answer is ETIMEDOUT. hooks_libc.cpp.

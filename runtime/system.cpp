@@ -86,7 +86,8 @@ Pending Controlled::pending(std::uint32_t number) const {
   if (agent.buffer == kThread) {
     if (agent.thread >= process.count) return {Readiness::stopped, {}};
     Pending pending = pending_thread(agent.thread, number);
-    if (pending.readiness == Readiness::enabled && !flushed(agent.thread, process.threads[agent.thread].operation))
+    if (pending.readiness == Readiness::enabled &&
+        !flushed(agent.thread, pending.event.kind, process.threads[agent.thread].operation))
       pending.readiness = Readiness::stopped;
     if (pending.event.kind == Kind::st) pending.event = {number, Kind::sfence, false, 0, pending.event.location};
     return pending;
@@ -102,10 +103,20 @@ Pending Controlled::pending_thread(std::uint32_t number, std::uint32_t as) const
   Event event = next_[number];
   event.thread = as;
   const Operation& operation = thread.operation;
-  if (operation.writes > Writes::always)
-    event.writes = runtime::would_write(operation, readable(operation.address) ? seen_by(operation) : 0);
-  if (operation.enabled != nullptr && !operation.enabled(thread))
-    return {operation.waiting == Waiting::lock ? Readiness::waiting : Readiness::stopped, event};
+  const auto open = [&] { return operation.enabled == nullptr || operation.enabled(thread); };
+  const auto writes = [&] {
+    return runtime::would_write(operation, readable(operation.address) ? seen_by(operation) : 0);
+  };
+  bool fails = false;
+  if (operation.decides()) {
+    fails = in_view_of(number, [&] { return open() && !writes(); });
+    event.writes = !fails;
+    if (!fails) event.kind = Kind::rmw;
+  } else if (operation.writes > Writes::always) {
+    event.writes = writes();
+  }
+  const bool enabled = fails || open();
+  if (!enabled) return {operation.waiting == Waiting::lock ? Readiness::waiting : Readiness::stopped, event};
   if (steps_.size() >= bounds_.steps || (halts_[number] && (cut(number) || !sees_changes(number))))
     return {Readiness::stopped, event};
   return {Readiness::enabled, event};
@@ -156,12 +167,13 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   const bool look = !fence && readable(operation.address);
   if (operation.tag == Tag::thread && operation.waiting == Waiting::other)
     step.operation.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
-  if (relaxed() && operation.kind != Kind::ld && operation.kind != Kind::st && operation.kind != Kind::sfence) {
+  if (const Kind kind = step.kind(); relaxed() && kind != Kind::ld && kind != Kind::st && kind != Kind::sfence) {
     for (std::uint32_t other = 0; other < agents_.size(); ++other)
       if (agents_[other].thread == number && agents_[other].buffer != kThread && !agent_steps_[other].empty())
         enablers.push_back(static_cast<std::int32_t>(agent_steps_[other].back()));
   }
   if (look) step.before = seen_by(operation);
+  if (relaxed()) in_memory_.push_back(step.before);
   if (!fence) {
     if (writer_.size() <= operation.cell) {
       writer_.resize(operation.cell + 1, -1);
@@ -212,6 +224,7 @@ Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
   step.commit = true;
   step.operation.enabler = entry.issued;
   step.before = readable(entry.operation.address) ? seen_by(entry.operation) : 0;
+  in_memory_.push_back(step.before);
   step.after = entry.value;
   step.markers = entry.markers;
   for (std::uint32_t other = 0; other < agents_.size(); ++other) {  // stores before an sfence come first (PSO)
@@ -310,6 +323,7 @@ void Controlled::rewind(std::size_t length) {
     if (relaxed()) {
       agent_steps_[event.thread].pop_back();
       enablers_.pop_back();
+      in_memory_.pop_back();
     }
     if (event.writes) {
       writer_[event.address] = writers_[event.address].back();
@@ -400,7 +414,7 @@ std::int32_t Controlled::latest(const Step& step) const {
 }
 
 bool Controlled::would_write(std::size_t index, std::size_t before) const {
-  return runtime::would_write(steps_[index].operation, steps_[before].before);
+  return runtime::would_write(steps_[index].operation, held(before));
 }
 
 bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t before) const {
@@ -410,8 +424,8 @@ bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t b
   if (operation.tag == Tag::condition) return (then.signalled >> thread & 1U) != 0;
   if (operation.kind == Kind::lock)  // whoever took it found it free, or tried, or only looked
     return then.event.kind == Kind::lock ||
-           ((then.event.kind == Kind::rmw || then.event.kind == Kind::st) && then.before == 0);
-  return matches(operation.possible, operation.expected, then.before);
+           ((then.event.kind != Kind::unlock) && held(before) == 0);
+  return satisfies(operation.needs, held(before));
 }
 
 Ending Controlled::ending() const {
@@ -503,6 +517,7 @@ void Controlled::forget() {
   agent_numbers_.clear();
   agent_steps_.clear();
   enablers_.clear();
+  in_memory_.clear();
   data_races_.clear();
   cuts_.clear();
   process.restart = false;

@@ -62,12 +62,14 @@ struct Step {
   bool fatal = false;         // it ends the process: the thread failed instead
   std::uint32_t markers = 0;  // of a commit: sfences of its thread before the store
   Operation operation;
-  Wide before = 0, after = 0;   // what the cell held
+  Wide before = 0, after = 0;   // what the cell held, as its thread saw it
   std::int32_t source = -1;     // the step that wrote what it saw
   std::uint32_t quiet = 0;      // how many of its thread's latest steps, itself included, wrote nothing
   std::uint32_t spin = 0;       // the length of the iteration that its thread repeated, 0 if it did not
   std::uint64_t signalled = 0;  // bit of a thread: it waited for its object then, and a signal could wake it
   std::uint64_t local = 0;      // a hash of its thread's local state after it, 0 where none was made
+
+  Kind kind() const { return operation.decides() ? event.kind : operation.kind; }  // what it came to
 };
 
 enum class Stuck : std::uint8_t { no, deadlock, livelock };
@@ -99,6 +101,9 @@ class Controlled final : public System {
   const std::vector<Step>& steps() const { return steps_; }
   Stuck stuck() const;
   std::uintptr_t place(std::uint32_t location) const { return places_[location]; }
+
+  // Whether a step is the look of an operation that then goes on to write: see attempt. It is not told.
+  bool first_half(std::size_t index) const;
 
   // How often a snapshot took the place of the beginning.
   std::uint64_t restored() const { return restored_; }
@@ -139,7 +144,7 @@ class Controlled final : public System {
   std::uint32_t agent(std::uint32_t thread, std::int64_t buffer);
   std::uint32_t buffer_agent(const Entry& entry, std::uint32_t thread);
   const Entry* committable(const Agent& agent) const;
-  bool flushed(std::uint32_t thread, const Operation& operation) const;
+  bool flushed(std::uint32_t thread, Kind kind, const Operation& operation) const;
   Pending pending_thread(std::uint32_t thread, std::uint32_t as) const;
   Event execute_thread(std::uint32_t thread, std::uint32_t as);
   Event execute_commit(const Agent& agent, std::uint32_t as);
@@ -147,6 +152,7 @@ class Controlled final : public System {
   void run_commit(std::uint32_t thread, std::int64_t buffer);
   void keep(const Step& step, std::vector<std::int32_t> enablers);
   std::int32_t latest(const Step& step) const;
+  Wide held(std::size_t before) const { return relaxed() ? in_memory_[before] : steps_[before].before; }
   void catch_up() const {
     if (stale_) const_cast<Controlled*>(this)->run_again();
   }
@@ -186,11 +192,27 @@ class Controlled final : public System {
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> agent_numbers_;
   std::vector<std::vector<std::uint32_t>> agent_steps_;
   std::vector<std::vector<std::int32_t>> enablers_;  // of each step, beyond the operation's own
+  std::vector<Wide> in_memory_;  // before each step: what its cell held for others, whatever its thread's buffer holds
   struct Buffers {
     std::array<std::vector<Entry>, kMaxThreads> stores;  // oldest first
     std::array<std::uint32_t, kMaxThreads> markers{};    // sfences of the thread so far
   } buffers_;
   std::vector<Buffers> kept_buffers_;  // with each snapshot
+
+  // Does something while memory is as the thread sees it, with what its buffers hold.
+  template <typename Do>
+  auto in_view_of(std::uint32_t thread, Do action) const {
+    const auto& buffer = buffers_.stores[thread];
+    std::vector<Wide> covered;
+    for (const Entry& entry : buffer) {
+      covered.push_back(seen_by(entry.operation));
+      if (!entry.dead) put(entry.operation, entry.value);
+    }
+    const auto result = action();
+    for (std::size_t i = buffer.size(); i-- > 0;)
+      if (!buffer[i].dead) put(buffer[i].operation, covered[i]);
+    return result;
+  }
 };
 
 }  // namespace teetotal::runtime

@@ -49,7 +49,7 @@ def violations(tmp_path: Path, text: str, *flags: str, options: Options = Option
     ("code", "words"),
     [
         ("pthread_mutex_lock(&m); pthread_mutex_unlock(&m);", ["lock m", "unlock m"]),
-        ("pthread_spin_lock(&p); pthread_spin_unlock(&p);", ["lock p", "unlock p"]),
+        ("pthread_spin_lock(&p); pthread_spin_unlock(&p);", ["lock p", "sfence", "unlock p"]),
         (
             "pthread_mutex_trylock(&m); pthread_mutex_trylock(&m);",
             ["try to lock m, which succeeds", "try to lock m, which fails"],
@@ -69,7 +69,7 @@ def violations(tmp_path: Path, text: str, *flags: str, options: Options = Option
             ["try to lock l to read, which succeeds", "try to lock l to write, which fails"],
         ),
         ("pthread_barrier_wait(&b);", ["arrive at b"]),
-        ("pthread_once(&o, first);", ["enter once o", "leave once o"]),
+        ("pthread_once(&o, first);", ["enter once o", "sfence", "leave once o"]),
         ("__VERIFIER_atomic_begin(); __VERIFIER_atomic_end();", ["enter an atomic section", "leave the atomic section"]),
         (
             "word = 1; syscall(SYS_futex, &word, FUTEX_WAKE, 1);",

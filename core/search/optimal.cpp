@@ -142,7 +142,7 @@ void OptimalSearch::races_with(const Event& event, std::size_t index) {
   }
   for (const std::size_t first : races_) {
     Event reversed = event;
-    if (event.kind == Kind::rmw) reversed.writes = system_.would_write(index, first);
+    if (event.kind == Kind::rmw || event.kind == Kind::ld) reversed.writes = system_.would_write(index, first);
     note_race(first, index, reversed, found_);
   }
 }

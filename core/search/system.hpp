@@ -42,8 +42,8 @@ class System {
   // Takes back all but the first `length` steps.
   virtual void rewind(std::size_t length) = 0;
 
-  // Whether step `index`, a conditional rmw, would write if it ran just before step `before` (an access to the same
-  // location) instead of where it did.
+  // Whether step `index`, a conditional rmw or a load, would write if it ran just before step `before` (an access to
+  // the same location) instead of where it did. A load may: what fails with a look alone (a trylock) is one.
   virtual bool would_write(std::size_t index, std::size_t before) const = 0;
 
   // The step that made step `index` possible (that created its thread, ended the one it joins, …), or -1.

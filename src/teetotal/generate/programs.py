@@ -61,7 +61,18 @@ MIXED = Shape(
 WILD = Shape((("load", 4), ("store", 5), ("section", 2), ("mutex store", 2), ("mutex load", 1), ("cas", 1)))
 """As MIXED, but the mutex is also read and written by plain accesses."""
 
-SHAPES = {"plain": PLAIN, "fenced": FENCED, "atomic": ATOMIC, "locked": LOCKED, "mixed": MIXED, "wild": WILD}
+PEEKED = Shape((("load", 4), ("store", 5), ("section", 3), ("mutex load", 3), ("cas", 1)))
+"""A mutex is also looked at, as a try that fails does, but never stored to."""
+
+SHAPES = {
+    "plain": PLAIN,
+    "fenced": FENCED,
+    "atomic": ATOMIC,
+    "locked": LOCKED,
+    "mixed": MIXED,
+    "peeked": PEEKED,
+    "wild": WILD,
+}
 
 Choose = Callable[[int], int]
 """A number from 0 up to, but not including, the given one."""

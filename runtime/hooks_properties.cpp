@@ -1,0 +1,162 @@
+// What may be asked and said of a thread, a mutex or an attribute and changes nothing that can be explored: names,
+// processors, priorities, cancellation that never comes. The answers depend on the program alone. The C library's own
+// versions would take a handle of ours for the address of a thread.
+//
+// And what cannot be explored, refused by name; the others of the C library, which only fill in what the caller gives
+// them (attributes), are left to it: tests/test_c_interfaces.py has all of them.
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "synchronisation.hpp"
+
+using namespace teetotal::runtime;  // NOLINT: the hooks below are the whole file
+
+namespace {
+
+// The thread that a handle is of; null: none of the program's.
+Thread* thread_for(pthread_t handle) {
+  for (std::uint32_t number = 0; number < process.count; ++number)
+    if (process.current != nullptr && handle_of(number) == handle) return &process.threads[number];
+  return nullptr;
+}
+
+}  // namespace
+
+extern "C" {
+
+int pthread_setname_np(pthread_t handle, const char* name) {
+  Thread* thread = thread_for(handle);
+  if (thread == nullptr) return ESRCH;
+  const std::size_t length = std::strlen(name);
+  if (length >= thread->name.size()) return ERANGE;
+  std::memcpy(thread->name.data(), name, length + 1);
+  return 0;
+}
+int pthread_getname_np(pthread_t handle, char* name, std::size_t size) {
+  const Thread* thread = thread_for(handle);
+  if (thread == nullptr) return ESRCH;
+  const std::size_t needed = std::strlen(thread->name.data()) + 1;
+  if (size < needed) return ERANGE;
+  std::memcpy(name, thread->name.data(), needed);
+  return 0;
+}
+
+int pthread_setaffinity_np(pthread_t handle, std::size_t size, const cpu_set_t* set) {
+  Thread* thread = thread_for(handle);
+  if (thread == nullptr) return ESRCH;
+  thread->processors = 0;
+  std::memcpy(&thread->processors, set, std::min(size, sizeof thread->processors));
+  return thread->processors != 0 ? 0 : EINVAL;
+}
+int pthread_getaffinity_np(pthread_t handle, std::size_t size, cpu_set_t* set) {
+  const Thread* thread = thread_for(handle);
+  if (thread == nullptr) return ESRCH;
+  std::memset(set, 0, size);
+  std::memcpy(set, &thread->processors, std::min(size, sizeof thread->processors));
+  return 0;
+}
+
+int pthread_setschedparam(pthread_t handle, int policy, const sched_param* parameters) {
+  Thread* thread = thread_for(handle);
+  if (thread == nullptr) return ESRCH;
+  thread->policy = policy;
+  thread->priority = parameters->sched_priority;
+  return 0;
+}
+int pthread_getschedparam(pthread_t handle, int* policy, sched_param* parameters) {
+  const Thread* thread = thread_for(handle);
+  if (thread == nullptr) return ESRCH;
+  *policy = thread->policy;
+  parameters->sched_priority = thread->priority;
+  return 0;
+}
+int pthread_setschedprio(pthread_t handle, int priority) {
+  Thread* thread = thread_for(handle);
+  if (thread == nullptr) return ESRCH;
+  thread->priority = priority;
+  return 0;
+}
+int pthread_getcpuclockid(pthread_t handle, clockid_t* clock) {
+  if (thread_for(handle) == nullptr) return ESRCH;
+  *clock = CLOCK_THREAD_CPUTIME_ID;  // every clock is the thread's own here
+  return 0;
+}
+int pthread_getattr_np(pthread_t handle, pthread_attr_t* attributes) {
+  const Thread* thread = thread_for(handle);
+  if (thread == nullptr) return ESRCH;
+  pthread_attr_init(attributes);
+  pthread_attr_setdetachstate(attributes, thread->detached ? PTHREAD_CREATE_DETACHED : PTHREAD_CREATE_JOINABLE);
+  return pthread_attr_setstack(attributes, reinterpret_cast<void*>(stack_top(thread->number) - kStackSize), kStackSize);
+}
+
+// Nobody is ever cancelled: pthread_cancel is refused.
+int pthread_setcancelstate(int state, int* old) {
+  if (state != PTHREAD_CANCEL_ENABLE && state != PTHREAD_CANCEL_DISABLE) return EINVAL;
+  if (process.current == nullptr) return 0;
+  if (old != nullptr) *old = process.current->cancel_state;
+  process.current->cancel_state = state;
+  return 0;
+}
+int pthread_setcanceltype(int type, int* old) {
+  if (type != PTHREAD_CANCEL_DEFERRED && type != PTHREAD_CANCEL_ASYNCHRONOUS) return EINVAL;
+  if (process.current == nullptr) return 0;
+  if (old != nullptr) *old = process.current->cancel_type;
+  process.current->cancel_type = type;
+  return 0;
+}
+void pthread_testcancel() {}
+
+int pthread_atfork(void (*)(), void (*)(), void (*)()) { return 0; }  // fork is refused
+
+// No mutex has a ceiling, and none survives its holder: pthread_mutex_init refuses them. So glibc would say:
+int pthread_mutex_getprioceiling(const pthread_mutex_t*, int*) { return EINVAL; }
+int pthread_mutex_setprioceiling(pthread_mutex_t*, int, int*) { return EINVAL; }
+int pthread_mutex_consistent(pthread_mutex_t*) { return EINVAL; }
+
+// The mask is that of one process, the explorer's, which needs its signals. No signal comes from outside.
+int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) {
+  Thread* self = process.current;
+  if (self == nullptr) return 0;
+  std::uint64_t given = 0;
+  if (old != nullptr) {
+    sigemptyset(old);
+    std::memcpy(old, &self->blocked_signals, sizeof given);
+  }
+  if (set == nullptr) return 0;
+  std::memcpy(&given, set, sizeof given);
+  switch (how) {
+    case SIG_BLOCK:
+      self->blocked_signals |= given;
+      return 0;
+    case SIG_UNBLOCK:
+      self->blocked_signals &= ~given;
+      return 0;
+    case SIG_SETMASK:
+      self->blocked_signals = given;
+      return 0;
+    default:
+      return EINVAL;
+  }
+}
+}
+
+// -- what is refused --------------------------------------------------------------------------------------------------
+
+namespace {
+
+[[noreturn]] void refuse(const char* name, std::uintptr_t place) {
+  if (process.current == nullptr) _exit(70);
+  fail(*process.current, Failure::unsupported, name, place);
+}
+
+}  // namespace
+
+#define REFUSED(name)                                                \
+  extern "C" [[noreturn]] void teetotal_refused_##name() asm(#name); \
+  void teetotal_refused_##name() { refuse(#name, TEETOTAL_PLACE); }
+#include "refused.def"
