@@ -41,7 +41,7 @@ using Registers = const std::uint64_t*;  // in the order of their numbers, then 
     const int bits = static_cast<int>(told.size) * 8;
     auto count = static_cast<std::int64_t>(registers[told.bit]);
     if (bits < 64) count = static_cast<std::int64_t>(static_cast<std::uint64_t>(count) << (64 - bits)) >> (64 - bits);
-    address += static_cast<std::uintptr_t>((count >> __builtin_ctz(bits)) * static_cast<std::int64_t>(told.size));
+    address += static_cast<std::uintptr_t>((count >> __builtin_ctz(static_cast<unsigned>(bits))) * static_cast<std::int64_t>(told.size));
   }
   return address;
 }

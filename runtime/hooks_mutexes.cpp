@@ -214,12 +214,12 @@ int write_trylock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place, 
   return 0;
 }
 
-int read_timedlock(Thread& self, void* object, const timespec* limit, std::uintptr_t place) {
+int read_timedlock(Thread& self, pthread_rwlock_t* object, const timespec* limit, std::uintptr_t place) {
   if (writes_already(self, object)) return EDEADLK;
   return read_trylock(self, object, place, Patience::limited) == 0 ? 0 : out_of_time(self, limit);
 }
 
-int write_timedlock(Thread& self, void* object, const timespec* limit, std::uintptr_t place) {
+int write_timedlock(Thread& self, pthread_rwlock_t* object, const timespec* limit, std::uintptr_t place) {
   if (writes_already(self, object)) return EDEADLK;
   return write_trylock(self, object, place, Patience::limited) == 0 ? 0 : out_of_time(self, limit);
 }

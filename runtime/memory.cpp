@@ -21,6 +21,7 @@ void* reserve(std::uintptr_t address, std::size_t size) {
   return reserved;
 }
 
+constexpr std::size_t kSizes = (std::size_t{1} << 40) - 1;
 struct Header {
   std::size_t size : 40, end : 24;  // who freed it, where it was freed
   std::uintptr_t place;
@@ -178,7 +179,7 @@ void* Memory::allocate(std::uint32_t thread, std::size_t size, std::size_t align
   if (size >= kHeapStride || start + grains * kGrain > kHeapStride - kGrain) return nullptr;
   used = start + grains * kGrain;
   const std::uintptr_t address = kHeap + thread * kHeapStride + start;
-  *reinterpret_cast<Header*>(address - kGrain) = {size, 0, place};
+  *reinterpret_cast<Header*>(address - kGrain) = {size & kSizes, 0, place};
   auto* shadow = reinterpret_cast<Grain*>(kShadow + (address - kHeap) / kGrain);
   std::memset(shadow, static_cast<int>(Grain::more), grains);
   *shadow = Grain::first;
