@@ -18,7 +18,7 @@
 #include <new>
 
 #include "real.hpp"
-#include "synchronisation.hpp"
+#include "signals.hpp"
 
 extern "C" {
 void* __libc_malloc(std::size_t);
@@ -120,14 +120,6 @@ void release(void* pointer, std::uintptr_t place) {
   if (now.freed) fail(*self, Failure::freed, "frees it again", place);
   process.memory.release(now);
   if (!process.alone) process.freed.insert(address);
-}
-
-std::uint64_t next_random(std::uint64_t& state) {
-  state += 0x9E3779B97F4A7C15ULL;
-  std::uint64_t z = state;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-  return z ^ (z >> 31);
 }
 
 // Time is a thread's own: it goes on with each look at it, and while the thread sleeps or waits in vain, and does not
@@ -295,34 +287,9 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
   }
   void abort() {
     if (process.current == nullptr) _exit(70);
+    raise_abort(*process.current, TEETOTAL_PLACE);
     fail(*process.current, Failure::aborted, "abort", TEETOTAL_PLACE);
   }
-  void exit(int status) {
-    Thread* self = process.current;
-    if (self == nullptr) _exit(status);
-    process.exited = true;
-    stop(*self, State::ended);
-  }
-  void _Exit(int status) {
-    if (process.current == nullptr) _exit(status);
-    exit(status);
-  }
-  void quick_exit(int status) { exit(status); }
-  int atexit(void (*function)()) {
-    if (process.current == nullptr) return 0;
-    process.threads[0].at_exit.emplace_back([](void* f) { reinterpret_cast<void (*)()>(f)(); },
-                                            reinterpret_cast<void*>(function));
-    return 0;
-  }
-  int __cxa_atexit(void (*)(void*), void*, void*) { return 0; }  // nothing outlives an execution
-  int __cxa_thread_atexit(void (*function)(void*), void* object, void*) {
-    if (process.current != nullptr) process.current->at_exit.emplace_back(function, object);
-    return 0;
-  }
-  int __cxa_thread_atexit_impl(void (*function)(void*), void* object, void* library) {
-    return __cxa_thread_atexit(function, object, library);
-  }
-
   int __cxa_guard_acquire(char* guard) {
     Thread* self = process.current;
     if (self == nullptr || !of_program(guard)) return *guard == 0;
@@ -399,22 +366,6 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
     if ((flags & TIMER_ABSTIME) == 0) return sleep_for(microseconds_of(*time));
     if (process.current != nullptr) out_of_time(*process.current, time);
     return 0;
-  }
-
-  int rand() {
-    if (process.current == nullptr) return 0;
-    return static_cast<int>(next_random(process.current->random) & RAND_MAX);
-  }
-  void srand(unsigned seed) {
-    if (process.current != nullptr) process.current->random = seed;
-  }
-  long random() { return rand(); }
-  void srandom(unsigned seed) { srand(seed); }
-  int rand_r(unsigned* seed) {
-    std::uint64_t state = *seed;
-    const auto value = static_cast<int>(next_random(state) & RAND_MAX);
-    *seed = static_cast<unsigned>(state ^ state >> 32);
-    return value;
   }
 
   // -- for the checker

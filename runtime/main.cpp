@@ -7,6 +7,8 @@
 // down where nothing could be done about it. Only with an answer that is an end does a status mean what it says.
 #include <execinfo.h>
 #include <fcntl.h>
+#include <sys/personality.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -88,6 +90,16 @@ void handle_signals() {
   sigaction(SIGALRM, &action, nullptr);
   const itimerval every_second{{1, 0}, {1, 0}};
   setitimer(ITIMER_REAL, &every_second, nullptr);
+}
+
+// Addresses must be the same in every run, since programs compare and hash them. Where the kernel does not let us
+// choose, they are the same at least in all executions of one run.
+void fix_addresses(char** arguments) {
+  constexpr unsigned long kAsk = 0xFFFFFFFF;
+  const int now = personality(kAsk);
+  if (now == -1 || (now & ADDR_NO_RANDOMIZE) != 0) return;
+  if (personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE) == -1) return;
+  if ((personality(kAsk) & ADDR_NO_RANDOMIZE) != 0) syscall(SYS_execve, "/proc/self/exe", arguments, environ);
 }
 
 int saved_output = -1;
@@ -214,7 +226,7 @@ int run(int count, char** arguments) {
     survival.double_up();
     Explorer(request, output).run();
   } catch (const Nondeterministic& error) {
-    output.line(R"({"type":"error","what":"nondeterministic","message":)" + Output::quoted(error.what()) + '}');
+    output.line(R"({"type":"error","what":"nondeterministic",)" + Output::divergence(error) + '}');
     return 3;
   } catch (const std::invalid_argument&) {
     throw;
@@ -229,6 +241,7 @@ int run(int count, char** arguments) {
 }  // namespace teetotal::runtime
 
 int main(int count, char** arguments) {
+  teetotal::runtime::fix_addresses(arguments);
   int status = 2;
   try {
     status = teetotal::runtime::run(count, arguments);

@@ -26,6 +26,9 @@ class Output {
   // block, block size, block's place, mixed].
   static std::string cells(const Controlled& system, std::size_t end);
 
+  // Which step was not as before, what the thread stands before now, and what it sees: [kind, tag, address, place].
+  static std::string divergence(const Nondeterministic& found);
+
  private:
   int file_;
 };

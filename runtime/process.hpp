@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -68,6 +69,7 @@ enum class Verb : std::uint8_t {
 };
 
 struct Thread;
+struct Handler;  // endings.hpp
 
 __extension__ using Wide = unsigned __int128;
 
@@ -90,6 +92,9 @@ struct Operation {
 
   std::uintptr_t told_place() const { return caller != 0 ? caller : place; }
 };
+
+// What an operation would see now: the bytes of its cell, or the word in which an object keeps its state.
+Wide seen_by(const Operation& operation);
 
 enum class State : std::uint8_t { unborn, parked, ended, stopped };
 
@@ -135,19 +140,20 @@ struct ThreadRecord {
   // What the compiler has announced and then does by itself, until the next hook: see hooks_copies.cpp.
   std::uintptr_t range_to = 0, range_from = 0, range_place = 0;
   std::size_t range_size = 0;
-  void* cleanup = nullptr;  // the innermost handler that C code has pushed
+  void* cleanup = nullptr;                                 // the innermost handler that C code has pushed
+  std::uint64_t signals_blocked = 0, signals_pending = 0;  // a bit each
+  bool chose_signals = false;                              // it has said itself which ones it blocks
+  Handler* at_end = nullptr;                               // destructors of its thread-local variables
   Failure failure = Failure::none;
   std::uintptr_t failed_at = 0;
 };
 
 struct Thread : ThreadRecord {
-  std::string message;                                     // of its failure
-  std::vector<std::pair<void (*)(void*), void*>> at_exit;  // of the thread
-  std::map<std::uint32_t, void*> specific;                 // by key
+  std::string message;                      // of its failure
+  std::map<std::uint32_t, void*> specific;  // by key
 
   void forget_words() {  // all that is not in the record
     message.clear();
-    at_exit.clear();
     specific.clear();
   }
 };
@@ -169,9 +175,9 @@ struct Again {
   Kind kind;
   std::uintptr_t place;
   std::uintptr_t address;
-  bool fatal;  // ends the process: the thread fails instead
-
-  bool operator==(const Again&) const = default;
+  bool fatal;   // ends the process: the thread fails instead
+  bool looked;  // `before` is what it saw
+  Wide before;
 };
 
 // What the process is at a moment of an execution, beside its threads and its memory.
@@ -180,9 +186,18 @@ struct ProcessRecord {
   bool exited = false;      // main returned, or exit was called
   std::uint32_t count = 1;  // threads so far in this execution
   std::uint32_t unjoined = 0;
-  std::uint32_t keys = 0;              // of thread-specific data
-  std::int32_t step = -1;              // the step that is running
-  alignas(16) int atomic_section = 0;  // whether a thread is between __VERIFIER_atomic_begin and _end
+  std::uint32_t keys = 0;      // of thread-specific data
+  std::int32_t step = -1;      // the step that is running
+  std::uint32_t living = 1;    // threads that have not ended, where that is counted (`last_exits`)
+  std::uint32_t leaving = 0;   // 1 + the number of the thread that called exit last
+  bool main_left = false;      // by pthread_exit
+  bool finalised = false;      // the destructors of the object have been run, or are
+  Handler* at_exit = nullptr;  // the latest first
+  Handler* at_quick_exit = nullptr;
+  struct sigaction* signal_actions = nullptr;  // by signal; null: all are as by default
+  alignas(16) int exit_lock = 0;               // held while one of these lists is changed
+  alignas(16) int signal_lock = 0;             // held while what a signal does is looked up or changed
+  alignas(16) int atomic_section = 0;          // whether a thread is between __VERIFIER_atomic_begin and _end
 };
 
 struct Process : ProcessRecord {
@@ -218,6 +233,8 @@ struct Process : ProcessRecord {
   std::uint64_t progress = 0;       // hooks called
   std::uint64_t resumes = 0;        // for the watchdog
   std::uint32_t shared_stacks = 0;  // bit of a thread: others have touched its stack
+  bool late_handlers = false;       // exit handlers are registered beside other threads, in some execution
+  bool last_exits = false;          // main leaves by pthread_exit, and there is something to run when the last one ends
   bool restart = false;             // what was learnt makes the search begin again
   std::array<Thread, kMaxThreads> threads;
   std::vector<std::string> arguments;
@@ -229,10 +246,10 @@ struct Process : ProcessRecord {
   std::vector<std::string> oddities;  // what the program does that makes the answer weaker; each once
   std::set<std::pair<std::string, std::uintptr_t>> unseen;  // what it did that no hook follows, and where: no proof
 
-  // Loads the program: constructors run, main is found. Throws std::runtime_error.
+  // Loads the program and finds main. Throws std::runtime_error.
   void load(const std::string& object);
 
-  // To the beginning of main.
+  // To the beginning: constructors, then main.
   void reset();
 
   // A thread as if it had never been: its stack and its thread-local variables are as at the beginning.
@@ -245,7 +262,8 @@ struct Process : ProcessRecord {
   bool as_before(const Thread& thread) const {
     const Again& wanted = tape[tape_next];
     const Operation& operation = thread.operation;
-    return operation.place == wanted.place && operation.address == wanted.address && operation.kind == wanted.kind;
+    return operation.place == wanted.place && operation.address == wanted.address && operation.kind == wanted.kind &&
+           (!wanted.looked || seen_by(operation) == wanted.before);
   }
 
   bool enabled(const Thread& thread) const {
@@ -332,8 +350,6 @@ struct Choice {
 void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object, std::uintptr_t place,
                  const Choice& choice = {});
 
-// What an operation would see now: the bytes of its cell, or the word in which an object keeps its state.
-Wide seen_by(const Operation& operation);
 bool matches(Writes when, Wide expected, Wide seen);
 inline bool would_write(const Operation& operation, Wide seen) {
   return matches(operation.writes, operation.expected, seen);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <pthread.h>
+#include <setjmp.h>
 
+#include <csignal>
 #include <ctime>
 
 namespace teetotal::runtime {
@@ -17,6 +19,11 @@ struct Real {
   int (*setspecific)(pthread_key_t, const void*);
   int (*key_create)(pthread_key_t*, void (*)(void*));
   int (*clock_gettime)(clockid_t, timespec*);
+  long (*sysconf)(int);
+  int (*sigaction)(int, const struct sigaction*, struct sigaction*);
+  void (*(*signal)(int, void (*)(int)))(int);
+  int (*thread_sigmask)(int, const sigset_t*, sigset_t*);
+  void (*longjmp)(__jmp_buf_tag*, int);
 };
 
 const Real& real();

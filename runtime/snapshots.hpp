@@ -7,7 +7,7 @@
 // - No function of a library that the program calls keeps something of its own from one call to the next
 //   (libraries.cpp).
 // - No memory of a library was allocated or freed since (`Process::outside`), that of our own hooks included.
-// - No variables are so many that the kernel puts them back, no thread has thread-specific data or destructors to run.
+// - No variables are so many that the kernel puts them back, no thread has thread-specific data.
 //
 // Otherwise the whole execution is run again. Snapshots form a stack, as the search's own frames do. One is taken every
 // few steps (`Process::snapshots`), fewer of them the larger they are.

@@ -11,7 +11,6 @@ namespace teetotal::runtime {
 namespace {
 
 constexpr std::size_t kLongestIteration = 64;
-constexpr const char* kDiverged = "the program did something else when it was run again in the same way";
 
 // Whether the scheduler may look at an address without risk.
 bool readable(std::uintptr_t address) {
@@ -35,6 +34,7 @@ std::uint64_t local_state(const Thread& thread) {
   hash = hash_range(hash, reinterpret_cast<std::uintptr_t>(thread.fiber.stack_pointer), stack_top(thread.number));
   if (thread.tls != 0) hash = hash_range(hash, thread.tls, thread.tls + thread.tls_size);
   if (thread.error != nullptr) hash = mix(hash, static_cast<std::uint64_t>(*thread.error));
+  hash = mix(hash, reinterpret_cast<std::uintptr_t>(thread.at_end));
   for (const auto& [key, value] : thread.specific) hash = mix(mix(hash, key), reinterpret_cast<std::uintptr_t>(value));
   return hash | 1;
 }
@@ -150,7 +150,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   Step& step = steps_.emplace_back(next, number, thread.operation);
   const Operation& operation = step.operation;
   const bool fence = is_fence(operation.kind);
-  const bool look = !fence && readable(operation.address);
+  const bool look = step.looked = !fence && readable(operation.address);
   if (operation.tag == Tag::thread && operation.waiting == Waiting::other)
     step.operation.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
   if (relaxed() && operation.kind != Kind::ld && operation.kind != Kind::st && operation.kind != Kind::sfence) {
@@ -158,7 +158,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
       if (agents_[other].thread == number && agents_[other].buffer != kThread && !agent_steps_[other].empty())
         enablers.push_back(static_cast<std::int32_t>(agent_steps_[other].back()));
   }
-  if (look) step.before = seen_by(operation);
+  if (look) step.before = seen(number, operation);
   if (!fence) {
     if (writer_.size() <= operation.cell) {
       writer_.resize(operation.cell + 1, -1);
@@ -169,7 +169,6 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
       for (const Entry& entry : buffers_.stores[number]) {
         if (entry.operation.cell != operation.cell) continue;
         step.source = entry.issued;  // forwarded
-        step.before = entry.value;
       }
     }
   }
@@ -317,8 +316,8 @@ void Controlled::run_again() {
     process.tape.resize(std::min(process.tape.size(), steps_.size()));
     while (process.tape.size() < steps_.size()) {
       const Step& step = steps_[process.tape.size()];
-      process.tape.push_back(
-          {step.thread, step.operation.kind, step.operation.place, step.operation.address, step.fatal});
+      process.tape.push_back({step.thread, step.operation.kind, step.operation.place, step.operation.address,
+                              step.fatal, step.looked, step.before});
     }
     process.tape_next = begin;
   }
@@ -328,7 +327,7 @@ void Controlled::run_again() {
   }
   while (process.tape_next < process.tape.size()) {
     Thread& thread = process.threads[process.tape[process.tape_next].thread];
-    if (thread.state != State::parked || !process.as_before(thread)) throw Nondeterministic(kDiverged);
+    expect_as_before(steps_[process.tape_next]);
     process.step = static_cast<std::int32_t>(process.tape_next++);
     run_thread(thread.number, process.tape_next - 1, process.tape[process.tape_next - 1].fatal);
   }
@@ -338,11 +337,7 @@ void Controlled::run_again() {
       run_commit(step.thread, agents_[step.event.thread].buffer);
       continue;
     }
-    Thread& thread = process.threads[step.thread];
-    const Operation& operation = thread.operation;
-    if (thread.state != State::parked || operation.place != step.operation.place ||
-        operation.address != step.operation.address || operation.kind != step.operation.kind)
-      throw Nondeterministic(kDiverged);
+    expect_as_before(step);
     process.step = static_cast<std::int32_t>(index);
     run_thread(step.thread, index, step.fatal);
   }
@@ -352,6 +347,26 @@ void Controlled::run_again() {
   described_new_threads();
   for (std::uint32_t thread = 0; thread < process.count; ++thread)
     if (process.threads[thread].state == State::parked) describe(thread);
+}
+
+// What a thread would see now, in its own buffers or in memory.
+Wide Controlled::seen(std::uint32_t thread, const Operation& operation) const {
+  Wide value = seen_by(operation);
+  for (const Entry& entry : buffers_.stores[thread])
+    if (entry.operation.cell == operation.cell) value = entry.value;
+  return value;
+}
+
+// The thread of a step that is run again must stand before the same operation, and see the same.
+void Controlled::expect_as_before(const Step& step) const {
+  const Thread& thread = process.threads[step.thread];
+  const Operation &then = step.operation, &now = thread.operation;
+  if (thread.state != State::parked) throw Nondeterministic{thread.born, then, std::nullopt};
+  if (now.place != then.place || now.address != then.address || now.kind != then.kind)
+    throw Nondeterministic{thread.born, then, now};
+  if (!step.looked) return;
+  if (const Wide value = seen(step.thread, now); value != step.before)
+    throw Nondeterministic{thread.born, then, now, step.before, value};
 }
 
 // The write that a read step would see now.

@@ -19,8 +19,8 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -34,8 +34,12 @@ namespace teetotal::runtime {
 
 struct Restart {};  // thrown where something was learnt that makes the numbers given so far void
 
-struct Nondeterministic : std::runtime_error {
-  using std::runtime_error::runtime_error;
+// A step that was not as before when the program was run again in the same way: it depends on what is not controlled.
+struct Nondeterministic {
+  std::uint32_t thread;
+  Operation then;
+  std::optional<Operation> now;  // none: the thread has come to its end, or stands elsewhere
+  Wide seen_then = 0, seen_now = 0;
 };
 
 struct Bounds {
@@ -53,6 +57,7 @@ struct Step {
   std::uint32_t thread;
   bool commit = false;
   bool fatal = false;         // it ends the process: the thread failed instead
+  bool looked = false;        // `before` and `after` are known
   std::uint32_t markers = 0;  // of a commit: sfences of its thread before the store
   Operation operation;
   Wide before = 0, after = 0;   // what the cell held
@@ -133,6 +138,8 @@ class Controlled final : public System {
   void run_commit(std::uint32_t thread, std::int64_t buffer);
   void keep(const Step& step, std::vector<std::int32_t> enablers);
   std::int32_t latest(const Step& step) const;
+  Wide seen(std::uint32_t thread, const Operation& operation) const;
+  void expect_as_before(const Step& step) const;
   void catch_up() const {
     if (stale_) const_cast<Controlled*>(this)->run_again();
   }

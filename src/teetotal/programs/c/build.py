@@ -22,6 +22,7 @@ from teetotal.errors import ParseError, TeetotalError
 from teetotal.programs import text_files
 from teetotal.programs.c.assembly import make_visible
 from teetotal.programs.c.by_value import unseen_copies
+from teetotal.programs.c.elf import take_initialisers
 from teetotal.scale.supervision import scratch_folder
 
 C_SUFFIXES = (".c",)
@@ -59,6 +60,8 @@ _OTHER_PRODUCTS = frozenset(
         "-m32",
         "-mx32",
         "-flto",
+        "-nostartfiles",
+        "-nostdlib",
         "-###",
         "--help",
         "--version",
@@ -138,6 +141,7 @@ def build(source: Source, directory: Path) -> Path:
     result = directory / "program.so"
     linker = _compiler(source, next((f for f in source.files if Path(f).suffix in CXX_SUFFIXES), source.files[0]))
     _run([*linker, "-shared", "-Wl,-Bsymbolic", "-o", str(result), *objects, *link_flags, "-lpthread"], source.name)
+    take_initialisers(result)
     if any(Path(file).suffix in CXX_SUFFIXES for file in source.files):
         from teetotal.programs.c.symbols import library_functions
 

@@ -175,8 +175,10 @@ class _Findings:
             case "error" if answer["what"] == "load":
                 raise ProgramError(f"{self.source.name} cannot be loaded: {answer['message']}")
             case "error":
+                assert self.names is not None
                 self.undecided = True
-                self.notes.append(f"{answer['message']}: it depends on something that cannot be controlled")
+                what = events.divergence(answer, self.names)
+                self.notes.append(f"{what}: the program depends on something that cannot be controlled")
             case "end":
                 self.end = answer
 
