@@ -99,7 +99,7 @@ void fix_addresses(char** arguments) {
   const int now = personality(kAsk);
   if (now == -1 || (now & ADDR_NO_RANDOMIZE) != 0) return;
   if (personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE) == -1) return;
-  if ((personality(kAsk) & ADDR_NO_RANDOMIZE) != 0) syscall(SYS_execve, "/proc/self/exe", arguments, environ);
+  if ((personality(kAsk) & ADDR_NO_RANDOMIZE) != 0) syscall(SYS_execve, arguments[0], arguments, environ);
 }
 
 int saved_output = -1;
