@@ -19,6 +19,7 @@
 
 #include "real.hpp"
 #include "signals.hpp"
+#include "unwritten.hpp"
 
 extern "C" {
 void* __libc_malloc(std::size_t);
@@ -86,10 +87,17 @@ void release_outside(void* pointer) {
   __libc_free(pointer);
 }
 
-void* allocate(std::size_t size, std::size_t alignment, std::uintptr_t place) {
+enum class Content : std::uint8_t { unwritten, zero };
+constexpr std::size_t kFromKernel = 128 << 10;  // the C library asks the kernel for larger blocks, which are zero then
+
+void* allocate(std::size_t size, std::size_t alignment, std::uintptr_t place, Content content = Content::unwritten) {
   if (!process.callers.empty()) place = process.callers.teller(place, __builtin_frame_address(0));
   void* block = process.memory.allocate(process.current->number, size, alignment, place);
-  if (block == nullptr) errno = ENOMEM;
+  if (block == nullptr) {
+    errno = ENOMEM;
+  } else if (content == Content::unwritten && size < kFromKernel) {
+    std::memset(block, runtime::unwritten.fill, size);
+  }
   return block;
 }
 
@@ -233,7 +241,7 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
       errno = ENOMEM;
       return nullptr;
     }
-    return allocate(bytes, 0, place);  // fresh memory is zero
+    return allocate(bytes, 0, place, Content::zero);
   }
   void* realloc(void* pointer, std::size_t size) {
     const std::uintptr_t place = TEETOTAL_PLACE;

@@ -21,6 +21,7 @@
 #include "explorer.hpp"
 #include "replay.hpp"
 #include "survival.hpp"
+#include "unwritten.hpp"
 
 namespace teetotal::runtime {
 namespace {
@@ -162,6 +163,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     process.snapshots = number();
   else if (name == "spurious")
     request.idle_wakes = static_cast<std::uint32_t>(number());
+  else if (name == "bit-fields")
+    unwritten.bit_fields = value == "1";
   else if (name == "output")
     process.show_output = value == "1";
   else

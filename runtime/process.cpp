@@ -11,6 +11,7 @@
 
 #include "endings.hpp"
 #include "libraries.hpp"
+#include "unwritten.hpp"
 
 namespace teetotal::runtime {
 
@@ -149,6 +150,7 @@ void Process::note(const std::string& oddity) {
 }
 
 void stop(Thread& self, State state) {
+  if (self.suspected != 0) decide_suspicion(self, 0, 0);
   if (self.range_size != 0) settle(self);
   self.state = state;
   abandon_to(process.scheduler);

@@ -140,7 +140,8 @@ struct ThreadRecord {
   // What the compiler has announced and then does by itself, until the next hook: see hooks_copies.cpp.
   std::uintptr_t range_to = 0, range_from = 0, range_place = 0;
   std::size_t range_size = 0;
-  void* cleanup = nullptr;                                 // the innermost handler that C code has pushed
+  std::uintptr_t suspected = 0, suspected_at = 0;  // a load of what may be unwritten, not decided yet: unwritten.hpp
+  void* cleanup = nullptr;                         // the innermost handler that C code has pushed
   std::uint64_t signals_blocked = 0, signals_pending = 0;  // a bit each
   bool chose_signals = false;                              // it has said itself which ones it blocks
   Handler* at_end = nullptr;                               // destructors of its thread-local variables

@@ -422,6 +422,56 @@ def test_functions_that_the_linker_is_told_of(tmp_path: Path) -> None:
     assert [violation.message for violation in result.violations] == [f"T0's assertion 0 fails at {file}:22"]
 
 
+# -- memory that nobody has written ------------------------------------------------------------------------------------
+
+UNWRITTEN = """struct node { int value; char tag; struct node *next; };
+static int seen; static struct node copy;
+static void *f(void *p) { pthread_mutex_lock(&m); n++; pthread_mutex_unlock(&m); return 0; }
+int main(void) {
+  struct node *node = malloc(sizeof *node);
+  pthread_create(&t, 0, f, 0);
+  f(0); DO; f(0);
+  pthread_join(t, 0);
+}
+"""
+READS = {
+    "a member": "if (node->value) seen = 1",
+    "an increment": "node->value++",
+    "beyond the old end": "int *all = calloc(2, 4); all = realloc(all, 64); seen = all[9]",
+    "an atomic": "seen = atomic_fetch_add((atomic_int *)node, 1)",
+    "a copy of it": "struct node *other = malloc(sizeof *other); *other = *node; seen = other->value",
+    "a bit-field": "struct { unsigned a : 3, b : 5; } *p = malloc(sizeof *p); seen = p->a",
+}
+WRITTEN = {
+    "the bytes of the fill": "memset(node, 0xA5, sizeof *node); seen = node->value",
+    "one byte and its opposite": "node->tag = (char)0xA5; seen = node->tag; node->tag = 0x5A; seen = node->tag",
+    "padding": "node->value = 1; node->tag = 2; node->next = 0; copy = *node; seen = copy.tag",
+    "a part": "node->value = 1; copy = *node; struct node *other = malloc(32); *other = copy; seen = other->value",
+    "calloc": "int *all = calloc(4, 4); seen = all[1]; all = realloc(all, 64); seen = all[1]",
+    "bit-fields": "struct { unsigned a : 3, b : 5; } *p = malloc(sizeof *p); p->a = 1; p->b = 2; seen = p->a + p->b",
+    "by the C library": 'strcpy((char *)node, "a text"); seen = node->value',
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_read_of_what_nobody_has_written_is_named(tmp_path: Path, name: str) -> None:
+    result = run(tmp_path, HEAD + UNWRITTEN.replace("DO", READS[name]), None)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert f"what cannot be seen: a read of memory that nobody has written at {result.input}:28" in result.notes
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_was_written_is_not(tmp_path: Path, name: str) -> None:
+    result = run(tmp_path, HEAD + UNWRITTEN.replace("DO", WRITTEN[name]), None)
+    assert (result.verdict, result.notes) == (Verdict.SAFE, [])
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_store_to_a_bit_field_reads_nothing(tmp_path: Path, compiler: str) -> None:
+    result = run(tmp_path, HEAD + UNWRITTEN.replace("DO", WRITTEN["bit-fields"]), compiler)
+    assert result.verdict is Verdict.SAFE
+
+
 # -- what is not the same the second time ------------------------------------------------------------------------------
 
 TICKS = """static int ticks(void) { unsigned low, high; __asm__ volatile("rdtsc" : "=a"(low), "=d"(high)); return low; }

@@ -22,7 +22,7 @@ from teetotal.errors import ParseError, TeetotalError
 from teetotal.programs import text_files
 from teetotal.programs.c.assembly import make_visible
 from teetotal.programs.c.by_value import unseen_copies
-from teetotal.programs.c.elf import take_initialisers
+from teetotal.programs.c.elf import has_bit_fields, take_initialisers
 from teetotal.scale.supervision import scratch_folder
 
 C_SUFFIXES = (".c",)
@@ -40,6 +40,8 @@ UNSEEN = "unseen"
 """Beside the object: a file that lists accesses to memory that no hook sees, if there are any."""
 LIBRARY = "library"
 """Beside the object of a C++ program: which of its functions are the library's, for runtime/callers.hpp."""
+BIT_FIELDS = "bit-fields"
+"""Beside the object of a program that has bit-fields: an empty file, for runtime/unwritten.hpp."""
 _HOOKED = ("memcpy", "memmove", "memset")
 
 
@@ -142,6 +144,8 @@ def build(source: Source, directory: Path) -> Path:
     linker = _compiler(source, next((f for f in source.files if Path(f).suffix in CXX_SUFFIXES), source.files[0]))
     _run([*linker, "-shared", "-Wl,-Bsymbolic", "-o", str(result), *objects, *link_flags, "-lpthread"], source.name)
     take_initialisers(result)
+    if has_bit_fields(result):
+        (directory / BIT_FIELDS).touch()
     if any(Path(file).suffix in CXX_SUFFIXES for file in source.files):
         from teetotal.programs.c.symbols import library_functions
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from elftools.elf.dynamic import DynamicSection
 from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
 
 OURS = 0x6000_1000
 """Added to a tag. The range is the operating system's own, and used by nobody."""
@@ -32,7 +33,7 @@ def take_initialisers(program: Path) -> None:
         empty = {
             symbol["st_value"]
             for name in ("_init", "_fini")
-            for symbol in (symbols.get_symbol_by_name(name) or () if symbols is not None else ())
+            for symbol in (symbols.get_symbol_by_name(name) or () if isinstance(symbols, SymbolTableSection) else ())
         }
         file.seek(begin)
         table = bytearray(file.read(size))
@@ -43,3 +44,15 @@ def take_initialisers(program: Path) -> None:
             _ENTRY.pack_into(table, offset, OURS if left else OURS + tag, value)
         file.seek(begin)
         file.write(table)
+
+
+def has_bit_fields(program: Path) -> bool:
+    """Whether any type that the program uses has bit-fields, by the shapes of entries in its debugging information."""
+    with program.open("rb") as file:
+        information = ELFFile(file).get_dwarf_info()
+        return any(
+            attribute.name == "DW_AT_bit_size"
+            for unit in information.iter_CUs()
+            for shape in unit.get_abbrev_table()._abbrev_map.values()
+            for attribute in shape["attr_spec"]
+        )
