@@ -4,6 +4,7 @@
 #include <link.h>
 
 #include <span>
+#include <utility>
 
 #include "synchronisation.hpp"
 
@@ -56,7 +57,8 @@ void learn(bool& fact) {
 
 void begin_to_leave(Thread& self) {
   const std::uint32_t me = self.number + 1;
-  if (process.leaving != 0 && process.leaving != me)
+  static bool told = false;
+  if (process.leaving != 0 && process.leaving != me && !std::exchange(told, true))
     process.note("exit is called while another thread exits, which C leaves undefined: here they share the handlers");
   process.leaving = me;
 }
@@ -131,7 +133,9 @@ void leave_quickly(Thread& self, int status, std::uintptr_t place) {
 }
 
 void end_process(Thread& self, int status) {
-  if ((status & 0xFF) != 0) process.note("an execution ends with exit status " + std::to_string(status & 0xFF));
+  static bool told[256];  // a note allocates, and then there are no snapshots
+  if ((status & 0xFF) != 0 && !std::exchange(told[status & 0xFF], true))
+    process.note("an execution ends with exit status " + std::to_string(status & 0xFF));
   process.exited = true;
   stop(self, State::ended);
 }

@@ -40,13 +40,12 @@ std::uint64_t bits_of(const sigset_t& set) {
   return bits & ~(bit_of(SIGKILL) | bit_of(SIGSTOP));
 }
 
-// What the program wants signals to do: in its own heap, so that it goes back with the rest.
+// What the program wants a signal to do. That signals are used at all is learnt: the table must lie at the beginning of
+// the heap, since addresses must not depend on who asks for it first.
 struct sigaction& action_of(Thread& self, int signal) {
   if (process.signal_actions == nullptr) {
-    void* table = process.memory.allocate(self.number, kSignals * sizeof(struct sigaction), 0, 0);
-    if (table == nullptr) fail(self, Failure::unsupported, "signals without any memory left", 0);
-    std::memset(table, 0, kSignals * sizeof(struct sigaction));
-    process.signal_actions = static_cast<struct sigaction*>(table);
+    process.uses_signals = process.restart = true;
+    place_signal_actions(self);
   }
   return process.signal_actions[signal];
 }
@@ -138,6 +137,13 @@ int send_to_process(Thread& self, pid_t to, int signal, const char* what, std::u
 }
 
 }  // namespace
+
+void place_signal_actions(Thread& self) {
+  constexpr std::size_t kSize = kSignals * sizeof(struct sigaction);
+  void* table = process.memory.allocate(self.number, kSize, 0, 0);
+  if (table == nullptr) fail(self, Failure::unsupported, "signals without any memory left", 0);
+  process.signal_actions = static_cast<struct sigaction*>(std::memset(table, 0, kSize));
+}
 
 void let_through(Thread& self, std::uint64_t blocked, std::uintptr_t place) {
   self.signals_blocked = blocked;

@@ -11,6 +11,7 @@
 
 #include "endings.hpp"
 #include "libraries.hpp"
+#include "signals.hpp"
 #include "unwritten.hpp"
 
 namespace teetotal::runtime {
@@ -71,6 +72,7 @@ void place_arguments() {
 void main_entry() {
   Thread& self = *process.current;
   adopt_thread_locals(self);
+  if (process.uses_signals) place_signal_actions(self);
   const int count = static_cast<int>(process.arguments.size());
   run_initialisers(count, given_arguments, given_environment);
   leave(self, process.main(count, given_arguments, given_environment), 0);
@@ -109,6 +111,7 @@ void Process::reset() {
   for (std::uint32_t number = 0; number < count; ++number) clear(threads[number]);
   static_cast<ProcessRecord&>(*this) = {};
   environ = given_environment;
+  put_lasting_back();
   threads[0].state = State::parked;
   prepare(threads[0].fiber, 0, main_entry);
 }

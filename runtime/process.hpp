@@ -234,6 +234,7 @@ struct Process : ProcessRecord {
   std::uint64_t progress = 0;       // hooks called
   std::uint64_t resumes = 0;        // for the watchdog
   std::uint32_t shared_stacks = 0;  // bit of a thread: others have touched its stack
+  bool uses_signals = false;        // the program asks what signals do, or says it, in some execution
   bool late_handlers = false;       // exit handlers are registered beside other threads, in some execution
   bool last_exits = false;          // main leaves by pthread_exit, and there is something to run when the last one ends
   bool restart = false;             // what was learnt makes the search begin again
@@ -320,6 +321,9 @@ inline void visible(Thread& self) {
     asm volatile("int3");
   }
 }
+
+// What the program changed in its process is as before: hooks_lasting.cpp.
+void put_lasting_back();
 
 // The thread does nothing more in this execution.
 [[noreturn]] void stop(Thread& self, State state);

@@ -27,6 +27,10 @@ Real find_all() {
   find(found.signal, "signal");
   find(found.thread_sigmask, "pthread_sigmask");
   find(found.longjmp, "siglongjmp");
+  find(found.setlocale, "setlocale");
+  find(found.uselocale, "uselocale");
+  find(found.set_terminate, "_ZSt13set_terminatePFvvE");
+  find(found.set_new_handler, "_ZSt15set_new_handlerPFvvE");
   return found;
 }
 

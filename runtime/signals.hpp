@@ -7,6 +7,9 @@
 
 namespace teetotal::runtime {
 
+// What each signal does, in the program's own heap: nothing but what it does by default.
+void place_signal_actions(Thread& self);
+
 // The thread blocks these signals, and those that waited for others to be let through come.
 void let_through(Thread& self, std::uint64_t blocked, std::uintptr_t place);
 

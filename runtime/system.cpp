@@ -349,26 +349,6 @@ void Controlled::run_again() {
     if (process.threads[thread].state == State::parked) describe(thread);
 }
 
-// What a thread would see now, in its own buffers or in memory.
-Wide Controlled::seen(std::uint32_t thread, const Operation& operation) const {
-  Wide value = seen_by(operation);
-  for (const Entry& entry : buffers_.stores[thread])
-    if (entry.operation.cell == operation.cell) value = entry.value;
-  return value;
-}
-
-// The thread of a step that is run again must stand before the same operation, and see the same.
-void Controlled::expect_as_before(const Step& step) const {
-  const Thread& thread = process.threads[step.thread];
-  const Operation &then = step.operation, &now = thread.operation;
-  if (thread.state != State::parked) throw Nondeterministic{thread.born, then, std::nullopt};
-  if (now.place != then.place || now.address != then.address || now.kind != then.kind)
-    throw Nondeterministic{thread.born, then, now};
-  if (!step.looked) return;
-  if (const Wide value = seen(step.thread, now); value != step.before)
-    throw Nondeterministic{thread.born, then, now, step.before, value};
-}
-
 // The write that a read step would see now.
 std::int32_t Controlled::latest(const Step& step) const {
   std::int32_t seen = writer_[step.operation.cell];

@@ -16,6 +16,7 @@ from teetotal.verdicts import CheckResult, Goal, Verdict
 
 HEAD = """
 #include <assert.h>
+#include <locale.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -24,6 +25,7 @@ HEAD = """
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
@@ -273,6 +275,21 @@ C = {
         SAFE,
         "it is told 2",
     ),
+    "what would last": Case(
+        """static void *f(void *p) { pthread_mutex_lock(&m); n++; pthread_mutex_unlock(&m); return 0; }
+        int main(void) {
+          static char here[4096];
+          assert(getcwd(here, sizeof here) && strcmp(here, "/") && umask(077) != 077);
+          assert(!strcmp(setlocale(LC_ALL, 0), "C")); setlocale(LC_CTYPE, "C.UTF-8"); chdir("/");
+          pthread_create(&t, 0, f, 0); f(0); pthread_join(t, 0);
+        }""",
+        SAFE,
+    ),
+    "limits": Case(
+        "int main(void) { struct rlimit l = {0}; setrlimit(RLIMIT_CPU, &l); }",
+        INCONCLUSIVE,
+        "setrlimit, which is not done",
+    ),
     # -- signals
     "raise": Case(
         """static void count(int s) { n++; raise(s); n++; }
@@ -419,7 +436,7 @@ def test_functions_that_the_linker_is_told_of(tmp_path: Path) -> None:
         HEAD + "void begin(void) { n = 1; } void end(void) { assert(n == 1); assert(0); } int main(void) { }"
     )
     result = check(Source((str(file),), ("-Wl,-init=begin", "-Wl,-fini=end")), Options())
-    assert [violation.message for violation in result.violations] == [f"T0's assertion 0 fails at {file}:22"]
+    assert [violation.message for violation in result.violations] == [f"T0's assertion 0 fails at {file}:24"]
 
 
 # -- memory that nobody has written ------------------------------------------------------------------------------------
@@ -457,7 +474,7 @@ WRITTEN = {
 def test_a_read_of_what_nobody_has_written_is_named(tmp_path: Path, name: str) -> None:
     result = run(tmp_path, HEAD + UNWRITTEN.replace("DO", READS[name]), None)
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert f"what cannot be seen: a read of memory that nobody has written at {result.input}:28" in result.notes
+    assert f"what cannot be seen: a read of memory that nobody has written at {result.input}:30" in result.notes
 
 
 @pytest.mark.parametrize("name", WRITTEN)
