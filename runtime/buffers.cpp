@@ -65,7 +65,7 @@ void Controlled::expect_as_before(const Step& step) const {
   if (thread.state != State::parked) throw Nondeterministic{thread.born, then, std::nullopt};
   if (now.place != then.place || now.address != then.address || now.kind != then.kind)
     throw Nondeterministic{thread.born, then, now};
-  if (!step.looked) return;
+  if (!step.sees) return;
   if (const Wide value = seen(step.thread, now); value != step.before)
     throw Nondeterministic{thread.born, then, now, step.before, value};
 }

@@ -176,8 +176,8 @@ struct Again {
   Kind kind;
   std::uintptr_t place;
   std::uintptr_t address;
-  bool fatal;   // ends the process: the thread fails instead
-  bool looked;  // `before` is what it saw
+  bool fatal;  // ends the process: the thread fails instead
+  bool sees;   // `before`
   Wide before;
 };
 
@@ -265,7 +265,7 @@ struct Process : ProcessRecord {
     const Again& wanted = tape[tape_next];
     const Operation& operation = thread.operation;
     return operation.place == wanted.place && operation.address == wanted.address && operation.kind == wanted.kind &&
-           (!wanted.looked || seen_by(operation) == wanted.before);
+           (!wanted.sees || seen_by(operation) == wanted.before);
   }
 
   bool enabled(const Thread& thread) const {

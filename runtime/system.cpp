@@ -150,7 +150,8 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   Step& step = steps_.emplace_back(next, number, thread.operation);
   const Operation& operation = step.operation;
   const bool fence = is_fence(operation.kind);
-  const bool look = step.looked = !fence && readable(operation.address);
+  const bool look = !fence && readable(operation.address);
+  step.sees = look && operation.kind != Kind::st;
   if (operation.tag == Tag::thread && operation.waiting == Waiting::other)
     step.operation.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
   if (relaxed() && operation.kind != Kind::ld && operation.kind != Kind::st && operation.kind != Kind::sfence) {
@@ -317,7 +318,7 @@ void Controlled::run_again() {
     while (process.tape.size() < steps_.size()) {
       const Step& step = steps_[process.tape.size()];
       process.tape.push_back({step.thread, step.operation.kind, step.operation.place, step.operation.address,
-                              step.fatal, step.looked, step.before});
+                              step.fatal, step.sees, step.before});
     }
     process.tape_next = begin;
   }

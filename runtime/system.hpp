@@ -57,7 +57,7 @@ struct Step {
   std::uint32_t thread;
   bool commit = false;
   bool fatal = false;         // it ends the process: the thread failed instead
-  bool looked = false;        // `before` and `after` are known
+  bool sees = false;          // its thread gets to know `before`: a store overwrites what nobody may have looked at
   std::uint32_t markers = 0;  // of a commit: sfences of its thread before the store
   Operation operation;
   Wide before = 0, after = 0;   // what the cell held
