@@ -59,4 +59,24 @@ bool Controlled::first_half(std::size_t index) const {
          then.place == look.place;
 }
 
+// What a thread would see now, in its own buffers or in memory.
+Wide Controlled::seen(std::uint32_t thread, const Operation& operation) const {
+  Wide value = seen_by(operation);
+  for (const Entry& entry : buffers_.stores[thread])
+    if (entry.operation.cell == operation.cell) value = entry.value;
+  return value;
+}
+
+// The thread of a step that is run again must stand before the same operation, and see the same.
+void Controlled::expect_as_before(const Step& step) const {
+  const Thread& thread = process.threads[step.thread];
+  const Operation &then = step.operation, &now = thread.operation;
+  if (thread.state != State::parked) throw Nondeterministic{thread.born, then, std::nullopt};
+  if (now.place != then.place || now.address != then.address || now.kind != then.kind)
+    throw Nondeterministic{thread.born, then, now};
+  if (!step.sees) return;
+  if (const Wide value = seen(step.thread, now); value != step.before)
+    throw Nondeterministic{thread.born, then, now, step.before, value};
+}
+
 }  // namespace teetotal::runtime

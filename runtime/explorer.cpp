@@ -2,6 +2,7 @@
 
 #include "hash.hpp"
 #include "survival.hpp"
+#include "unwritten.hpp"
 
 namespace teetotal::runtime {
 
@@ -32,6 +33,10 @@ void Explorer::run() {
         // A second search: what needs no reason may also never happen, which is a deadlock in the first alone.
         process.idle_wakes = request_.idle_wakes;
         more = true;
+      }
+      if (!more && !stopped_ && unwritten.asks_again()) {
+        more = true;
+        throw Restart{};
       }
       if (more) system_.rewind(0);
     } catch (const Restart&) {

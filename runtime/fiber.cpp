@@ -39,7 +39,7 @@ void set_thread_pointer(std::uintptr_t pointer) {
 void* sleep_for_ever(void* told) {
   sigset_t all;
   sigfillset(&all);
-  sigprocmask(SIG_SETMASK, &all, nullptr);
+  real().thread_sigmask(SIG_SETMASK, &all, nullptr);
   static_cast<std::atomic<std::uintptr_t>*>(told)->store(current_thread_pointer());
   for (;;) kernel(SYS_pause);
 }

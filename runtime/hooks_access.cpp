@@ -8,6 +8,7 @@
 #include <string>
 
 #include "accesses.hpp"
+#include "unwritten.hpp"
 
 namespace teetotal::runtime {
 namespace {
@@ -22,12 +23,38 @@ bool spins(const Thread& self, Kind kind, std::uintptr_t address) {
   return true;
 }
 
+// A load that is about to be done: whether it sees anything but what fresh memory is filled with.
+template <typename T>
+void look_for_unwritten(Thread& self, const volatile T* target, std::uintptr_t place) {
+  const auto address = reinterpret_cast<std::uintptr_t>(target);
+  if (in_heap(address) && *target == static_cast<T>(unwritten.pattern)) [[unlikely]]
+    suspect_unwritten(self, address, place);
+}
+
+inline void look_for_unwritten(Thread& self, const void* pointer, Tag tag, std::uintptr_t place) {
+  switch (tag) {
+    case Tag::byte:
+      return look_for_unwritten(self, static_cast<const std::uint8_t*>(pointer), place);
+    case Tag::half:
+      return look_for_unwritten(self, static_cast<const std::uint16_t*>(pointer), place);
+    case Tag::word:
+      return look_for_unwritten(self, static_cast<const std::uint32_t*>(pointer), place);
+    case Tag::oct:
+      return look_for_unwritten(self, static_cast<const std::uint64_t*>(pointer), place);
+    default:  // 16 bytes are copied, not looked at
+      return;
+  }
+}
+
 inline void access(Kind kind, const void* pointer, Tag tag, std::uintptr_t place, bool plain = true) {
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if (hidden(*self, address, place) && (plain || !spins(*self, kind, address))) return;
+  if (self->suspected != 0) [[unlikely]]
+    decide_suspicion(*self, kind == Kind::st ? address : 0, place);
   operate(*self, kind, kind == Kind::st ? Writes::always : Writes::never, address, tag, place, 0, plain);
+  if (kind == Kind::ld) look_for_unwritten(*self, pointer, tag, place);
 }
 
 template <typename T>
@@ -36,7 +63,10 @@ void before_atomic(const volatile T* target, Kind kind, Writes writes, std::uint
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(target);
   if (hidden(*self, address, place) && !spins(*self, kind, address)) return;
+  if (self->suspected != 0) [[unlikely]]
+    decide_suspicion(*self, 0, place);
   operate(*self, kind, writes, address, tag_for(sizeof(T)), place, expected);
+  if (kind != Kind::st) look_for_unwritten(*self, const_cast<const T*>(target), tag_for(sizeof(T)), place);
 }
 
 inline void before_rmw(int order, std::uintptr_t place) {

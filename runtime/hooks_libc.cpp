@@ -19,7 +19,8 @@
 
 #include "accesses.hpp"
 #include "real.hpp"
-#include "synchronisation.hpp"
+#include "hooks_signals.hpp"
+#include "unwritten.hpp"
 
 extern "C" {
 void* __libc_malloc(std::size_t);
@@ -97,10 +98,17 @@ void release_outside(void* pointer) {
   __libc_free(pointer);
 }
 
-void* allocate(std::size_t size, std::size_t alignment, std::uintptr_t place) {
+enum class Content : std::uint8_t { unwritten, zero };
+constexpr std::size_t kFromKernel = 128 << 10;  // the C library asks the kernel for larger blocks, which are zero then
+
+void* allocate(std::size_t size, std::size_t alignment, std::uintptr_t place, Content content = Content::unwritten) {
   if (!process.callers.empty()) place = process.callers.teller(place, __builtin_frame_address(0));
   void* block = process.memory.allocate(process.current->number, size, alignment, place);
-  if (block == nullptr) errno = ENOMEM;
+  if (block == nullptr) {
+    errno = ENOMEM;
+  } else if (content == Content::unwritten && size < kFromKernel) {
+    std::memset(block, runtime::unwritten.fill, size);
+  }
   ++process.current->changes;
   return block;
 }
@@ -136,14 +144,6 @@ void release(void* pointer, std::uintptr_t place) {
                *self, process.callers.empty() ? place : process.callers.teller(place, __builtin_frame_address(0)))) &
                0xFFFF);
   if (!process.alone) process.freed.insert(address);
-}
-
-std::uint64_t next_random(std::uint64_t& state) {
-  state += 0x9E3779B97F4A7C15ULL;
-  std::uint64_t z = state;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBULL;
-  return z ^ (z >> 31);
 }
 
 // Time is a thread's own: it goes on with each look at it, and while the thread sleeps or waits in vain, and does not
@@ -257,7 +257,7 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
       errno = ENOMEM;
       return nullptr;
     }
-    return allocate(bytes, 0, place);  // fresh memory is zero
+    return allocate(bytes, 0, place, Content::zero);
   }
   void* realloc(void* pointer, std::size_t size) {
     const std::uintptr_t place = TEETOTAL_PLACE;
@@ -305,34 +305,9 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
   }
   void abort() {
     if (process.current == nullptr) _exit(70);
+    raise_abort(*process.current, TEETOTAL_PLACE);
     fail(*process.current, Failure::aborted, "abort", TEETOTAL_PLACE);
   }
-  void exit(int status) {
-    Thread* self = process.current;
-    if (self == nullptr) _exit(status);
-    process.exited = true;
-    stop(*self, State::ended);
-  }
-  void _Exit(int status) {
-    if (process.current == nullptr) _exit(status);
-    exit(status);
-  }
-  void quick_exit(int status) { exit(status); }
-  int atexit(void (*function)()) {
-    if (process.current == nullptr) return 0;
-    process.threads[0].at_exit.emplace_back([](void* f) { reinterpret_cast<void (*)()>(f)(); },
-                                            reinterpret_cast<void*>(function));
-    return 0;
-  }
-  int __cxa_atexit(void (*)(void*), void*, void*) { return 0; }  // nothing outlives an execution
-  int __cxa_thread_atexit(void (*function)(void*), void* object, void*) {
-    if (process.current != nullptr) process.current->at_exit.emplace_back(function, object);
-    return 0;
-  }
-  int __cxa_thread_atexit_impl(void (*function)(void*), void* object, void* library) {
-    return __cxa_thread_atexit(function, object, library);
-  }
-
   int __cxa_guard_acquire(char* guard) {
     Thread* self = process.current;
     if (self == nullptr || !of_program(guard)) return *guard == 0;
@@ -410,22 +385,6 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
     if ((flags & TIMER_ABSTIME) == 0) return sleep_for(microseconds_of(*time));
     if (process.current != nullptr) out_of_time(*process.current, time);
     return 0;
-  }
-
-  int rand() {
-    if (process.current == nullptr) return 0;
-    return static_cast<int>(next_random(process.current->random) & RAND_MAX);
-  }
-  void srand(unsigned seed) {
-    if (process.current != nullptr) process.current->random = seed;
-  }
-  long random() { return rand(); }
-  void srandom(unsigned seed) { srand(seed); }
-  int rand_r(unsigned* seed) {
-    std::uint64_t state = *seed;
-    const auto value = static_cast<int>(next_random(state) & RAND_MAX);
-    *seed = static_cast<unsigned>(state ^ state >> 32);
-    return value;
   }
 
   // -- for the checker

@@ -119,30 +119,6 @@ int pthread_mutex_setprioceiling(pthread_mutex_t*, int, int*) { return EINVAL; }
 int pthread_mutex_consistent(pthread_mutex_t*) { return EINVAL; }
 
 // The mask is that of one process, the explorer's, which needs its signals. No signal comes from outside.
-int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) {
-  Thread* self = process.current;
-  if (self == nullptr) return 0;
-  std::uint64_t given = 0;
-  if (old != nullptr) {
-    sigemptyset(old);
-    std::memcpy(old, &self->blocked_signals, sizeof given);
-  }
-  if (set == nullptr) return 0;
-  std::memcpy(&given, set, sizeof given);
-  switch (how) {
-    case SIG_BLOCK:
-      self->blocked_signals |= given;
-      return 0;
-    case SIG_UNBLOCK:
-      self->blocked_signals &= ~given;
-      return 0;
-    case SIG_SETMASK:
-      self->blocked_signals = given;
-      return 0;
-    default:
-      return EINVAL;
-  }
-}
 }
 
 // -- what is refused --------------------------------------------------------------------------------------------------

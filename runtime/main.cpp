@@ -7,6 +7,7 @@
 // start with; 4 or a signal: the program took the explorer down where nothing could be done about it. Only with an
 // answer that is an end does a status mean what it says.
 #include <fcntl.h>
+#include <sys/personality.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,9 +26,20 @@
 #include "signals.hpp"
 #include "supervisor.hpp"
 #include "survival.hpp"
+#include "unwritten.hpp"
 
 namespace teetotal::runtime {
 namespace {
+
+// Addresses must be the same in every run, since programs compare and hash them. Where the kernel does not let us
+// choose, they are the same at least in all executions of one run.
+void fix_addresses(char** arguments) {
+  constexpr unsigned long kAsk = 0xFFFFFFFF;
+  const int now = personality(kAsk);
+  if (now == -1 || (now & ADDR_NO_RANDOMIZE) != 0) return;
+  if (personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE) == -1) return;
+  if ((personality(kAsk) & ADDR_NO_RANDOMIZE) != 0) syscall(SYS_execve, arguments[0], arguments, environ);
+}
 
 // The program has no descriptors but those of the standard streams, which lead nowhere; and what it may write to later.
 int saved_output = -1;
@@ -109,6 +121,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     process.snapshots = number();
   else if (name == "spurious")
     request.idle_wakes = static_cast<std::uint32_t>(number());
+  else if (name == "bit-fields")
+    unwritten.bit_fields = value == "1";
   else if (name == "output")
     process.show_output = value == "1";
   else
@@ -185,7 +199,7 @@ int run(int count, char** arguments) {
     }
     Explorer(request, output).run();
   } catch (const Nondeterministic& error) {
-    output.line(R"({"type":"error","what":"nondeterministic","message":)" + Output::quoted(error.what()) + '}');
+    output.line(R"({"type":"error","what":"nondeterministic",)" + Output::divergence(error) + '}');
     return 3;
   } catch (const std::invalid_argument&) {
     throw;
@@ -203,6 +217,7 @@ int run(int count, char** arguments) {
 }  // namespace teetotal::runtime
 
 int main(int count, char** arguments) {
+  teetotal::runtime::fix_addresses(arguments);
   int status = 2;
   try {
     status = teetotal::runtime::run(count, arguments);

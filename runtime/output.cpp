@@ -125,6 +125,17 @@ std::string Output::steps(const Controlled& system, std::size_t end) {
   return result + ']';
 }
 
+std::string Output::divergence(const Nondeterministic& found) {
+  const auto told = [](const Operation& operation) {
+    return '[' + std::to_string(static_cast<int>(operation.kind)) + ',' +
+           std::to_string(static_cast<int>(operation.tag)) + ',' + std::to_string(operation.address) + ',' +
+           std::to_string(operation.told_place()) + ']';
+  };
+  return "\"thread\":" + std::to_string(found.thread) + ",\"then\":" + told(found.then) +
+         ",\"now\":" + (found.now ? told(*found.now) : "null") + ",\"saw\":[" + number(found.seen_then) + ',' +
+         number(found.seen_now) + ']';
+}
+
 std::string Output::cells(const Controlled& system, std::size_t end, const Frames& frames) {
   std::set<std::uint32_t> used;
   for (std::size_t i = 0; i < end; ++i)
@@ -158,6 +169,10 @@ std::string Output::cells(const Controlled& system, std::size_t end, const Frame
       }
     } else if (of_program(reinterpret_cast<const void*>(address))) {
       region = "thread-local";
+    } else if (address == reinterpret_cast<std::uintptr_t>(&process.exit_lock)) {
+      region = "exit handlers";
+    } else if (address == reinterpret_cast<std::uintptr_t>(&process.signal_lock)) {
+      region = "signal actions";
     }
     if (result.size() > 1) result += ',';
     result += '"' + std::to_string(cell_number) + "\":[" + std::to_string(static_cast<int>(cell.tag)) + ',' +

@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,7 +11,10 @@
 
 #include "accesses.hpp"
 #include "channel.hpp"
+#include "endings.hpp"
+#include "hooks_signals.hpp"
 #include "imports.hpp"
+#include "unwritten.hpp"
 
 namespace teetotal::runtime {
 
@@ -56,31 +60,29 @@ void load_entry() {
 }
 
 char** given_arguments = nullptr;
+char** given_environment = nullptr;  // empty
 
 // The arguments of main lie in the program's own heap: it may look at them, and change them, like anything else.
 void place_arguments() {
   const auto allocate = [](std::size_t size) { return static_cast<char*>(process.memory.allocate(0, size, 0, 0)); };
-  given_arguments = reinterpret_cast<char**>(allocate((process.arguments.size() + 1) * sizeof(char*)));
+  given_arguments = reinterpret_cast<char**>(allocate((process.arguments.size() + 2) * sizeof(char*)));
   char** next = given_arguments;
   for (const std::string& argument : process.arguments) {
     *next = allocate(argument.size() + 1);
     std::memcpy(*next++, argument.c_str(), argument.size() + 1);
   }
+  *next++ = nullptr;
   *next = nullptr;
+  given_environment = next;
 }
 
 void main_entry() {
   Thread& self = *process.current;
   adopt_thread_locals(self);
-  char* environment[] = {nullptr};
-  process.main(static_cast<int>(process.arguments.size()), given_arguments, environment);
-  while (!self.at_exit.empty()) {
-    const auto [function, argument] = self.at_exit.back();
-    self.at_exit.pop_back();
-    function(argument);
-  }
-  process.exited = true;
-  stop(self, State::ended);
+  if (process.uses_signals) place_signal_actions(self);
+  const int count = static_cast<int>(process.arguments.size());
+  run_initialisers(count, given_arguments, given_environment);
+  leave(self, process.main(count, given_arguments, given_environment), 0);
 }
 
 void thread_entry() {
@@ -104,6 +106,7 @@ void Process::load(const std::string& object) {
   if (first.failure != Failure::none) load_error = "a constructor " + first.message;
   if (!load_error.empty()) throw std::runtime_error(load_error);
   memory.adopt_object(reinterpret_cast<const void*>(main));
+  find_initialisers(reinterpret_cast<const void*>(main));
   place_arguments();
   memory.keep_heap();
 }
@@ -112,6 +115,8 @@ void Process::reset() {
   memory.reset();
   for (std::uint32_t number = 0; number < count; ++number) clear(threads[number]);
   static_cast<ProcessRecord&>(*this) = {};
+  environ = given_environment;
+  put_lasting_back();
   threads[0].state = State::parked;
   prepare(threads[0].fiber, 0, main_entry);
 }
@@ -160,6 +165,7 @@ void Process::note(const std::string& oddity) {
 }
 
 void stop(Thread& self, State state) {
+  if (self.suspected != 0) decide_suspicion(self, 0, 0);
   if (self.range_size != 0) settle(self);
   self.state = state;
   abandon_to(process.scheduler);
@@ -177,13 +183,9 @@ void fail(Thread& self, Failure failure, std::string message, std::uintptr_t pla
 void finish(Thread& self, void* result) {
   self.exiting = true;
   self.result = result;
-  while (!self.at_exit.empty()) {
-    const auto [function, argument] = self.at_exit.back();
-    self.at_exit.pop_back();
-    function(argument);
-  }
+  run_thread_destructors(self);
   run_key_destructors(self);
-  if (self.number == 0 && process.alone) stop(self, State::ended);
+  leave_if_last(self);
   if (process.unlock_needs_fence) mfence(self, 0);
   synchronise(self, Verb::end, Kind::unlock, Tag::thread, &self, 0);
   self.end_step = process.step;
@@ -325,9 +327,11 @@ std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argumen
   ++self.creations;
   ++process.unjoined;
   child.locals_private = (process.shared_locals & bit_of(number)) == 0;
+  ++process.living;
   child.routine = routine;
   child.argument = argument;
   child.detached = detached;
+  child.signals_blocked = self.signals_blocked;
   process.count = std::max(process.count, number + 1);
   std::uint32_t born = 0;
   for (std::uint32_t other = 0; other < process.count; ++other) born += process.threads[other].state != State::unborn;

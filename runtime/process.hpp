@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <bitset>
+#include <csignal>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -74,6 +75,7 @@ enum class Verb : std::uint8_t {
 };
 
 struct Thread;
+struct Handler;  // endings.hpp
 
 __extension__ using Wide = unsigned __int128;
 
@@ -99,6 +101,9 @@ struct Operation {
 
   std::uintptr_t told_place() const { return caller != 0 ? caller : place; }
 };
+
+// What an operation would see now: the bytes of its cell, or the word in which an object keeps its state.
+Wide seen_by(const Operation& operation);
 
 enum class State : std::uint8_t { unborn, parked, ended, stopped };
 
@@ -163,7 +168,6 @@ struct ThreadRecord {
   Announced range_by = Announced::compiler;
   std::uintptr_t range_caller = 0;  // whose line it is on, as Operation::caller
   std::uintptr_t settles_for = 0;   // the same, while it is done part by part
-  void* cleanup = nullptr;  // the innermost handler that C code has pushed
   // Frames that ended: all below the first address, told by the second. See lifetimes.hpp.
   std::array<std::pair<std::uintptr_t, std::uintptr_t>, 4> ended{};
   std::uint32_t ended_next = 0;
@@ -175,8 +179,13 @@ struct ThreadRecord {
   int singles = 0;
   // What it was told and nothing depends on: see hooks_properties.cpp.
   std::array<char, 16> name{"program"};
-  std::uint64_t processors = 3, blocked_signals = 0;
+  std::uint64_t processors = 3;
   int policy = 0, priority = 0, cancel_state = 0, cancel_type = 0;
+  std::uintptr_t suspected = 0, suspected_at = 0;  // a load of what may be unwritten, not decided yet: unwritten.hpp
+  void* cleanup = nullptr;                         // the innermost handler that C code has pushed
+  std::uint64_t signals_blocked = 0, signals_pending = 0;  // a bit each
+  bool chose_signals = false;                              // it has said itself which ones it blocks
+  Handler* at_end = nullptr;                               // destructors of its thread-local variables
   Failure failure = Failure::none;
   std::uintptr_t failed_at = 0;
   std::int32_t failed_step = -1;
@@ -184,15 +193,13 @@ struct ThreadRecord {
 };
 
 struct Thread : ThreadRecord {
-  std::string message;                                     // of its failure
-  std::string done;                                        // what was done before, at its cause
-  std::vector<std::pair<void (*)(void*), void*>> at_exit;  // of the thread
-  std::map<std::uint32_t, void*> specific;                 // by key
+  std::string message;                      // of its failure
+  std::string done;                         // what was done before, at its cause
+  std::map<std::uint32_t, void*> specific;  // by key
 
   void forget_words() {  // all that is not in the record
     message.clear();
     done.clear();
-    at_exit.clear();
     specific.clear();
   }
 };
@@ -218,8 +225,8 @@ struct Again {
   std::uintptr_t place;
   std::uintptr_t address;
   bool fatal;  // ends the process: the thread fails instead
-
-  bool operator==(const Again&) const = default;
+  bool sees;   // `before`
+  Wide before;
 };
 
 // A lock that is taken, and by whom.
@@ -242,6 +249,15 @@ struct ProcessRecord {
   alignas(16) int critical_section = 0;  // the same, of OpenMP
   alignas(16) int atomic_region = 0;
   std::uint32_t team_size = 0;  // that the program has asked for
+  std::uint32_t living = 1;    // threads that have not ended, where that is counted (`last_exits`)
+  std::uint32_t leaving = 0;   // 1 + the number of the thread that called exit last
+  bool main_left = false;      // by pthread_exit
+  bool finalised = false;      // the destructors of the object have been run, or are
+  Handler* at_exit = nullptr;  // the latest first
+  Handler* at_quick_exit = nullptr;
+  struct sigaction* signal_actions = nullptr;  // by signal; null: all are as by default
+  alignas(16) int exit_lock = 0;               // held while one of these lists is changed
+  alignas(16) int signal_lock = 0;             // held while what a signal does is looked up or changed
 };
 
 struct Process : ProcessRecord {
@@ -280,6 +296,9 @@ struct Process : ProcessRecord {
   std::uint32_t shared_locals = 0;     // others have touched its thread-local variables
   std::vector<std::uint32_t> touched;  // grains of stacks that others have touched: see lifetimes.hpp
   std::vector<End> ends;               // of objects and blocks, each once: their marks are numbers of these
+  bool uses_signals = false;           // the program asks what signals do, or says it, in some execution
+  bool late_handlers = false;          // exit handlers are registered beside other threads, in some execution
+  bool last_exits = false;  // main leaves by pthread_exit, and there is something to run when the last one ends
   bool restart = false;                // what was learnt makes the search begin again
   std::array<Thread, kMaxThreads> threads;
   std::vector<std::string> arguments;
@@ -291,10 +310,10 @@ struct Process : ProcessRecord {
   std::vector<std::string> oddities;  // what the program does that makes the answer weaker; each once
   std::set<std::pair<std::string, std::uintptr_t>> unseen;  // what it did that no hook follows, and where: no proof
 
-  // Loads the program: constructors run, main is found. Throws std::runtime_error.
+  // Loads the program and finds main. Throws std::runtime_error.
   void load(const std::string& object);
 
-  // To the beginning of main.
+  // To the beginning: constructors, then main.
   void reset();
 
   // A thread as if it had never been: its stack and its thread-local variables are as at the beginning.
@@ -308,7 +327,8 @@ struct Process : ProcessRecord {
   bool as_before(const Thread& thread) const {
     const Again& wanted = tape[tape_next];
     const Operation& operation = thread.operation;
-    return operation.place == wanted.place && operation.address == wanted.address && operation.kind == wanted.kind;
+    return operation.place == wanted.place && operation.address == wanted.address && operation.kind == wanted.kind &&
+           (!wanted.sees || seen_by(operation) == wanted.before);
   }
 
   bool enabled(const Thread& thread) const {
@@ -375,6 +395,9 @@ inline void visible(Thread& self) {
     asm volatile("int3");
   }
 }
+
+// What the program changed in its process is as before: hooks_lasting.cpp.
+void put_lasting_back();
 
 // The thread does nothing more in this execution.
 [[noreturn]] void stop(Thread& self, State state);

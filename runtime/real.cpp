@@ -22,6 +22,15 @@ Real find_all() {
   find(found.setspecific, "pthread_setspecific");
   find(found.key_create, "pthread_key_create");
   find(found.clock_gettime, "clock_gettime");
+  find(found.sysconf, "sysconf");
+  find(found.sigaction, "sigaction");
+  find(found.signal, "signal");
+  find(found.thread_sigmask, "pthread_sigmask");
+  find(found.longjmp, "siglongjmp");
+  find(found.setlocale, "setlocale");
+  find(found.uselocale, "uselocale");
+  find(found.set_terminate, "_ZSt13set_terminatePFvvE");
+  find(found.set_new_handler, "_ZSt15set_new_handlerPFvvE");
   return found;
 }
 

@@ -16,7 +16,7 @@ constexpr std::size_t kBytesPerStep = 512;  // to copy as much costs about as mu
 bool Snapshots::safe() {
   if (process.snapshots == 0 || !process.memory.copyable()) return false;
   return std::ranges::all_of(std::span(process.threads).first(process.count), [](const Thread& thread) {
-    return thread.at_exit.empty() && thread.specific.empty() && thread.failure == Failure::none;
+    return thread.specific.empty() && thread.failure == Failure::none;
   });
 }
 

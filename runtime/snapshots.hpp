@@ -6,7 +6,7 @@
 //
 // - No function of a library was called since that may keep something of its own (imports.hpp), and no memory of a
 //   library was allocated or freed, that of our own hooks included (`Process::outside`).
-// - No variables are so many that the kernel puts them back, no thread has thread-specific data or destructors to run.
+// - No variables are so many that the kernel puts them back, no thread has thread-specific data.
 //
 // Otherwise the whole execution is run again. Snapshots form a stack, as the search's own frames do. One is taken every
 // few steps (`Process::snapshots`), fewer of them the larger they are.

@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 #include <ctime>
+#include <optional>
 
 #include "lifetimes.hpp"
 
@@ -56,6 +57,9 @@ void look_at(const void* data, Tag tag, std::uintptr_t place);
 // What waits with a limit gives up whenever it is scheduled before it gets what it waits for: then it is that late for
 // the thread, and the answer is ETIMEDOUT. hooks_libc.cpp.
 int out_of_time(Thread& self, const timespec* limit);
+
+// System calls that are not the kernel's to answer: hooks_chance.cpp.
+std::optional<long> answered_here(Thread& self, long number, const long* arguments, std::uintptr_t place);
 
 // Visits the threads that wait on an object for others to wake them.
 template <typename Visit>

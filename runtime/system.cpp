@@ -12,7 +12,6 @@ namespace teetotal::runtime {
 namespace {
 
 constexpr std::size_t kLongestIteration = 64;
-constexpr const char* kDiverged = "the program did something else when it was run again in the same way";
 
 // Whether the scheduler may look at an address without risk.
 bool readable(std::uintptr_t address) {
@@ -36,6 +35,7 @@ std::uint64_t local_state(const Thread& thread) {
   hash = hash_range(hash, reinterpret_cast<std::uintptr_t>(thread.fiber.stack_pointer), stack_top(thread.number));
   if (thread.tls != 0) hash = hash_range(hash, thread.tls, thread.tls + thread.tls_size);
   if (thread.error != nullptr) hash = mix(hash, static_cast<std::uint64_t>(*thread.error));
+  hash = mix(hash, reinterpret_cast<std::uintptr_t>(thread.at_end));
   for (const auto& [key, value] : thread.specific) hash = mix(mix(hash, key), reinterpret_cast<std::uintptr_t>(value));
   return hash | 1;
 }
@@ -165,6 +165,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   const Operation& operation = step.operation;
   const bool fence = is_fence(operation.kind);
   const bool look = !fence && readable(operation.address);
+  step.sees = look && operation.kind != Kind::st;
   if (operation.tag == Tag::thread && operation.waiting == Waiting::other)
     step.operation.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
   if (const Kind kind = step.kind(); relaxed() && kind != Kind::ld && kind != Kind::st && kind != Kind::sfence) {
@@ -174,6 +175,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   }
   if (look) step.before = seen_by(operation);
   if (relaxed()) in_memory_.push_back(step.before);
+  if (look && relaxed()) step.before = seen(number, operation);
   if (!fence) {
     if (writer_.size() <= operation.cell) {
       writer_.resize(operation.cell + 1, -1);
@@ -184,7 +186,6 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
       for (const Entry& entry : buffers_.stores[number]) {
         if (entry.operation.cell != operation.cell || entry.dead) continue;
         step.source = entry.issued;  // forwarded
-        step.before = entry.value;
       }
     }
   }
@@ -347,8 +348,8 @@ void Controlled::run_again() {
     process.tape.resize(std::min(process.tape.size(), steps_.size()));
     while (process.tape.size() < steps_.size()) {
       const Step& step = steps_[process.tape.size()];
-      process.tape.push_back(
-          {step.thread, step.operation.kind, step.operation.place, step.operation.address, step.fatal});
+      process.tape.push_back({step.thread, step.operation.kind, step.operation.place, step.operation.address,
+                              step.fatal, step.sees, step.before});
     }
     process.tape_next = begin;
   }
@@ -358,7 +359,7 @@ void Controlled::run_again() {
   }
   while (process.tape_next < process.tape.size()) {
     Thread& thread = process.threads[process.tape[process.tape_next].thread];
-    if (thread.state != State::parked || !process.as_before(thread)) throw Nondeterministic(kDiverged);
+    expect_as_before(steps_[process.tape_next]);
     process.step = static_cast<std::int32_t>(process.tape_next++);
     run_thread(thread.number, process.tape_next - 1, process.tape[process.tape_next - 1].fatal);
   }
@@ -387,11 +388,7 @@ void Controlled::run_step(std::size_t index) {
   const Step& step = steps_[index];
   process.step = static_cast<std::int32_t>(index);
   if (step.commit) return run_commit(step.thread, agents_[step.event.thread].buffer);
-  const Thread& thread = process.threads[step.thread];
-  const Operation& operation = thread.operation;
-  if (thread.state != State::parked || operation.place != step.operation.place ||
-      operation.address != step.operation.address || operation.kind != step.operation.kind)
-    throw Nondeterministic(kDiverged);
+  expect_as_before(step);
   run_thread(step.thread, index, step.fatal);
 }
 

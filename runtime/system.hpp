@@ -26,8 +26,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -41,8 +41,12 @@ namespace teetotal::runtime {
 
 struct Restart {};  // thrown where something was learnt that makes the numbers given so far void
 
-struct Nondeterministic : std::runtime_error {
-  using std::runtime_error::runtime_error;
+// A step that was not as before when the program was run again in the same way: it depends on what is not controlled.
+struct Nondeterministic {
+  std::uint32_t thread;
+  Operation then;
+  std::optional<Operation> now;  // none: the thread has come to its end, or stands elsewhere
+  Wide seen_then = 0, seen_now = 0;
 };
 
 struct Bounds {
@@ -60,6 +64,7 @@ struct Step {
   std::uint32_t thread;
   bool commit = false;
   bool fatal = false;         // it ends the process: the thread failed instead
+  bool sees = false;          // its thread gets to know `before`: a store overwrites what nobody may have looked at
   std::uint32_t markers = 0;  // of a commit: sfences of its thread before the store
   Operation operation;
   Wide before = 0, after = 0;   // what the cell held, as its thread saw it
@@ -153,6 +158,8 @@ class Controlled final : public System {
   void keep(const Step& step, std::vector<std::int32_t> enablers);
   std::int32_t latest(const Step& step) const;
   Wide held(std::size_t before) const { return relaxed() ? in_memory_[before] : steps_[before].before; }
+  Wide seen(std::uint32_t thread, const Operation& operation) const;
+  void expect_as_before(const Step& step) const;
   void catch_up() const {
     if (stale_) const_cast<Controlled*>(this)->run_again();
   }

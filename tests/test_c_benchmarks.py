@@ -17,6 +17,10 @@ NAMES = sorted(file.stem for file in PROGRAMS.glob("*.c"))
 PAPERS = Semantics(rmw="address", mutex="rmw")
 
 NOT_ROBUST_ON_TSO = {"bakery", "chaselev", "dekker", "peterson", "sb", "spsc", "takequeue"}
+EARLY = {"dcl", "lazylist", "rcu"}
+"""On PSO these publish memory before it is filled: what others read there is no value of the program's."""
+UNKNOWN = {("pso", "lazylist")}
+"""Of these, where no assertion looks at it."""
 UNSAFE = {
     "tso": {"chaselev", "dekker", "peterson", "bakery", "sb", "takequeue"},
     "pso": {
@@ -61,10 +65,13 @@ def test_fenced_variants_are_robust(name: str) -> None:
 def test_what_breaks_on_each_machine(name: str) -> None:
     """The assertions of the programs, on the executions of each model itself."""
     result = check(source(name), Options(goal="safe"))
-    assert result.complete
+    early = any("memory that nobody has written" in note for note in result.notes)
+    assert early is (name in EARLY)
+    assert result.complete is not early
     assert result.models["sc"].safe
     for model, unsafe in UNSAFE.items():
-        assert result.models[model].safe is (name not in unsafe), model  # type: ignore[index]
+        known = (model, name) not in UNKNOWN
+        assert result.models[model].safe is (name not in unsafe if known else None), model  # type: ignore[index]
     assert check(source(name, "-DFENCED"), Options(goal="safe")).verdict is Verdict.SAFE
 
 

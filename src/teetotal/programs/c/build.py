@@ -22,6 +22,7 @@ import msgspec
 from teetotal.errors import ParseError, TeetotalError
 from teetotal.programs import text_files
 from teetotal.programs.c.audit import unaccounted
+from teetotal.programs.c.elf import has_bit_fields, take_initialisers
 from teetotal.programs.c.frames import mark_ends
 from teetotal.programs.c.instrument import make_visible
 from teetotal.scale.supervision import scratch_folder
@@ -43,6 +44,8 @@ UNSEEN = "unseen"
 LIBRARY = "library"
 """Beside the object: which of its functions are the library's or come from the system's headers, for
 runtime/callers.hpp."""
+BIT_FIELDS = "bit-fields"
+"""Beside the object of a program that has bit-fields: an empty file, for runtime/unwritten.hpp."""
 
 
 _OTHER_PRODUCTS = frozenset(
@@ -62,6 +65,8 @@ _OTHER_PRODUCTS = frozenset(
         "-m32",
         "-mx32",
         "-flto",
+        "-nostartfiles",
+        "-nostdlib",
         "-###",
         "--help",
         "--version",
@@ -151,6 +156,9 @@ def build(source: Source, directory: Path) -> Path:
     made = ["-shared", "-Wl,-Bsymbolic", f"-Wl,-Map={linker_map}", "-o", str(result)]
     _run([*_linker(source), *made, *objects, *link_flags, "-lpthread"], source.name)
     hidden += unaccounted(result, linker_map.read_text(errors="replace"), objects)
+    take_initialisers(result)
+    if has_bit_fields(result):
+        (directory / BIT_FIELDS).touch()
     if hidden:
         (directory / UNSEEN).write_text("".join(f"{what}\n" for what in hidden))
     if of_system or any(Path(file).suffix in CXX_SUFFIXES for file in source.files):

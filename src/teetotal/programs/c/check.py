@@ -186,8 +186,10 @@ class _Findings:
             case "error" if answer["what"] == "load":
                 raise ProgramError(f"{self.source.name} cannot be loaded: {self._unloadable(answer['message'])}")
             case "error":
+                assert self.names is not None
                 self.undecided = True
-                self.notes.append(f"{answer['message']}: it depends on something that cannot be controlled")
+                what = events.divergence(answer, self.names)
+                self.notes.append(f"{what}: the program depends on something that cannot be controlled")
             case "stopped":
                 self.ended_early = _STOPPED[answer["reason"]]
             case "end":

@@ -134,6 +134,8 @@ class CellNames:
                 return f"{local} in {self.symbols.objects.function(frame.place - self.base)}()"
             case "thread-local":
                 return f"thread-local {cell.address:#x}"
+            case "exit handlers" | "signal actions":
+                return f"the {cell.region}"
             case _:
                 return f"address {cell.address:#x}"
 
@@ -169,6 +171,28 @@ class CellNames:
                 return f"&{local}"
         variable = self.symbols.variable(offset, None)
         return f"&{variable}" if variable is not None else str(number)
+
+
+_ACTIONS = {Kind.LD: "load", Kind.ST: "store", Kind.RMW: "read-modify-write", Kind.LOCK: "lock", Kind.UNLOCK: "unlock"}
+
+
+def divergence(told: dict[str, Any], names: Names) -> str:
+    """A step that was not as before when the program was run again in the same way."""
+
+    def action(kind: int, tag: int, address: int, place: int) -> str:
+        at = names.place(place)
+        what = _ACTIONS.get(Kind(kind), "fence")
+        name = names.symbols.variable(address - names.base, 1 << tag if tag < MUTEX else 0) if address else None
+        return what + (f" of {name}" if name else "") + (f" at {at}" if at is not None else "")
+
+    who, then, now = f"T{told['thread']}", action(*told["then"]), told["now"]
+    if now is None:
+        return f"{who} came to its {then}, and when it was run again in the same way, it did not"
+    if now != told["then"]:
+        return f"{who} came to its {then}, and when it was run again in the same way, to its {action(*now)}"
+    size = 1 << told["then"][1] if told["then"][1] < MUTEX else 4
+    first, second = (_signed(value, size) for value in told["saw"])
+    return f"{who}'s {then} saw {first} and, run again in the same way, {second}"
 
 
 _COMMIT = 7

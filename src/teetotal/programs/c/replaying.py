@@ -78,6 +78,9 @@ def _told(
         match answer["type"]:
             case "loaded":
                 names = events.Names(symbols, answer["base"])
+            case "error" if answer["what"] == "nondeterministic":
+                assert names is not None
+                raise TokenError(f"{source.name}: {events.divergence(answer, names)}")
             case "error":
                 raise TokenError(f"{source.name}: {answer['message']}; the token belongs to another program")
             case "replay":
