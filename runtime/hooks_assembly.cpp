@@ -113,6 +113,12 @@ bool teetotal_has_xsave = [] {
   if (told->does != Does::copy) from = told->does == Does::store ? 0 : address;
   const std::uintptr_t to = told->does == Does::load ? 0 : address;
   if (from != 0 && process.memory.is_constant(from)) from = 0;
+  if (process.buffered && to != 0 && (told->how & kWhole) == 0 && stack_owner(to) == self.number &&
+      !self.stack_private) {
+    // Most often a variable of its own, and the frame may be gone when the store leaves the buffer.
+    process.unseen.insert({"a store to its own stack, which others look at,", place});
+    return;
+  }
   const bool simple = size <= 16 && (size & (size - 1)) == 0;
   const bool whole = (told->how & kWhole) != 0 && simple && address % size == 0;
   if (simple && (told->does == Does::load || told->does == Does::store)) {
