@@ -118,7 +118,6 @@ int pthread_mutex_getprioceiling(const pthread_mutex_t*, int*) { return EINVAL; 
 int pthread_mutex_setprioceiling(pthread_mutex_t*, int, int*) { return EINVAL; }
 int pthread_mutex_consistent(pthread_mutex_t*) { return EINVAL; }
 
-// The mask is that of one process, the explorer's, which needs its signals. No signal comes from outside.
 }
 
 // -- what is refused --------------------------------------------------------------------------------------------------

@@ -274,6 +274,13 @@ void teetotal_frame_ended(std::uintptr_t below, std::uintptr_t place) {
   self->dead_below = std::max(self->dead_below, below);
   auto& latest = self->ended[(self->ended_next - 1) % self->ended.size()];
   if (latest != std::pair{below, place}) self->ended[self->ended_next++ % self->ended.size()] = {below, place};
+  static bool noted = false;  // a note costs memory, and memory of ours costs snapshots
+  const auto looked_into = [&](std::size_t grain) { return dead(kStacks + 16 * grain); };
+  if (!noted && !process.alone && std::ranges::any_of(process.touched, looked_into)) {
+    noted = true;
+    process.note(
+        "frames end that other threads look into: that none does so too late is not looked for in every order");
+  }
   check_unused(*self, stack_top(self->number) - kStackSize, below, "leaves a function with a variable", place);
 }
 

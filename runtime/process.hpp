@@ -244,7 +244,7 @@ struct ProcessRecord {
   std::uint32_t keys = 0;  // of thread-specific data
   std::bitset<1024> deleted_keys;
   std::int32_t step = -1;                // the step that is running
-  std::array<Held, 16> held{};           // mutexes and spinlocks; null: free
+  std::array<Held, 8> held{};            // mutexes and spinlocks; null: free
   alignas(16) int atomic_section = 0;    // whether a thread is between __VERIFIER_atomic_begin and _end
   alignas(16) int critical_section = 0;  // the same, of OpenMP
   alignas(16) int atomic_region = 0;
