@@ -75,7 +75,7 @@ class Imports {
   void bind_object(const void* inside);
   std::string described(const Stub& stub) const;
   bool called_by_ours(const void* frame) const;
-  bool touches_shared(const Thread& self, const Stub& stub, const std::uintptr_t* arguments) const;
+  bool touches_shared(Thread& self, const Stub& stub, const std::uintptr_t* arguments) const;
 
   std::map<std::string, Entry, std::less<>> table_;
   std::vector<std::pair<std::string, Entry>> prefixes_;

@@ -191,7 +191,7 @@ struct Process : ProcessRecord {
   std::vector<Again> tape;  // steps to do again without asking the scheduler
   std::size_t tape_next = 0;
   Thread* current = nullptr;  // null: the scheduler runs
-  std::uint64_t outside = 0;  // how often memory that is not the program's was allocated or freed on its behalf
+  std::uint64_t outside = 0;  // how often something may have changed that is a library's own: memory, or what it keeps
   bool loaded = false;
   bool unlock_needs_fence = false;  // papers' PSO: creating and ending a thread flush by a fence of their own
   bool post_needs_fence = false;    // an unlock is a fence, but an rmw is not
