@@ -118,25 +118,34 @@ void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
 
 void Explorer::tell_violation(std::uint32_t monitor, const monitors::Report& report) {
   const auto end = static_cast<std::size_t>(report.deciding) + 1;
-  output_.line(R"({"type":"violation","monitor":)" + Output::quoted(request_.monitors[monitor]) + ",\"report\":[" +
-               std::to_string(report.delayed) + ',' + std::to_string(report.previous) + ',' +
-               std::to_string(report.deciding) + "],\"stacks\":" + std::to_string(process.shared_stacks) +
-               ",\"steps\":" + Output::steps(system_, end) + ",\"cells\":" + Output::cells(system_, end) + '}');
+  const std::string told =
+      R"({"type":"violation","monitor":)" + Output::quoted(request_.monitors[monitor]) + ",\"report\":[" +
+      std::to_string(report.delayed) + ',' + std::to_string(report.previous) + ',' + std::to_string(report.deciding) +
+      "],\"stacks\":" + std::to_string(process.shared_stacks) + ",\"steps\":" + Output::steps(system_, end);
+  tell_with_cells(told, end);
+}
+
+// An execution, up to a step. What its cells are comes last: to find out may need another run.
+void Explorer::tell_with_cells(const std::string& told, std::size_t end) {
+  const Frames frames = frames_of(system_, end);
+  output_.line(told + ",\"cells\":" + Output::cells(system_, end, frames) + '}');
 }
 
 void Explorer::tell_failures(std::span<const Event> execution) {
-  for (const std::uint32_t number : system_.failed()) {
+  const std::vector<std::uint32_t> failed = system_.failed();
+  for (const std::uint32_t number : failed) {
     const Thread& thread = process.threads[number];
     if (thread.failure == Failure::hang && ++hangs_ == kMostHangs) stopped_ = true;
     if (!seen_failures_.insert({static_cast<int>(thread.failure), thread.failed_at, 0}).second) continue;
     // Up to its last step: what others did afterwards does not matter.
     std::size_t end = execution.size();
     while (end > 0 && (system_.steps()[end - 1].thread != number || system_.steps()[end - 1].commit)) --end;
-    output_.line(R"({"type":"failure","what":")" + std::string(word_for(thread.failure)) +
-                 "\",\"thread\":" + std::to_string(thread.born) + ",\"message\":" + Output::quoted(thread.message) +
-                 ",\"place\":" + std::to_string(thread.failed_at) +
-                 ",\"stacks\":" + std::to_string(process.shared_stacks) + ",\"steps\":" + Output::steps(system_, end) +
-                 ",\"cells\":" + Output::cells(system_, end) + '}');
+    const std::string told =
+        R"({"type":"failure","what":")" + std::string(word_for(thread.failure)) +
+        "\",\"thread\":" + std::to_string(thread.born) + ",\"message\":" + Output::quoted(thread.message) +
+        ",\"place\":" + std::to_string(thread.failed_at) + ",\"stacks\":" + std::to_string(process.shared_stacks) +
+        ",\"steps\":" + Output::steps(system_, end);
+    tell_with_cells(told, end);
   }
 }
 
@@ -156,10 +165,11 @@ void Explorer::tell_stuck(std::size_t length) {
                std::to_string(static_cast<int>(thread.operation.verb)) + ']';
   }
   if (!seen_failures_.insert({livelock ? 101 : 100, places[0], places[1]}).second) return;
-  output_.line(std::string(R"({"type":"failure","what":")") + (livelock ? "livelock" : "deadlock") +
-               R"(","thread":0,"message":"","place":0,"waiting":[)" + waiting +
-               "],\"stacks\":" + std::to_string(process.shared_stacks) +
-               ",\"steps\":" + Output::steps(system_, length) + ",\"cells\":" + Output::cells(system_, length) + '}');
+  const std::string told = std::string(R"({"type":"failure","what":")") + (livelock ? "livelock" : "deadlock") +
+                           R"(","thread":0,"message":"","place":0,"waiting":[)" + waiting +
+                           "],\"stacks\":" + std::to_string(process.shared_stacks) +
+                           ",\"steps\":" + Output::steps(system_, length);
+  tell_with_cells(told, length);
 }
 
 void Explorer::tell_progress() {
@@ -191,6 +201,8 @@ void Explorer::tell_end(const char* reason) {
   for (std::uint32_t number = 0; number < process.cells.size(); ++number)
     if (process.cells[number].mixed)
       mixed += (mixed.empty() ? "" : ",") + std::to_string(process.cells[number].address);
+  std::string loops;
+  for (const std::uintptr_t place : system_.cuts()) loops += (loops.empty() ? "" : ",") + std::to_string(place);
   std::string races;
   for (const auto& [first, second, address] : system_.data_races())
     races += (races.empty() ? "[" : ",[") + std::to_string(first) + ',' + std::to_string(second) + ',' +
@@ -208,7 +220,8 @@ void Explorer::tell_end(const char* reason) {
       ",\"longest\":" + std::to_string(totals_.longest) + ",\"classes\":" + std::to_string(classes_.size()) +
       ",\"restarts\":" + std::to_string(restarts_) + ",\"restored\":" + std::to_string(system_.restored()) +
       ",\"seconds\":" + std::to_string(elapsed()) + ",\"cpu\":" + std::to_string(survival.processor_seconds()) +
-      ",\"reporting\":[" + reporting + "],\"oddities\":[" + oddities + "],\"unseen\":[" + unseen + "],\"races\":[" +
+      ",\"reporting\":[" + reporting + "],\"oddities\":[" + oddities + "],\"loops\":[" + loops +
+      "],\"threads\":" + std::to_string(process.numbers.size() + 1) + ",\"unseen\":[" + unseen + "],\"races\":[" +
       races + "],\"mixed\":[" + mixed + "]}");
 }
 

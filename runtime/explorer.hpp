@@ -54,6 +54,7 @@ class Explorer final : public Visitor {
   void watch(std::span<const Event> execution, std::size_t shared);
   void tell_violation(std::uint32_t monitor, const monitors::Report& report);
   void tell_failures(std::span<const Event> execution);
+  void tell_with_cells(const std::string& told, std::size_t end);
   void tell_stuck(std::size_t length);
   void tell_progress();
   double explored_of_all() const;

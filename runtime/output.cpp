@@ -88,12 +88,12 @@ std::string Output::steps(const Controlled& system, std::size_t end) {
               (is_fence(operation.kind) ? "-1" : std::to_string(operation.cell)) + ',' +
               std::to_string(operation.told_place()) + ',' + (step.event.writes ? "1" : "0") + ',' +
               number(step.before) + ',' + number(step.after) + ',' + std::to_string(static_cast<int>(verb_of(step))) +
-              ']';
+              ',' + (operation.told_place() == operation.place ? "0" : std::to_string(operation.place)) + ']';
   }
   return result + ']';
 }
 
-std::string Output::cells(const Controlled& system, std::size_t end) {
+std::string Output::cells(const Controlled& system, std::size_t end, const Frames& frames) {
   std::set<std::uint32_t> used;
   for (std::size_t i = 0; i < end; ++i)
     if (!is_fence(system.steps()[i].operation.kind)) used.insert(system.steps()[i].operation.cell);
@@ -120,6 +120,10 @@ std::string Output::cells(const Controlled& system, std::size_t end) {
     } else if (stack_owner(address) < kMaxThreads) {
       region = "stack";
       block.address = process.threads[stack_owner(address)].born;
+      if (const auto frame = frames.find(cell_number); frame != frames.end()) {
+        block.size = frame->second.top;
+        block.place = frame->second.place;
+      }
     } else if (of_program(reinterpret_cast<const void*>(address))) {
       region = "thread-local";
     }

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "naming.hpp"
 #include "system.hpp"
 
 namespace teetotal::runtime {
@@ -19,12 +20,12 @@ class Output {
 
   static std::string quoted(std::string_view text);
 
-  // The steps up to `end`: [thread, kind, tag, cell, place, wrote, before, after, verb].
+  // The steps up to `end`: [thread, kind, tag, cell, place, wrote, before, after, verb, place in a library or 0].
   static std::string steps(const Controlled& system, std::size_t end);
 
   // What the cells of those steps are, and of those that threads stand before: number: [tag, address, size, region,
-  // block, block size, block's place, mixed].
-  static std::string cells(const Controlled& system, std::size_t end);
+  // block, block size, block's place, mixed]. On a stack, the last three but one are its owner and the frame.
+  static std::string cells(const Controlled& system, std::size_t end, const Frames& frames);
 
  private:
   int file_;

@@ -15,7 +15,8 @@ std::uint32_t number_of(std::uint32_t born) {
 }
 
 // The schedule on a fresh execution; false where what was learnt on the way makes it begin again.
-bool run(Controlled& system, const std::vector<std::string>& steps, bool stop_at_last) {
+bool run(Controlled& system, const std::vector<std::string>& steps, bool stop_at_last, Frames& frames) {
+  frames.clear();
   std::vector<std::int64_t> stored;  // cells, in the order in which they were first stored to
   system.rewind(0);
   try {
@@ -31,6 +32,7 @@ bool run(Controlled& system, const std::vector<std::string>& steps, bool stop_at
       if (system.pending(agent).readiness != Readiness::enabled)
         throw std::out_of_range("step " + std::to_string(position + 1) + " of the schedule is not possible there");
       process.trap = stop_at_last && position + 1 == steps.size();
+      if (!commit) note_frame(frames, process.threads[thread].operation);
       system.execute(agent);
       const Step& done = system.steps().back();
       const auto touched = static_cast<std::int64_t>(done.operation.cell);
@@ -51,9 +53,10 @@ void replay(const Bounds& bounds, const std::string& schedule, bool stop_at_last
   std::vector<std::string> steps;
   for (std::string word; words >> word;) steps.push_back(word);
   Controlled system(bounds);
+  Frames frames;
   try {
     constexpr int kAttempts = 100;
-    for (int attempt = 0; !run(system, steps, stop_at_last); ++attempt)
+    for (int attempt = 0; !run(system, steps, stop_at_last, frames); ++attempt)
       if (attempt == kAttempts) throw std::out_of_range("the schedule never comes to rest");
   } catch (const std::out_of_range& error) {
     output.line(R"({"type":"error","what":"schedule","message":)" + Output::quoted(error.what()) + '}');
@@ -66,8 +69,8 @@ void replay(const Bounds& bounds, const std::string& schedule, bool stop_at_last
     failures += (failures.empty() ? "[" : ",[") + std::to_string(thread.born) + ',' + std::to_string(thread.failed_at) +
                 ',' + Output::quoted(thread.message) + ',' + Output::quoted(word_for(thread.failure)) + ']';
   }
-  output.line(R"({"type":"replay","steps":)" + Output::steps(system, end) + ",\"cells\":" + Output::cells(system, end) +
-              ",\"failures\":[" + failures + "]}");
+  const std::string told = R"({"type":"replay","steps":)" + Output::steps(system, end) + ",\"failures\":[" + failures;
+  output.line(told + "],\"cells\":" + Output::cells(system, end, frames) + '}');
 }
 
 }  // namespace teetotal::runtime

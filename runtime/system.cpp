@@ -60,7 +60,9 @@ void Controlled::describe(std::uint32_t thread) {
   const Operation& operation = process.threads[thread].operation;
   next_[thread] = {agent(thread, kThread), operation.kind, operation.writes == Writes::always, operation.cell,
                    location(operation.place)};
-  halts_[thread] = cut(thread) || spinning(thread);
+  const bool halted = cut(thread);
+  if (halted && steps_.size() < bounds_.steps) cuts_.insert(operation.told_place());
+  halts_[thread] = halted || spinning(thread);
 }
 
 void Controlled::described_new_threads() {
@@ -332,20 +334,41 @@ void Controlled::run_again() {
     process.step = static_cast<std::int32_t>(process.tape_next++);
     run_thread(thread.number, process.tape_next - 1, process.tape[process.tape_next - 1].fatal);
   }
-  for (std::size_t index = begin; relaxed() && index < steps_.size(); ++index) {
-    const Step& step = steps_[index];
-    if (step.commit) {
-      run_commit(step.thread, agents_[step.event.thread].buffer);
-      continue;
-    }
-    Thread& thread = process.threads[step.thread];
-    const Operation& operation = thread.operation;
-    if (thread.state != State::parked || operation.place != step.operation.place ||
-        operation.address != step.operation.address || operation.kind != step.operation.kind)
-      throw Nondeterministic(kDiverged);
-    process.step = static_cast<std::int32_t>(index);
-    run_thread(step.thread, index, step.fatal);
+  for (std::size_t index = begin; relaxed() && index < steps_.size(); ++index) run_step(index);
+  arrive();
+}
+
+void Controlled::run_through(const std::function<void(const Step&)>& look) {
+  stale_ = true;  // should it not come to its end
+  failed_.clear();
+  buffers_ = {};
+  process.tape.clear();
+  process.tape_next = 0;
+  process.reset();
+  process.resume(process.threads[0]);
+  for (std::size_t index = 0; index < steps_.size(); ++index) {
+    look(steps_[index]);
+    run_step(index);
   }
+  arrive();
+  stale_ = false;
+}
+
+// Does a step again, if the program stands before it.
+void Controlled::run_step(std::size_t index) {
+  const Step& step = steps_[index];
+  if (step.commit) return run_commit(step.thread, agents_[step.event.thread].buffer);
+  const Thread& thread = process.threads[step.thread];
+  const Operation& operation = thread.operation;
+  if (thread.state != State::parked || operation.place != step.operation.place ||
+      operation.address != step.operation.address || operation.kind != step.operation.kind)
+    throw Nondeterministic(kDiverged);
+  process.step = static_cast<std::int32_t>(index);
+  run_thread(step.thread, index, step.fatal);
+}
+
+// All steps have been done again.
+void Controlled::arrive() {
   for (std::uint32_t thread = 0; thread < process.count; ++thread)
     if (process.threads[thread].failure != Failure::none) failed_.push_back(thread);
   if (process.restart || process.cells.changed) throw Restart{};
@@ -466,6 +489,7 @@ void Controlled::forget() {
   agent_steps_.clear();
   enablers_.clear();
   data_races_.clear();
+  cuts_.clear();
   process.restart = false;
   process.cells.renumber();
   known_cells_ = process.cells.size();

@@ -18,6 +18,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -83,6 +84,9 @@ class Controlled final : public System {
   bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const override;
   Ending ending() const override;
 
+  // The execution at hand once more, from its beginning, with a look at the program before each step.
+  void run_through(const std::function<void(const Step&)>& look);
+
   // Everything anew, after a Restart.
   void forget();
 
@@ -102,6 +106,9 @@ class Controlled final : public System {
   // Conflicting accesses that were both about to happen, one of them neither atomic nor volatile: the places and the
   // cell's address. What is seen on the way, not all there are.
   const std::set<std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t>>& data_races() const { return data_races_; }
+
+  // Where threads came too often.
+  const std::set<std::uintptr_t>& cuts() const { return cuts_; }
 
   // Threads that failed in the execution at hand.
   const std::vector<std::uint32_t>& failed() const { return failed_; }
@@ -137,6 +144,8 @@ class Controlled final : public System {
     if (stale_) const_cast<Controlled*>(this)->run_again();
   }
   void run_again();
+  void run_step(std::size_t index);
+  void arrive();
   void describe(std::uint32_t thread);
   void described_new_threads();
   std::uint32_t location(std::uintptr_t place);
@@ -165,6 +174,7 @@ class Controlled final : public System {
   std::vector<std::uint32_t> failed_;
   std::size_t known_cells_ = 0;
   std::set<std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t>> data_races_;
+  std::set<std::uintptr_t> cuts_;
   std::vector<Agent> agents_;  // TSO, PSO
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> agent_numbers_;
   std::vector<std::vector<std::uint32_t>> agent_steps_;

@@ -191,7 +191,7 @@ def test_a_program_without_threads(tmp_path: Path) -> None:
         ("int main(void) { for (;;) ; }", "runs on without an operation that others can see"),
         (
             HEAD + "volatile int n; void *f(void *p) { for (;;) n = n + 1; } RUN(f, f)",
-            "a loop was cut after 3 visits",
+            "cut after 3 rounds; see --loop-bound",
         ),
         (
             HEAD + 'volatile int x; void *f(void *p) { asm volatile("movl $1, %0" : "=m"(x)); return 0; } RUN(f, f)',

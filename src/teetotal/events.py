@@ -60,7 +60,8 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     ``value`` is what it wrote, or, for a load, what it read. ``read`` is what an atomic operation saw before it
     wrote. An atomic operation that wrote nothing (a failed compare-and-swap) has no ``value``. Where a recorder did
     not say the values, both are None, and ``wrote`` marks an atomic operation that wrote. ``words`` say what it is to a
-    person where its kind does not: creating a thread, signalling a condition.
+    person where its kind does not: creating a thread, signalling a condition. ``within``: for what stands in a library's
+    header, and is told by the ``location`` of the program's own call, the calling function and the header's line.
     """
 
     thread: int
@@ -72,6 +73,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     location: Location | None = None
     wrote: bool = False
     words: str = ""
+    within: str = ""
 
     @property
     def id(self) -> EventId:

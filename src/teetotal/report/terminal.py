@@ -41,8 +41,9 @@ def _lines(result: CheckResult, every_outcome: bool, every_violation: bool) -> I
                 yield _headline(violation, result.input, f", as under {same.model.upper()}")
                 told.append(violation)
             elif same is not None and not every_violation:
-                yield ""
-                yield f"{_headline(violation, result.input)}: the one above"
+                if same.kind != violation.kind:  # otherwise the same cycle from another end: nothing new
+                    yield ""
+                    yield f"{_headline(violation, result.input)}: the one above"
                 told.append(violation)
             elif every_violation or not any(other.model == name and other.kind == violation.kind for other in told):
                 yield ""
@@ -90,16 +91,19 @@ def steps(violation: Violation, source: str) -> Iterator[str]:
         commit = step.action == "commit"
         what = f"T{step.thread}: {event.text}{' reaches memory' if commit else ''}"
         where = _place(event.location, source) if event.location is not None and not commit else ""
+        where += f" in {event.within}" if where and event.within else ""
         rows.append((what, where, step.buffers))
     yield from table(rows, violation.model)
 
 
 def table(told: Iterable[tuple[str, str, Sequence[Sequence[str]]]], model: ModelName) -> Iterator[str]:
-    """What happens, where, and what the buffers hold after it, numbered. Without buffers (SC) there is no column for
-    them."""
+    """What happens, where, and what the buffers hold after it, numbered. Buffers that never hold anything are left out,
+    and without buffers (SC) there is no column for them."""
+    told = list(told)
     rows = [("", "what happens", "where", "buffers after it" if model != "sc" else "")]
+    used = sorted({thread for _, _, held in told for thread, entries in enumerate(held) if entries})
     for number, (what, where, held) in enumerate(told, start=1):
-        buffers = "  ".join(f"T{thread}[{', '.join(entries)}]" for thread, entries in enumerate(held))
+        buffers = "  ".join(f"T{thread}[{', '.join(held[thread])}]" for thread in used if thread < len(held))
         rows.append((str(number), what, where, buffers if model != "sc" else ""))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     for number_text, *rest in rows:

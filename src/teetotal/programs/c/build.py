@@ -22,6 +22,7 @@ from teetotal.errors import ParseError, TeetotalError
 from teetotal.programs import text_files
 from teetotal.programs.c.assembly import make_visible
 from teetotal.programs.c.by_value import unseen_copies
+from teetotal.programs.c.headers import functions_of_headers
 from teetotal.scale.supervision import scratch_folder
 
 C_SUFFIXES = (".c",)
@@ -38,7 +39,7 @@ _CLANG = (
 UNSEEN = "unseen"
 """Beside the object: a file that lists accesses to memory that no hook sees, if there are any."""
 LIBRARY = "library"
-"""Beside the object of a C++ program: which of its functions are the library's, for runtime/callers.hpp."""
+"""Beside the object: which of its functions are a library's, for runtime/callers.hpp, if there are any."""
 _OTHER_PRODUCTS = frozenset(
     [
         "-E",
@@ -62,6 +63,13 @@ _OTHER_PRODUCTS = frozenset(
     ]
 )
 """Flags that make something else than the code of this machine's processes, or nothing."""
+
+
+_DIAGNOSTIC = re.compile(r"(?:.*?: )?(?P<severity>(?:fatal )?error|warning|note): ")
+
+
+_LEADING = re.compile(r"In file included from |\S.*: (In|At) .*:$")
+"""What belongs to the diagnostic behind it."""
 
 
 class CompileError(ParseError):
@@ -110,6 +118,7 @@ def built(source: Source) -> Iterator[Path]:
 def build(source: Source, directory: Path) -> Path:
     compile_flags, link_flags = _split(source.flags)
     objects = []
+    headers: set[str] = set()
     for number, file in enumerate(source.files):
         text_files.refuse_odd(file)
         compiler = _compiler(source, file)
@@ -120,6 +129,7 @@ def build(source: Source, directory: Path) -> Path:
         if not assembly.exists():
             raise CompileError(f"{file}: the compiler makes no code of it; what do the flags after -- ask for?")
         text = assembly.read_text(errors="surrogateescape")
+        headers.update(functions_of_headers(text))
         filtered = make_visible(text)
         hidden = [f"inline assembly at {file}:{where}" for where in filtered.unseen]
         if dump.exists():
@@ -132,13 +142,27 @@ def build(source: Source, directory: Path) -> Path:
         _run([*compiler, "-c", str(assembly), "-o", str(output)], file)
         objects.append(str(output))
     result = directory / "program.so"
-    linker = _compiler(source, next((f for f in source.files if Path(f).suffix in CXX_SUFFIXES), source.files[0]))
-    _run([*linker, "-shared", "-Wl,-Bsymbolic", "-o", str(result), *objects, *link_flags, "-lpthread"], source.name)
-    if any(Path(file).suffix in CXX_SUFFIXES for file in source.files):
+    _run(
+        [*_linker(source), "-shared", "-Wl,-Bsymbolic", "-o", str(result), *objects, *link_flags, "-lpthread"],
+        source.name,
+    )
+    if headers or any(Path(file).suffix in CXX_SUFFIXES for file in source.files):
         from teetotal.programs.c.symbols import library_functions
 
-        (directory / LIBRARY).write_text("".join(f"{begin:x} {end:x}\n" for begin, end in library_functions(result)))
+        ranges = library_functions(result, headers)
+        (directory / LIBRARY).write_text("".join(f"{begin:x} {end:x}\n" for begin, end in ranges))
     return result
+
+
+def commands_for_linking(source: Source, directory: Path) -> Iterator[list[str]]:
+    """Those with which a user would build the program; the last one tells all that is undefined."""
+    compile_flags, link_flags = _split(source.flags)
+    objects = []
+    for number, file in enumerate(source.files):
+        objects.append(str(directory / f"{number}.o"))
+        yield [*_compiler(source, file), "-g", *compile_flags, "-c", _path(file), "-o", objects[-1]]
+    told = ["-Wl,--warn-unresolved-symbols", "-o", str(directory / "program")]
+    yield [*_linker(source), *objects, *link_flags, "-lpthread", *told]
 
 
 def unseen(program: Path) -> list[str]:
@@ -161,6 +185,10 @@ def _compiler(source: Source, file: str) -> list[str]:
     if shutil.which(command[0]) is None:
         raise TeetotalError(f"checking {file} needs a C compiler, and there is no {command[0]} here; see --cc")
     return command
+
+
+def _linker(source: Source) -> list[str]:
+    return _compiler(source, next((f for f in source.files if Path(f).suffix in CXX_SUFFIXES), source.files[0]))
 
 
 def _path(file: str) -> str:
@@ -202,9 +230,25 @@ def _split(flags: tuple[str, ...]) -> tuple[list[str], list[str]]:
     return compile_flags, link_flags
 
 
+def errors_first(said: str) -> str:
+    """What a compiler said, whole: errors before warnings, each with the notes and lines that belong to it."""
+    blocks: list[tuple[bool, list[str]]] = []
+    leading: list[str] = []
+    for line in said.strip().splitlines():
+        told = _DIAGNOSTIC.match(line)
+        if told is not None and told["severity"] != "note":
+            blocks.append((told["severity"] != "warning", [*leading, line]))
+            leading = []
+        elif leading or not blocks or _LEADING.match(line):
+            leading.append(line)
+        else:
+            blocks[-1][1].append(line)
+    ordered = sorted(blocks, key=lambda block: not block[0])
+    return "\n".join([line for _, lines in ordered for line in lines] + leading)
+
+
 def _run(command: list[str], what: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode != 0:
-        said = "\n".join((done.stderr or done.stdout).strip().splitlines()[:20])
-        raise CompileError(f"{what} does not compile:\n{said}")
+        raise CompileError(f"{what} does not compile:\n{errors_first(done.stderr or done.stdout)}")
     return done.stdout

@@ -15,7 +15,7 @@ import msgspec
 
 from teetotal import story
 from teetotal.errors import ProgramError
-from teetotal.events import MODELS, Event, ModelName, Semantics
+from teetotal.events import MODELS, Event, Location, ModelName, Semantics
 from teetotal.explore import strategies
 from teetotal.explore.outcomes import MAX_MEGABYTES
 from teetotal.explore.strategies import Strategy
@@ -24,6 +24,7 @@ from teetotal.monitors import MonitorInfo, Report, monitor_info, witness
 from teetotal.programs.c import events, replaying, runtime, words
 from teetotal.programs.c.build import Source, built, unseen
 from teetotal.programs.c.symbols import Symbols
+from teetotal.programs.c.undefined import undefined
 from teetotal.schedules import to_token
 from teetotal.verdicts import (
     CheckResult,
@@ -173,12 +174,18 @@ class _Findings:
             case "failure":
                 self._failure(answer)
             case "error" if answer["what"] == "load":
-                raise ProgramError(f"{self.source.name} cannot be loaded: {answer['message']}")
+                raise ProgramError(f"{self.source.name} cannot be loaded: {self._unloadable(answer['message'])}")
             case "error":
                 self.undecided = True
                 self.notes.append(f"{answer['message']}: it depends on something that cannot be controlled")
             case "end":
                 self.end = answer
+
+    def _unloadable(self, message: str) -> str:
+        if "undefined symbol" not in message:
+            return message
+        missing = undefined(self.source, runtime.executable())
+        return "\n".join(["nobody defines", *(f"  {name}, used by {', '.join(at)}" for name, at in missing.items())])
 
     # -- violations -----------------------------------------------------------------------------------------------------
 
@@ -196,7 +203,7 @@ class _Findings:
         token = to_token(monitor.model, steps, list(program.memory), self.options.semantics)
         delayed, deciding = execution.events[report.delayed], execution.events[report.deciding]
         return msgspec.structs.replace(
-            words.worded(found, execution.words),
+            words.worded(found, execution.told),
             message=f"{_at(deciding)} overtakes {_at(delayed)}",
             replay=replaying.command(self.source, token, answer.get("stacks", 0), self.options.spurious),
         )
@@ -232,7 +239,7 @@ class _Findings:
     def _waiting(self, answer: dict[str, Any]) -> Iterator[str]:
         """What each thread that does not go on waits for."""
         assert self.names is not None
-        called = self.names.cells(answer["cells"])
+        called = self.names.cells(answer["cells"]).called
         for thread, place, _, cell, verb in answer["waiting"]:
             at = self.names.place(place)
             where = "" if at is None else f" ({at})"
@@ -249,12 +256,14 @@ class _Findings:
         else:
             run, steps = story.told(program, self.model, execution.schedule, self.options.semantics)
             threads = [iter(own) for own in run.events]
+            told = execution.told
             listed = [
-                msgspec.structs.replace(event, words=execution.words[event.id])
+                words.as_told(event, told[event.id])
                 for step in execution.schedule
                 if isinstance(step, Issue)
                 for event in [next(threads[step.thread])]
             ]
+            steps = words.with_pointers(steps, listed)
         token = to_token(self.model, execution.schedule, list(program.memory), self.options.semantics)
         return Violation(
             model=self.model,
@@ -302,7 +311,9 @@ class _Findings:
             notes.append(f"an execution was cut after {STEPS:,} steps")
         elif end["cut"]:
             bound = LOOP_BOUND if self.options.loop_bound is None else self.options.loop_bound
-            notes.append(f"a loop was cut after {bound} visits of an instruction; see --loop-bound")
+            places = sorted({str(at) for place in end.get("loops", []) if (at := self._place(place)) is not None})
+            where = f" at {', '.join(places[:_NAMED])}" if places else ""
+            notes.append(f"loop{where} cut after {bound} rounds; see --loop-bound")
         elif end.get("stopped") == "memory":
             notes.append(f"what is yet to be explored needs more than {self.options.max_megabytes:,} MB; see --memory")
         elif end.get("stopped") == "hangs":
@@ -322,6 +333,7 @@ class _Findings:
             notes.append(strategies.how_far(self.options.explore, any(self.violations.values())))
         notes += self._data_races(end.get("races", []))
         complete = bool(end["complete"]) and not self.undecided and not self.ended_early
+        notes += self._vacuous(end, complete)
         models = {self.model: self._model(self.model, complete, True)}
         for model in self.relaxed:
             watching = [monitor for monitor in self.monitors if monitor.model == model]
@@ -353,6 +365,19 @@ class _Findings:
             cpu=end.get("cpu"),
             goal=self.options.goal,
         )
+
+    def _place(self, place: int) -> Location | None:
+        return self.names.place(place) if self.names is not None else None
+
+    def _vacuous(self, end: dict[str, Any], complete: bool) -> list[str]:
+        """A proof about nothing is told as one."""
+        if not complete or any(self.violations.values()):
+            return []
+        if end.get("threads", 2) < 2:
+            return ["the program starts no second thread: there is nothing that could be seen out of order"]
+        if end["executions"] and end["blocked"] == end["executions"]:
+            return ["no execution comes to its end: what is proved holds up to where each of them stops"]
+        return []
 
     def _data_races(self, told: list[list[int]]) -> list[str]:
         """As information: where threads touch the same location without atomic operations. At most a few."""

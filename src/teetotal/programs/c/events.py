@@ -7,19 +7,54 @@ execution behind a report has the same events up to the last.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from teetotal.events import Event, EventId, Kind, Location, ModelName
 from teetotal.models import Commit, Issue, Step
-from teetotal.programs.c import words
+from teetotal.programs.c import types, words
 from teetotal.programs.c.symbols import Symbols
 from teetotal.programs.expressions import Addr, Const
 from teetotal.programs.program import Fence, Instruction, Load, Lock, Program, Rmw, Store, Thread, Unlock
 
 MUTEX, CONDITION, SEMAPHORE, BARRIER, THREAD, RWLOCK, FUTEX = range(8, 15)
+_WORD = 3
+"""The tag of a cell that can hold an address."""
+_LOWEST = 1 << 16
+"""No address is lower."""
 _PARTS = {FUTEX: "futex", CONDITION: "queue"}
 """Objects that a word of data may have beside it."""
+
+
+class Cell(NamedTuple):
+    """As runtime/output.hpp tells it."""
+
+    tag: int
+    address: int
+    size: int
+    region: str
+    block: int
+    block_size: int
+    place: int
+    mixed: int
+
+
+class Block(NamedTuple):
+    """A block of the heap: how it is called, and what it is made of if that is known."""
+
+    address: int
+    size: int
+    name: str
+    type: Any
+
+
+class Frame(NamedTuple):
+    """A frame of a function on a thread's stack."""
+
+    thread: int
+    place: int
+    top: int
 
 
 class Names:
@@ -32,38 +67,103 @@ class Names:
     def place(self, place: int) -> Location | None:
         return self.symbols.line(place - self.base) if place else None
 
-    def cells(self, told: dict[str, list[Any]]) -> dict[int, str]:
-        """Each cell of an execution with a name of its own."""
-        names: dict[int, str] = {}
-        taken: set[str] = set()
-        for number, cell in sorted(told.items(), key=lambda item: item[1][0] >= MUTEX):  # data comes first
-            name = self._cell(*cell)
-            if name in taken and cell[0] in _PARTS:
-                name = f"{name}'s {_PARTS[cell[0]]}"
-            if name in taken:
-                name = f"{name} at {cell[1]:#x}"
-            taken.add(name)
-            names[int(number)] = name
-        return names
+    def within(self, place: int, deeper: int) -> str:
+        """Where an operation stands in a header, and the function that called for it: ``push(), in ck_pr.h:102``."""
+        line = self.symbols.header_line(deeper - self.base)
+        return "" if line is None else f"{self.symbols.objects.function(place - self.base)}(), in {line}"
 
-    def _cell(
-        self, tag: int, address: int, size: int, region: str, block: int, block_size: int, place: int, mixed: int
-    ) -> str:
-        match region:
+    def cells(self, told: dict[str, list[Any]]) -> CellNames:
+        return CellNames(self, told)
+
+
+class CellNames:
+    """Names of the cells of one execution, and of what is in them where that is an address."""
+
+    def __init__(self, names: Names, told: dict[str, list[Any]]) -> None:
+        self.names, self.symbols, self.base = names, names.symbols, names.base
+        cells = {int(number): Cell(*cell) for number, cell in told.items()}
+        self.blocks = self._blocks({(c.block, c.block_size, c.place) for c in cells.values() if c.region == "heap"})
+        self.frames = sorted({Frame(c.block, c.place, c.block_size) for c in cells.values() if c.region == "stack"})
+        self.called: dict[int, str] = {}
+        taken: set[str] = set()
+        for number, cell in sorted(cells.items(), key=lambda item: item[1].tag >= MUTEX):  # data comes first
+            name = self._cell(cell)
+            if name in taken and cell.tag in _PARTS:
+                name = f"{name}'s {_PARTS[cell.tag]}"
+            if name in taken:
+                name = f"{name} at {cell.address:#x}"
+            taken.add(name)
+            self.called[number] = name
+
+    def _blocks(self, asked: set[tuple[int, int, int]]) -> list[Block]:
+        """Those of one type are numbered; where the type is not known, they are called by the line that asked."""
+        found = []
+        for address, size, place in sorted(asked):
+            line = self.names.place(place)
+            kind = self.symbols.objects.block_type(size, place - self.base, line) if place else None
+            name = types.name_of(kind) if kind is not None else ""
+            where = f" from {line}" if line is not None else f" at {address:#x}"
+            found.append(Block(address, size, name or f"heap[{size}]{where}", kind if name else None))
+        counts = Counter(block.name for block in found)
+        numbers: Counter[str] = Counter()
+        for position, block in enumerate(found):
+            if block.type is not None and counts[block.name] > 1:
+                numbers[block.name] += 1
+                found[position] = block._replace(name=f"{block.name}#{numbers[block.name]}")
+        return found
+
+    def _cell(self, cell: Cell) -> str:
+        match cell.region:
             case "thread":
-                return f"thread {address}"
+                return f"thread {cell.address}"
             case "object":
-                return self.symbols.variable(address - self.base, size) or f"{address - self.base:#x}"
+                offset = cell.address - self.base
+                return self.symbols.variable(offset, cell.size) or f"{offset:#x}"
             case "heap":
-                where = self.place(place)
-                offset = f"+{address - block}" if address != block else ""
-                return f"heap[{block_size}]{offset}" + (f" from {where}" if where is not None else f" at {block:#x}")
+                return self._in_heap(cell.address, cell.size) or f"address {cell.address:#x}"
             case "stack":
-                return f"T{block}'s stack {address:#x}"
+                frame = Frame(cell.block, cell.place, cell.block_size)
+                local = self._on_stack(cell.address, cell.size, frame)
+                if local is None:
+                    return f"T{cell.block}'s stack {cell.address:#x}"
+                return f"{local} in {self.symbols.objects.function(frame.place - self.base)}()"
             case "thread-local":
-                return f"thread-local {address:#x}"
+                return f"thread-local {cell.address:#x}"
             case _:
-                return f"address {address:#x}"
+                return f"address {cell.address:#x}"
+
+    def _in_heap(self, address: int, size: int | None) -> str | None:
+        block = next((b for b in self.blocks if b.address <= address < b.address + max(b.size, 1)), None)
+        if block is None:
+            return None
+        offset = address - block.address
+        if block.type is None:
+            head, _, tail = block.name.partition(" ")
+            return f"{head}{f'+{offset}' if offset else ''} {tail}"
+        width = types.size_of(block.type)
+        index = f"[{offset // width}]" if block.size > width else ""
+        return f"{block.name}{index}{types.path_to(block.type, offset % width, size)}"
+
+    def _on_stack(self, address: int, size: int | None, frame: Frame) -> str | None:
+        if not frame.place:
+            return None
+        name = self.symbols.objects.local(frame.place - self.base, address - frame.top, size)
+        return f"T{frame.thread}'s {name}" if name else None
+
+    def value(self, number: int) -> str:
+        """A word of memory: ``&node`` where it is the address of something that has a name."""
+        if number < _LOWEST:
+            return str(number)
+        offset = number - self.base
+        if (function := self.symbols.function(offset)) is not None:
+            return function
+        if (block := self._in_heap(number, None)) is not None:
+            return f"&{block}"
+        for frame in self.frames:
+            if (local := self._on_stack(number, None, frame)) is not None:
+                return f"&{local}"
+        variable = self.symbols.variable(offset, None)
+        return f"&{variable}" if variable is not None else str(number)
 
 
 _COMMIT = 7
@@ -78,19 +178,20 @@ class Execution(NamedTuple):
     schedule: list[Step]
 
     @property
-    def words(self) -> dict[EventId, str]:
-        return {event.id: event.words for event in self.events}
+    def told(self) -> dict[EventId, Event]:
+        return {event.id: event for event in self.events}
 
 
 def execution(
     steps: Sequence[Sequence[int]], cells: dict[str, list[Any]], names: Names, model: ModelName = "sc"
 ) -> Execution:
-    called = names.cells(cells)
+    cell_names = names.cells(cells)
+    called = cell_names.called
     initial: dict[str, int] = {}
     counts: dict[int, int] = {}
     result: list[Event] = []
     schedule: list[Step] = []
-    for thread, kind_number, tag, cell, place, wrote, before, after, verb in steps:
+    for thread, kind_number, tag, cell, place, wrote, before, after, verb, within in steps:
         if kind_number == _COMMIT:
             schedule.append(Commit(thread, called[cell] if model == "pso" else None))
             continue
@@ -116,6 +217,11 @@ def execution(
         if not kind.is_fence:
             mutex = kind in (Kind.LOCK, Kind.UNLOCK)
             initial.setdefault(called[cell], int(kind is Kind.UNLOCK) if mutex else old)
+        shown = words.told(words.Verb(verb), called.get(cell, ""), old, new, bool(wrote) and old != new)
+        if not shown and tag == _WORD and not kind.is_fence and max(before, after) >= _LOWEST:
+            shown = words.of_pointers(
+                kind, called[cell], value, read, cell_names.value(before), cell_names.value(after)
+            )
         result.append(
             Event(
                 thread=thread,
@@ -125,7 +231,8 @@ def execution(
                 value=value,
                 read=read,
                 location=names.place(place),
-                words=words.told(words.Verb(verb), called.get(cell, ""), old, new, bool(wrote) and old != new),
+                words=shown,
+                within=names.within(place, within) if within else "",
             )
         )
     return Execution(result, initial, schedule)

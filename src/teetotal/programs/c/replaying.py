@@ -83,7 +83,7 @@ def _told(
                 execution = events.execution(answer["steps"], answer["cells"], names, model)
                 straight = events.straight_line(source.name, execution, execution.schedule, source.name)
                 found = words.worded(
-                    story.violation(straight, model, execution.schedule, semantics, kind="replay"), execution.words
+                    story.violation(straight, model, execution.schedule, semantics, kind="replay"), execution.told
                 )
                 failed = [
                     f"T{thread}: {what}{f' ({message})' if message else ''}"

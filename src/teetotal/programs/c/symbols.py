@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +14,8 @@ from elftools.dwarf.dwarf_expr import DWARFExprParser
 from elftools.elf.elffile import ELFFile
 
 from teetotal.events import Location
+from teetotal.programs.c import types
+from teetotal.programs.c.objects import Objects
 
 
 class Variable(NamedTuple):
@@ -31,24 +33,22 @@ class Inlined(NamedTuple):
     location: Location
 
 
-_TRANSPARENT = (
-    "DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_atomic_type", "DW_TAG_restrict_type",
-)  # fmt: skip
 _LIBRARY_NAMES = re.compile(r"_Z(N[VKRO]*)?(St|9__gnu_cxx|10__cxxabiv)|_ZL\d+__gthr")
 """How the mangled names of functions in namespace std and of its helpers begin."""
 _LIBRARY_FILES = ("/include/c++/", "/lib/gcc/", "/lib/clang/")
-_RECORDS = ("DW_TAG_structure_type", "DW_TAG_class_type", "DW_TAG_union_type")
 
 
-def library_functions(program: Path) -> list[tuple[int, int]]:
-    """Where the functions of the C++ library lie that were compiled into the program, in order."""
+def library_functions(program: Path, headers: Set[str]) -> list[tuple[int, int]]:
+    """Where the functions of libraries lie that were compiled into the program, in order: C++'s, and ``headers``."""
     with program.open("rb") as stream:
         table: Any = ELFFile(stream).get_section_by_name(".symtab")
         symbols = table.iter_symbols() if table is not None else ()
         return sorted(
             (symbol["st_value"], symbol["st_value"] + symbol["st_size"])
             for symbol in symbols
-            if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_size"] and _LIBRARY_NAMES.match(symbol.name)
+            if symbol["st_info"]["type"] == "STT_FUNC"
+            and symbol["st_size"]
+            and (symbol.name in headers or _LIBRARY_NAMES.match(symbol.name))
         )
 
 
@@ -62,6 +62,7 @@ class Symbols:
         self._elf = ELFFile(self._stream)
         self._dwarf: Any = self._elf.get_dwarf_info() if self._elf.has_dwarf_info() else None
         self._table: Any = self._elf.get_section_by_name(".symtab")
+        self.objects = Objects(self._dwarf)
 
     def close(self) -> None:
         self._stream.close()
@@ -70,10 +71,18 @@ class Symbols:
 
     def line(self, place: int) -> Location | None:
         """Where a call returns to ``place``: the line of the instruction before it."""
+        found = self._row(place)
+        return self._of_program(place - 1, found) if found is not None and _of_library(found) else found
+
+    def header_line(self, place: int) -> Location | None:
+        """The line of a header that a call returns to, but not of the C++ library's, which say nothing to a person."""
+        found = self._row(place)
+        return None if found is None or _of_library(found) else Location(os.path.basename(found.file), found.line)
+
+    def _row(self, place: int) -> Location | None:
         starts, rows = self._lines
         position = bisect.bisect_right(starts, place - 1) - 1
-        found = rows[position] if position >= 0 else None
-        return self._of_program(place - 1, found) if found is not None and _of_library(found) else found
+        return rows[position] if position >= 0 else None
 
     def _of_program(self, address: int, found: Location) -> Location:
         """Code of the C++ library that was put inline is told by the line that called for it."""
@@ -90,7 +99,7 @@ class Symbols:
                 place = Location(
                     names[die.attributes["DW_AT_call_file"].value], die.attributes["DW_AT_call_line"].value
                 )
-                found.extend(Inlined(begin, end, place) for begin, end in self._ranges(die))
+                found.extend(Inlined(begin, end, place) for begin, end in types.ranges(self._dwarf, die))
         return found
 
     def _units(self) -> Iterator[tuple[Any, Any, _FileNames]]:
@@ -99,24 +108,6 @@ class Symbols:
             program = self._dwarf.line_program_for_CU(unit)
             if program is not None:
                 yield unit, program, _FileNames(unit, program, self._spelled)
-
-    def _ranges(self, die: Any) -> Iterator[tuple[int, int]]:
-        """The code of a function or of an inlined call."""
-        attributes = die.attributes
-        if "DW_AT_low_pc" in attributes:
-            begin, high = attributes["DW_AT_low_pc"].value, attributes["DW_AT_high_pc"]
-            yield begin, high.value if high.form == "DW_FORM_addr" else begin + high.value
-        elif "DW_AT_ranges" in attributes:
-            lists = self._dwarf.range_lists()
-            base = die.cu.get_top_DIE().attributes.get("DW_AT_low_pc")
-            offset = 0 if base is None else base.value
-            for entry in lists.get_range_list_at_offset(attributes["DW_AT_ranges"].value, cu=die.cu):
-                if hasattr(entry, "base_address"):
-                    offset = entry.base_address
-                elif getattr(entry, "is_absolute", False):
-                    yield entry.begin_offset, entry.end_offset
-                else:
-                    yield offset + entry.begin_offset, offset + entry.end_offset
 
     @cached_property
     def _lines(self) -> tuple[list[int], list[Location | None]]:
@@ -141,7 +132,7 @@ class Symbols:
 
     # -- variables --------------------------------------------------------------------------------------------------------
 
-    def variable(self, address: int, size: int = 0) -> str | None:
+    def variable(self, address: int, size: int | None = 0) -> str | None:
         """``flag[1]``, ``queue.head``, …: what of a variable lies at an address."""
         position = bisect.bisect_right(self._starts, address) - 1
         if position < 0:
@@ -152,7 +143,7 @@ class Symbols:
         if found.type is None:
             offset = address - found.address
             return found.name if offset == 0 else f"{found.name}+{offset}"
-        return found.name + _path(found.type, address - found.address, size)
+        return found.name + types.path_to(found.type, address - found.address, size)
 
     @cached_property
     def _variables(self) -> list[Variable]:
@@ -167,13 +158,10 @@ class Symbols:
                     continue
                 address = _static_address(die, parser)
                 if address is not None:
-                    declared = (
-                        die.get_DIE_from_attribute("DW_AT_specification")
-                        if "DW_AT_specification" in die.attributes
-                        else die
-                    )
-                    kind = _type(declared) or _type(die)
-                    found[address] = Variable(address, _size(kind), _name(declared) or _name(die) or "?", kind)
+                    declared = types.declared(die)
+                    kind = types.type_of(declared) or types.type_of(die)
+                    name = types.name_of(declared) or types.name_of(die) or "?"
+                    found[address] = Variable(address, types.size_of(kind), name, kind)
         return [found[address] for address in sorted(found)]
 
     @cached_property
@@ -226,78 +214,3 @@ def _static_address(die: Any, parser: DWARFExprParser) -> int | None:
     if operations[0].op_name == "DW_OP_addrx":
         return int(die.dwarfinfo.get_addr(die.cu, operations[0].args[0]))
     return None
-
-
-def _name(die: Any) -> str:
-    name = die.attributes.get("DW_AT_name")
-    return os.fsdecode(name.value) if name is not None else ""
-
-
-def _type(die: Any) -> Any:
-    """The type behind typedefs and qualifiers."""
-    while die is not None and "DW_AT_type" in die.attributes:
-        die = die.get_DIE_from_attribute("DW_AT_type")
-        if die.tag not in _TRANSPARENT:
-            return die
-    return None
-
-
-def _size(die: Any) -> int:
-    if die is None:
-        return 0
-    if "DW_AT_byte_size" in die.attributes:
-        return int(die.attributes["DW_AT_byte_size"].value)
-    if die.tag == "DW_TAG_array_type":
-        size = _size(_type(die))
-        for count in _counts(die):
-            size *= count
-        return size
-    return 8 if die.tag == "DW_TAG_pointer_type" else 0
-
-
-def _counts(array: Any) -> Iterator[int]:
-    for child in array.iter_children():
-        if child.tag != "DW_TAG_subrange_type":
-            continue
-        if "DW_AT_count" in child.attributes:
-            yield int(child.attributes["DW_AT_count"].value)
-        elif "DW_AT_upper_bound" in child.attributes:
-            yield int(child.attributes["DW_AT_upper_bound"].value) + 1
-        else:
-            yield 1
-
-
-def _path(die: Any, offset: int, size: int) -> str:
-    """Fields and indices down to the part of a type at an offset. The parts of standard types (``_M_…``, ``__…``) say
-    nothing to a person and are left out."""
-    if die is None or (size and offset == 0 and _size(die) == size and die.tag not in _RECORDS):
-        return ""
-    if die.tag in _RECORDS:
-        for member in die.iter_children():
-            placed = die.tag == "DW_TAG_union_type" or "DW_AT_data_member_location" in member.attributes
-            if member.tag not in ("DW_TAG_member", "DW_TAG_inheritance") or not placed:
-                continue
-            at = member.attributes.get("DW_AT_data_member_location")
-            start = int(at.value) if at is not None and isinstance(at.value, int) else 0
-            kind = _type(member)
-            if start <= offset < start + max(_size(kind), 1):
-                name = _name(member)
-                if not size and (name or "").startswith("_"):
-                    return ""  # an object, such as a semaphore, which is a whole to those who use it
-                shown = "" if not name or name.startswith("_") or member.tag == "DW_TAG_inheritance" else f".{name}"
-                return shown + _path(kind, offset - start, size)
-        return ""
-    if die.tag == "DW_TAG_array_type":
-        element = _type(die)
-        width = _size(element)
-        if width == 0:
-            return ""
-        counts = list(_counts(die))
-        index, rest = divmod(offset, width)
-        indices = []
-        for count in reversed(counts[1:]):
-            index, last = divmod(index, count)
-            indices.append(last)
-        indices.append(index)
-        return "".join(f"[{i}]" for i in reversed(indices)) + _path(element, rest, size)
-    return ""

@@ -6,13 +6,13 @@ beside it, by ``Event.words``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
 import msgspec
 
-from teetotal.events import Event, EventId
-from teetotal.verdicts import Edge, Violation
+from teetotal.events import Event, EventId, Kind
+from teetotal.verdicts import Edge, StoryStep, Violation
 
 
 class Verb(IntEnum):
@@ -105,23 +105,67 @@ def told(verb: Verb, name: str, read: int, value: int, wrote: bool) -> str:
     )
 
 
+def of_pointers(kind: Kind, name: str, value: int | None, read: int | None, before: str, after: str) -> str:
+    """An access to a word that holds an address; empty where it is as good as a number."""
+    if {before, after} <= {str(value), str(read)}:
+        return ""
+    match kind:
+        case Kind.LD:
+            return f"ld {name} → {before}"
+        case Kind.ST:
+            return f"st {name} = {after}"
+        case Kind.RMW:
+            return f"rmw {name}: {before}, unchanged" if value is None else f"rmw {name}: {before} → {after}"
+        case _:
+            return ""
+
+
 def waiting(verb: Verb, name: str) -> str:
     """What a thread waits for that will never go on; a thread that is none of these looks again and again."""
     return _WAITS.get(verb, "spinning on {name}").format(name=name)
 
 
-def worded(violation: Violation, words: Mapping[EventId, str]) -> Violation:
+def worded(violation: Violation, told: Mapping[EventId, Event]) -> Violation:
     """A violation that was told by the machines of ``models/``, with words for the operations that have some."""
-    events = [msgspec.structs.replace(event, words=words.get(event.id, "")) for event in violation.events]
-    return msgspec.structs.replace(violation, events=events, cycle=[_edge(edge, events) for edge in violation.cycle])
+    events = [as_told(event, told.get(event.id, event)) for event in violation.events]
+    edges = [_edge(edge, events) for edge in violation.cycle]
+    return msgspec.structs.replace(violation, events=events, cycle=edges, steps=with_pointers(violation.steps, events))
+
+
+def as_told(event: Event, told: Event) -> Event:
+    return msgspec.structs.replace(event, words=told.words, within=told.within)
+
+
+def with_pointers(steps: list[StoryStep], events: Sequence[Event]) -> list[StoryStep]:
+    """The same, where what the buffers hold is told as the events tell it."""
+    shown = {f"{event.address}={event.value}": _entry(event) for event in events if event.kind is Kind.ST}
+    return [
+        msgspec.structs.replace(step, buffers=[[shown.get(entry, entry) for entry in held] for held in step.buffers])
+        for step in steps
+    ]
+
+
+def _entry(store: Event) -> str:
+    return f"{store.address}={_value(store)}"
+
+
+def _value(store: Event) -> str:
+    return store.words.partition(" = ")[2] if _about_pointers(store) else str(store.value)
+
+
+def _about_pointers(event: Event) -> bool:
+    return event.words.startswith(f"{event.kind} {event.address}")
 
 
 def _edge(edge: Edge, events: list[Event]) -> Edge:
     first, second = events[edge.source], events[edge.target]
-    if not first.words and not second.words:
-        return edge
-    if edge.reason == "po":
-        because = f"because T{first.thread} does {first.text} before {second.text}"
+    because = edge.because
+    if any(event.words and not _about_pointers(event) for event in (first, second)):
+        if edge.reason == "po":
+            because = f"because T{first.thread} does {first.text} before {second.text}"
+        else:
+            because = f"because T{first.thread}'s {first.text} came before T{second.thread}'s {second.text}"
     else:
-        because = f"because T{first.thread}'s {first.text} came before T{second.thread}'s {second.text}"
+        for event in (first, second):
+            because = because.replace(msgspec.structs.replace(event, words="").text, event.text)
     return msgspec.structs.replace(edge, because=because)

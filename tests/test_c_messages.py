@@ -1,0 +1,177 @@
+"""What ``check`` says about C programs, in words that their authors can act on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from c_programs import COMPILERS
+from teetotal.errors import ProgramError
+from teetotal.programs.c.build import CompileError, Source, errors_first
+from teetotal.programs.c.check import Options, check
+from teetotal.programs.c.headers import functions_of_headers
+from teetotal.report import terminal
+from teetotal.verdicts import CheckResult, Verdict
+
+TWO_THREADS = """int main(void) { pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0);
+  pthread_join(t, 0); pthread_join(u, 0); }
+"""
+
+
+def run(tmp_path: Path, text: str, compiler: str | None = None, options: Options = Options()) -> CheckResult:
+    file = tmp_path / "program.c"
+    file.write_text(text)
+    return check(Source((str(file),), (), compiler), options)
+
+
+def told(result: CheckResult) -> str:
+    return "\n".join(str(event) for violation in result.violations for event in violation.events)
+
+
+NODES = """#include <pthread.h>
+#include <stdlib.h>
+struct node { int value; struct node *next; volatile int ready; };
+struct node *volatile shown[2];
+volatile int seen[2];
+static void *f(void *p) {
+  struct node mine = {1, 0, 0};
+  struct node *other = malloc(sizeof(struct node));
+  shown[0] = &mine;
+  shown[1] = other;
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  mine.ready = 1;
+  seen[0] = other->ready;
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  while (!seen[1]) ;
+  return 0;
+}
+static void *g(void *p) {
+  struct node *theirs = shown[0], *block = shown[1];
+  if (theirs && block) { block->ready = 1; (void)theirs->ready; }
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  seen[1] = 1;
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_stack_and_heap_objects_have_the_names_of_variables_and_types(tmp_path: Path, compiler: str) -> None:
+    result = run(tmp_path, NODES + TWO_THREADS, compiler)
+    assert result.models["tso"].robust is False
+    text = told(result)
+    assert "T1: st T1's mine.ready in f() = 1" in text
+    assert "T2: ld T1's mine.ready in f() → 0" in text
+    assert "T2: st node.ready = 1" in text
+    assert "T1: st shown[0] = &T1's mine" in text
+    assert "T2: ld shown[1] → &node" in text
+    assert "0x7" not in text
+
+
+def test_pointers_have_names_in_buffers_and_reasons(tmp_path: Path) -> None:
+    result = run(
+        tmp_path,
+        "#include <pthread.h>\nint one; int *volatile p, *volatile q;\n"
+        "static void *f(void *a) { p = &one; (void)q; return 0; }\n"
+        "static void *g(void *a) { q = &one; (void)p; return 0; }\n" + TWO_THREADS,
+    )
+    shown = "\n".join(terminal.tell(result.models["tso"].violations[0], "program.c"))
+    assert "T1[p=&one]" in shown
+    assert "saw the initial value, which T2's st q = &one overwrites" in shown
+
+
+def test_blocks_of_one_type_are_numbered(tmp_path: Path) -> None:
+    result = run(
+        tmp_path,
+        "#include <pthread.h>\n#include <stdlib.h>\nstruct cell { int a, b; }; struct cell *x, *y;\n"
+        "static void *f(void *p) { x->b = 1; (void)*(volatile int *)&y->b; return 0; }\n"
+        "static void *g(void *p) { y->b = 1; (void)*(volatile int *)&x->b; return 0; }\n"
+        "int main(void) { x = calloc(1, sizeof *x); y = calloc(1, sizeof(struct cell)); pthread_t t, u;\n"
+        "  pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0); pthread_join(t, 0); pthread_join(u, 0); }\n",
+    )
+    assert {"st cell#1.b = 1", "ld cell#2.b → 0"} <= {event.text for v in result.violations for event in v.events}
+
+
+def test_all_undefined_symbols_with_their_users(tmp_path: Path) -> None:
+    with pytest.raises(ProgramError) as caught:
+        run(tmp_path, "int f(void); int g(int); extern int h;\nstatic int k(void) { return f(); }\n"
+                      "int main(void) { return k() + g(1) + h; }\n")  # fmt: skip
+    said = str(caught.value)
+    file = tmp_path / "program.c"
+    assert f"f, used by k() at {file}:2" in said
+    assert f"g, used by main() at {file}:3" in said
+    assert f"h, used by main() at {file}:3" in said
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_errors_come_before_warnings_and_none_is_cut(tmp_path: Path, compiler: str) -> None:
+    functions = "".join(f"char *f{i}(void) {{ return {i} + 1; }}\n" for i in range(30))
+    with pytest.raises(CompileError) as caught:
+        run(tmp_path, functions + "int main(void) { return missing; }\n", compiler)
+    said = str(caught.value)
+    assert "warning" in said
+    assert said.index("missing") < said.index("warning")
+    assert f"program.c:{30}" in said
+
+
+def test_notes_stay_with_their_errors() -> None:
+    said = "a.c: In function 'f':\na.c:1: warning: w\n  1 | w\na.c: In function 'g':\na.c:2: error: e\na.c:1: note: n\n"
+    ordered = ["a.c: In function 'g':", "a.c:2: error: e", "a.c:1: note: n"]
+    assert errors_first(said).splitlines() == [*ordered, "a.c: In function 'f':", "a.c:1: warning: w", "  1 | w"]
+
+
+def test_where_a_loop_was_cut(tmp_path: Path) -> None:
+    text = (
+        "#include <pthread.h>\nvolatile int n;\nstatic void *f(void *p) {\n  for (;;)\n    n = n + 1;\n}\n"
+        "static void *g(void *p) { return 0; }\n"
+    )
+    result = run(tmp_path, text + TWO_THREADS, options=Options(loop_bound=3))
+    assert f"loop at {tmp_path / 'program.c'}:5 cut after 3 rounds; see --loop-bound" in result.notes
+
+
+def test_a_proof_about_one_thread_is_told_as_one(tmp_path: Path) -> None:
+    result = run(tmp_path, "int main(void) { return 0; }")
+    assert result.verdict is Verdict.SAFE
+    assert any("starts no second thread" in note for note in result.notes)
+
+
+def test_a_proof_about_executions_that_all_stop_is_told_as_one(tmp_path: Path) -> None:
+    result = run(
+        tmp_path,
+        "#include <pthread.h>\nvoid __VERIFIER_assume(int);\nstatic void *f(void *p) { __VERIFIER_assume(0); return 0; }\n"
+        "static void *g(void *p) { return 0; }\n" + TWO_THREADS,
+    )
+    assert any("no execution comes to its end" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '\t.file 0 "/home/me" "a.c"\n\t.file 1 "a.c"\nmine:\n.LFB0:\n\t.loc 1 3 5\n\tret\n'
+        '\t.file 2 "/usr/include/ck_pr.h"\ntheirs:\n.LFB1:\n\t.loc 2 7 1\n',
+        'mine:\n.Lfunc_begin0:\n\t.file 1 "/home/me" "a.c"\n\t.loc 1 3 5\n\tretq\n'
+        'theirs:\n.Lfunc_begin1:\n\t.file 2 "/usr/include" "ck_pr.h" md5 0x1\n\t.loc 2 7 1\n',
+    ],
+    ids=["gcc", "clang"],
+)
+def test_functions_of_headers_are_known_by_the_assembly(text: str) -> None:
+    assert list(functions_of_headers(text)) == ["theirs"]
+
+
+def test_what_stands_in_a_header_is_told_by_its_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    header = tmp_path / "system" / "primitives.h"
+    header.parent.mkdir()
+    header.write_text("static inline void put(volatile int *at) {\n  *at = 1;\n}\n")
+    monkeypatch.setattr("teetotal.programs.c.headers.SYSTEM", (str(header.parent),))
+    result = run(
+        tmp_path,
+        f'#include <pthread.h>\n#include "{header}"\nvolatile int x, y;\nstatic void *f(void *p) {{\n  put(&x);\n'
+        "  (void)y;\n  return 0;\n}\nstatic void *g(void *p) { y = 1; (void)x; return 0; }\n" + TWO_THREADS,
+    )
+    violation = result.models["tso"].violations[0]
+    store = next(event for event in violation.events if event.text == "st x = 1")
+    assert store.location is not None
+    assert (store.location.file, store.location.line) == (str(tmp_path / "program.c"), 5)
+    assert store.within == "f(), in primitives.h:2"
+    assert "line 5 in f(), in primitives.h:2" in "\n".join(terminal.tell(violation, str(tmp_path / "program.c")))
