@@ -164,7 +164,7 @@ std::string refusal(const Call& call) {
     case SYS_rt_tgsigqueueinfo: {
       const bool thread = call.number == SYS_tgkill || call.number == SYS_rt_tgsigqueueinfo;
       const long signal = thread ? call.argument[2] : second;
-      if (first != getpid() && signal != 0) return "a signal to another process (" + named() + ")";
+      if (first != kernel(SYS_getpid) && signal != 0) return "a signal to another process (" + named() + ")";
       return is_stop(signal) ? "a signal that stops the process (" + named() + ")" : "";
     }
     case SYS_setrlimit:

@@ -128,10 +128,10 @@ void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
 
 void Explorer::tell_violation(std::uint32_t monitor, const monitors::Report& report) {
   const auto end = static_cast<std::size_t>(report.deciding) + 1;
-  const std::string told =
-      R"({"type":"violation","monitor":)" + Output::quoted(request_.monitors[monitor]) + ",\"report\":[" +
-      std::to_string(report.delayed) + ',' + std::to_string(report.previous) + ',' + std::to_string(report.deciding) +
-      "],\"stacks\":" + Output::shared() + ",\"steps\":" + Output::steps(system_, end);
+  const std::string told = R"({"type":"violation","monitor":)" + Output::quoted(request_.monitors[monitor]) +
+                           ",\"report\":[" + std::to_string(report.delayed) + ',' + std::to_string(report.previous) +
+                           ',' + std::to_string(report.deciding) + "],\"stacks\":" + Output::shared() +
+                           ",\"steps\":" + Output::steps(system_, end);
   tell_with_cells(told, end);
 }
 
@@ -151,11 +151,11 @@ void Explorer::tell_failures(std::span<const Event> execution) {
     if (!seen_failures_.insert({static_cast<int>(thread.failure), thread.failed_at, 0}).second) continue;
     // Up to its last step: what others did afterwards does not matter.
     const std::size_t end = std::min(execution.size(), static_cast<std::size_t>(thread.failed_step + 1));
-    const std::string told =
-        R"({"type":"failure","what":")" + std::string(word_for(thread.failure)) +
-        "\",\"thread\":" + std::to_string(thread.born) + ",\"message\":" + Output::quoted(thread.message) +
-        ",\"place\":" + std::to_string(thread.failed_at) + ",\"cause\":" + Output::cause(thread) +
-        ",\"stacks\":" + Output::shared() + ",\"steps\":" + Output::steps(system_, end);
+    const std::string told = R"({"type":"failure","what":")" + std::string(word_for(thread.failure)) +
+                             "\",\"thread\":" + std::to_string(thread.born) +
+                             ",\"message\":" + Output::quoted(thread.message) +
+                             ",\"place\":" + std::to_string(thread.failed_at) + ",\"cause\":" + Output::cause(thread) +
+                             ",\"stacks\":" + Output::shared() + ",\"steps\":" + Output::steps(system_, end);
     tell_with_cells(told, end);
   }
 }
@@ -178,8 +178,7 @@ void Explorer::tell_stuck(std::size_t length) {
   if (!seen_failures_.insert({livelock ? 101 : 100, places[0], places[1]}).second) return;
   const std::string told = std::string(R"({"type":"failure","what":")") + (livelock ? "livelock" : "deadlock") +
                            R"(","thread":0,"message":"","place":0,"waiting":[)" + waiting +
-                           "],\"stacks\":" + Output::shared() +
-                           ",\"steps\":" + Output::steps(system_, length);
+                           "],\"stacks\":" + Output::shared() + ",\"steps\":" + Output::steps(system_, length);
   tell_with_cells(told, length);
 }
 

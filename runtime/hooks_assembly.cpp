@@ -41,7 +41,8 @@ using Registers = const std::uint64_t*;  // in the order of their numbers, then 
     const int bits = static_cast<int>(told.size) * 8;
     auto count = static_cast<std::int64_t>(registers[told.bit]);
     if (bits < 64) count = static_cast<std::int64_t>(static_cast<std::uint64_t>(count) << (64 - bits)) >> (64 - bits);
-    address += static_cast<std::uintptr_t>((count >> __builtin_ctz(static_cast<unsigned>(bits))) * static_cast<std::int64_t>(told.size));
+    address += static_cast<std::uintptr_t>((count >> __builtin_ctz(static_cast<unsigned>(bits))) *
+                                           static_cast<std::int64_t>(told.size));
   }
   return address;
 }
@@ -84,7 +85,8 @@ bool teetotal_has_xsave = [] {
   const Thread* self = process.current;
   if (self == nullptr) return false;
   if (told->does == Does::settle) return self->range_size != 0;
-  if (told->does > Does::update || (told->how & (kRepeated | kThreadLocal)) != 0 || process.shared_stacks != 0 || !process.touched.empty())
+  if (told->does > Does::update || (told->how & (kRepeated | kThreadLocal)) != 0 || process.shared_stacks != 0 ||
+      !process.touched.empty())
     return true;
   const std::uintptr_t bottom = kStacks + self->number * kStackStride;
   return address_of(*told, registers) - bottom >= kStackStride;
@@ -113,12 +115,6 @@ bool teetotal_has_xsave = [] {
   if (told->does != Does::copy) from = told->does == Does::store ? 0 : address;
   const std::uintptr_t to = told->does == Does::load ? 0 : address;
   if (from != 0 && process.memory.is_constant(from)) from = 0;
-  if (process.buffered && to != 0 && (told->how & kWhole) == 0 && stack_owner(to) == self.number &&
-      !self.stack_private) {
-    // Most often a variable of its own, and the frame may be gone when the store leaves the buffer.
-    process.unseen.insert({"a store to its own stack, which others look at,", place});
-    return;
-  }
   const bool simple = size <= 16 && (size & (size - 1)) == 0;
   const bool whole = (told->how & kWhole) != 0 && simple && address % size == 0;
   if (simple && (told->does == Does::load || told->does == Does::store)) {

@@ -17,8 +17,8 @@
 #include <utility>
 
 #include "endings.hpp"
-#include "real.hpp"
 #include "hooks_signals.hpp"
+#include "real.hpp"
 
 namespace teetotal::runtime {
 namespace {
@@ -171,7 +171,7 @@ pid_t getpid() { return process.current == nullptr ? static_cast<pid_t>(syscall(
 pid_t gettid() {
   return process.current == nullptr ? static_cast<pid_t>(syscall(SYS_gettid)) : number_of(*process.current);
 }
-pid_t getppid() { return 1; }
+pid_t getppid() { return process.current == nullptr ? static_cast<pid_t>(syscall(SYS_getppid)) : 1; }
 int sched_getcpu() { return process.current == nullptr ? 0 : static_cast<int>(process.current->number) % kProcessors; }
 int getcpu(unsigned* processor, unsigned* node) {
   if (processor != nullptr) *processor = static_cast<unsigned>(sched_getcpu());

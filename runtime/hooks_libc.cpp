@@ -18,8 +18,8 @@
 #include <new>
 
 #include "accesses.hpp"
-#include "real.hpp"
 #include "hooks_signals.hpp"
+#include "real.hpp"
 #include "unwritten.hpp"
 
 extern "C" {

@@ -109,11 +109,10 @@ namespace {
 // Unlocking is a plain store. So the lock is a word of data, on which its operations are rmws and stores, and no mutex.
 
 void spin_lock(Thread& self, int* object, std::uintptr_t place) {
-  synchronise(
-      self, Verb::lock, Kind::rmw, Tag::word, object, place,
-      {.enabled = [](const Thread& t) { return word(t) == 0 || gone(word(t)); },
-       .waiting = Waiting::lock,
-       .needs = Needs::zero});
+  synchronise(self, Verb::lock, Kind::rmw, Tag::word, object, place,
+              {.enabled = [](const Thread& t) { return word(t) == 0 || gone(word(t)); },
+               .waiting = Waiting::lock,
+               .needs = Needs::zero});
   if (gone(*object)) check_usable(self, *object, true, "locks a spinlock", place);
   *object = static_cast<int>(self.number) + 1;
   note_held(self, object);
@@ -190,7 +189,8 @@ int write_lock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place) {
   return 0;
 }
 
-void try_rwlock(Thread& self, Verb verb, pthread_rwlock_t* object, Patience patience, std::uintptr_t place, const Choice& choice) {
+void try_rwlock(Thread& self, Verb verb, pthread_rwlock_t* object, Patience patience, std::uintptr_t place,
+                const Choice& choice) {
   note_trying(object);
   if (patience == Patience::none) return attempt(self, verb, Tag::rwlock, object, place, choice);
   synchronise(self, verb, Kind::rmw, Tag::rwlock, object, place, choice);

@@ -117,7 +117,6 @@ int pthread_atfork(void (*)(), void (*)(), void (*)()) { return 0; }  // fork is
 int pthread_mutex_getprioceiling(const pthread_mutex_t*, int*) { return EINVAL; }
 int pthread_mutex_setprioceiling(pthread_mutex_t*, int, int*) { return EINVAL; }
 int pthread_mutex_consistent(pthread_mutex_t*) { return EINVAL; }
-
 }
 
 // -- what is refused --------------------------------------------------------------------------------------------------

@@ -6,6 +6,8 @@
 // blocked, it comes when it is let through. A signal for another thread or process, or one that comes at a time of its
 // own, could run its handler between any two instructions: that is refused, or named where the program goes on without
 // it.
+#include "hooks_signals.hpp"
+
 #include <pthread.h>
 #include <setjmp.h>
 #include <sys/syscall.h>
@@ -19,7 +21,6 @@
 #include <string>
 
 #include "real.hpp"
-#include "hooks_signals.hpp"
 
 namespace teetotal::runtime {
 namespace {
@@ -278,7 +279,11 @@ void _longjmp(__jmp_buf_tag* to, int value) { siglongjmp(to, value); }
 
 int sigwait(const sigset_t*, int*) { not_explored("sigwait", TEETOTAL_PLACE); }
 int sigwaitinfo(const sigset_t*, siginfo_t*) { not_explored("sigwaitinfo", TEETOTAL_PLACE); }
-int sigtimedwait(const sigset_t*, siginfo_t*, const timespec*) { not_explored("sigtimedwait", TEETOTAL_PLACE); }
+int sigtimedwait(const sigset_t* set, siginfo_t* told, const timespec* limit) {
+  if (process.current == nullptr)
+    return static_cast<int>(syscall(SYS_rt_sigtimedwait, set, told, limit, sizeof(std::uint64_t)));
+  not_explored("sigtimedwait", TEETOTAL_PLACE);
+}
 int sigsuspend(const sigset_t*) { not_explored("sigsuspend", TEETOTAL_PLACE); }
 
 unsigned alarm(unsigned seconds) {

@@ -240,9 +240,13 @@ std::string Imports::described(const Stub& stub) const {
 
 bool Imports::touches_shared(Thread& self, const Stub& stub, const std::uintptr_t* arguments,
                              std::uintptr_t place) const {
-  for (std::size_t i = 0; i < kArguments; ++i)
-    if ((stub.entry.arguments >> i & 1U) != 0 && shared(self, arguments[i], place)) return true;
-  return false;
+  bool others = false;
+  for (std::size_t i = 0; i < kArguments; ++i) {
+    if ((stub.entry.arguments >> i & 1U) == 0 || !of_program(reinterpret_cast<const void*>(arguments[i]))) continue;
+    ++self.changes;
+    others = others || shared(self, arguments[i], place);
+  }
+  return others;
 }
 
 void Imports::leave_to_library(const void* object, const char* what, std::uintptr_t place) const {
@@ -261,7 +265,7 @@ void* Imports::called(std::uint32_t number, const std::uintptr_t* arguments, std
       fail(*self, Failure::unsupported, demangled(stub.name), place);
     case Effect::arguments:
       if (arguments[0] == input_ || arguments[1] == input_) break;  // what it reads comes from outside
-      if (process.alone || !touches_shared(*self, stub, arguments, place)) return stub.target;
+      if (!touches_shared(*self, stub, arguments, place) || process.alone) return stub.target;
       break;
     default:
       break;

@@ -174,7 +174,7 @@ struct ThreadRecord {
   std::uintptr_t dead_below = 0;  // of its stack, since it was last let go on
   Wide last_stored = 0;           // what it stored then, where that has died
   End joined_by, detached_by;
-  void* team = nullptr;     // OpenMP: of its parallel region, and its number there; single constructs met so far
+  void* team = nullptr;  // OpenMP: of its parallel region, and its number there; single constructs met so far
   std::uint32_t team_number = 0;
   int singles = 0;
   // What it was told and nothing depends on: see hooks_properties.cpp.
@@ -249,11 +249,11 @@ struct ProcessRecord {
   alignas(16) int critical_section = 0;  // the same, of OpenMP
   alignas(16) int atomic_region = 0;
   std::uint32_t team_size = 0;  // that the program has asked for
-  std::uint32_t living = 1;    // threads that have not ended, where that is counted (`last_exits`)
-  std::uint32_t leaving = 0;   // 1 + the number of the thread that called exit last
-  bool main_left = false;      // by pthread_exit
-  bool finalised = false;      // the destructors of the object have been run, or are
-  Handler* at_exit = nullptr;  // the latest first
+  std::uint32_t living = 1;     // threads that have not ended, where that is counted (`last_exits`)
+  std::uint32_t leaving = 0;    // 1 + the number of the thread that called exit last
+  bool main_left = false;       // by pthread_exit
+  bool finalised = false;       // the destructors of the object have been run, or are
+  Handler* at_exit = nullptr;   // the latest first
   Handler* at_quick_exit = nullptr;
   struct sigaction* signal_actions = nullptr;  // by signal; null: all are as by default
   alignas(16) int exit_lock = 0;               // held while one of these lists is changed
@@ -265,7 +265,7 @@ struct Process : ProcessRecord {
   std::vector<Again> tape;  // steps to do again without asking the scheduler
   std::size_t tape_next = 0;
   Thread* current = nullptr;  // null: the scheduler runs
-  std::uint64_t outside = 0;  // how often memory that is not the program's was allocated or freed on its behalf
+  std::uint64_t outside = 0;  // how often something may have changed that is a library's own: memory, or what it keeps
   bool loaded = false;
   bool unlock_needs_fence = false;  // papers' PSO: creating and ending a thread flush by a fence of their own
   bool post_needs_fence = false;    // an unlock is a fence, but an rmw is not
@@ -299,7 +299,7 @@ struct Process : ProcessRecord {
   bool uses_signals = false;           // the program asks what signals do, or says it, in some execution
   bool late_handlers = false;          // exit handlers are registered beside other threads, in some execution
   bool last_exits = false;  // main leaves by pthread_exit, and there is something to run when the last one ends
-  bool restart = false;                // what was learnt makes the search begin again
+  bool restart = false;     // what was learnt makes the search begin again
   std::array<Thread, kMaxThreads> threads;
   std::vector<std::string> arguments;
   Cells cells;

@@ -420,8 +420,7 @@ bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t b
   const Step& then = steps_[before];
   if (operation.tag == Tag::condition) return (then.signalled >> thread & 1U) != 0;
   if (operation.kind == Kind::lock)  // whoever took it found it free, or tried, or only looked
-    return then.event.kind == Kind::lock ||
-           ((then.event.kind != Kind::unlock) && held(before) == 0);
+    return then.event.kind == Kind::lock || ((then.event.kind != Kind::unlock) && held(before) == 0);
   return satisfies(operation.needs, held(before));
 }
 

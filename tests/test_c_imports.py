@@ -296,19 +296,20 @@ static void work(int i) {
   std::string key = os.str(); key += std::to_string(i);
   std::istringstream is("12 words"); int number; std::string word; is >> number >> word;
   assert(number == 12 && word == "words");
+  auto counted = std::make_shared<int>(i); std::function<int()> call = [counted] { return *counted; }; assert(call() == i);
   std::vector<std::string> all{"b", "a"}; std::sort(all.begin(), all.end()); assert(all[0] == "a");
   try { throw std::runtime_error(key); } catch (const std::exception &e) { assert(key == e.what()); }
   std::unique_lock<std::mutex> lock(m);
   shared[key].push_back(i); ready = true; changed.notify_all();
   std::cout << key << ' ' << number << std::endl;
 }
-static std::shared_ptr<std::string> five() { return std::make_shared<std::string>("five"); }
+static int five() { return 5; }
 int main() {
   std::thread t(work, 1);
   { std::unique_lock<std::mutex> lock(m); changed.wait(lock, [] { return ready; }); assert(shared.size() == 1); }
   t.join();
   auto later = std::async(std::launch::async, five);
-  assert(*later.get() == "five");
+  assert(later.get() == 5);
 }
 """
 )
