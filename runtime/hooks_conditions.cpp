@@ -9,6 +9,7 @@
 #include <climits>
 #include <cstdarg>
 
+#include "accesses.hpp"
 #include "synchronisation.hpp"
 
 namespace teetotal::runtime {
@@ -293,9 +294,10 @@ int sem_post(sem_t* object) {
   return 0;
 }
 int sem_getvalue(sem_t* object, int* value) {
-  if (Thread* self = controlled(object))
-    synchronise(*self, Verb::look, Kind::ld, Tag::semaphore, object, TEETOTAL_PLACE, {.writes = Writes::never});
-  *value = word(object);
+  Thread* self = controlled(object);
+  if (self == nullptr) return 0;
+  synchronise(*self, Verb::look, Kind::ld, Tag::semaphore, object, TEETOTAL_PLACE, {.writes = Writes::never});
+  tell(*self, value, word(object), TEETOTAL_PLACE);
   return 0;
 }
 

@@ -66,7 +66,8 @@ void parallel(Thread& self, void (*routine)(void*), void* argument, unsigned siz
   enter(self, team, 0);
   for (unsigned other = 1; other < size; ++other) {
     starts[other] = {routine, argument, team, other};
-    handles[other] = handle_of(create_thread(self, run, &starts[other], false, place));
+    handles[other] = handle_of(next_thread(self));
+    create_thread(self, run, &starts[other], false, place);
   }
   routine(argument);
   for (unsigned other = 1; other < size; ++other) join(self, handles[other], nullptr, place);

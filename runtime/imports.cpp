@@ -89,6 +89,7 @@ Effect effect_of(std::string_view word) {
   if (word == "refused") return Effect::refused;
   if (word == "constant") return Effect::constant;
   if (word == "outside") return Effect::unknown;
+  if (word == "state") return Effect::state;
   if (word.starts_with("arguments:")) return Effect::arguments;
   throw std::runtime_error("the table of imports knows no class " + std::string(word));
 }
@@ -263,6 +264,9 @@ void* Imports::called(std::uint32_t number, const std::uintptr_t* arguments, std
   switch (stub.entry.effect) {
     case Effect::refused:
       fail(*self, Failure::unsupported, demangled(stub.name), place);
+    case Effect::state:
+      if (process.alone) return stub.target;
+      break;
     case Effect::arguments:
       if (arguments[0] == input_ || arguments[1] == input_) break;  // what it reads comes from outside
       if (!touches_shared(*self, stub, arguments, place) || process.alone) return stub.target;

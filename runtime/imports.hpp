@@ -22,6 +22,7 @@ enum class Effect : std::uint8_t {
   none,       // nothing that others can see, or what the hooks under its own name model
   replaced,   // teetotal_NAME here, or NAME in the instrumented library
   arguments,  // touches what some of its arguments point to: named unless that is the thread's own
+  state,      // keeps something of its own that is put back: named beside other threads
   refused,    // stops the search
   constant,   // a variable that keeps its value
 };

@@ -7,6 +7,7 @@
 // start with; 4 or a signal: the program took the explorer down where nothing could be done about it. Only with an
 // answer that is an end does a status mean what it says.
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/personality.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -218,6 +219,7 @@ int run(int count, char** arguments) {
 
 int main(int count, char** arguments) {
   teetotal::runtime::fix_addresses(arguments);
+  mallopt(M_ARENA_MAX, 1);  // one thread runs at a time; and for more the C library would ask the kernel for processors
   int status = 2;
   try {
     status = teetotal::runtime::run(count, arguments);

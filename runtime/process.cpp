@@ -312,14 +312,16 @@ bool satisfies(Needs needs, Wide seen) {
   return true;
 }
 
-std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argument, bool detached,
-                            std::uintptr_t place) {
+std::uint32_t next_thread(const Thread& self) {
   const auto [entry, fresh] = process.numbers.try_emplace({self.number, self.creations},
                                                           static_cast<std::uint32_t>(process.numbers.size() + 1));
-  const std::uint32_t number = entry->second;
-  if (number >= kMaxThreads) {
+  return entry->second;
+}
+
+void create_thread(Thread& self, void* (*routine)(void*), void* argument, bool detached, std::uintptr_t place) {
+  const std::uint32_t number = next_thread(self);
+  if (number >= kMaxThreads)
     fail(self, Failure::unsupported, "more than " + std::to_string(kMaxThreads) + " threads", place);
-  }
   Thread& child = process.threads[number];
   process.alone = false;
   if (process.unlock_needs_fence) mfence(self, place);
@@ -346,7 +348,6 @@ std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argumen
                      .address = reinterpret_cast<std::uintptr_t>(&child),
                      .place = reinterpret_cast<std::uintptr_t>(routine) + 1};  // as if called from its first line
   prepare(child.fiber, number, thread_entry);
-  return number;
 }
 
 }  // namespace teetotal::runtime

@@ -448,7 +448,9 @@ inline bool would_write(const Operation& operation, Wide seen) {
 }
 void put(const Operation& operation, Wide value);  // into the bytes of its cell
 
-std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argument, bool detached, std::uintptr_t place);
+// The number of the thread that this one creates next.
+std::uint32_t next_thread(const Thread& self);
+void create_thread(Thread& self, void* (*routine)(void*), void* argument, bool detached, std::uintptr_t place);
 
 inline std::uintptr_t place_of(void* return_address) { return reinterpret_cast<std::uintptr_t>(return_address); }
 #define TEETOTAL_PLACE ::teetotal::runtime::place_of(__builtin_return_address(0))
