@@ -48,7 +48,6 @@ HEAD = """
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#define UNMASK unsigned long all = ~0UL; syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, 0, 8)
 atomic_int x, y;
 static int which, fenced;
 """
@@ -65,22 +64,17 @@ NAMED = {  # done, and named: the system call
     "read": "char c; while (read(0, &c, 1) > 0);",
     "wait4": "waitpid(-1, 0, 0);",
     "openat": 'int d = open("/dev/null", O_WRONLY); write(d, "x", 1); close(d);',
-    "getrandom": "long r; syscall(SYS_getrandom, &r, sizeof r, 0);",
 }
 REFUSED = {  # the thread goes no further: what it wanted
-    "a signal to another process (the system call kill)": "kill(0, SIGKILL);",
-    "a signal to another process (the system call tgkill)": "syscall(SYS_tgkill, getppid(), getppid(), SIGKILL);",
-    "a signal to another process (the system call rt_sigqueueinfo)": """siginfo_t i = {0}; i.si_code = SI_QUEUE;
+    "kill to another process": "kill(0, SIGKILL);",
+    "a signal to another thread": "syscall(SYS_tgkill, getppid(), getppid(), SIGKILL);",
+    "a system call that is about signals": """siginfo_t i = {0}; i.si_code = SI_QUEUE;
       syscall(SYS_rt_sigqueueinfo, getppid(), SIGKILL, &i);""",
-    "a signal that stops the process (the system call kill)": "kill(getpid(), SIGSTOP);",
-    "a signal that stops the process (the system call tkill)": "syscall(SYS_tkill, getpid(), SIGTSTP);",
+    "kill, which any thread may get,": "kill(getpid(), SIGSTOP);",
     "the system call prctl": "prctl(PR_SET_PDEATHSIG, 0);",
     "the system call setsid": "setsid();",
     "the system call setpgid": "setpgid(0, 0);",
     "the system call ptrace": "ptrace(PTRACE_TRACEME, 0, 0, 0);",
-    "the system call prlimit64": "struct rlimit r = {0, 0}; setrlimit(RLIMIT_AS, &r);",
-    "the system call setitimer": "struct itimerval v = {{0, 0}, {0, 1}}; setitimer(ITIMER_REAL, &v, 0);",
-    "the system call alarm": "alarm(1);",
     "the system call fork": "for (;;) syscall(SYS_fork);",
     "the system call vfork": "syscall(SYS_vfork);",
     "the system call clone": "syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);",
@@ -91,7 +85,11 @@ REFUSED = {  # the thread goes no further: what it wanted
     "the system call mprotect on memory that is not its own": "mprotect((void *)0x680000000000, 4096, PROT_NONE);",
     "the system call mmap over memory that is not its own": """mmap((void *)0x700000000000, 1 << 20, PROT_READ,
       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);""",
-    "a system call of another kind": '__asm__ volatile("int $0x80" : : "a"(20) : "memory");',
+}
+UNDONE = {  # named, and the program goes on without it
+    "setrlimit, which is not done": "struct rlimit r = {0, 0}; setrlimit(RLIMIT_AS, &r);",
+    "setitimer (a signal that may come": "struct itimerval v = {{0, 0}, {0, 1}}; setitimer(ITIMER_REAL, &v, 0);",
+    "alarm (a signal that may come": "alarm(1);",
 }
 WAITS = {  # for ever: the system call
     "pause": "pause();",
@@ -102,16 +100,15 @@ WAITS = {  # for ever: the system call
       bind(s, &a, sizeof(short)); listen(s, 1); accept(s, 0, 0);""",
 }
 RUNS_ON = {
-    "whatever is blocked": "UNMASK; for (;;);",
-    "whatever is ignored": "for (int i = 1; i < 65; i++) signal(i, SIG_IGN); for (;;);",
+    "whatever is blocked": "sigset_t all; sigfillset(&all); sigprocmask(SIG_BLOCK, &all, 0); for (;;);",
+    "whatever is ignored": "for (int i = 1; i < 20; i++) signal(i, SIG_IGN); for (;;);",
 }
 GROWS = {
     "malloc": 'for (int z = open("/dev/zero", O_RDONLY);;) syscall(SYS_read, z, malloc(1 << 20), 1 << 20);',
     "mmap": "for (;;) mmap(0, 1 << 24, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);",
 }
 DIES = {
-    "takes the process down (SIGKILL)": "syscall(SYS_kill, getpid(), SIGKILL);",
-    "takes the process down (exit status 0)": "syscall(SYS_exit_group, 0);",
+    "is ended by SIGKILL": "raise(SIGKILL);",
     "stack overflow": "volatile char big[1 << 10]; big[0] = 1; hurt(what); big[1] = 1;",
 }
 OVERWRITES = {  # the explorer's memory, by the kernel's hand
@@ -134,6 +131,7 @@ QUIET = {
 }
 
 ALL = [*NAMED.values(), *REFUSED.values(), *WAITS.values(), *RUNS_ON.values(), *GROWS.values(), *DIES.values()]
+ALL += UNDONE.values()
 ALL += [*OVERWRITES.values(), *QUIET.values()]
 CASES = "".join(f"    case {number}: {{ {body} }} break;\n" for number, body in enumerate(ALL))
 SOURCE = f"""{HEAD}
@@ -218,6 +216,18 @@ def test_what_would_hurt_others_is_refused(name: str, program: Path) -> None:
     note = f"the program uses {name} at {program.parent}/"
     undecided(checked(program, REFUSED[name]), note)
     violated(checked(program, REFUSED[name], fenced=False), note)
+
+
+@pytest.mark.parametrize("name", UNDONE)
+def test_what_would_come_at_its_own_time_is_named(name: str, program: Path) -> None:
+    undecided(checked(program, UNDONE[name]), name)
+    violated(checked(program, UNDONE[name], fenced=False), name)
+
+
+def test_another_kind_of_system_call_is_named_by_its_instruction(tmp_path: Path) -> None:
+    file = tmp_path / "old.c"
+    file.write_text('int main(void) { __asm__ volatile("int $0x80" : : "a"(20) : "memory"); }')
+    undecided(check(Source((str(file),))), "int $0x80")
 
 
 @pytest.mark.parametrize("name", WAITS)
