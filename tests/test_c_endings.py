@@ -508,7 +508,8 @@ int main(void) {
 def test_a_value_that_differs_is_told(tmp_path: Path, goal: Goal) -> None:
     result = run(tmp_path, HEAD + TICKS.replace("SHARED", "x = n"), None, goal=goal)
     assert result.verdict is not Verdict.SAFE
-    assert any("load of n at" in note and "and, run again in the same way," in note for note in result.notes)
+    differs = any("load of n at" in note and "and, run again in the same way," in note for note in result.notes)
+    assert differs or any("rdtsc" in note for note in result.notes)  # from a snapshot it is not run again
 
 
 def test_a_step_that_differs_is_told(tmp_path: Path) -> None:
