@@ -146,6 +146,20 @@ def test_programs_tell_the_same(name: str, compiler: str) -> None:
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
+def test_the_same_threads_stop_whatever_is_left_on_their_stacks(compiler: str) -> None:
+    """Peterson's lock, taken twice: with the remains of the runtime's calls, the count depended on the snapshots."""
+    twice = C["spinning"].replace("round < 1", "round < 2")
+    with compiled(HEAD + twice + RUN, compiler=compiler) as program:
+        counts = set()
+        for every in (0, 1, 5, 12, 30):
+            end, _ = explore(program, f"snapshots={every}", "classes=1")
+            assert end["complete"]
+            assert end["classes"] == end["executions"]
+            counts.add((end["executions"], end["blocked"]))
+        assert len(counts) == 1
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
 def test_exceptions_are_among_what_a_snapshot_holds(compiler: str) -> None:
     with compiled(EXCEPTIONS, suffix=".cpp", compiler=compiler) as program:
         assert same(program, *MONITORS, "executions=3000") > 0
