@@ -97,7 +97,8 @@ def programs(letters: str, count: int) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize(
-    "letters", ["PPVpg", "CSsB", "CDS", "fFj", "MTCS", "rwl", "rwRW", "rRk", "bk", "oMl", "PVCSMl", "ukl", "vjk", "ekl", "eMhu"]
+    "letters",
+    ["PPVpg", "CSsB", "CDS", "fFj", "MTCS", "rwl", "rwRW", "rRk", "bk", "oMl", "PVCSMl", "ukl", "vjk", "ekl", "eMhu"],
 )
 def test_every_class_of_interleavings_once(letters: str) -> None:
     compared = 0
