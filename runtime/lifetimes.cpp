@@ -191,17 +191,35 @@ int mark_end(const Thread& self, std::uintptr_t place) {
   return kGone | std::min(number, 0xFFFE);
 }
 
-void begin(Thread& self, Tag tag, const void* object, const char* name, Users in_use, std::uintptr_t place) {
-  synchronise(self, Verb::initialise, Kind::st, tag, object, place);
-  if (const std::string by = in_use(object); !by.empty())
-    fail(self, Failure::misuse, std::string("initialises ") + name + " that " + by, place);
+namespace {
+
+// A store to an object, behind a check of what it is: where stores are buffered, that is a look of its own before.
+template <typename Check>
+void store_checked(Thread& self, Verb verb, Tag tag, const void* object, std::uintptr_t place, Check check) {
+  if (process.halves) {
+    synchronise(self, verb, Kind::ld, tag, object, place, {.writes = Writes::never});
+    check();
+  }
+  synchronise(self, verb, Kind::st, tag, object, place, {.part = process.halves});
+  if (!process.halves) check();
 }
 
-int end(Thread& self, Tag tag, const void* object, int mark, const char* name, Users in_use, std::uintptr_t place) {
-  if (gone(mark)) check_usable(self, mark, true, std::string("destroys ") + name, place);
-  synchronise(self, Verb::destroy, Kind::st, tag, object, place);
-  if (const std::string by = in_use(object); !by.empty())
-    fail(self, Failure::misuse, std::string("destroys ") + name + " that " + by, place);
+}  // namespace
+
+void begin(Thread& self, Tag tag, const void* object, const char* name, Users in_use, std::uintptr_t place) {
+  store_checked(self, Verb::initialise, tag, object, place, [&] {
+    if (const std::string by = in_use(object); !by.empty())
+      fail(self, Failure::misuse, std::string("initialises ") + name + " that " + by, place);
+  });
+}
+
+int end(Thread& self, Tag tag, const void* object, const int& mark, const char* name, Users in_use,
+        std::uintptr_t place) {
+  store_checked(self, Verb::destroy, tag, object, place, [&] {
+    if (gone(mark)) check_usable(self, mark, true, std::string("destroys ") + name, place);
+    if (const std::string by = in_use(object); !by.empty())
+      fail(self, Failure::misuse, std::string("destroys ") + name + " that " + by, place);
+  });
   return mark_end(self, process.callers.empty() ? place : process.callers.teller(place, __builtin_frame_address(0)));
 }
 

@@ -5,6 +5,7 @@
 
 #include "lifetimes.hpp"
 #include "survival.hpp"
+#include "synchronisation.hpp"
 
 namespace teetotal::runtime {
 
@@ -378,7 +379,9 @@ bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t b
   const Step& then = steps_[before];
   if (operation.tag == Tag::condition) return (then.signalled >> thread & 1U) != 0;
   if (operation.kind == Kind::lock)  // whoever took it found it free, or tried, or only looked
-    return then.event.kind == Kind::lock || ((then.event.kind != Kind::unlock) && held(before) == 0);
+    return then.event.kind == Kind::lock ||
+           (then.event.kind != Kind::unlock &&
+            (operation.tag == Tag::mutex ? lets_lock(static_cast<std::uint32_t>(held(before))) : held(before) == 0));
   return satisfies(operation.needs, held(before));
 }
 
