@@ -137,7 +137,7 @@ void end_process(Thread& self, int status) {
   if ((status & 0xFF) != 0 && !std::exchange(told[status & 0xFF], true))
     process.note("an execution ends with exit status " + std::to_string(status & 0xFF));
   process.exited = true;
-  stop(self, State::ended);
+  stop(self, State::exited);
 }
 
 void leave_if_last(Thread& self) {

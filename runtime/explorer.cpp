@@ -38,7 +38,7 @@ void Explorer::run() {
         more = true;
         throw Restart{};
       }
-      if (more) system_.rewind(0);
+      if (more) system_.begin();
     } catch (const Restart&) {
       ++restarts_;
       system_.forget();

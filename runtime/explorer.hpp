@@ -26,6 +26,7 @@ struct Request {
   double seconds = 1e18;
   std::uint64_t executions = ~std::uint64_t{0};
   std::uint32_t idle_wakes = 0;  // also explore executions in which a thread wakes up so often for no reason
+  bool spinners_stop = false;    // also without reduction: to compare
   bool classes = false;          // count the classes of equivalent executions, for tests of the reduction
   bool replay = false;
   std::string schedule;

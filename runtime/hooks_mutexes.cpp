@@ -21,7 +21,9 @@ void check_holding(Thread& self, void* object, std::uintptr_t place) {
 
 void lock(Thread& self, void* object, std::uintptr_t place) {
   synchronise(self, Verb::lock, Kind::lock, Tag::mutex, object, place,
-              {.enabled = [](const Thread& t) { return word(t) == 0; }, .waiting = Waiting::lock});
+              {.enabled = [](const Thread& t) { return lets_lock(static_cast<std::uint32_t>(word(t))); },
+               .waiting = Waiting::lock});
+  if (word(object) != 0) check_usable(self, word(object), false, "locks a mutex", place);
   word(object) = static_cast<int>(self.number) + 1;
   note_held(self, object);
 }
@@ -59,7 +61,6 @@ bool try_lock(Thread& self, void* object, Patience patience, std::uintptr_t plac
 }
 
 int mutex_lock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place) {
-  use(self, mutex, "locks a mutex", place);
   if (holds(self, mutex)) {
     if (kind_of(mutex) == PTHREAD_MUTEX_RECURSIVE) {
       ++mutex->__data.__count;
@@ -74,7 +75,6 @@ int mutex_lock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place) {
 }
 
 int mutex_trylock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place, Patience patience) {
-  use(self, mutex, "tries to lock a mutex", place);
   if (holds(self, mutex) && kind_of(mutex) == PTHREAD_MUTEX_RECURSIVE) {
     ++mutex->__data.__count;
     return 0;
@@ -92,9 +92,11 @@ int mutex_timedlock(Thread& self, pthread_mutex_t* mutex, const timespec* limit,
 }
 
 int mutex_unlock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place) {
-  use(self, mutex, "unlocks a mutex", place);
-  if (kind_of(mutex) == PTHREAD_MUTEX_ERRORCHECK && !holds(self, mutex)) return EPERM;
-  if (holds(self, mutex) && mutex->__data.__count > 1) {
+  if (!holds(self, mutex)) {  // what it is instead is for others to say
+    synchronise(self, Verb::look, Kind::ld, Tag::mutex, mutex, place, {.writes = Writes::never});
+    use(self, mutex, "unlocks a mutex", place);
+    if (kind_of(mutex) == PTHREAD_MUTEX_ERRORCHECK) return EPERM;
+  } else if (mutex->__data.__count > 1) {
     --mutex->__data.__count;
     return 0;
   }
@@ -163,7 +165,6 @@ bool writes_already(const Thread& self, void* object) {
 int read_lock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place) {
   if (object->__data.__flags == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP)
     fail(self, Failure::unsupported, "a lock whose readers wait for writers that wait", place);
-  use(self, object, "locks a lock of readers and writers", place);
   if (writes_already(self, object)) return EDEADLK;
   const bool counts = tried(object);
   synchronise(self, Verb::read_lock, counts ? Kind::rmw : Kind::lock, Tag::rwlock, object, place,
@@ -178,7 +179,6 @@ int read_lock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place) {
 }
 
 int write_lock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place) {
-  use(self, object, "locks a lock of readers and writers", place);
   if (writes_already(self, object)) return EDEADLK;
   synchronise(
       self, Verb::write_lock, tried(object) ? Kind::rmw : Kind::lock, Tag::rwlock, object, place,
@@ -288,8 +288,9 @@ int pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attrib
 int pthread_mutex_destroy(pthread_mutex_t* mutex) {
   Thread* self = controlled(mutex);
   if (self == nullptr) return 0;
+  const int mark = end(*self, Tag::mutex, mutex, mark_of(mutex), "a mutex", held_by, TEETOTAL_PLACE);
   use(*self, mutex, "destroys a mutex", TEETOTAL_PLACE);
-  mark_of(mutex) = end(*self, Tag::mutex, mutex, mark_of(mutex), "a mutex", held_by, TEETOTAL_PLACE);
+  mark_of(mutex) = mark;
   return 0;
 }
 int pthread_mutex_lock(pthread_mutex_t* mutex) {

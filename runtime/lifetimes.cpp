@@ -61,10 +61,6 @@ Thread* owner_of_local(std::uintptr_t address) {
   return nullptr;
 }
 
-bool has_ended(const Thread& thread) {  // main may end by exit, with its frames alive
-  return thread.state == State::ended && !(thread.number == 0 && process.exited);
-}
-
 struct Use {
   const char* message;
   const char* done;
@@ -72,7 +68,7 @@ struct Use {
 };
 
 Use dead_stack(const Thread& owner, std::uintptr_t address) {
-  if (has_ended(owner)) return {"uses the stack of a thread that has ended", "ended", {owner.number, 0}};
+  if (owner.state == State::ended) return {"uses the stack of a thread that has ended", "ended", {owner.number, 0}};
   return {"uses a variable of a function that has returned", "returned", frame_end(owner, address)};
 }
 
@@ -89,7 +85,7 @@ bool on_dead_stack(const Thread& self, std::uintptr_t address, std::uintptr_t fr
   const Thread& owner = process.threads[stack_owner(address)];
   if (&owner == &self) return address < frame;
   if (owner.state == State::parked) return address < live_from(owner);
-  return has_ended(owner);
+  return owner.state == State::ended;
 }
 
 void use_after_return(Thread& self, std::uintptr_t address, std::uintptr_t place) {
@@ -112,7 +108,7 @@ void fail_at_commit(Thread& self, std::uintptr_t address, std::uintptr_t place) 
 void check_owner(Thread& self, std::uintptr_t address, std::uintptr_t place, std::uintptr_t frame) {
   if (stack_owner(address) < kMaxThreads) {
     if (on_dead_stack(self, address, frame)) use_after_return(self, address, place);
-  } else if (const Thread* owner = owner_of_local(address); owner != nullptr && has_ended(*owner)) {
+  } else if (const Thread* owner = owner_of_local(address); owner != nullptr && owner->state == State::ended) {
     fail_since(self, Failure::returned, "uses a thread-local variable of a thread that has ended", place, "ended",
                {owner->number, 0});
   }
@@ -195,17 +191,35 @@ int mark_end(const Thread& self, std::uintptr_t place) {
   return kGone | std::min(number, 0xFFFE);
 }
 
-void begin(Thread& self, Tag tag, const void* object, const char* name, Users in_use, std::uintptr_t place) {
-  synchronise(self, Verb::initialise, Kind::st, tag, object, place);
-  if (const std::string by = in_use(object); !by.empty())
-    fail(self, Failure::misuse, std::string("initialises ") + name + " that " + by, place);
+namespace {
+
+// A store to an object, behind a check of what it is: where stores are buffered, that is a look of its own before.
+template <typename Check>
+void store_checked(Thread& self, Verb verb, Tag tag, const void* object, std::uintptr_t place, Check check) {
+  if (process.halves) {
+    synchronise(self, verb, Kind::ld, tag, object, place, {.writes = Writes::never});
+    check();
+  }
+  synchronise(self, verb, Kind::st, tag, object, place, {.part = process.halves});
+  if (!process.halves) check();
 }
 
-int end(Thread& self, Tag tag, const void* object, int mark, const char* name, Users in_use, std::uintptr_t place) {
-  if (gone(mark)) check_usable(self, mark, true, std::string("destroys ") + name, place);
-  synchronise(self, Verb::destroy, Kind::st, tag, object, place);
-  if (const std::string by = in_use(object); !by.empty())
-    fail(self, Failure::misuse, std::string("destroys ") + name + " that " + by, place);
+}  // namespace
+
+void begin(Thread& self, Tag tag, const void* object, const char* name, Users in_use, std::uintptr_t place) {
+  store_checked(self, Verb::initialise, tag, object, place, [&] {
+    if (const std::string by = in_use(object); !by.empty())
+      fail(self, Failure::misuse, std::string("initialises ") + name + " that " + by, place);
+  });
+}
+
+int end(Thread& self, Tag tag, const void* object, const int& mark, const char* name, Users in_use,
+        std::uintptr_t place) {
+  store_checked(self, Verb::destroy, tag, object, place, [&] {
+    if (gone(mark)) check_usable(self, mark, true, std::string("destroys ") + name, place);
+    if (const std::string by = in_use(object); !by.empty())
+      fail(self, Failure::misuse, std::string("destroys ") + name + " that " + by, place);
+  });
   return mark_end(self, process.callers.empty() ? place : process.callers.teller(place, __builtin_frame_address(0)));
 }
 

@@ -44,7 +44,7 @@ constexpr int kGone = 0x5D1E'0000;  // and who destroyed it, in the lower half
 constexpr bool gone(int mark) { return (mark & ~0xFFFF) == kGone; }
 
 // Where an object keeps the mark of its end.
-inline int& mark_of(pthread_mutex_t* mutex) { return mutex->__data.__kind; }
+inline int& mark_of(pthread_mutex_t* mutex) { return mutex->__data.__lock; }
 inline int& mark_of(pthread_spinlock_t* lock) { return const_cast<int&>(*lock); }
 inline int& mark_of(pthread_rwlock_t* lock) { return reinterpret_cast<int*>(lock)[5]; }  // padding
 inline int& mark_of(pthread_cond_t* condition) { return *reinterpret_cast<int*>(condition); }
@@ -64,7 +64,8 @@ void use(Thread& self, Object* object, const char* does, std::uintptr_t place, b
 // An object begins, or ends: a store to it, for others that use it. Fails where it is in use. `in_use` says by whom.
 using Users = std::string (*)(const void* object);
 void begin(Thread& self, Tag tag, const void* object, const char* name, Users in_use, std::uintptr_t place);
-int end(Thread& self, Tag tag, const void* object, int mark, const char* name, Users in_use, std::uintptr_t place);
+int end(Thread& self, Tag tag, const void* object, const int& mark, const char* name, Users in_use,
+        std::uintptr_t place);
 
 // The mark of what this thread destroys here.
 int mark_end(const Thread& self, std::uintptr_t place);

@@ -98,6 +98,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.classes = value == "1";
   else if (name == "schedule")
     request.replay = true, request.schedule = value;
+  else if (name == "spinners")
+    request.spinners_stop = value == "stop";
   else if (name == "stop-at-last")
     request.stop_at_last = value == "1";
   else if (name == "stacks")
@@ -154,7 +156,7 @@ int run(int count, char** arguments) {
   request.bounds.semantics = request.semantics;
   process.buffered = request.bounds.model != Model::sc;
   process.halves = process.buffered && !request.replay;  // a token has a step for the whole
-  request.bounds.spinners_wake = request.strategy.name != "all";
+  request.bounds.spinners_wake = request.strategy.name != "all" && !request.spinners_stop;
 
   // A debugger would follow the supervisor.
   const bool alone = request.replay && request.stop_at_last;

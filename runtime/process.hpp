@@ -105,7 +105,13 @@ struct Operation {
 // What an operation would see now: the bytes of its cell, or the word in which an object keeps its state.
 Wide seen_by(const Operation& operation);
 
-enum class State : std::uint8_t { unborn, parked, ended, stopped };
+enum class State : std::uint8_t {
+  unborn,
+  parked,
+  ended,
+  exited,  // with the process: its frames stay, and nobody can join it
+  stopped,
+};
 
 enum class Failure : std::uint8_t {
   none,

@@ -1,7 +1,7 @@
 // What the hooks of things that threads synchronise on share.
 //
 // An object keeps its state in the first word of its own memory, so that it goes back with the rest:
-//   mutex, spinlock   0, or 1 + the owner's number         semaphore   its value
+//   mutex, spinlock   0, 1 + the owner's number, or the mark of its end         semaphore   its value
 //   rwlock            0, -1 (a writer), or how many read   once        0, 1 running, 2 done
 //
 // Each call is as strong as the C library makes it on x86-64 (glibc 2.36), and no stronger: what takes or gives an
@@ -26,6 +26,10 @@ inline const int& word(const Thread& thread) { return *reinterpret_cast<const in
 inline Thread* controlled(const void* object) {
   return process.current != nullptr && of_program(object) ? process.current : nullptr;
 }
+
+// Whether a mutex can be locked, by its word. One that is neither free nor held by a thread was destroyed, or never
+// initialised: whoever locks it fails.
+inline bool lets_lock(std::uint32_t word) { return word - 1 >= kMaxThreads; }
 
 // A mutex, or a spinlock: hooks_mutexes.cpp.
 inline bool holds(const Thread& thread, void* mutex) { return word(mutex) == static_cast<int>(thread.number) + 1; }

@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "hash.hpp"
 #include "lifetimes.hpp"
 #include "survival.hpp"
+#include "synchronisation.hpp"
 
 namespace teetotal::runtime {
 
 namespace {
-
-constexpr std::size_t kLongestIteration = 64;
 
 // Whether the scheduler may look at an address without risk.
 bool readable(std::uintptr_t address) {
@@ -19,25 +17,6 @@ bool readable(std::uintptr_t address) {
   const std::uint32_t owner = stack_owner(address);
   if (owner < kMaxThreads) return !below_stack(address);
   return of_program(reinterpret_cast<const void*>(address));
-}
-
-std::uint64_t hash_range(std::uint64_t hash, std::uintptr_t begin, std::uintptr_t end) {
-  for (std::uintptr_t at = begin / 8 * 8; at < end; at += 8) {
-    std::uint64_t word = 0;  // the last one may be a part: thread-locals have any size
-    std::memcpy(&word, reinterpret_cast<const void*>(at), std::min<std::size_t>(end - at, 8));
-    hash = mix(hash, word + 0x9E37);
-  }
-  return hash;
-}
-
-std::uint64_t local_state(const Thread& thread) {
-  std::uint64_t hash = mix(mix(mix(thread.nondet, thread.random), thread.clock), thread.changes);
-  hash = hash_range(hash, reinterpret_cast<std::uintptr_t>(thread.fiber.stack_pointer), stack_top(thread.number));
-  if (thread.tls != 0) hash = hash_range(hash, thread.tls, thread.tls + thread.tls_size);
-  if (thread.error != nullptr) hash = mix(hash, static_cast<std::uint64_t>(*thread.error));
-  hash = mix(hash, reinterpret_cast<std::uintptr_t>(thread.at_end));
-  for (const auto& [key, value] : thread.specific) hash = mix(mix(hash, key), reinterpret_cast<std::uintptr_t>(value));
-  return hash | 1;
 }
 
 }  // namespace
@@ -117,7 +96,8 @@ Pending Controlled::pending_thread(std::uint32_t number, std::uint32_t as) const
   }
   const bool enabled = fails || open();
   if (!enabled) return {operation.waiting == Waiting::lock ? Readiness::waiting : Readiness::stopped, event};
-  if (steps_.size() >= bounds_.steps || (halts_[number] && (cut(number) || !sees_changes(number))))
+  if (steps_.size() >= bounds_.steps ||
+      (halts_[number] && (cut(number) || !bounds_.spinners_wake || !sees_changes(number))))
     return {Readiness::stopped, event};
   return {Readiness::enabled, event};
 }
@@ -127,22 +107,6 @@ bool Controlled::cut(std::uint32_t thread) const {
   const std::uint32_t at = next_[thread].location;
   return !process.threads[thread].operation.part && at < visits_[thread].size() &&
          visits_[thread][at] >= bounds_.loop_bound;
-}
-
-bool Controlled::spinning(std::uint32_t thread) const {
-  return !own_[thread].empty() && steps_[own_[thread].back()].spin != 0;
-}
-
-// Whether a spinning thread may go on: something that its last iteration read has been written since.
-bool Controlled::sees_changes(std::uint32_t thread) const {
-  if (!bounds_.spinners_wake) return false;
-  const auto& own = own_[thread];
-  const std::size_t length = steps_[own.back()].spin;
-  for (std::size_t i = own.size() - length; i < own.size(); ++i) {
-    const Step& step = steps_[own[i]];
-    if (!is_fence(step.operation.kind) && latest(step) != step.source) return true;
-  }
-  return false;
 }
 
 Event Controlled::execute(std::uint32_t number) {
@@ -202,6 +166,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   const auto& own = own_[number];
   const bool wrote = step.event.writes || operation.kind == Kind::st;
   step.quiet = wrote ? 0 : own.empty() ? 1 : steps_[own.back()].quiet + 1;
+  step.past = past_of(step, own.empty() ? -1 : static_cast<std::int64_t>(own.back()));
   own_[number].push_back(static_cast<std::uint32_t>(index));
   auto& visits = visits_[number];
   if (visits.size() <= step.event.location) visits.resize(step.event.location + 1, 0);
@@ -235,6 +200,8 @@ Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
                                              [&](std::uint32_t i) { return steps_[i].markers < entry.markers; });
     if (before != commits.rend()) enablers.push_back(static_cast<std::int32_t>(*before));
   }
+  step.source = writer_[entry.operation.cell];
+  step.past = past_of(step, entry.issued);
   process.step = static_cast<std::int32_t>(steps_.size() - 1);
   run_commit(agent.thread, agent.buffer);
   keep(step, std::move(enablers));
@@ -402,14 +369,6 @@ void Controlled::arrive() {
     if (process.threads[thread].state == State::parked) describe(thread);
 }
 
-// The write that a read step would see now.
-std::int32_t Controlled::latest(const Step& step) const {
-  std::int32_t seen = writer_[step.operation.cell];
-  for (const Entry& entry : buffers_.stores[step.thread])
-    if (entry.operation.cell == step.operation.cell && !entry.dead) seen = entry.issued;
-  return seen;
-}
-
 bool Controlled::would_write(std::size_t index, std::size_t before) const {
   return runtime::would_write(steps_[index].operation, held(before));
 }
@@ -420,7 +379,9 @@ bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t b
   const Step& then = steps_[before];
   if (operation.tag == Tag::condition) return (then.signalled >> thread & 1U) != 0;
   if (operation.kind == Kind::lock)  // whoever took it found it free, or tried, or only looked
-    return then.event.kind == Kind::lock || ((then.event.kind != Kind::unlock) && held(before) == 0);
+    return then.event.kind == Kind::lock ||
+           (then.event.kind != Kind::unlock &&
+            (operation.tag == Tag::mutex ? lets_lock(static_cast<std::uint32_t>(held(before))) : held(before) == 0));
   return satisfies(operation.needs, held(before));
 }
 
@@ -444,39 +405,10 @@ Stuck Controlled::stuck() const {
     if (thread.state == State::stopped) return Stuck::no;
     any = true;
     if (!process.enabled(thread)) continue;
-    if (cut(number) || !spinning(number)) return Stuck::no;
-    const auto& own = own_[number];
-    for (std::size_t i = own.size() - steps_[own.back()].spin; i < own.size(); ++i) {
-      const Step& step = steps_[own[i]];
-      if (!is_fence(step.operation.kind) && latest(step) != step.source) return Stuck::no;
-    }
+    if (cut(number) || !spinning(number) || sees_changes(number)) return Stuck::no;
     spins = true;
   }
   return !any ? Stuck::no : spins ? Stuck::livelock : Stuck::deadlock;
-}
-
-bool Controlled::same_events(std::uint32_t thread, std::size_t length) const {
-  const auto& own = own_[thread];
-  for (std::size_t i = own.size() - length; i < own.size(); ++i) {
-    const Step &now = steps_[own[i]], &earlier = steps_[own[i - length]];
-    if (now.event.location != earlier.event.location || now.event.kind != earlier.event.kind) return false;
-    if (!is_fence(now.event.kind) && (now.event.address != earlier.event.address || now.source != earlier.source))
-      return false;
-  }
-  return true;
-}
-
-void Controlled::detect_spinning(std::uint32_t thread) {
-  const auto& own = own_[thread];
-  Step& last = steps_.back();
-  for (std::size_t length = 1; length <= kLongestIteration && 2 * length <= last.quiet; ++length) {
-    if (!same_events(thread, length)) continue;
-    if (last.local == 0) last.local = local_state(process.threads[thread]);
-    if (last.local == steps_[own[own.size() - 1 - length]].local) {
-      last.spin = static_cast<std::uint32_t>(length);
-      return;
-    }
-  }
 }
 
 void Controlled::note_data_races(std::uint32_t thread) {
@@ -498,8 +430,14 @@ void Controlled::check_freed_cells() {
   }
 }
 
+void Controlled::begin() {
+  rewind(0);
+  spins_.clear();
+}
+
 void Controlled::forget() {
   steps_.clear();
+  spins_.clear();
   snapshots_.forget();
   process.tape.clear();
   stale_ = true;

@@ -7,6 +7,13 @@
 // that is made only where the events of two iterations are equal. A search without reduction lets it go on once
 // something that it read has changed.
 //
+// A stack also holds what nobody will read any more, the remains of the runtime's own calls among it, and these differ
+// with the way that led to a step: run for the first time, once more, or brought back by a snapshot. So two equal
+// states may look different, which makes a thread go round once more and is no harm by itself. But equivalent
+// executions must stop the same threads (exploration.md, what stops): so what was found where a thread had a certain
+// past
+// (`Step::past`) holds wherever it has that past again.
+//
 // TSO and PSO. The store buffers belong to the scheduler: each buffer is an agent of its own beside the threads (one
 // for each thread under TSO, one for each thread and cell under PSO), whose steps are the commits. A plain store is
 // done by the program itself, so it is taken back when the thread stands before its next operation, and put into the
@@ -73,6 +80,7 @@ struct Step {
   std::uint32_t spin = 0;       // the length of the iteration that its thread repeated, 0 if it did not
   std::uint64_t signalled = 0;  // bit of a thread: it waited for its object then, and a signal could wake it
   std::uint64_t local = 0;      // a hash of its thread's local state after it, 0 where none was made
+  std::uint64_t past = 0;       // a hash of what happened before it, and it: the same in equivalent executions
 
   Kind kind() const { return operation.decides() ? event.kind : operation.kind; }  // what it came to
 };
@@ -99,6 +107,9 @@ class Controlled final : public System {
 
   // The execution at hand once more, from its beginning, with a look at the program before each step.
   void run_through(const std::function<void(const Step&)>& look);
+
+  // To the beginning, for another search: with other choices of values.
+  void begin();
 
   // Everything anew, after a Restart.
   void forget();
@@ -156,6 +167,7 @@ class Controlled final : public System {
   void run_thread(std::uint32_t thread, std::size_t index, bool fatal);
   void run_commit(std::uint32_t thread, std::int64_t buffer);
   void keep(const Step& step, std::vector<std::int32_t> enablers);
+  std::uint64_t past_of(const Step& step, std::int64_t earlier) const;
   std::int32_t latest(const Step& step) const;
   Wide held(std::size_t before) const { return relaxed() ? in_memory_[before] : steps_[before].before; }
   Wide seen(std::uint32_t thread, const Operation& operation) const;
@@ -186,8 +198,9 @@ class Controlled final : public System {
   std::vector<char> halts_;                         // of each thread: whether it is cut or spins
   std::vector<std::vector<std::uint32_t>> own_;     // steps of each thread
   std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location
-  std::vector<std::int32_t> writer_;                // the latest, by cell
-  std::vector<std::vector<std::int32_t>> writers_;  // those before it
+  std::unordered_map<std::uint64_t, std::uint32_t> spins_;  // Step::spin by Step::past, where local states decided
+  std::vector<std::int32_t> writer_;                        // the latest, by cell
+  std::vector<std::vector<std::int32_t>> writers_;          // those before it
   std::unordered_map<std::uintptr_t, std::uint32_t> locations_;
   std::vector<std::uintptr_t> places_;
   std::array<std::pair<std::uintptr_t, std::uint32_t>, 256> recent_{};  // a cache of locations_

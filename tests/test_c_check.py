@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
 from c_programs import COMPILERS
 from teetotal.events import Semantics
 from teetotal.explore.strategies import parse
+from teetotal.programs.c import runtime
 from teetotal.programs.c.build import CompileError, Source
 from teetotal.programs.c.check import Options, _Findings, check
 from teetotal.report import terminal
@@ -493,3 +495,25 @@ RUN(f, f)"""
     )
     result = run(tmp_path, text)
     assert (result.verdict, result.executions) == (Verdict.SAFE, 1)
+
+
+@pytest.mark.parametrize("goal", ["robust", "safe"])
+def test_a_search_without_an_execution_proves_nothing(
+    goal: Literal["robust", "safe"], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever made the runtime end so: it says itself that nothing is left."""
+    whole = runtime.answers
+
+    def none(*given: Any, **named: Any) -> Iterator[dict[str, Any]]:
+        for answer in whole(*given, **named):
+            yield {**answer, "executions": 0, "blocked": 0} if answer["type"] == "end" else answer
+
+    file = tmp_path / "program.c"
+    file.write_text("int main(void) { return 0; }")
+    options = Options(models=("tso", "pso"), goal=goal)
+    assert check(Source((str(file),)), options).verdict is Verdict.SAFE
+    monkeypatch.setattr(runtime, "answers", none)
+    result = check(Source((str(file),)), options)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert all(model.verdict is Verdict.INCONCLUSIVE for model in result.models.values())
+    assert "no execution was explored: nothing is known" in result.notes

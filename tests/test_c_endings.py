@@ -166,6 +166,11 @@ C = {
         SAFE,
         "which C leaves undefined",
     ),
+    "nobody joins a thread that exits": Case(
+        """static void *f(void *p) { exit(0); }
+        int main(void) { pthread_create(&t, 0, f, 0); pthread_join(t, 0); assert(!"reached"); }""",
+        SAFE,
+    ),
     "exit waits for nobody": Case(
         """static void *f(void *p) { pthread_mutex_lock(&m); return 0; }
         int main(void) { pthread_mutex_lock(&m); pthread_create(&t, 0, f, 0); }""",

@@ -33,11 +33,6 @@ UNSEEN = {
 """Clients of code that nobody compiles here, or that is written in assembly: where it is not seen, a note must name it."""
 
 KNOWN_WRONG: dict[tuple[str, Goal], str] = {
-    ("ck-ring", "safe"): "violation",
-    ("ck-stack", "robust"): "error",
-    ("ck-stack", "safe"): "error",
-    ("ck-spinlock", "robust"): "error",
-    ("ck-spinlock", "safe"): "error",
     ("urcu-memb", "robust"): "safe",
     ("urcu-memb", "safe"): "safe",
     ("tbb-concurrent_queue", "robust"): "unnamed",

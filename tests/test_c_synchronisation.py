@@ -26,7 +26,9 @@ INTERPRETER = r"""
 #include <unistd.h>
 pthread_mutex_t m; pthread_cond_t c; sem_t s, s2; pthread_rwlock_t l; pthread_barrier_t b; pthread_once_t o;
 volatile int x; int word; struct timespec never;
+int taken;
 static void first(void) { x = 2; }
+static int word_now(void) { return __atomic_load_n(&word, __ATOMIC_RELAXED); }
 static void run(unsigned long letters) {  // by value: nobody else can see it
   for (; letters; letters >>= 8) switch (letters & 255) {
     case 'M': pthread_mutex_lock(&m); pthread_mutex_unlock(&m); break;
@@ -59,6 +61,11 @@ static void run(unsigned long letters) {  // by value: nobody else can see it
     case '}': pthread_mutex_unlock(&m); break;
     case 'l': { int r = x; break; }
     case 'k': x = 1; break;
+    case 'u': while (!x) {} break;
+    case 'v': while (!x && !word_now()) {} break;
+    case 'h': while (!__sync_bool_compare_and_swap(&taken, 0, 1)) {}
+      __atomic_store_n(&taken, 0, __ATOMIC_RELEASE); break;
+    case 'e': exit(0);
   }
 }
 static void *thread(void *letters) { run((unsigned long)letters); return 0; }
@@ -90,14 +97,16 @@ def programs(letters: str, count: int) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize(
-    "letters", ["PPVpg", "CSsB", "CDS", "fFj", "MTCS", "rwl", "rwRW", "rRk", "bk", "oMl", "PVCSMl"]
+    "letters",
+    ["PPVpg", "CSsB", "CDS", "fFj", "MTCS", "rwl", "rwRW", "rRk", "bk", "oMl", "PVCSMl", "ukl", "vjk", "ekl", "eMhu"],
 )
 def test_every_class_of_interleavings_once(letters: str) -> None:
     compared = 0
     with compiled(INTERPRETER) as program:
         for arguments in programs(letters, 9):
             reduced, _ = explore(program, "classes=1", arguments=arguments)
-            every, _ = explore(program, "strategy=interleavings", "classes=1", "executions=60000", arguments=arguments)
+            brute = ("strategy=interleavings", "spinners=stop", "classes=1", "executions=60000")
+            every, _ = explore(program, *brute, arguments=arguments)
             assert reduced["complete"], arguments
             assert reduced["redundant"] == 0, arguments
             assert reduced["executions"] == reduced["classes"] >= every["classes"], arguments

@@ -350,7 +350,9 @@ class _Findings:
         if self.options.explore.name == "exactly" and (self.settled or self.options.explore.is_last):
             notes.append(strategies.how_far(self.options.explore, any(self.violations.values())))
         notes += self._data_races(end.get("races", []))
-        complete = bool(end["complete"]) and not self.undecided and not self.ended_early
+        if end["complete"] and not end["executions"]:
+            notes.append("no execution was explored: nothing is known")
+        complete = bool(end["complete"] and end["executions"]) and not self.undecided and not self.ended_early
         notes += self._vacuous(end, complete)
         models = {self.model: self._model(self.model, complete, True)}
         for model in self.relaxed:
@@ -393,7 +395,7 @@ class _Findings:
             return []
         if end.get("threads", 2) < 2:
             return ["the program starts no second thread: there is nothing that could be seen out of order"]
-        if end["executions"] and end["blocked"] == end["executions"]:
+        if end["blocked"] == end["executions"]:
             return ["no execution comes to its end: what is proved holds up to where each of them stops"]
         return []
 

@@ -1,0 +1,96 @@
+// When a thread's loop only waits: see system.hpp.
+#include <algorithm>
+#include <cstring>
+
+#include "hash.hpp"
+#include "system.hpp"
+
+namespace teetotal::runtime {
+
+namespace {
+
+constexpr std::size_t kLongestIteration = 64;
+
+std::uint64_t hash_range(std::uint64_t hash, std::uintptr_t begin, std::uintptr_t end) {
+  for (std::uintptr_t at = begin / 8 * 8; at < end; at += 8) {
+    std::uint64_t word = 0;  // the last one may be a part: thread-locals have any size
+    std::memcpy(&word, reinterpret_cast<const void*>(at), std::min<std::size_t>(end - at, 8));
+    hash = mix(hash, word + 0x9E37);
+  }
+  return hash;
+}
+
+std::uint64_t local_state(const Thread& thread) {
+  std::uint64_t hash = mix(mix(mix(thread.nondet, thread.random), thread.clock), thread.changes);
+  hash = hash_range(hash, reinterpret_cast<std::uintptr_t>(thread.fiber.stack_pointer), stack_top(thread.number));
+  if (thread.tls != 0) hash = hash_range(hash, thread.tls, thread.tls + thread.tls_size);
+  if (thread.error != nullptr) hash = mix(hash, static_cast<std::uint64_t>(*thread.error));
+  hash = mix(hash, reinterpret_cast<std::uintptr_t>(thread.at_end));
+  for (const auto& [key, value] : thread.specific) hash = mix(mix(hash, key), reinterpret_cast<std::uintptr_t>(value));
+  return hash | 1;
+}
+
+}  // namespace
+
+bool Controlled::spinning(std::uint32_t thread) const {
+  return !own_[thread].empty() && steps_[own_[thread].back()].spin != 0;
+}
+
+// Of a spinning thread: whether something that its last iteration read has been written since.
+bool Controlled::sees_changes(std::uint32_t thread) const {
+  const auto& own = own_[thread];
+  const std::size_t length = steps_[own.back()].spin;
+  for (std::size_t i = own.size() - length; i < own.size(); ++i) {
+    const Step& step = steps_[own[i]];
+    if (!is_fence(step.operation.kind) && latest(step) != step.source) return true;
+  }
+  return false;
+}
+
+// The write that a read step would see now.
+std::int32_t Controlled::latest(const Step& step) const {
+  std::int32_t seen = writer_[step.operation.cell];
+  for (const Entry& entry : buffers_.stores[step.thread])
+    if (entry.operation.cell == step.operation.cell && !entry.dead) seen = entry.issued;
+  return seen;
+}
+
+// What its thread did before, what it does itself, and the past of the write that it sees or comes behind.
+std::uint64_t Controlled::past_of(const Step& step, std::int64_t earlier) const {
+  const Event& event = step.event;
+  const auto past = [&](std::int64_t index) {
+    return index < 0 ? step.thread : steps_[static_cast<std::size_t>(index)].past;
+  };
+  const std::uint64_t what = std::uint64_t{event.address} << 32U | event.location;
+  const auto how = static_cast<std::uint64_t>(event.kind) << 1U | event.writes;
+  return mix(mix(mix(past(earlier), what), how + 0x9E37), is_fence(event.kind) ? 0 : past(step.source));
+}
+
+bool Controlled::same_events(std::uint32_t thread, std::size_t length) const {
+  const auto& own = own_[thread];
+  for (std::size_t i = own.size() - length; i < own.size(); ++i) {
+    const Step &now = steps_[own[i]], &earlier = steps_[own[i - length]];
+    if (now.event.location != earlier.event.location || now.event.kind != earlier.event.kind) return false;
+    if (!is_fence(now.event.kind) && (now.event.address != earlier.event.address || now.source != earlier.source))
+      return false;
+  }
+  return true;
+}
+
+// What a comparison of local states finds is asked of memory once, and then known for this past.
+void Controlled::detect_spinning(std::uint32_t thread) {
+  const auto& own = own_[thread];
+  Step& last = steps_.back();
+  std::uint32_t found = 0;
+  bool compared = false;
+  for (std::size_t length = 1; length <= kLongestIteration && 2 * length <= last.quiet && found == 0; ++length) {
+    if (!same_events(thread, length)) continue;
+    if (last.local == 0) last.local = local_state(process.threads[thread]);
+    const std::uint64_t earlier = steps_[own[own.size() - 1 - length]].local;
+    compared = compared || earlier != 0;
+    if (last.local == earlier) found = static_cast<std::uint32_t>(length);
+  }
+  if (compared) last.spin = spins_.try_emplace(last.past, found).first->second;
+}
+
+}  // namespace teetotal::runtime
