@@ -164,7 +164,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   Step& step = steps_.emplace_back(next, number, thread.operation);
   const Operation& operation = step.operation;
   const bool fence = is_fence(operation.kind);
-  const bool look = !fence && readable(operation.address);
+  const bool look = !fence && operation.verb != Verb::end_life && readable(operation.address);
   step.sees = look && operation.kind != Kind::st;
   if (operation.tag == Tag::thread && operation.waiting == Waiting::other)
     step.operation.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
@@ -195,12 +195,12 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   step.fatal = survival.fatal();
   run_thread(number, index, step.fatal);
   if (process.restart || process.cells.changed) throw Restart{};
-  check_freed_cells();
+  check_new_cells();
   step.after = !look                                     ? 0
                : relaxed() && operation.kind == Kind::st ? buffers_.stores[number].back().value
                                                          : seen_by(operation);
   const auto& own = own_[number];
-  const bool wrote = step.event.writes || operation.kind == Kind::st;
+  const bool wrote = step.changes() || operation.kind == Kind::st;
   step.quiet = wrote ? 0 : own.empty() ? 1 : steps_[own.back()].quiet + 1;
   own_[number].push_back(static_cast<std::uint32_t>(index));
   auto& visits = visits_[number];
@@ -245,7 +245,7 @@ Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
 // What follows from the latest step for those to come.
 void Controlled::keep(const Step& step, std::vector<std::int32_t> enablers) {
   const auto index = static_cast<std::uint32_t>(steps_.size() - 1);
-  if (step.event.writes) {
+  if (step.changes()) {
     std::int32_t& writer = writer_[step.event.address];
     writers_[step.event.address].push_back(writer);
     writer = static_cast<std::int32_t>(index);
@@ -304,12 +304,9 @@ void Controlled::run_commit(std::uint32_t number, std::int64_t which) {
     return static_cast<std::int64_t>(e.operation.cell) == which;
   });
   const std::uintptr_t address = entry->operation.address;
-  const std::uint32_t owner = stack_owner(address);
-  if (owner < kMaxThreads && owner != number && on_dead_stack(process.threads[number], address, 0)) {
-    fail_at_commit(process.threads[number], address, entry->operation.told_place());
-  } else if (!entry->dead && readable(address)) {
+  if (!fails_at_commit(process.threads[number], address, entry->operation.told_place()) && !entry->dead &&
+      readable(address))
     put(entry->operation, entry->value);
-  }
   buffer.erase(entry);
 }
 
@@ -326,7 +323,7 @@ void Controlled::rewind(std::size_t length) {
       enablers_.pop_back();
       in_memory_.pop_back();
     }
-    if (event.writes) {
+    if (step.changes()) {
       writer_[event.address] = writers_[event.address].back();
       writers_[event.address].pop_back();
     }
@@ -490,11 +487,11 @@ void Controlled::note_data_races(std::uint32_t thread) {
   }
 }
 
-// A cell found in a block that was freed: freeing it should have been a write to that cell.
-void Controlled::check_freed_cells() {
+// A cell found in memory that has ended: that should have been an event for it.
+void Controlled::check_new_cells() {
   for (; known_cells_ < process.cells.size(); ++known_cells_) {
     const Cell& cell = process.cells[static_cast<std::uint32_t>(known_cells_)];
-    if (cell.size != 0 && process.freed.contains(process.memory.block(cell.address).address)) throw Restart{};
+    if (cell.size != 0 && ended_unnoticed(cell.address)) throw Restart{};
   }
 }
 

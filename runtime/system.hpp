@@ -74,6 +74,7 @@ struct Step {
   std::uint64_t signalled = 0;  // bit of a thread: it waited for its object then, and a signal could wake it
   std::uint64_t local = 0;      // a hash of its thread's local state after it, 0 where none was made
 
+  bool changes() const { return event.writes && event.kind != Kind::ld; }  // what others read: see lifetimes.hpp
   Kind kind() const { return operation.decides() ? event.kind : operation.kind; }  // what it came to
 };
 
@@ -174,7 +175,7 @@ class Controlled final : public System {
   bool sees_changes(std::uint32_t thread) const;
   void detect_spinning(std::uint32_t thread);
   bool same_events(std::uint32_t thread, std::size_t length) const;
-  void check_freed_cells();
+  void check_new_cells();
   void note_data_races(std::uint32_t thread);
 
   Bounds bounds_;
