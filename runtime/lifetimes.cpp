@@ -70,6 +70,7 @@ struct Use {
   const char* message;
   const char* done;
   End end;
+  Failure failure = Failure::returned;
 };
 
 Use dead_stack(const Thread& owner, std::uintptr_t address) {
@@ -77,10 +78,13 @@ Use dead_stack(const Thread& owner, std::uintptr_t address) {
   return {"uses a variable of a function that has returned", "returned", frame_end(owner, address)};
 }
 
-// A use of memory that is neither a variable's nor of the heap, if that memory's time is over.
+// A use of memory that is not a variable's, if that memory's time is over.
 std::optional<Use> use_of_dead(const Thread& self, std::uintptr_t address, std::uintptr_t frame) {
   if (const std::uint32_t owner = stack_owner(address); owner < kMaxThreads) {
     if (on_dead_stack(self, address, frame)) return dead_stack(process.threads[owner], address);
+  } else if (in_heap(address)) {
+    const Block block = process.memory.block(address);
+    if (block.freed) return Use{"", "freed it", process.ends[block.end], Failure::freed};
   } else if (const Thread* local = owner_of_local(address); local != nullptr && local->over) {
     return Use{"uses a thread-local variable of a thread that has ended", "ended", {local->number, 0}};
   }
@@ -110,8 +114,8 @@ void use_after_return(Thread& self, std::uintptr_t address, std::uintptr_t place
 
 bool fails_at_commit(Thread& self, std::uintptr_t address, std::uintptr_t place) {
   const std::optional<Use> use = use_of_dead(self, address, 0);
-  if (!use) return false;
-  self.failure = Failure::returned;
+  if (!use || use->end.thread == self.number) return false;  // its own end comes after its own store
+  self.failure = use->failure;
   self.message = use->message;
   self.done = use->done;
   self.cause = use->end;
@@ -124,8 +128,8 @@ bool fails_at_commit(Thread& self, std::uintptr_t address, std::uintptr_t place)
 void check_owner(Thread& self, std::uintptr_t address, std::uintptr_t place, std::uintptr_t frame) {
   const std::optional<Use> use = use_of_dead(self, address, frame);
   if (!use) return;
-  watch(kTold);  // so that the frame's end is known the next time
-  fail_since(self, Failure::returned, use->message, place, use->done, use->end);
+  if (use->failure == Failure::returned) watch(kTold);  // so that the frame's end is known the next time
+  fail_since(self, use->failure, use->message, place, use->done, use->end);
 }
 
 void touch_grain(std::uint32_t grain) {
@@ -190,17 +194,15 @@ bool outside(Thread& self, std::uintptr_t address, std::uintptr_t place) {
 
 // -- ends as events ---------------------------------------------------------------------------------------------------
 
-namespace {
-
-// An event for each cell in a range whose memory is about to be over.
-void end_life(Thread& self, std::uintptr_t begin, std::uintptr_t end, std::uintptr_t place) {
-  for (std::uintptr_t next = begin; const auto piece = process.cells.first_inside(next, end);) {
+void end_life(Thread& self, std::uintptr_t begin, std::uintptr_t end, Verb verb, std::uintptr_t place) {
+  bool part = verb == Verb::end_life;  // no loop is cut for it
+  for (std::uintptr_t next = begin; const auto piece = process.cells.first_inside(next, end); part = true) {
     next = piece->address + 1;
     self.operation = {.kind = Kind::ld,
                       .writes = Writes::always,
                       .tag = piece->tag,
-                      .verb = Verb::end_life,
-                      .part = true,  // no loop is cut for it
+                      .verb = verb,
+                      .part = part,
                       .cell = process.cells.number(piece->address, piece->tag),
                       .address = piece->address,
                       .place = place};
@@ -209,15 +211,13 @@ void end_life(Thread& self, std::uintptr_t begin, std::uintptr_t end, std::uintp
   }
 }
 
-}  // namespace
-
 void end_frames(Thread& self, std::uintptr_t below, std::uintptr_t place) {
   if (process.alone) return;
   std::uintptr_t& learnt = process.ended_below[self.number];
   learnt = std::max(learnt, below);
   // Without an operation since the latest end nobody can have learnt of a frame that began since.
   const bool just_told = self.operation.verb == Verb::end_life;
-  end_life(self, just_told ? self.told_below : stack_top(self.number) - kStackSize, below, place);
+  end_life(self, just_told ? self.told_below : stack_top(self.number) - kStackSize, below, Verb::end_life, place);
   self.told_below = just_told ? std::max(self.told_below, below) : below;
 }
 
@@ -226,7 +226,7 @@ void end_all(Thread& self) {
   end_frames(self, stack_top(self.number), 0);
   if (process.alone || self.tls == 0) return;
   process.ended_locals |= bit_of(self.number);
-  end_life(self, self.tls, self.tls + self.tls_size, 0);
+  end_life(self, self.tls, self.tls + self.tls_size, Verb::end_life, 0);
 }
 
 void keep_frames(Thread& self) {

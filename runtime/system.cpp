@@ -482,6 +482,7 @@ void Controlled::note_data_races(std::uint32_t thread) {
     const Thread& other = process.threads[number];
     const Operation& theirs = other.operation;
     if (theirs.cell != mine.cell || number == thread || other.state != State::parked || is_fence(theirs.kind)) continue;
+    if (mine.verb != Verb::none || theirs.verb != Verb::none) continue;  // the end of memory, told as what it is
     if (!(mine.plain || theirs.plain) || (mine.kind == Kind::ld && theirs.kind == Kind::ld)) continue;
     data_races_.insert({std::min(mine.place, theirs.place), std::max(mine.place, theirs.place), mine.address});
   }
