@@ -32,7 +32,7 @@ HEADERS = """#define _GNU_SOURCE
 #include <string.h>
 static int *volatile p; static atomic_int x, go; static __thread int local; static sem_t s; static pthread_t handle;
 static pthread_mutex_t m; static pthread_spinlock_t spin; static pthread_rwlock_t rw; static pthread_cond_t c;
-static pthread_barrier_t b; static pthread_key_t key; static jmp_buf back;
+static pthread_barrier_t b; static pthread_key_t key; static __thread jmp_buf back;
 struct node { _Atomic(struct node *) next; atomic_int locked; };
 static _Atomic(struct node *) tail; static int count;
 static void lock(struct node *n) {
@@ -188,7 +188,7 @@ WRONG = {
     "key after its end": Case(
         "", "pthread_key_create(&key, 0); pthread_key_delete(key);\npthread_getspecific(key); // use", "misuse"
     ),
-    "a held mutex is freed": Case("", "p = malloc(40); pthread_mutex_lock((void *)p);\nfree(p); // use", "misuse"),
+    "a held mutex is freed": Case("", "p = calloc(1, 40); pthread_mutex_lock((void *)p);\nfree(p); // use", "misuse"),
     "a held mutex on the stack": Case("", "lies();", "misuse"),
     "used after free": Case(
         "sem_wait(&s);\n*p = 1; // use", "p = malloc(4);\nfree(p); // end\nsem_post(&s);", "use after free", "freed it"
