@@ -223,8 +223,8 @@ void end_frames(Thread& self, std::uintptr_t below, std::uintptr_t place) {
 
 void end_all(Thread& self) {
   self.over = true;
-  end_frames(self, stack_top(self.number), 0);
-  if (process.alone || self.tls == 0) return;
+  if (!process.touched.empty() || process.shared_stacks != 0) end_frames(self, stack_top(self.number), 0);
+  if (process.alone || self.locals_private) return;
   process.ended_locals |= bit_of(self.number);
   end_life(self, self.tls, self.tls + self.tls_size, Verb::end_life, 0);
 }

@@ -37,11 +37,12 @@ bool touched_by_others(std::uintptr_t address, std::size_t size);
 void touch_grain(std::uint32_t grain);
 
 // The end of memory that others may look at is an event for each of its cells: a read as far as the machine goes, which
-// is done at once and flushes nothing, but one that conflicts with reads, too. So the search looks for accesses in every
-// order with it. By the time a thread stands before it the memory is over: nothing can keep the thread from going on.
+// is done at once and flushes nothing, but one that conflicts with reads, too. So the search looks for accesses in
+// every order with it. By the time a thread stands before it the memory is over: nothing can keep the thread from going
+// on.
 void end_life(Thread& self, std::uintptr_t begin, std::uintptr_t end, Verb verb, std::uintptr_t place);
 void end_frames(Thread& self, std::uintptr_t below, std::uintptr_t place);  // all of its stack below an address
-void end_all(Thread& self);                                                 // a thread's stack and thread-local variables
+void end_all(Thread& self);  // a thread's stack and thread-local variables
 
 // The cells of stacks that have such events, as numbers, for replays to know them from the beginning.
 std::vector<std::uint64_t> ended_cells();

@@ -299,14 +299,15 @@ struct Process : ProcessRecord {
   std::uint32_t shared_stacks = 0;     // bit of a thread: all of its stack is visible, to replay older tokens
   std::uint32_t shared_locals = 0;     // others have touched its thread-local variables
   std::vector<std::uint32_t> touched;  // grains of stacks that others have touched: see lifetimes.hpp
-  std::array<std::uintptr_t, kMaxThreads> ended_below{};  // of each stack: what has ended beside others, in any execution
-  std::uint32_t ended_locals = 0;                         // the same of thread-local variables, a bit for each thread
-  bool ends_told = false;              // some execution has such an event: lifetimes.hpp
-  std::vector<End> ends;               // of objects and blocks, each once: their marks are numbers of these
-  bool uses_signals = false;           // the program asks what signals do, or says it, in some execution
-  bool late_handlers = false;          // exit handlers are registered beside other threads, in some execution
-  bool last_exits = false;  // main leaves by pthread_exit, and there is something to run when the last one ends
-  bool restart = false;     // what was learnt makes the search begin again
+  std::array<std::uintptr_t, kMaxThreads>
+      ended_below{};               // of each stack: what has ended beside others, in any execution
+  std::uint32_t ended_locals = 0;  // the same of thread-local variables, a bit for each thread
+  bool ends_told = false;          // some execution has such an event: lifetimes.hpp
+  std::vector<End> ends;           // of objects and blocks, each once: their marks are numbers of these
+  bool uses_signals = false;       // the program asks what signals do, or says it, in some execution
+  bool late_handlers = false;      // exit handlers are registered beside other threads, in some execution
+  bool last_exits = false;         // main leaves by pthread_exit, and there is something to run when the last one ends
+  bool restart = false;            // what was learnt makes the search begin again
   std::array<Thread, kMaxThreads> threads;
   std::vector<std::string> arguments;
   Cells cells;

@@ -100,8 +100,22 @@ Pending Controlled::pending(std::uint32_t number) const {
 Pending Controlled::pending_thread(std::uint32_t number, std::uint32_t as) const {
   const Thread& thread = process.threads[number];
   if (thread.state != State::parked) return {Readiness::stopped, {}};
-  Event event = next_[number];
-  event.thread = as;
+  Pending result{Readiness::enabled,
+                 next_[number]};  // written in its place: a copy would wait for what was stored last
+  result.event.thread = as;
+  const Operation& operation = thread.operation;
+  const bool simple = operation.enabled == nullptr && operation.writes <= Writes::always;  // most are
+  if (!simple && !decide(number, result.event)) {
+    result.readiness = operation.waiting == Waiting::lock ? Readiness::waiting : Readiness::stopped;
+  } else if (steps_.size() >= bounds_.steps || (halts_[number] && (cut(number) || !sees_changes(number)))) {
+    result.readiness = Readiness::stopped;
+  }
+  return result;
+}
+
+// What an operation comes to that depends on memory; false: it cannot be done.
+bool Controlled::decide(std::uint32_t number, Event& event) const {
+  const Thread& thread = process.threads[number];
   const Operation& operation = thread.operation;
   const auto open = [&] { return operation.enabled == nullptr || operation.enabled(thread); };
   const auto writes = [&] {
@@ -115,11 +129,7 @@ Pending Controlled::pending_thread(std::uint32_t number, std::uint32_t as) const
   } else if (operation.writes > Writes::always) {
     event.writes = writes();
   }
-  const bool enabled = fails || open();
-  if (!enabled) return {operation.waiting == Waiting::lock ? Readiness::waiting : Readiness::stopped, event};
-  if (steps_.size() >= bounds_.steps || (halts_[number] && (cut(number) || !sees_changes(number))))
-    return {Readiness::stopped, event};
-  return {Readiness::enabled, event};
+  return fails || open();
 }
 
 bool Controlled::cut(std::uint32_t thread) const {

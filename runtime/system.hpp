@@ -152,6 +152,7 @@ class Controlled final : public System {
   const Entry* committable(const Agent& agent) const;
   bool flushed(std::uint32_t thread, Kind kind, const Operation& operation) const;
   Pending pending_thread(std::uint32_t thread, std::uint32_t as) const;
+  bool decide(std::uint32_t thread, Event& event) const;
   Event execute_thread(std::uint32_t thread, std::uint32_t as);
   Event execute_commit(const Agent& agent, std::uint32_t as);
   void run_thread(std::uint32_t thread, std::size_t index, bool fatal);
