@@ -44,9 +44,8 @@ bool of_executable(std::uintptr_t address);
 }
 
 [[gnu::noinline, gnu::cold]] inline void bad_heap_access(Thread& self, std::uintptr_t address, std::uintptr_t place) {
-  const Block block = process.memory.block(address);
-  if (block.freed) fail_since(self, Failure::freed, "", place, "freed it", process.ends[block.end]);
-  if (block.address == 0) fail(self, Failure::overflow, "", place);
+  check_owner(self, address, place, 0);
+  if (process.memory.block(address).address == 0) fail(self, Failure::overflow, "", place);
 }
 
 // Whether the memory at an address is there, now that the operation is done.

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "lifetimes.hpp"
 #include "synchronisation.hpp"
 
 namespace teetotal::runtime {
@@ -137,6 +138,7 @@ void end_process(Thread& self, int status) {
   if ((status & 0xFF) != 0 && !std::exchange(told[status & 0xFF], true))
     process.note("an execution ends with exit status " + std::to_string(status & 0xFF));
   process.exited = true;
+  keep_frames(self);
   stop(self, State::exited);
 }
 

@@ -118,6 +118,11 @@ std::uint64_t Explorer::class_of(std::span<const Event> execution) const {
 void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
   for (auto& reporting : reporting_)
     while (!reporting.empty() && reporting.back() >= shared) reporting.pop_back();
+  if (process.ends_told) {  // to the machine they are reads
+    for_machine_.assign(execution.begin(), execution.end());
+    for (Event& event : for_machine_) event.writes = event.writes && event.kind != Kind::ld;
+    execution = for_machine_;
+  }
   watch_.see(execution, shared, [&](std::uint32_t number, const monitors::Report& report, bool fresh) {
     reporting_[number].push_back(report.deciding);
     if (fresh) tell_violation(number, report);

@@ -46,7 +46,8 @@ inline void look_for_unwritten(Thread& self, const void* pointer, Tag tag, std::
   }
 }
 
-inline void access(Kind kind, const void* pointer, Tag tag, std::uintptr_t place, bool plain = true) {
+[[gnu::always_inline]] inline void access(Kind kind, const void* pointer, Tag tag, std::uintptr_t place,
+                                          bool plain = true) {
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
@@ -58,7 +59,8 @@ inline void access(Kind kind, const void* pointer, Tag tag, std::uintptr_t place
 }
 
 template <typename T>
-void before_atomic(const volatile T* target, Kind kind, Writes writes, std::uintptr_t place, Wide expected = 0) {
+[[gnu::always_inline]] inline void before_atomic(const volatile T* target, Kind kind, Writes writes,
+                                                 std::uintptr_t place, Wide expected = 0) {
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(target);

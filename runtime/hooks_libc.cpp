@@ -120,23 +120,7 @@ void release(void* pointer, std::uintptr_t place) {
   const Block block = process.memory.block(address);
   if (block.address != address) fail(*self, Failure::misuse, "frees what was not allocated", place);
   check_unused(*self, block.address, block.address + block.size, "frees memory", place);
-  // Freeing is a write to all that others may look at.
-  if (!process.alone) {
-    const std::uintptr_t end = block.address + block.size;
-    bool part = false;
-    for (std::uintptr_t next = block.address; const auto piece = process.cells.first_inside(next, end); part = true) {
-      next = piece->address + 1;
-      self->operation = {.kind = Kind::st,
-                         .writes = Writes::always,
-                         .tag = piece->tag,
-                         .verb = Verb::free,
-                         .part = part,
-                         .cell = process.cells.number(piece->address, piece->tag),
-                         .address = piece->address,
-                         .place = place};
-      visible(*self);
-    }
-  }
+  if (!process.alone) end_life(*self, block.address, block.address + block.size, Verb::free, place);
   const Block now = process.memory.block(address);
   if (now.freed) fail_since(*self, Failure::freed, "frees it again", place, "freed it", process.ends[now.end]);
   process.memory.release(

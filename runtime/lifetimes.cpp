@@ -3,6 +3,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "accesses.hpp"
 
@@ -23,19 +24,15 @@ void watch(Watched why) {
   process.restart = true;
 }
 
-// The lowest address of a parked thread's stack that belongs to a frame of the program. Hooks keep frame pointers, so
-// they are followed to the one that the program called. From a library's own code nothing is known about the frames
-// above; then what is above the hooks counts as live.
-std::uintptr_t live_from(const Thread& thread) {
-  struct Frame {
-    const Frame* caller;
-    std::uintptr_t returns_to;
-  };
-  constexpr int kSavedBase = 5;  // among what teetotal_switch pushes
-  const std::uintptr_t top = stack_top(thread.number);
-  const auto* at = static_cast<const Frame* const*>(thread.fiber.stack_pointer)[kSavedBase];
-  auto lowest = reinterpret_cast<std::uintptr_t>(thread.fiber.stack_pointer);
-  if (at == nullptr) return top;  // it has not begun
+struct Frame {
+  const Frame* caller;
+  std::uintptr_t returns_to;
+};
+
+// The lowest address of a stack that belongs to a frame of the program. Hooks keep frame pointers, so they are followed
+// to the one that the program called. From a library's own code nothing is known about the frames above; then what is
+// above the hooks counts as live.
+std::uintptr_t live_from(const Frame* at, std::uintptr_t lowest, std::uintptr_t top) {
   while (reinterpret_cast<std::uintptr_t>(at) > lowest && reinterpret_cast<std::uintptr_t>(at) < top - sizeof *at) {
     lowest = reinterpret_cast<std::uintptr_t>(at);
     if (process.memory.in_object(at->returns_to)) return lowest + sizeof *at;
@@ -43,6 +40,14 @@ std::uintptr_t live_from(const Thread& thread) {
     at = at->caller;
   }
   return lowest;
+}
+
+std::uintptr_t live_from(const Thread& parked) {
+  constexpr int kSavedBase = 5;  // among what teetotal_switch pushes
+  const auto* at = static_cast<const Frame* const*>(parked.fiber.stack_pointer)[kSavedBase];
+  const std::uintptr_t top = stack_top(parked.number);
+  if (at == nullptr) return top;  // it has not begun
+  return live_from(at, reinterpret_cast<std::uintptr_t>(parked.fiber.stack_pointer), top);
 }
 
 // Who ended the latest frame around an address, as far as that is known.
@@ -65,11 +70,25 @@ struct Use {
   const char* message;
   const char* done;
   End end;
+  Failure failure = Failure::returned;
 };
 
 Use dead_stack(const Thread& owner, std::uintptr_t address) {
-  if (owner.state == State::ended) return {"uses the stack of a thread that has ended", "ended", {owner.number, 0}};
+  if (owner.over) return {"uses the stack of a thread that has ended", "ended", {owner.number, 0}};
   return {"uses a variable of a function that has returned", "returned", frame_end(owner, address)};
+}
+
+// A use of memory that is not a variable's, if that memory's time is over.
+std::optional<Use> use_of_dead(const Thread& self, std::uintptr_t address, std::uintptr_t frame) {
+  if (const std::uint32_t owner = stack_owner(address); owner < kMaxThreads) {
+    if (on_dead_stack(self, address, frame)) return dead_stack(process.threads[owner], address);
+  } else if (in_heap(address)) {
+    const Block block = process.memory.block(address);
+    if (block.freed) return Use{"", "freed it", process.ends[block.end], Failure::freed};
+  } else if (const Thread* local = owner_of_local(address); local != nullptr && local->over) {
+    return Use{"uses a thread-local variable of a thread that has ended", "ended", {local->number, 0}};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -84,34 +103,33 @@ void fail_since(Thread& self, Failure failure, std::string message, std::uintptr
 bool on_dead_stack(const Thread& self, std::uintptr_t address, std::uintptr_t frame) {
   const Thread& owner = process.threads[stack_owner(address)];
   if (&owner == &self) return address < frame;
-  if (owner.state == State::parked) return address < live_from(owner);
-  return owner.state == State::ended;
+  if (owner.over) return true;
+  return address < (owner.state == State::parked ? live_from(owner) : owner.left_below);
 }
 
 void use_after_return(Thread& self, std::uintptr_t address, std::uintptr_t place) {
-  watch(kTold);  // so that the frame's end is known the next time
-  const Use use = dead_stack(process.threads[stack_owner(address)], address);
-  fail_since(self, Failure::returned, use.message, place, use.done, use.end);
+  check_owner(self, address, place, ~std::uintptr_t{0});
+  __builtin_unreachable();
 }
 
-void fail_at_commit(Thread& self, std::uintptr_t address, std::uintptr_t place) {
-  const Use use = dead_stack(process.threads[stack_owner(address)], address);
-  self.failure = Failure::returned;
-  self.message = use.message;
-  self.done = use.done;
-  self.cause = use.end;
+bool fails_at_commit(Thread& self, std::uintptr_t address, std::uintptr_t place) {
+  const std::optional<Use> use = use_of_dead(self, address, 0);
+  if (!use || use->end.thread == self.number) return false;  // its own end comes after its own store
+  self.failure = use->failure;
+  self.message = use->message;
+  self.done = use->done;
+  self.cause = use->end;
   self.failed_at = place;
   self.failed_step = process.step;
   self.state = State::stopped;
+  return true;
 }
 
 void check_owner(Thread& self, std::uintptr_t address, std::uintptr_t place, std::uintptr_t frame) {
-  if (stack_owner(address) < kMaxThreads) {
-    if (on_dead_stack(self, address, frame)) use_after_return(self, address, place);
-  } else if (const Thread* owner = owner_of_local(address); owner != nullptr && owner->state == State::ended) {
-    fail_since(self, Failure::returned, "uses a thread-local variable of a thread that has ended", place, "ended",
-               {owner->number, 0});
-  }
+  const std::optional<Use> use = use_of_dead(self, address, frame);
+  if (!use) return;
+  if (use->failure == Failure::returned) watch(kTold);  // so that the frame's end is known the next time
+  fail_since(self, use->failure, use->message, place, use->done, use->end);
 }
 
 void touch_grain(std::uint32_t grain) {
@@ -172,6 +190,79 @@ bool outside(Thread& self, std::uintptr_t address, std::uintptr_t place) {
     page = address / 4096;
   }
   return false;
+}
+
+// -- ends as events ---------------------------------------------------------------------------------------------------
+
+void end_life(Thread& self, std::uintptr_t begin, std::uintptr_t end, Verb verb, std::uintptr_t place) {
+  bool part = verb == Verb::end_life;  // no loop is cut for it
+  for (std::uintptr_t next = begin; const auto piece = process.cells.first_inside(next, end); part = true) {
+    next = piece->address + 1;
+    self.operation = {.kind = Kind::ld,
+                      .writes = Writes::always,
+                      .tag = piece->tag,
+                      .verb = verb,
+                      .part = part,
+                      .cell = process.cells.number(piece->address, piece->tag),
+                      .address = piece->address,
+                      .place = place};
+    process.ends_told = true;
+    visible(self);
+  }
+}
+
+void end_frames(Thread& self, std::uintptr_t below, std::uintptr_t place) {
+  if (process.alone) return;
+  std::uintptr_t& learnt = process.ended_below[self.number];
+  learnt = std::max(learnt, below);
+  // Without an operation since the latest end nobody can have learnt of a frame that began since.
+  const bool just_told = self.operation.verb == Verb::end_life;
+  end_life(self, just_told ? self.told_below : stack_top(self.number) - kStackSize, below, Verb::end_life, place);
+  self.told_below = just_told ? std::max(self.told_below, below) : below;
+}
+
+void end_all(Thread& self) {
+  self.over = true;
+  if (!process.touched.empty() || process.shared_stacks != 0) end_frames(self, stack_top(self.number), 0);
+  if (process.alone || self.locals_private) return;
+  process.ended_locals |= bit_of(self.number);
+  end_life(self, self.tls, self.tls + self.tls_size, Verb::end_life, 0);
+}
+
+void keep_frames(Thread& self) {
+  const auto* here = static_cast<const Frame*>(__builtin_frame_address(0));
+  self.left_below = live_from(here, reinterpret_cast<std::uintptr_t>(here) - 1, stack_top(self.number));
+}
+
+bool ended_unnoticed(std::uintptr_t address) {
+  if (in_heap(address)) return process.freed.contains(process.memory.block(address).address);
+  if (const std::uint32_t owner = stack_owner(address); owner < kMaxThreads)
+    return address < process.ended_below[owner];
+  const Thread* owner = process.ended_locals == 0 ? nullptr : owner_of_local(address);
+  return owner != nullptr && (process.ended_locals & bit_of(owner->number)) != 0;
+}
+
+namespace {
+constexpr std::uint64_t kCell = std::uint64_t{1} << 32;  // beyond all grains
+constexpr std::uint64_t kTags = 8;
+}  // namespace
+
+std::vector<std::uint64_t> ended_cells() {
+  std::vector<std::uint64_t> result;
+  for (std::uint32_t thread = 0; thread < kMaxThreads; ++thread) {
+    std::uintptr_t next = stack_top(thread) - kStackSize;
+    while (const auto piece = process.cells.first_inside(next, process.ended_below[thread])) {
+      result.push_back(kCell + (piece->address - kStacks) * kTags + static_cast<std::uint64_t>(piece->tag));
+      next = piece->address + 1;
+    }
+  }
+  return result;
+}
+
+bool know_ended_cell(std::uint64_t told) {
+  if (told < kCell) return false;
+  process.cells.number(kStacks + (told - kCell) / kTags, static_cast<Tag>(told % kTags));
+  return true;
 }
 
 // -- objects ----------------------------------------------------------------------------------------------------------
@@ -279,7 +370,10 @@ extern "C" {
 void teetotal_frame_ended(std::uintptr_t below, std::uintptr_t place) {
   Thread* self = process.current;
   if (self == nullptr || stack_owner(below) != self->number) return;  // a stack that the program made itself
-  if (self->range_size != 0) settle_before_end(*self, below);
+  if (self->range_size != 0) {
+    settle_before_end(*self, below);
+    self->told_below = 0;
+  }
   const Operation& operation = self->operation;
   const auto dead = [&](std::uintptr_t address) { return stack_owner(address) == self->number && address < below; };
   if (process.buffered && self->dead_below <= operation.address && dead(operation.address) &&
@@ -288,13 +382,7 @@ void teetotal_frame_ended(std::uintptr_t below, std::uintptr_t place) {
   self->dead_below = std::max(self->dead_below, below);
   auto& latest = self->ended[(self->ended_next - 1) % self->ended.size()];
   if (latest != std::pair{below, place}) self->ended[self->ended_next++ % self->ended.size()] = {below, place};
-  static bool noted = false;  // a note costs memory, and memory of ours costs snapshots
-  const auto looked_into = [&](std::size_t grain) { return dead(kStacks + 16 * grain); };
-  if (!noted && !process.alone && std::ranges::any_of(process.touched, looked_into)) {
-    noted = true;
-    process.note(
-        "frames end that other threads look into: that none does so too late is not looked for in every order");
-  }
+  end_frames(*self, below, place);
   check_unused(*self, stack_top(self->number) - kStackSize, below, "leaves a function with a variable", place);
 }
 

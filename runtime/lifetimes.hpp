@@ -27,13 +27,32 @@ void check_owner(Thread& self, std::uintptr_t address, std::uintptr_t place, std
 
 // A thread's own stack: what `hidden` found below the hook that asks.
 [[noreturn]] void use_after_return(Thread& self, std::uintptr_t address, std::uintptr_t place);
-void fail_at_commit(Thread& self, std::uintptr_t address, std::uintptr_t place);  // the same, seen by the scheduler
+// A store of the thread reaches memory now, as the scheduler sees it: whether that memory is over, and then it fails.
+bool fails_at_commit(Thread& self, std::uintptr_t address, std::uintptr_t place);
 
 // What other threads look at on a stack becomes visible where its owner looks at it, too, in grains of 16 bytes. No
 // single access is larger, so looking at the grains of its first byte and of the one 15 bytes on is enough.
 void touch_stack(std::uintptr_t address, std::size_t size);
 bool touched_by_others(std::uintptr_t address, std::size_t size);
 void touch_grain(std::uint32_t grain);
+
+// The end of memory that others may look at is an event for each of its cells: a read as far as the machine goes, which
+// is done at once and flushes nothing, but one that conflicts with reads, too. So the search looks for accesses in
+// every order with it. By the time a thread stands before it the memory is over: nothing can keep the thread from going
+// on.
+void end_life(Thread& self, std::uintptr_t begin, std::uintptr_t end, Verb verb, std::uintptr_t place);
+void end_frames(Thread& self, std::uintptr_t below, std::uintptr_t place);  // all of its stack below an address
+void end_all(Thread& self);  // a thread's stack and thread-local variables
+
+// The cells of stacks that have such events, as numbers, for replays to know them from the beginning.
+std::vector<std::uint64_t> ended_cells();
+bool know_ended_cell(std::uint64_t told);  // false: it is a grain
+
+// The process ends with the thread's frames alive, those of the program that still run.
+void keep_frames(Thread& self);
+
+// Whether memory has ended without an event for this address, since that was not known: the search must begin again.
+bool ended_unnoticed(std::uintptr_t address);
 
 // Whether an address that belongs to no region of the program is nobody else's business.
 bool outside(Thread& self, std::uintptr_t address, std::uintptr_t place);

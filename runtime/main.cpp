@@ -70,7 +70,8 @@ void know_shared(const std::string& text) {
   process.shared_stacks = static_cast<std::uint32_t>(threads);
   process.shared_locals = static_cast<std::uint32_t>(threads >> 32);
   if (process.shared_stacks != 0) teetotal_frames_watched |= kSharedStacks;
-  for (std::uint32_t grain = 0; words.ignore() && words >> grain;) touch_grain(grain);
+  for (std::uint64_t part = 0; words.ignore() && words >> part;)
+    if (!know_ended_cell(part)) touch_grain(static_cast<std::uint32_t>(part));
   process.restart = false;
 }
 

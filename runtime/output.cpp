@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "channel.hpp"
+#include "lifetimes.hpp"
 
 namespace teetotal::runtime {
 
@@ -103,6 +104,7 @@ std::string Output::shared() {
   std::ostringstream text;
   text << '"' << std::hex << threads;
   for (const std::uint32_t grain : process.touched) text << '.' << grain;
+  for (const auto cell : ended_cells()) text << '.' << cell;
   text << '"';
   return text.str();
 }

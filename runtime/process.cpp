@@ -14,6 +14,7 @@
 #include "endings.hpp"
 #include "hooks_signals.hpp"
 #include "imports.hpp"
+#include "lifetimes.hpp"
 #include "unwritten.hpp"
 
 namespace teetotal::runtime {
@@ -186,6 +187,7 @@ void finish(Thread& self, void* result) {
   run_thread_destructors(self);
   run_key_destructors(self);
   leave_if_last(self);
+  end_all(self);
   if (process.unlock_needs_fence) mfence(self, 0);
   synchronise(self, Verb::end, Kind::unlock, Tag::thread, &self, 0);
   self.end_step = process.step;

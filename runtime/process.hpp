@@ -72,6 +72,7 @@ enum class Verb : std::uint8_t {
   free,
   initialise,
   destroy,
+  end_life,  // of what lies in a frame, on a stack or in thread-local memory, before that is over: lifetimes.hpp
 };
 
 struct Thread;
@@ -161,6 +162,7 @@ struct ThreadRecord {
   std::uint32_t idle_wakes = 0;
   std::uint32_t signals = 0;  // those since it began to wait that may still wake it: see hooks_conditions.cpp
   bool detached = false, joined = false, exiting = false;
+  bool over = false;  // nothing of its stack and of its thread-local variables may be used any more
   std::uint32_t atomic_section = 0;
   std::array<const void*, 16> rwlocks{};  // those that it holds, each as often as it does; null: free
   const void* bucket = nullptr;           // the futex that it is busy with: others wait
@@ -178,6 +180,8 @@ struct ThreadRecord {
   std::array<std::pair<std::uintptr_t, std::uintptr_t>, 4> ended{};
   std::uint32_t ended_next = 0;
   std::uintptr_t dead_below = 0;  // of its stack, since it was last let go on
+  std::uintptr_t left_below = 0;  // of its stack, where it ended the process
+  std::uintptr_t told_below = 0;  // whose end its latest operation told, if that told one
   Wide last_stored = 0;           // what it stored then, where that has died
   End joined_by, detached_by;
   void* team = nullptr;  // OpenMP: of its parallel region, and its number there; single constructs met so far
@@ -301,11 +305,15 @@ struct Process : ProcessRecord {
   std::uint32_t shared_stacks = 0;     // bit of a thread: all of its stack is visible, to replay older tokens
   std::uint32_t shared_locals = 0;     // others have touched its thread-local variables
   std::vector<std::uint32_t> touched;  // grains of stacks that others have touched: see lifetimes.hpp
-  std::vector<End> ends;               // of objects and blocks, each once: their marks are numbers of these
-  bool uses_signals = false;           // the program asks what signals do, or says it, in some execution
-  bool late_handlers = false;          // exit handlers are registered beside other threads, in some execution
-  bool last_exits = false;  // main leaves by pthread_exit, and there is something to run when the last one ends
-  bool restart = false;     // what was learnt makes the search begin again
+  std::array<std::uintptr_t, kMaxThreads>
+      ended_below{};               // of each stack: what has ended beside others, in any execution
+  std::uint32_t ended_locals = 0;  // the same of thread-local variables, a bit for each thread
+  bool ends_told = false;          // some execution has such an event: lifetimes.hpp
+  std::vector<End> ends;           // of objects and blocks, each once: their marks are numbers of these
+  bool uses_signals = false;       // the program asks what signals do, or says it, in some execution
+  bool late_handlers = false;      // exit handlers are registered beside other threads, in some execution
+  bool last_exits = false;         // main leaves by pthread_exit, and there is something to run when the last one ends
+  bool restart = false;            // what was learnt makes the search begin again
   std::array<Thread, kMaxThreads> threads;
   std::vector<std::string> arguments;
   Cells cells;

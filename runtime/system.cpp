@@ -79,8 +79,23 @@ Pending Controlled::pending(std::uint32_t number) const {
 Pending Controlled::pending_thread(std::uint32_t number, std::uint32_t as) const {
   const Thread& thread = process.threads[number];
   if (thread.state != State::parked) return {Readiness::stopped, {}};
-  Event event = next_[number];
-  event.thread = as;
+  Pending result{Readiness::enabled,
+                 next_[number]};  // written in its place: a copy would wait for what was stored last
+  result.event.thread = as;
+  const Operation& operation = thread.operation;
+  const bool simple = operation.enabled == nullptr && operation.writes <= Writes::always;  // most are
+  if (!simple && !decide(number, result.event)) {
+    result.readiness = operation.waiting == Waiting::lock ? Readiness::waiting : Readiness::stopped;
+  } else if (steps_.size() >= bounds_.steps ||
+             (halts_[number] && (cut(number) || !bounds_.spinners_wake || !sees_changes(number)))) {
+    result.readiness = Readiness::stopped;
+  }
+  return result;
+}
+
+// What an operation comes to that depends on memory; false: it cannot be done.
+bool Controlled::decide(std::uint32_t number, Event& event) const {
+  const Thread& thread = process.threads[number];
   const Operation& operation = thread.operation;
   const auto open = [&] { return operation.enabled == nullptr || operation.enabled(thread); };
   const auto writes = [&] {
@@ -94,12 +109,7 @@ Pending Controlled::pending_thread(std::uint32_t number, std::uint32_t as) const
   } else if (operation.writes > Writes::always) {
     event.writes = writes();
   }
-  const bool enabled = fails || open();
-  if (!enabled) return {operation.waiting == Waiting::lock ? Readiness::waiting : Readiness::stopped, event};
-  if (steps_.size() >= bounds_.steps ||
-      (halts_[number] && (cut(number) || !bounds_.spinners_wake || !sees_changes(number))))
-    return {Readiness::stopped, event};
-  return {Readiness::enabled, event};
+  return fails || open();
 }
 
 bool Controlled::cut(std::uint32_t thread) const {
@@ -128,7 +138,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   Step& step = steps_.emplace_back(next, number, thread.operation);
   const Operation& operation = step.operation;
   const bool fence = is_fence(operation.kind);
-  const bool look = !fence && readable(operation.address);
+  const bool look = !fence && operation.verb != Verb::end_life && readable(operation.address);
   step.sees = look && operation.kind != Kind::st;
   if (operation.tag == Tag::thread && operation.waiting == Waiting::other)
     step.operation.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
@@ -159,12 +169,12 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   step.fatal = survival.fatal();
   run_thread(number, index, step.fatal);
   if (process.restart || process.cells.changed) throw Restart{};
-  check_freed_cells();
+  check_new_cells();
   step.after = !look                                     ? 0
                : relaxed() && operation.kind == Kind::st ? buffers_.stores[number].back().value
                                                          : seen_by(operation);
   const auto& own = own_[number];
-  const bool wrote = step.event.writes || operation.kind == Kind::st;
+  const bool wrote = step.changes() || operation.kind == Kind::st;
   step.quiet = wrote ? 0 : own.empty() ? 1 : steps_[own.back()].quiet + 1;
   step.past = past_of(step, own.empty() ? -1 : static_cast<std::int64_t>(own.back()));
   own_[number].push_back(static_cast<std::uint32_t>(index));
@@ -212,7 +222,7 @@ Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
 // What follows from the latest step for those to come.
 void Controlled::keep(const Step& step, std::vector<std::int32_t> enablers) {
   const auto index = static_cast<std::uint32_t>(steps_.size() - 1);
-  if (step.event.writes) {
+  if (step.changes()) {
     std::int32_t& writer = writer_[step.event.address];
     writers_[step.event.address].push_back(writer);
     writer = static_cast<std::int32_t>(index);
@@ -271,12 +281,9 @@ void Controlled::run_commit(std::uint32_t number, std::int64_t which) {
     return static_cast<std::int64_t>(e.operation.cell) == which;
   });
   const std::uintptr_t address = entry->operation.address;
-  const std::uint32_t owner = stack_owner(address);
-  if (owner < kMaxThreads && owner != number && on_dead_stack(process.threads[number], address, 0)) {
-    fail_at_commit(process.threads[number], address, entry->operation.told_place());
-  } else if (!entry->dead && readable(address)) {
+  if (!fails_at_commit(process.threads[number], address, entry->operation.told_place()) && !entry->dead &&
+      readable(address))
     put(entry->operation, entry->value);
-  }
   buffer.erase(entry);
 }
 
@@ -293,7 +300,7 @@ void Controlled::rewind(std::size_t length) {
       enablers_.pop_back();
       in_memory_.pop_back();
     }
-    if (event.writes) {
+    if (step.changes()) {
       writer_[event.address] = writers_[event.address].back();
       writers_[event.address].pop_back();
     }
@@ -417,16 +424,17 @@ void Controlled::note_data_races(std::uint32_t thread) {
     const Thread& other = process.threads[number];
     const Operation& theirs = other.operation;
     if (theirs.cell != mine.cell || number == thread || other.state != State::parked || is_fence(theirs.kind)) continue;
+    if (mine.verb != Verb::none || theirs.verb != Verb::none) continue;  // the end of memory, told as what it is
     if (!(mine.plain || theirs.plain) || (mine.kind == Kind::ld && theirs.kind == Kind::ld)) continue;
     data_races_.insert({std::min(mine.place, theirs.place), std::max(mine.place, theirs.place), mine.address});
   }
 }
 
-// A cell found in a block that was freed: freeing it should have been a write to that cell.
-void Controlled::check_freed_cells() {
+// A cell found in memory that has ended: that should have been an event for it.
+void Controlled::check_new_cells() {
   for (; known_cells_ < process.cells.size(); ++known_cells_) {
     const Cell& cell = process.cells[static_cast<std::uint32_t>(known_cells_)];
-    if (cell.size != 0 && process.freed.contains(process.memory.block(cell.address).address)) throw Restart{};
+    if (cell.size != 0 && ended_unnoticed(cell.address)) throw Restart{};
   }
 }
 

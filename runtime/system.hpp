@@ -82,6 +82,7 @@ struct Step {
   std::uint64_t local = 0;      // a hash of its thread's local state after it, 0 where none was made
   std::uint64_t past = 0;       // a hash of what happened before it, and it: the same in equivalent executions
 
+  bool changes() const { return event.writes && event.kind != Kind::ld; }  // what others read: see lifetimes.hpp
   Kind kind() const { return operation.decides() ? event.kind : operation.kind; }  // what it came to
 };
 
@@ -162,6 +163,7 @@ class Controlled final : public System {
   const Entry* committable(const Agent& agent) const;
   bool flushed(std::uint32_t thread, Kind kind, const Operation& operation) const;
   Pending pending_thread(std::uint32_t thread, std::uint32_t as) const;
+  bool decide(std::uint32_t thread, Event& event) const;
   Event execute_thread(std::uint32_t thread, std::uint32_t as);
   Event execute_commit(const Agent& agent, std::uint32_t as);
   void run_thread(std::uint32_t thread, std::size_t index, bool fatal);
@@ -186,7 +188,7 @@ class Controlled final : public System {
   bool sees_changes(std::uint32_t thread) const;
   void detect_spinning(std::uint32_t thread);
   bool same_events(std::uint32_t thread, std::size_t length) const;
-  void check_freed_cells();
+  void check_new_cells();
   void note_data_races(std::uint32_t thread);
 
   Bounds bounds_;

@@ -32,7 +32,7 @@ HEADERS = """#define _GNU_SOURCE
 #include <string.h>
 static int *volatile p; static atomic_int x, go; static __thread int local; static sem_t s; static pthread_t handle;
 static pthread_mutex_t m; static pthread_spinlock_t spin; static pthread_rwlock_t rw; static pthread_cond_t c;
-static pthread_barrier_t b; static pthread_key_t key; static _Thread_local jmp_buf back;
+static pthread_barrier_t b; static pthread_key_t key; static __thread jmp_buf back;
 struct node { _Atomic(struct node *) next; atomic_int locked; };
 static _Atomic(struct node *) tail; static int count;
 static void lock(struct node *n) {
@@ -56,6 +56,23 @@ static void overwrites(void) { volatile int much[40]; for (int i = 0; i < 40; i+
 static void leaves(void) {
   int here = 0; p = &here;
 } // end
+static void lends(void) {
+  int here = 0; p = &here; sem_post(&s);
+} // end
+static void lent(void) { int here = 0; give(&here); }
+static void told(int order) { if (order) atomic_store_explicit(&go, 1, memory_order_release);
+  else atomic_store_explicit(&go, 1, memory_order_relaxed); }
+static int outrun(pthread_t t, int fenced) {
+  int here = 0; p = &here; sem_post(&s); atomic_store_explicit(&x, 1, memory_order_relaxed);
+  if (fenced) atomic_thread_fence(memory_order_seq_cst);
+  if (!atomic_load_explicit(&go, memory_order_relaxed)) return 0;
+  pthread_join(t, 0); return 1;
+}
+static void outruns(int fenced) {
+  int *at = taken(); told(0);
+  if (fenced) atomic_thread_fence(memory_order_seq_cst);
+  if (!atomic_load_explicit(&x, memory_order_relaxed)) *at = 1;
+}
 static void lies(void) { pthread_mutex_t here = PTHREAD_MUTEX_INITIALIZER; pthread_mutex_lock(&here); }
 """
 
@@ -110,6 +127,14 @@ WRONG = {
     ),
     "thread-local of a thread that has ended": Case(
         "p = &local;", "pthread_join(t, 0);\n*p = 1; // use\nreturn;", "use after return", "ended"
+    ),
+    "it returns without waiting": Case("lends();", "\n*taken() = 1; // use", "use after return", "returned"),
+    "read while it returns": Case("lends();", "int *at = taken();\nx = *at; // use", "use after return", "returned"),
+    "the thread ends without waiting": Case(
+        "int here; p = &here; sem_post(&s); pthread_exit(0);", "\n*taken() = 1; // use", "use after return", "ended"
+    ),
+    "thread-local of a thread that does not wait": Case(
+        "local = 0; p = &local; sem_post(&s);", "\n*taken() = 1; // use", "use after return", "ended"
     ),
     "mutex after its end": Case(
         "sem_wait(&s);\npthread_mutex_lock(&m); // use",
@@ -171,7 +196,23 @@ WRONG = {
     "freed twice": Case("", "p = malloc(4);\nfree(p); // end\nfree(p); // use", "use after free", "freed it"),
 }  # fmt: skip
 
-ALL = {**SAFE, **WRONG}
+LATE = {
+    "flag before what it tells of": (Case("*taken() = 1; told(0);", "lent();", "use after return"), ("pso",)),
+    "flag behind what it tells of": (Case("*taken() = 1; told(1);", "lent();"), ()),
+    "flag before what it tells of, on the heap": (
+        Case("*taken() = 1; told(0);", "int *at = malloc(4); *at = 0; give(at); free(at);", "use after free"), ("pso",)
+    ),
+    "flag behind what it tells of, on the heap": (
+        Case("*taken() = 1; told(1);", "int *at = malloc(4); *at = 0; give(at); free(at);"), ()
+    ),
+    "each overtakes its own flag": (
+        Case("outruns(0);", "if (outrun(t, 0)) return;", "use after return"), ("tso", "pso")
+    ),
+    "each flag with a fence": (Case("outruns(1);", "if (outrun(t, 1)) return;"), ()),
+}  # fmt: skip
+"""Under which models something is used after its end."""
+
+ALL = {**SAFE, **WRONG, **{name: case for name, (case, _) in LATE.items()}}
 
 
 def source() -> str:
@@ -228,6 +269,24 @@ def test_a_use_after_the_end_is_told_with_both_places(program: Path, name: str) 
         before = names.place(cause)
         assert before is not None
         assert "// end" in lines[before.line - 1]
+
+
+@pytest.mark.parametrize("name", LATE)
+@pytest.mark.parametrize("model", ["sc", "tso", "pso"])
+def test_a_store_that_reaches_memory_after_the_end_is_found(program: Path, name: str, model: str) -> None:
+    case, models = LATE[name]
+    end, told = explore(program, f"model={model}", arguments=number(name))
+    failures = {answer["what"] for answer in told if answer["type"] == "failure"}
+    assert failures == ({case.what} if model in models else set())
+    assert end["complete"]
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_monitors_of_sc_see_ends_as_the_machine_does(program: Path, name: str) -> None:
+    """Robust and safe under SC is safe under the model."""
+    end, _ = explore(program, "monitor=exact-tso", "monitor=exact-pso", arguments=number(name))
+    assert end["complete"]
+    assert [count > 0 for count in end["reporting"]] == [model in LATE[name][1] for model in ("tso", "pso")]
 
 
 CXX = """

@@ -52,6 +52,7 @@ class Verb(IntEnum):
     FREE = 31
     INITIALISE = 32
     DESTROY = 33
+    END_LIFE = 34
 
 
 _TOLD = {
@@ -87,6 +88,7 @@ _TOLD = {
     Verb.FREE: "free {name}",
     Verb.INITIALISE: "initialise {name}",
     Verb.DESTROY: "destroy {name}",
+    Verb.END_LIFE: "end the life of {name}",
 }
 _WAITS = {
     Verb.JOIN: "to join {name}",
