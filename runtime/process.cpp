@@ -103,7 +103,8 @@ void Process::load(const std::string& object) {
   }
   prepare(first.fiber, 0, load_entry);
   run(first);
-  if (first.failure != Failure::none) load_error = "a constructor " + first.message;
+  if (first.failure != Failure::none)
+    load_error = (first.failure == Failure::unsupported ? "a constructor uses " : "a constructor ") + first.message;
   if (!load_error.empty()) throw std::runtime_error(load_error);
   memory.adopt_object(reinterpret_cast<const void*>(main));
   find_initialisers(reinterpret_cast<const void*>(main));
