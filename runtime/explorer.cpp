@@ -11,6 +11,7 @@ void Explorer::begin_monitors() {
   watch_ = monitors::Watch(request_.monitors, {.semantics = request_.semantics});
   reporting_.assign(request_.monitors.size(), {});
   reporting_executions_.assign(request_.monitors.size(), 0);
+  passes_.assign(request_.mark_count, 0);
 }
 
 void Explorer::run() {
@@ -78,6 +79,7 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
   ++executions_;
   if (request_.classes) classes_.insert(class_of(execution));
   watch(execution, shared);
+  if (!passes_.empty()) count_passes(execution);
   tell_failures(execution);
   if (const Stuck stuck = system_.stuck(); stuck != Stuck::no) tell_stuck(execution.size());
   if (told_to_stop_ = channel.notices().stop; told_to_stop_ != Reason::none) stopped_ = true;
@@ -129,6 +131,15 @@ void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
   });
   for (std::uint32_t number = 0; number < reporting_.size(); ++number)
     reporting_executions_[number] += !reporting_[number].empty();
+}
+
+void Explorer::count_passes(std::span<const Event> execution) {
+  const std::uintptr_t begin = process.memory.object_begin() + request_.marks;
+  for (const Event& event : execution) {
+    if (is_fence(event.kind)) continue;
+    const std::size_t mark = process.cells[event.address].address - begin;
+    if (mark < passes_.size()) ++passes_[mark];
+  }
 }
 
 void Explorer::tell_violation(std::uint32_t monitor, const monitors::Report& report) {
@@ -225,6 +236,8 @@ void Explorer::tell_end(const char* reason) {
   std::string reporting;
   for (const std::uint64_t count : reporting_executions_)
     reporting += (reporting.empty() ? "" : ",") + std::to_string(count);
+  std::string passes;
+  for (const std::uint64_t count : passes_) passes += (passes.empty() ? "" : ",") + std::to_string(count);
   const SearchResult& result = totals_.result;
   output_.line(
       R"({"type":"end","stopped":)" + Output::quoted(reason) + ",\"executions\":" + std::to_string(result.executions) +
@@ -235,9 +248,9 @@ void Explorer::tell_end(const char* reason) {
       ",\"longest\":" + std::to_string(totals_.longest) + ",\"classes\":" + std::to_string(classes_.size()) +
       ",\"restarts\":" + std::to_string(restarts_) + ",\"restored\":" + std::to_string(system_.restored()) +
       ",\"seconds\":" + std::to_string(elapsed()) + ",\"cpu\":" + std::to_string(survival.processor_seconds()) +
-      ",\"reporting\":[" + reporting + "],\"oddities\":[" + oddities + "],\"loops\":[" + loops +
-      "],\"threads\":" + std::to_string(process.numbers.size() + 1) + ",\"unseen\":[" + unseen + "],\"races\":[" +
-      races + "],\"mixed\":[" + mixed + "]}");
+      ",\"reporting\":[" + reporting + "],\"passes\":[" + passes + "],\"oddities\":[" + oddities + "],\"loops\":[" +
+      loops + "],\"threads\":" + std::to_string(process.numbers.size() + 1) + ",\"unseen\":[" + unseen +
+      "],\"races\":[" + races + "],\"mixed\":[" + mixed + "]}");
 }
 
 }  // namespace teetotal::runtime

@@ -28,6 +28,8 @@ struct Request {
   std::uint32_t idle_wakes = 0;  // also explore executions in which a thread wakes up so often for no reason
   bool spinners_stop = false;    // also without reduction: to compare
   bool classes = false;          // count the classes of equivalent executions, for tests of the reduction
+  std::uintptr_t marks = 0;      // in the object: an array of bytes whose loads are counted
+  std::size_t mark_count = 0;
   bool replay = false;
   std::string schedule;
   bool stop_at_last = false;
@@ -54,6 +56,7 @@ class Explorer final : public Visitor {
   void begin_monitors();
   std::uint64_t class_of(std::span<const Event> execution) const;
   void watch(std::span<const Event> execution, std::size_t shared);
+  void count_passes(std::span<const Event> execution);
   void tell_violation(std::uint32_t monitor, const monitors::Report& report);
   void tell_failures(std::span<const Event> execution);
   void tell_with_cells(const std::string& told, std::size_t end);
@@ -77,6 +80,7 @@ class Explorer final : public Visitor {
   std::uint64_t executions_ = 0, blocked_ = 0;  // of the search at hand
   std::uint64_t restarts_ = 0;
   std::set<std::uint64_t> classes_;
+  std::vector<std::uint64_t> passes_;  // over each mark, in all executions
   Clock::time_point started_ = Clock::now(), told_ = Clock::now();
   bool stopped_ = false;
   Reason told_to_stop_ = Reason::none;

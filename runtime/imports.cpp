@@ -275,6 +275,9 @@ void* Imports::called(std::uint32_t number, const std::uintptr_t* arguments, std
       break;
   }
   unseen_call(described(stub), place);
+  // What it writes lies in memory at once, and it may have fences of its own. So that nothing is found that rests on a
+  // store which overtakes the call, or is overtaken by it, older ones come first; nothing is proved in any case.
+  mfence(*self, place);
   return stub.target;
 }
 

@@ -97,6 +97,10 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.bounds.model = value == "tso" ? Model::tso : value == "pso" ? Model::pso : Model::sc;
   else if (name == "classes")
     request.classes = value == "1";
+  else if (name == "marks")
+    request.marks = number();
+  else if (name == "mark-count")
+    request.mark_count = number();
   else if (name == "schedule")
     request.replay = true, request.schedule = value;
   else if (name == "spinners")

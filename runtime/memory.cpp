@@ -43,6 +43,12 @@ void Memory::clear(std::uintptr_t begin, std::size_t size) {
 void Memory::prepare() {
   reserve(kHeap, kMaxThreads * kHeapStride);
   reserve(kShadow, kMaxThreads * kHeapStride / kGrain);
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        static_cast<std::vector<std::uintptr_t>*>(data)->push_back(info->dlpi_addr);
+        return 0;
+      },
+      &of_explorer_);
 }
 
 void Memory::adopt_object(const void* inside) {
@@ -67,23 +73,25 @@ void Memory::adopt_object(const void* inside) {
           end = std::max<std::uintptr_t>(end, at(header) + header.p_memsz);
           here = here || wanted - at(header) < header.p_memsz;
         }
-        if (!here) return 0;
-        memory->object_begin_ = begin;
-        memory->object_end_ = end;
+        if (std::ranges::find(memory->of_explorer_, info->dlpi_addr) != memory->of_explorer_.end()) return 0;
+        if (here) {
+          memory->object_begin_ = begin;
+          memory->object_end_ = end;
+        }
         for (int i = 0; i < info->dlpi_phnum; ++i) {
           const ElfW(Phdr) & header = info->dlpi_phdr[i];
           if (header.p_type == PT_LOAD && (header.p_flags & PF_W) != 0) {
             std::uintptr_t first = at(header);
             if (first >= constant_begin && first < constant_end) first = constant_end;
             memory->adopt_segment(first, at(header) + header.p_memsz);
-          } else if (header.p_type == PT_TLS) {
+          } else if (header.p_type == PT_TLS && here) {
             memory->tls_module = info->dlpi_tls_modid;
             memory->tls_size = header.p_memsz;
             memory->tls_image = reinterpret_cast<const void*>(at(header));
             memory->tls_image_size = header.p_filesz;
           }
         }
-        return 1;
+        return 0;
       },
       &search);
 }

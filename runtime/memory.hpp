@@ -1,7 +1,8 @@
 // The memory of the program: its variables, its heap, and how both go back to the beginning.
 //
 // Variables: the writable segments of the loaded object are copied once and put back before each execution; large ones
-// are mapped from a file in memory, so that the kernel puts back what was written.
+// are mapped from a file in memory, so that the kernel puts back what was written. So are those of libraries that are
+// loaded with it: what they remember (that a key was created, a list of threads) is of one execution.
 //
 // Heap: each thread allocates from a range of its own at a fixed address, upwards, so that an address depends on what
 // the thread itself did, not on the schedule. Nothing is given out twice in one execution. A byte of shadow for every
@@ -46,8 +47,8 @@ using Used = std::array<std::size_t, kMaxThreads>;  // of each thread's heap
 
 class Memory {
  public:
-  void prepare();
-  void adopt_object(const void* inside);  // the segments of the loaded object around an address
+  void prepare();                         // before anything of the program is loaded
+  void adopt_object(const void* inside);  // the segments of the loaded object around an address, and of its libraries
   void keep_heap();                       // what was allocated so far is there from the beginning
   void reset();
 
@@ -86,6 +87,7 @@ class Memory {
   };
   void adopt_segment(std::uintptr_t begin, std::uintptr_t end);
 
+  std::vector<std::uintptr_t> of_explorer_;  // where the libraries lie that were there before
   std::vector<Segment> segments_;
   std::uintptr_t object_begin_ = 0, object_end_ = 0;
   Used used_{};

@@ -104,10 +104,13 @@ void Process::load(const std::string& object) {
   }
   prepare(first.fiber, 0, load_entry);
   run(first);
-  if (first.failure != Failure::none) load_error = "a constructor " + first.message;
+  if (first.failure != Failure::none)
+    load_error = (first.failure == Failure::unsupported ? "a constructor uses " : "a constructor ") + first.message;
   if (!load_error.empty()) throw std::runtime_error(load_error);
   memory.adopt_object(reinterpret_cast<const void*>(main));
   find_initialisers(reinterpret_cast<const void*>(main));
+  kept_keys = keys;
+  kept_specific = first.specific;
   place_arguments();
   memory.keep_heap();
 }
@@ -116,6 +119,8 @@ void Process::reset() {
   memory.reset();
   for (std::uint32_t number = 0; number < count; ++number) clear(threads[number]);
   static_cast<ProcessRecord&>(*this) = {};
+  keys = kept_keys;
+  threads[0].specific = kept_specific;
   environ = given_environment;
   put_lasting_back();
   threads[0].state = State::parked;

@@ -276,6 +276,8 @@ struct Process : ProcessRecord {
   std::size_t tape_next = 0;
   Thread* current = nullptr;  // null: the scheduler runs
   std::uint64_t outside = 0;  // how often something may have changed that is a library's own: memory, or what it keeps
+  std::uint32_t kept_keys = 0;  // that libraries created while they were loaded, and what thread 0 has by them
+  std::map<std::uint32_t, void*> kept_specific;
   bool loaded = false;
   bool unlock_needs_fence = false;  // papers' PSO: creating and ending a thread flush by a fence of their own
   bool post_needs_fence = false;    // an unlock is a fence, but an rmw is not

@@ -3,7 +3,7 @@
 ``header`` tells whether the library is installed. ``text`` has a ``main`` with assertions that hold on SC and TSO.
 ``slow``: for ``make fuzz`` alone. ``weakened``: a file of the library, a pattern in it and what to put in its place, so
 that it is not robust under ``model``: a fence or an order belongs beside that place then, and not into a helper that
-everybody calls.
+everybody calls. ``close``: so many lines from that place is beside it.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class Weakened(msgspec.Struct, frozen=True, kw_only=True):
     old: str
     new: str
     model: ModelName
+    close: int = 8
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +69,27 @@ static void *first(void *p) { ck_spinlock_fas_lock(&lock);
 static void *second(void *p) { return first(p); }
 MAIN(, )
 """
+_BRLOCK = """
+#include <stdio.h>
+#include <ck_brlock.h>
+ck_brlock_t lock = CK_BRLOCK_INITIALIZER; ck_brlock_reader_t reader; int inside;
+static void *first(void *p) { ck_brlock_read_lock(&lock, &reader);
+  assert(!ck_pr_load_int(&inside)); ck_brlock_read_unlock(&reader); return 0; }
+static void *second(void *p) { ck_brlock_write_lock(&lock);
+  ck_pr_store_int(&inside, 1); ck_pr_store_int(&inside, 0); ck_brlock_write_unlock(&lock); return 0; }
+MAIN(ck_brlock_read_register(&lock, &reader), )
+"""
 _CK = {"ring": _RING, "stack": _STACK, "spinlock": _LOCK}
+_URCU = """
+#include <urcu/urcu-FLAVOUR.h>
+#include <stdlib.h>
+int *shared;
+static void *first(void *p) { urcu_FLAVOUR_register_thread(); urcu_FLAVOUR_read_lock();
+  int *got = rcu_dereference(shared); assert(*got == 7);
+  urcu_FLAVOUR_read_unlock(); urcu_FLAVOUR_unregister_thread(); return 0; }
+static void *second(void *p) { int *next = malloc(4); *next = 7; rcu_xchg_pointer(&shared, next); return 0; }
+MAIN(shared = malloc(4); *shared = 7, )
+"""
 
 CLIENTS = [
     *(Client(name=f"ck-{name}", header="ck_ring.h", language="c", text=text) for name, text in _CK.items()),
@@ -77,6 +98,19 @@ CLIENTS = [
             name=f"ck-{name}-builtins", header="ck_ring.h", language="c", flags=("-DCK_USE_CC_BUILTINS=1",), text=text
         )
         for name, text in _CK.items()
+    ),
+    Client(
+        name="ck-brlock",
+        header="ck_brlock.h",
+        language="c",
+        text=_BRLOCK,
+        weakened=Weakened(
+            file="ck_brlock.h",
+            old=r"ck_pr_fas_uint\(&reader->n_readers, 1\)",
+            new="ck_pr_store_uint(&reader->n_readers, 1)",
+            model="tso",
+            close=17,  # the load that must wait stands behind the same for other processors
+        ),
     ),
     Client(
         name="boost-spsc_queue",
@@ -119,20 +153,15 @@ static void *second(void *) { int got; if (stack.pop(got)) assert(got == 7); ret
 MAIN(, )
 """,
     ),
-    Client(
-        name="urcu-memb",
-        header="urcu/urcu-memb.h",
-        language="c",
-        flags=("-lurcu-memb",),
-        text="""
-#include <urcu/urcu-memb.h>
-#include <stdlib.h>
-int *shared;
-static void *first(void *p) { urcu_memb_register_thread(); urcu_memb_read_lock();
-  int *got = rcu_dereference(shared); assert(*got == 7); urcu_memb_read_unlock(); urcu_memb_unregister_thread(); return 0; }
-static void *second(void *p) { int *next = malloc(4); *next = 7; rcu_xchg_pointer(&shared, next); return 0; }
-MAIN(shared = malloc(4); *shared = 7, )
-""",
+    *(
+        Client(
+            name=f"urcu-{flavour}",
+            header=f"urcu/urcu-{flavour}.h",
+            language="c",
+            flags=(f"-lurcu-{flavour}",),
+            text=_URCU.replace("FLAVOUR", flavour),
+        )
+        for flavour in ("memb", "qsbr", "bp")
     ),
     Client(
         name="tbb-concurrent_queue",

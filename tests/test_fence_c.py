@@ -326,3 +326,61 @@ def test_a_macro_that_takes_a_statement_keeps_it(tmp_path: Path) -> None:
     copy = CText(str(tmp_path / "f.c"), body).explored(frozenset())
     assert "UNLESS(x) { (void)" in copy
     assert "UNLESS(x) x = 4;" in copy
+
+
+HELPED = (
+    """#include <pthread.h>
+
+static volatile int x, y, a, b, c, r[2];
+
+static void store(volatile int *place) {
+    *place = 1;
+}
+
+static void *left(void *argument) {
+    store(&a);
+    store(&b);
+    store(&x);
+    r[0] = y;
+    return argument;
+}
+
+static void *right(void *argument) {
+    store(&c);
+    __atomic_exchange_n(&y, 1, __ATOMIC_SEQ_CST);
+    r[1] = x;
+    return argument;
+}
+"""
+    + TWO_THREADS
+)
+
+
+@pytest.mark.parametrize("minimum", [False, True])
+def test_a_helper_costs_as_often_as_it_is_called(tmp_path: Path, minimum: bool) -> None:
+    answer = fenced(tmp_path, "helped.c", HELPED, minimum=minimum)
+    assert [(f.kind, f.after, f.cost, f.passes) for f in answer.result.fences] == [("mfence", "store(&x);", 10, 1)]
+
+
+def test_every_place_where_a_helper_s_fence_could_stand_is_told_with_its_passes(tmp_path: Path) -> None:
+    answer = fenced(tmp_path, "helped.c", HELPED, every=True, models=("tso",))
+    sets = [[(f.after, f.cost, f.passes) for f in one] for one in answer.result.sets]
+    assert sets == [[("store(&x);", 10, 1)], [("*place = 1;", 40, 4)]]
+
+
+def test_a_helper_that_needs_its_fence_everywhere_gets_it_once(tmp_path: Path) -> None:
+    """Three calls that each need one are passed as often as the helper: then one fence in it costs no more."""
+    text = HELPED.replace("store(&a);\n    store(&b);\n", "").replace(
+        "store(&c);\n    __atomic_exchange_n(&y, 1, __ATOMIC_SEQ_CST)", "store(&y)"
+    )
+    answer = fenced(tmp_path, "helped.c", text, minimum=True)
+    assert answer.result.cost == 20
+    found = fenced(tmp_path, "helped.c", text, every=True).result.sets
+    assert [("*place = 1;", 20.0, 2.0)] in [[(f.after, f.cost, f.passes) for f in one] for one in found]
+
+
+def test_existing_fences_are_weighed_as_well(tmp_path: Path) -> None:
+    text = HELPED.replace("*place = 1;", "*place = 1;\n    __atomic_thread_fence(__ATOMIC_SEQ_CST);")
+    answer = fenced(tmp_path, "helped.c", text, remove=True, minimum=True)
+    assert [(f.after, f.cost) for f in answer.result.fences] == [("store(&x);", 10)]
+    assert [(f.line, f.passes) for f in answer.result.removed] == [(7, 4)]

@@ -57,6 +57,7 @@ class CProblem:
         self.files, self.models, self.goal, self.semantics = files, tuple(models), goal, semantics
         self.always, self.monitors, self.loop_bound = always, monitors, loop_bound
         self.deadline = time.perf_counter() + seconds
+        self._weighed = False  # the first exploration tells what each site costs
         self._original: dict[object, Violation] | None = None
 
     @property
@@ -102,7 +103,11 @@ class CProblem:
         """Of the program with these texts in the files' places."""
         with self.files.copied(changed, marked=marked, more_flags=more_flags) as copies:
             try:
-                result = copies.told(c_check.check(copies.source, self._options()))
+                marks = c_check.Marks(MARKS) if marked and not self._weighed else None
+                result = copies.told(c_check.check(copies.source, self._options(), marks=marks))
+                if marks is not None:
+                    self.files.weigh(marks.passes)
+                    self._weighed = True
             except (CompileError, ProgramError) as error:
                 raise type(error)(copies.text(error.message), error.location) from error
         names = " ".join(Path(name).name for name in self.files.source.files)

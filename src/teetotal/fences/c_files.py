@@ -6,9 +6,12 @@ The compiler says what a file includes, without the system's headers, and what m
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
+
+import msgspec
 
 from teetotal.errors import ParseError
 from teetotal.events import Location
@@ -30,7 +33,7 @@ class CFiles:
     def __init__(
         self, source: Source, costs: Costs, strengthen: bool, without: Collection[Location] = frozenset()
     ) -> None:
-        self.source = source
+        self.source, self.costs = source, costs
         self.languages: dict[str, set[bool]] = {name: {_is_cpp(name)} for name in source.files}  # read as C, as C++
         self.others: dict[str, None] = {}
         self.notes: list[str] = []
@@ -62,6 +65,14 @@ class CFiles:
         self.sites = [site for file in self.files.values() for site in file.sites]
         self.points = [point for file in self.files.values() for point in file.points]
         self.existing = frozenset(site for file in self.files.values() for site in file.existing)
+
+    def weigh(self, passes: Sequence[Fraction]) -> None:
+        """What each site costs if executions pass the marks so often, as far as that is known. Hundredths will do: what
+        has simple costs is easier to minimise."""
+        marks = [mark for file in self.files.values() for mark in file.marks]
+        for number, (site, mark) in enumerate(zip(self.sites, marks, strict=True)):
+            often = max(round(passes[mark], 2), Fraction(1)) if mark < len(passes) else Fraction(1)
+            self.sites[number] = msgspec.structs.replace(site, cost=site.cost * often, passes=often)
 
     def _ask_the_compiler(self) -> Macros:
         """For what is included; returns the macros that mean the same in all files."""

@@ -51,7 +51,8 @@ Point = tuple[tuple[int, Kind], ...]
 
 class CText:
     """Sites are numbered from ``first_site``: gap by gap, the existing fences, then store by store; so are marks, from
-    ``first_mark``, with two for a store. ``points`` tells what each mark stands for."""
+    ``first_mark``, with two for a store. ``points`` tells what each mark stands for, ``marks`` of each site the mark
+    that whoever passes it passes too."""
 
     def __init__(
         self,
@@ -71,6 +72,7 @@ class CText:
         self.first_site, self.first_mark = first_site, first_mark
         self.sites: list[Site] = []
         self.points: list[Point] = []
+        self.marks: list[int] = []
         self._add_gaps_and_fences(costs)
         self._add_stores(costs)
 
@@ -84,6 +86,7 @@ class CText:
             point = []
             for kind in KINDS:
                 point.append((self.first_site + len(self.sites), kind))
+                self.marks.append(self.first_mark + number)
                 self.sites.append(
                     Site(
                         kind=kind,
@@ -98,7 +101,10 @@ class CText:
                 )
             self.points.append(tuple(point))
         self.first_existing = len(self.sites)
+        behind = {gap.statement: number for number, gap in enumerate(self.gaps.gaps) if not gap.before}
         for number, (statement, fence, in_loop) in enumerate(self.gaps.fences):
+            # Where the fence is on, it has no mark of its own.
+            self.marks.append(self.first_mark + behind.get(statement, len(self.points)))
             self.points.append(((self.first_site + len(self.sites), fence),))
             self.sites.append(
                 Site(
@@ -118,6 +124,7 @@ class CText:
             own: dict[int, Order] = {}
             for order in costs.worth_trying(store.words):
                 own[len(self.sites)] = order
+                self.marks.append(self.first_mark + len(self.points))
                 self.sites.append(
                     Site(
                         kind=order,

@@ -437,6 +437,7 @@ class _Telling:
             patched_line=self.lines.get(number),
             cost=float(site.cost),
             in_loop=site.in_loop,
+            passes=float(site.passes),
             breaks=list(dict.fromkeys(cycles)),
         )
 

@@ -31,14 +31,15 @@ from teetotal.verdicts import Violation
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
     """One fence that could be put into the program, or one store that could be made stronger. Sites with the same
-    ``place`` differ in kind only. ``location`` and ``after`` (or ``before``, or for a store ``at``) tell a person where:
-    the line, and the text of the statement there. ``beside``: places whose cheaper kinds could stand in for it, as the
-    order of a store can for the fence after it."""
+    ``place`` differ in kind only. ``cost`` is for all ``passes`` of an execution, which are one at least. ``location`` and
+    ``after`` (or ``before``, or for a store ``at``) tell a person where: the line, and the text of the statement there.
+    ``beside``: places whose cheaper kinds could stand in for it, as the order of a store can for the fence after it."""
 
     kind: Remedy
     place: object
     cost: Fraction
     in_loop: bool = False
+    passes: Fraction = Fraction(1)
     location: Location | None = None
     after: str = ""
     before: str = ""
@@ -59,7 +60,9 @@ class Problem(Protocol):
     always: frozenset[int]
 
     @property
-    def sites(self) -> Sequence[Site]: ...
+    def sites(self) -> Sequence[Site]:
+        """Their costs may change once, with the first exploration, which measures how often each is passed."""
+        ...
 
     def findings(self, fences: frozenset[int]) -> list[Finding]:
         """What is violated with these fences: nothing, if they work. ``Undecided`` if that is not known."""
@@ -86,10 +89,14 @@ class Search:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.sites = problem.sites
         self.seen: list[Finding] = []
         self.checks = 0
         self._known: dict[frozenset[int], bool] = {}
+
+    @property
+    def sites(self) -> Sequence[Site]:
+        """What they cost may be known only after the first exploration."""
+        return self.problem.sites
 
     def works(self, fences: frozenset[int]) -> bool:
         """Whether the goal is met with these fences. What is violated is added to what is known."""
@@ -149,6 +156,9 @@ class Search:
 
     def cheapest_first(self) -> Iterator[frozenset[int]]:
         """Every set from which no fence can go, the cheapest first."""
+        if self.works(frozenset()):
+            yield frozenset()
+            return
         solver = CheapestFirst([site.cost for site in self.sites])
         told = 0
         try:
@@ -161,8 +171,6 @@ class Search:
                     return
                 if self.works(fences):
                     yield fences
-                    if not fences:
-                        return
                     solver.forbid(fences)
         finally:
             solver.close()

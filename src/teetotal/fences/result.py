@@ -23,6 +23,7 @@ class PlacedFence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     patched_line: int | None = None
     cost: float = 0.0
     in_loop: bool = False
+    passes: float = 1.0
     breaks: list[str] = []
 
 

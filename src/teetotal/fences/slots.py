@@ -6,6 +6,7 @@ walked again through the code with all its slots, which tells what slots each th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from teetotal.events import Event, EventId, Kind
 from teetotal.fences.costs import Costs
 from teetotal.fences.insertion import Site
 from teetotal.fences.killers import Passed
-from teetotal.fences.kinds import KINDS, Remedy
+from teetotal.fences.kinds import KINDS, Order, Remedy
 from teetotal.programs.program import Assert, Assign, Assume, Branch, Fence, Instruction, Program, Thread
 
 
@@ -108,24 +109,30 @@ def from_fences(
     describe: Callable[[object, Remedy], Site],
 ) -> list[Slots]:
     """Slots where front ends found fences that were put into the text of these programs, which share their sites:
-    ``site_of_fence`` tells of which place and kind a fence is, or None for one that is no candidate."""
+    ``site_of_fence`` tells of which place and kind a fence is, or None for one that is no candidate. Every thread of a
+    program that has a fence pays for it."""
     numbers: dict[tuple[object, Remedy], int] = {}
     sites: list[Site] = []
     found: list[dict[Slot, int]] = []
     for program in programs:
         site_of: dict[Slot, int] = {}
+        passes: Counter[int] = Counter()
         for number, thread in enumerate(program.threads):
             looping = _in_loops(thread.code)
             for pc, instruction in enumerate(thread.code):
-                key = site_of_fence(number, instruction) if isinstance(instruction, Fence) else None
-                if key is None:
+                if not isinstance(instruction, Fence) or (key := site_of_fence(number, instruction)) is None:
                     continue
                 if key not in numbers:
                     numbers[key] = len(sites)
                     sites.append(describe(*key))
                 site = site_of[Slot(number, pc)] = numbers[key]
+                # A stronger store is an sfence, and perhaps an mfence too.
+                passes[site] += not isinstance(key[1], Order) or instruction.kind is Kind.SFENCE
                 loops = sites[site].in_loop or pc in looping
-                sites[site] = msgspec.structs.replace(sites[site], in_loop=loops, cost=costs.of(key[1], loops))
+                often = max(Fraction(passes[site]), sites[site].passes)
+                sites[site] = msgspec.structs.replace(
+                    sites[site], in_loop=loops, passes=often, cost=costs.of(key[1], loops) * often
+                )
         found.append(site_of)
     return [Slots(program, site_of, sites) for program, site_of in zip(programs, found, strict=True)]
 

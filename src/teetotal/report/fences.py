@@ -66,12 +66,19 @@ def _table(fences: Sequence[PlacedFence], source: str) -> Iterator[str]:
             ("" if fence.file == source else f"{fence.file}:") + str(fence.patched_line or fence.line),
             fence.kind,
             f"{_side(fence)} {fence.after or fence.before or fence.at}",
-            f"{fence.cost:g}{' (loop)' if fence.in_loop else ''}",
+            f"{fence.cost:g}{_why(fence)}",
             " and ".join(f"({cycle})" for cycle in fence.breaks[:4]) + (" …" if len(fence.breaks) > 4 else ""),
         ))  # fmt: skip
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     for row in rows:
         yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _why(fence: PlacedFence) -> str:
+    """What makes it dear."""
+    passes = [] if fence.passes == 1 else [f"{fence.passes:g} passes"]
+    reasons = passes + (["loop"] if fence.in_loop else [])
+    return f" ({', '.join(reasons)})" if reasons else ""
 
 
 def _where(fence: PlacedFence, source: str) -> str:

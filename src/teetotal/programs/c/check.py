@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any, get_args
 
 import msgspec
@@ -79,13 +80,26 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     spurious: int = 0
 
 
+class Marks(msgspec.Struct):
+    """An array of bytes of the program, by its name, and how often an SC execution reads each of them on average."""
+
+    array: str
+    passes: list[Fraction] = []
+
+
 Progress = Callable[[str, int, float], None]
 """Called now and then with what is counted, how many there are so far, and the fraction that is done, 0 if unknown."""
 
 
 def check(
-    source: Source, options: Options = Options(), *, command: str = "check", progress: Progress | None = None
+    source: Source,
+    options: Options = Options(),
+    *,
+    command: str = "check",
+    progress: Progress | None = None,
+    marks: Marks | None = None,
 ) -> CheckResult:
+    """``marks`` are counted, where they are given."""
     started = time.perf_counter()
     with built(source) as program:
         symbols = Symbols(program, source.files)
@@ -103,14 +117,20 @@ def check(
                         options, explore=searched, seconds=max(left, 0.0), executions=executions
                     )
                     findings = _Findings(source, asked, symbols, model)
+                    request = findings.request()
+                    if marks is not None and model == "sc":
+                        address, size = symbols.extent(marks.array)
+                        request += [f"marks={address}", f"mark-count={size}"]
                     try:
-                        for told in runtime.answers(program, findings.request(), source.arguments):
+                        for told in runtime.answers(program, request, source.arguments):
                             findings.take(told, progress)
                     except runtime.RuntimeDied as death:
                         findings.ended_early = str(death)
                     except KeyboardInterrupt:
                         findings.ended_early = "interrupted"
                         interrupted = True
+                    if marks is not None and model == "sc":
+                        marks.passes = findings.passes()
                     findings.count_unseen(unseen(program))
                     result = findings.result(command)
                     answer = result if answer is None else answer + result
@@ -303,6 +323,11 @@ class _Findings:
             self.undecided = True
             more = f"; and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
             self.notes.append(f"what cannot be seen: {'; '.join(named[:_NAMED])}{more}")
+
+    def passes(self) -> list[Fraction]:
+        """Of each mark, for each execution."""
+        end = self.end or {"passes": [], "executions": 0}
+        return [Fraction(count, max(end["executions"], 1)) for count in end["passes"]]
 
     @property
     def settled(self) -> bool:

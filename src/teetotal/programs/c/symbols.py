@@ -146,6 +146,11 @@ class Symbols:
             return found.name if offset == 0 else f"{found.name}+{offset}"
         return found.name + types.path_to(found.type, address - found.address, size)
 
+    def extent(self, name: str) -> tuple[int, int]:
+        """The address and the size of a variable that is visible to all files."""
+        (symbol,) = self._table.get_symbol_by_name(name)
+        return symbol["st_value"], symbol["st_size"]
+
     @cached_property
     def _variables(self) -> list[Variable]:
         found: dict[int, Variable] = {}
