@@ -26,7 +26,8 @@ class Output {
   static std::string cause(const Thread& failed);
 
   // What replays must know from the beginning, quoted: a number (whose stacks are visible as a whole; above 32 bits,
-  // whose thread-locals others touch) and the grains of stacks that others touch, hexadecimal. Empty: nothing.
+  // whose thread-locals others touch) and the grains of stacks that others touch, and the cells there that end
+  // (lifetimes.hpp), hexadecimal. Empty: nothing.
   static std::string shared();
 
   // The steps up to `end`: [thread, kind, tag, cell, place, wrote, before, after, verb, place in a library or 0].

@@ -2,7 +2,8 @@
 
 A token of a C program may have ``k`` and what threads share beside variables and heap before its colon, as the runtime
 tells it: a hexadecimal number (bits of threads whose stacks are visible as a whole, and above 32 bits of those whose
-thread-local variables others touch), and then the parts of stacks that others touch, each after a dot.
+thread-local variables others touch), and then the parts of stacks that others touch and the
+cells there whose end is an event, each after a dot.
 Locations of PSO commits are numbered in the order in which the schedule first stores to them.
 """
 
