@@ -10,6 +10,7 @@
 #include <cstdarg>
 
 #include "synchronisation.hpp"
+#include "touching.hpp"
 
 namespace teetotal::runtime {
 namespace {
@@ -295,7 +296,7 @@ int sem_post(sem_t* object) {
 int sem_getvalue(sem_t* object, int* value) {
   if (Thread* self = controlled(object))
     synchronise(*self, Verb::look, Kind::ld, Tag::semaphore, object, TEETOTAL_PLACE, {.writes = Writes::never});
-  *value = word(object);
+  Touch(TEETOTAL_PLACE).put(value, word(object));
   return 0;
 }
 

@@ -448,6 +448,8 @@ inline bool would_write(const Operation& operation, Wide seen) {
 }
 void put(const Operation& operation, Wide value);  // into the bytes of its cell
 
+// The number of the thread that is created next; then its creation.
+std::uint32_t next_thread(const Thread& self);
 std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argument, bool detached, std::uintptr_t place);
 
 inline std::uintptr_t place_of(void* return_address) { return reinterpret_cast<std::uintptr_t>(return_address); }

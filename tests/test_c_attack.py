@@ -12,7 +12,7 @@ from teetotal.verdicts import CheckResult, Verdict
 def checked(tmp_path: Path, code: str, **options: object) -> CheckResult:
     path = tmp_path / "test.c"
     path.write_text(code)
-    return check(Source((path,)), Options(**options))  # type: ignore[arg-type]
+    return check(Source((str(path),)), Options(**options))  # type: ignore[arg-type]
 
 
 def test_many_threads_are_no_crash(tmp_path: Path) -> None:
