@@ -14,13 +14,6 @@ bool library_between(std::uintptr_t begin, std::uintptr_t end);
 void copy(void* to, const void* from, std::size_t size, std::uintptr_t place);
 void read_parts(Thread& self, char* own, const void* from, std::size_t size, std::uintptr_t place);
 void write_parts(Thread& self, void* to, const char* own, std::size_t size, std::uintptr_t place);
-
-// Writes what a call answers where it is asked to.
-template <typename T>
-void tell(Thread& self, T* where, T value, std::uintptr_t place) {
-  write_parts(self, where, reinterpret_cast<const char*>(&value), sizeof value, place);
-}
-
 // Whether it lies in this executable: a hook's own code.
 bool of_executable(std::uintptr_t address);
 

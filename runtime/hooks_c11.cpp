@@ -7,6 +7,7 @@
 
 #include "accesses.hpp"
 #include "synchronisation.hpp"
+#include "touching.hpp"
 
 using namespace teetotal::runtime;  // NOLINT: the hooks below are the whole file
 
@@ -49,7 +50,7 @@ int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
   if (self == nullptr) return thrd_error;
   auto* start = static_cast<Start*>(process.memory.allocate(self->number, sizeof(Start), 0, TEETOTAL_PLACE));
   *start = {routine, argument};
-  tell(*self, thread, handle_of(next_thread(*self)), TEETOTAL_PLACE);
+  Touch(TEETOTAL_PLACE).put(thread, handle_of(next_thread(*self)));  // before it runs
   create_thread(*self, run, start, false, TEETOTAL_PLACE);
   return thrd_success;
 }
@@ -57,7 +58,7 @@ int thrd_join(thrd_t thread, int* result) {
   void* value = nullptr;
   const int error = process.current == nullptr ? ESRCH : join(*process.current, thread, &value, TEETOTAL_PLACE);
   if (error == 0 && result != nullptr)
-    tell(*process.current, result, static_cast<int>(reinterpret_cast<std::intptr_t>(value)), TEETOTAL_PLACE);
+    Touch(TEETOTAL_PLACE).put(result, static_cast<int>(reinterpret_cast<std::intptr_t>(value)));
   return result_of(error);
 }
 int thrd_detach(thrd_t thread) { return result_of(pthread_detach(thread)); }

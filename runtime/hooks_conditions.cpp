@@ -11,6 +11,7 @@
 
 #include "accesses.hpp"
 #include "synchronisation.hpp"
+#include "touching.hpp"
 
 namespace teetotal::runtime {
 namespace {
@@ -294,10 +295,9 @@ int sem_post(sem_t* object) {
   return 0;
 }
 int sem_getvalue(sem_t* object, int* value) {
-  Thread* self = controlled(object);
-  if (self == nullptr) return 0;
-  synchronise(*self, Verb::look, Kind::ld, Tag::semaphore, object, TEETOTAL_PLACE, {.writes = Writes::never});
-  tell(*self, value, word(object), TEETOTAL_PLACE);
+  if (Thread* self = controlled(object))
+    synchronise(*self, Verb::look, Kind::ld, Tag::semaphore, object, TEETOTAL_PLACE, {.writes = Writes::never});
+  Touch(TEETOTAL_PLACE).put(value, word(object));
   return 0;
 }
 

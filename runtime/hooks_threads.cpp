@@ -10,6 +10,7 @@
 #include "accesses.hpp"
 #include "real.hpp"
 #include "synchronisation.hpp"
+#include "touching.hpp"
 
 namespace teetotal::runtime {
 namespace {
@@ -47,8 +48,11 @@ int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place) {
   check_joinable(self, *other, "joins", place);
   other->joined = true;
   other->joined_by = {self.number, place};
-  if (result != nullptr) tell(self, result, other->result, place);
   if (--process.unjoined == 0) process.alone = true;
+  if (result != nullptr) {
+    Touch(place).put(result, other->result);
+    mfence(self, place);  // the C library then gives the thread's memory back, by a locked instruction
+  }
   return 0;
 }
 
@@ -135,7 +139,7 @@ int pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void* (*
   if (self == nullptr) return real().thread_create(handle, attributes, routine, argument);
   int detached = PTHREAD_CREATE_JOINABLE;
   if (attributes != nullptr) pthread_attr_getdetachstate(attributes, &detached);
-  tell(*self, handle, handle_of(next_thread(*self)), TEETOTAL_PLACE);  // before the thread is there, as glibc does
+  Touch(TEETOTAL_PLACE).put(handle, handle_of(next_thread(*self)));  // before it runs
   create_thread(*self, routine, argument, detached == PTHREAD_CREATE_DETACHED, TEETOTAL_PLACE);
   return 0;
 }
@@ -196,7 +200,7 @@ int pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) {
   if (process.keys == process.deleted_keys.size()) return EAGAIN;
   const pthread_key_t fresh = kKeys + process.keys++;
   key_destructors[fresh] = destructor;
-  tell(*process.current, key, fresh, TEETOTAL_PLACE);
+  Touch(TEETOTAL_PLACE).put(key, fresh);
   return 0;
 }
 int __pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) { return pthread_key_create(key, destructor); }

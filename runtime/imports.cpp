@@ -91,6 +91,7 @@ Effect effect_of(std::string_view word) {
   if (word == "outside") return Effect::unknown;
   if (word == "state") return Effect::state;
   if (word.starts_with("arguments:")) return Effect::arguments;
+  if (word.starts_with("keeps:")) return Effect::keeps;
   throw std::runtime_error("the table of imports knows no class " + std::string(word));
 }
 
@@ -169,7 +170,7 @@ void Imports::read(const std::string& table, const std::string& instrumented) {
     std::string effect;
     if (!(words >> effect)) continue;
     Entry entry{effect_of(effect)};
-    if (entry.effect == Effect::arguments)
+    if (entry.effect == Effect::arguments || entry.effect == Effect::keeps)
       for (const char digit : effect.substr(effect.find(':') + 1)) entry.arguments |= 1U << (digit - '1');
     if (entry.effect == Effect::replaced && effect.find(':') != std::string::npos)
       entry.by = effect.substr(effect.find(':') + 1);
@@ -239,6 +240,12 @@ std::string Imports::described(const Stub& stub) const {
   return demangled(stub.name) + " of " + std::string(path.substr(path.rfind('/') + 1));
 }
 
+bool Imports::gets_memory(const Stub& stub, const std::uintptr_t* arguments) const {
+  for (std::size_t i = 0; i < kArguments; ++i)
+    if ((stub.entry.arguments >> i & 1U) != 0 && of_program(reinterpret_cast<const void*>(arguments[i]))) return true;
+  return false;
+}
+
 bool Imports::touches_shared(Thread& self, const Stub& stub, const std::uintptr_t* arguments,
                              std::uintptr_t place) const {
   bool others = false;
@@ -270,6 +277,9 @@ void* Imports::called(std::uint32_t number, const std::uintptr_t* arguments, std
     case Effect::arguments:
       if (arguments[0] == input_ || arguments[1] == input_) break;  // what it reads comes from outside
       if (!touches_shared(*self, stub, arguments, place) || process.alone) return stub.target;
+      break;
+    case Effect::keeps:
+      if (!gets_memory(stub, arguments)) return stub.target;
       break;
     default:
       break;

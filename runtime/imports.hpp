@@ -23,6 +23,7 @@ enum class Effect : std::uint8_t {
   replaced,   // teetotal_NAME here, or NAME in the instrumented library
   arguments,  // touches what some of its arguments point to: named unless that is the thread's own
   state,      // keeps something of its own that is put back: named beside other threads
+  keeps,      // the same at any time from then on: named if that is the program's
   refused,    // stops the search
   constant,   // a variable that keeps its value
 };
@@ -76,6 +77,7 @@ class Imports {
   void bind_object(const void* inside);
   std::string described(const Stub& stub) const;
   bool called_by_ours(const void* frame) const;
+  bool gets_memory(const Stub& stub, const std::uintptr_t* arguments) const;
   bool touches_shared(Thread& self, const Stub& stub, const std::uintptr_t* arguments, std::uintptr_t place) const;
 
   std::map<std::string, Entry, std::less<>> table_;

@@ -23,6 +23,7 @@ violations that are found are real.
 | replaced | done by a function of ours, each access an event, in its order |
 | modelled | done by a hook: memory, threads, synchronisation, time, chance, ends |
 | arguments | touches what the arguments of these numbers point to, no more: named where another thread may see that |
+| keeps | keeps what the argument of this number points to, and touches it at any time: named unless there is nothing |
 | outside | depends on the outside world: run, and named |
 | refused | cannot be explored: the answer says so |
 | checker | what the compiler's instrumentation and checked programs call |
@@ -52,7 +53,9 @@ def page() -> str:
         words = line.partition("#")[0].split()
         if words:
             effect, _, detail = words[0].partition(":")
-            shown = effect + (f" {', '.join(detail)}" if effect == "arguments" else f" by `{detail}`" if detail else "")
+            shown = effect + (
+                f" {', '.join(detail)}" if effect in ("arguments", "keeps") else f" by `{detail}`" if detail else ""
+            )
             text += ", " if words[0] == before else f"\n- {shown}: "
             text += ", ".join(demangled(words[1:]))
             before = words[0]

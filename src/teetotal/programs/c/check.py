@@ -239,7 +239,7 @@ class _Findings:
         token = to_token(monitor.model, steps, list(program.memory), self.options.semantics)
         delayed, deciding = execution.events[report.delayed], execution.events[report.deciding]
         return msgspec.structs.replace(
-            words.worded(found, execution.told),
+            words.worded(found, execution.told, execution.pointers),
             message=f"{_at(deciding)} overtakes {_at(delayed)}",
             replay=replaying.command(self.source, token, answer.get("stacks", ""), self.options.spurious),
         )
@@ -296,7 +296,7 @@ class _Findings:
             threads = [iter(own) for own in run.events]
             told = execution.told
             listed = [
-                words.as_told(event, told[event.id])
+                words.as_told(event, told[event.id], execution.pointers)
                 for step in execution.schedule
                 if isinstance(step, Issue)
                 for event in [next(threads[step.thread])]

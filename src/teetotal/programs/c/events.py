@@ -200,11 +200,13 @@ _COMMIT = 7
 
 
 class Execution(NamedTuple):
-    """Events in the order in which they were issued, what the locations held before, and the schedule of it all."""
+    """Events in the order in which they were issued, what the locations held before, the schedule of it all, and what
+    addresses among the values are called."""
 
     events: list[Event]
     initial: dict[str, int]
     schedule: list[Step]
+    pointers: dict[int, str]
 
     @property
     def told(self) -> dict[EventId, Event]:
@@ -220,6 +222,7 @@ def execution(
     counts: dict[int, int] = {}
     result: list[Event] = []
     schedule: list[Step] = []
+    pointers: dict[int, str] = {}
     for thread, kind_number, tag, cell, place, wrote, before, after, verb, within in steps:
         if kind_number == _COMMIT:
             schedule.append(Commit(thread, called[cell] if model == "pso" else None))
@@ -248,9 +251,8 @@ def execution(
             initial.setdefault(called[cell], int(kind is Kind.UNLOCK) if mutex else old)
         shown = words.told(words.Verb(verb), called.get(cell, ""), old, new, bool(wrote) and old != new)
         if not shown and tag == _WORD and not kind.is_fence and max(before, after) >= _LOWEST:
-            shown = words.of_pointers(
-                kind, called[cell], value, read, cell_names.value(before), cell_names.value(after)
-            )
+            pointers |= {old: cell_names.value(before), new: cell_names.value(after)}
+            shown = words.of_pointers(kind, called[cell], value, read, pointers)
         result.append(
             Event(
                 thread=thread,
@@ -264,7 +266,7 @@ def execution(
                 within=names.within(place, within) if within else "",
             )
         )
-    return Execution(result, initial, schedule)
+    return Execution(result, initial, schedule, pointers)
 
 
 def straight_line(name: str, execution: Execution, schedule: Sequence[Step], source: str) -> Program:
@@ -315,5 +317,7 @@ def _instruction(event: Event) -> Instruction:
 
 
 def _signed(value: int, size: int) -> int:
-    bits = 8 * size
+    """As a number of at most 64 bits, which is all that events hold: the lower half of what is larger."""
+    bits = 8 * min(size, 8)
+    value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value

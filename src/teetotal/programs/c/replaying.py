@@ -88,9 +88,8 @@ def _told(
                 assert names is not None
                 execution = events.execution(answer["steps"], answer["cells"], names, model)
                 straight = events.straight_line(source.name, execution, execution.schedule, source.name)
-                found = words.worded(
-                    story.violation(straight, model, execution.schedule, semantics, kind="replay"), execution.told
-                )
+                again = story.violation(straight, model, execution.schedule, semantics, kind="replay")
+                found = words.worded(again, execution.told, execution.pointers)
                 failed = [
                     f"T{thread}: {what}{f' ({message})' if message else ''}"
                     + (f" at {at}" if (at := names.place(place)) is not None else "")

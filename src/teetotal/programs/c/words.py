@@ -111,17 +111,18 @@ def told(verb: Verb, name: str, read: int, value: int, wrote: bool) -> str:
     )
 
 
-def of_pointers(kind: Kind, name: str, value: int | None, read: int | None, before: str, after: str) -> str:
-    """An access to a word that holds an address; empty where it is as good as a number."""
-    if {before, after} <= {str(value), str(read)}:
+def of_pointers(kind: Kind, name: str | None, value: int | None, read: int | None, pointers: Mapping[int, str]) -> str:
+    """An access to a word that holds an address, which has a name; empty where it is as good as a number."""
+    first, second = (None if number is None else pointers.get(number, str(number)) for number in (read, value))
+    if (first, second) == tuple(None if number is None else str(number) for number in (read, value)):
         return ""
     match kind:
         case Kind.LD:
-            return f"ld {name} → {before}"
+            return f"ld {name} → {second}"
         case Kind.ST:
-            return f"st {name} = {after}"
+            return f"st {name} = {second}"
         case Kind.RMW:
-            return f"rmw {name}: {before}, unchanged" if value is None else f"rmw {name}: {before} → {after}"
+            return f"rmw {name}: {first}, unchanged" if value is None else f"rmw {name}: {first} → {second}"
         case _:
             return ""
 
@@ -131,15 +132,18 @@ def waiting(verb: Verb, name: str) -> str:
     return _WAITS.get(verb, "spinning on {name}").format(name=name)
 
 
-def worded(violation: Violation, told: Mapping[EventId, Event]) -> Violation:
+def worded(violation: Violation, told: Mapping[EventId, Event], pointers: Mapping[int, str]) -> Violation:
     """A violation that was told by the machines of ``models/``, with words for the operations that have some."""
-    events = [as_told(event, told.get(event.id, event)) for event in violation.events]
+    events = [as_told(event, told.get(event.id, event), pointers) for event in violation.events]
     edges = [_edge(edge, events) for edge in violation.cycle]
     return msgspec.structs.replace(violation, events=events, cycle=edges, steps=with_pointers(violation.steps, events))
 
 
-def as_told(event: Event, told: Event) -> Event:
-    return msgspec.structs.replace(event, words=told.words, within=told.within)
+def as_told(event: Event, told: Event, pointers: Mapping[int, str]) -> Event:
+    words = told.words
+    if (not words or _about_pointers(told)) and event.kind in (Kind.LD, Kind.ST, Kind.RMW):
+        words = of_pointers(event.kind, event.address, event.value, event.read, pointers)  # it may see another value
+    return msgspec.structs.replace(event, words=words, within=told.within)
 
 
 def with_pointers(steps: list[StoryStep], events: Sequence[Event]) -> list[StoryStep]:

@@ -1,0 +1,121 @@
+"""Programs that once got a wrong answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from teetotal.programs.c.build import Source
+from teetotal.programs.c.check import Options, check
+from teetotal.verdicts import CheckResult, Verdict
+
+
+def checked(tmp_path: Path, code: str, **options: object) -> CheckResult:
+    path = tmp_path / "test.c"
+    path.write_text(code)
+    return check(Source((str(path),)), Options(**options))  # type: ignore[arg-type]
+
+
+def test_many_threads_are_no_crash(tmp_path: Path) -> None:
+    """Malloc counted the processors when the explorer needed memory in the ninth thread: a system call amid a hook."""
+    threads = """
+        #include <assert.h>
+        #include <pthread.h>
+        static int x[12];
+        static void *store(void *at) { *(int *)at = 1; return 0; }
+        int main(void) {
+          pthread_t t[12];
+          for (int i = 0; i < 12; i++) pthread_create(&t[i], 0, store, &x[i]);
+          for (int i = 0; i < 12; i++) { pthread_join(t[i], 0); assert(x[i] == 1); }
+        }"""
+    assert checked(tmp_path, threads).verdict is Verdict.SAFE
+
+
+WRITES = {  # for their caller, in what `x` is: another thread sees either
+    "pthread_create": ("pthread_t x;", "pthread_create(&x, 0, nothing, 0);"),
+    "thrd_create": ("thrd_t x;", "thrd_create(&x, idle, 0);"),
+    "pthread_join": ("void *x;", "pthread_t u; pthread_create(&u, 0, nothing, 0); pthread_join(u, &x);"),
+    "thrd_join": ("int x;", "thrd_t u; thrd_create(&u, idle, 0); thrd_join(u, &x);"),
+    "pthread_key_create": ("pthread_key_t x;", "pthread_key_create(&x, 0);"),
+    "sem_getvalue": ("int x;", "sem_t s; sem_init(&s, 0, 1); sem_getvalue(&s, &x);"),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("claim", ["x == 0", "x != 0"])
+def test_what_synchronisation_writes_for_its_caller_is_seen(tmp_path: Path, name: str, claim: str) -> None:
+    variable, call = WRITES[name]
+    code = f"""
+        #include <assert.h>
+        #include <pthread.h>
+        #include <semaphore.h>
+        #include <threads.h>
+        static {variable}
+        static void *nothing(void *p) {{ return (void *)1; }}
+        static int idle(void *p) {{ return 1; }}
+        static void *reader(void *p) {{ assert({claim}); return 0; }}
+        int main(void) {{ pthread_t t; pthread_create(&t, 0, reader, 0); {call} pthread_join(t, 0); }}"""
+    assert checked(tmp_path, code).verdict is Verdict.VIOLATION
+
+
+def test_a_store_of_sem_getvalue_can_be_late(tmp_path: Path) -> None:
+    code = """
+        #include <pthread.h>
+        #include <semaphore.h>
+        static sem_t s; static int x; static volatile int y; int a, b;
+        static void *other(void *p) { y = 1; a = x; return 0; }
+        int main(void) {
+          pthread_t t; sem_init(&s, 0, 1); pthread_create(&t, 0, other, 0);
+          sem_getvalue(&s, &x); b = y; pthread_join(t, 0);
+        }"""
+    assert checked(tmp_path, code).models["tso"].robust is False
+
+
+def test_a_new_thread_finds_its_handle(tmp_path: Path) -> None:
+    code = """
+        #include <assert.h>
+        #include <pthread.h>
+        static pthread_t t, u;
+        static void *looks(void *p) { assert(pthread_equal(*(pthread_t *)p, pthread_self())); return 0; }
+        int main(void) {
+          pthread_create(&t, 0, looks, &t); pthread_create(&u, 0, looks, &u); pthread_join(t, 0); pthread_join(u, 0);
+        }"""
+    assert checked(tmp_path, code).verdict is Verdict.SAFE
+
+
+@pytest.mark.parametrize(("buffer", "verdict"), [("text", Verdict.INCONCLUSIVE), ("0", Verdict.SAFE)])
+def test_a_buffer_that_a_stream_keeps_is_named(tmp_path: Path, buffer: str, verdict: Verdict) -> None:
+    code = f"""
+        #include <pthread.h>
+        #include <stdio.h>
+        static char text[64];
+        static void *other(void *p) {{ return (void *)(long)text[0]; }}
+        int main(void) {{
+          pthread_t t; setvbuf(stdout, {buffer}, {"_IOFBF" if buffer != "0" else "_IONBF"}, sizeof text);
+          pthread_create(&t, 0, other, 0); putchar('a'); pthread_join(t, 0);
+        }}"""
+    result = checked(tmp_path, code)
+    assert result.verdict is verdict
+    assert any("setvbuf" in note for note in result.notes) is (verdict is Verdict.INCONCLUSIVE)
+
+
+def test_a_load_is_told_with_what_it_saw_on_the_relaxed_machine(tmp_path: Path) -> None:
+    """The execution that the monitor watched saw the address, and the story told that."""
+    code = """
+        #include <pthread.h>
+        int a, r; int *volatile p, *q; volatile int y;
+        static void *other(void *at) { y = 1; q = p; return 0; }
+        int main(void) { pthread_t t; pthread_create(&t, 0, other, 0); p = &a; r = y; pthread_join(t, 0); }"""
+    told = {event.text for event in checked(tmp_path, code).models["tso"].violations[0].events}
+    assert {"st p = &a", "ld p → 0", "ld y → 0"} <= told
+
+
+def test_a_wide_value_is_no_error(tmp_path: Path) -> None:
+    code = """
+        #include <pthread.h>
+        typedef int vector __attribute__((vector_size(16)));
+        static vector x; static const vector ones = {1, 1, 1, 1}; static volatile int y; int a, b;
+        static void *other(void *p) { y = 1; a = x[0]; return 0; }
+        int main(void) { pthread_t t; pthread_create(&t, 0, other, 0); x = ones; b = y; pthread_join(t, 0); }"""
+    assert checked(tmp_path, code).models["tso"].robust is False
