@@ -9,6 +9,8 @@
 #include <climits>
 #include <cstdarg>
 
+#include "calls.hpp"
+#include "imports.hpp"
 #include "synchronisation.hpp"
 
 namespace teetotal::runtime {
@@ -318,8 +320,12 @@ long syscall(long number, ...) {
       return futex_wake(*self, word_at, value, TEETOTAL_PLACE);
     fail(*self, Failure::unsupported, "a futex operation other than wait and wake", TEETOTAL_PLACE);
   }
-  if (self != nullptr)
+  if (self != nullptr) {
+    if (number != SYS_futex &&
+        number != SYS_sched_yield)  // what it does to memory, and what it learns, is not followed
+      unseen_call("the system call " + call_name(number), TEETOTAL_PLACE);
     if (const auto answer = answered_here(*self, number, arguments, TEETOTAL_PLACE)) return *answer;
+  }
   long result;
   register long r10 asm("r10") = arguments[3];
   register long r8 asm("r8") = arguments[4];
