@@ -19,6 +19,7 @@ from teetotal.programs.c.objects import Object, Relocation
 _LABEL = "teetotal.statement."
 _LABELS = re.compile(r'\s*((?:[\w.$@]+|"[^"]*")\s*:)(?!=)\s*')
 _SPLIT = re.compile(r'((?:[^;"]|"(?:\\.|[^"\\])*")*);?')
+_UNTIL_COMMENT = re.compile(r'(?:[^#"]|"(?:\\.|[^"\\])*")*')
 _DEBUG = re.compile(r"\.section\s+\.debug_")
 _LINE = re.compile(
     r"^[ \t]*\.section[ \t]+\.debug_"
@@ -139,7 +140,7 @@ class Text:
                     app = 0
                 self._plain(line)
                 continue
-            for part in self._parts(bare) if code or ";" in bare else (bare,):
+            for part in self._parts(bare) if code or ";" in bare or "#" in bare else (bare,):
                 if not part:
                     continue
                 if part[0] == ".":
@@ -190,8 +191,8 @@ class Text:
 
     def _parts(self, bare: str) -> Iterator[str]:
         """Labels and statements of a line."""
-        if "#" in bare and '"' not in bare:
-            bare = bare[: bare.index("#")]
+        if "#" in bare and (told := _UNTIL_COMMENT.match(bare)) is not None:
+            bare = told.group()
         pieces = _SPLIT.findall(bare) if ";" in bare else (bare,)
         for piece in pieces:
             at = 0

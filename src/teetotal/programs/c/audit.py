@@ -51,7 +51,16 @@ def unaccounted(program: Path, linker_map: str, own: list[str]) -> list[str]:
             found.append(
                 f"{section.size - covered} bytes of code in {section.name}, whose origin the linker does not tell"
             )
+    found += [f"{name}, which the program defines itself" for name in _own_hooks(linked, own)]
     return found + list(_libraries(linked, linker_map))
+
+
+def _own_hooks(linked: Object, own: list[str]) -> list[str]:
+    """Names by which what was put into the program calls us, and that lead elsewhere."""
+    symbols = [*linked.symbols, *_dynamic(linked)]
+    for file in own:  # the linker may have been told to leave out their symbols
+        symbols += Object(Path(file).read_bytes()).symbols
+    return sorted({one.name for one in symbols if one.section and one.name.startswith(("__tsan_", "teetotal_"))})
 
 
 def _is_known(origin: str) -> bool:

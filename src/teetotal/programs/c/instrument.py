@@ -14,7 +14,7 @@ from itertools import count
 from typing import NamedTuple
 
 from teetotal.programs.c.assembly import DATA, Function, Item, Statement, Text
-from teetotal.programs.c.machine import RSP, Access
+from teetotal.programs.c.machine import RSP, Access, moves_stack
 from teetotal.programs.c.matching import FENCES, Evaluation
 from teetotal.programs.c.objects import Object
 
@@ -80,6 +80,8 @@ class _Hooks:
                 for item in block:
                     if item.instruction.oddity:
                         self._name(item.statement, item.instruction.oddity, function.name, item)
+                    elif item.statement.app and moves_stack(item.instruction):
+                        self._name(item.statement, f"{item.instruction.text}, which moves the stack,", function.name)
                     if not item.whole:
                         parts.setdefault(id(item.statement), []).append(item)
                     elif id(item) in wanted:
