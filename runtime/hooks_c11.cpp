@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "synchronisation.hpp"
+#include "touching.hpp"
 
 using namespace teetotal::runtime;  // NOLINT: the hooks below are the whole file
 
@@ -48,13 +49,15 @@ int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
   if (self == nullptr) return thrd_error;
   auto* start = static_cast<Start*>(process.memory.allocate(self->number, sizeof(Start), 0, TEETOTAL_PLACE));
   *start = {routine, argument};
-  *thread = handle_of(create_thread(*self, run, start, false, TEETOTAL_PLACE));
+  Touch(TEETOTAL_PLACE).put(thread, handle_of(next_thread(*self)));
+  create_thread(*self, run, start, false, TEETOTAL_PLACE);
   return thrd_success;
 }
 int thrd_join(thrd_t thread, int* result) {
   void* value = nullptr;
   const int error = process.current == nullptr ? ESRCH : join(*process.current, thread, &value, TEETOTAL_PLACE);
-  if (error == 0 && result != nullptr) *result = static_cast<int>(reinterpret_cast<std::intptr_t>(value));
+  if (error == 0 && result != nullptr)
+    Touch(TEETOTAL_PLACE).put(result, static_cast<int>(reinterpret_cast<std::intptr_t>(value)));
   return result_of(error);
 }
 int thrd_detach(thrd_t thread) { return result_of(pthread_detach(thread)); }

@@ -12,6 +12,7 @@
 #include "calls.hpp"
 #include "imports.hpp"
 #include "synchronisation.hpp"
+#include "touching.hpp"
 
 namespace teetotal::runtime {
 namespace {
@@ -68,6 +69,11 @@ int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mut
   if (!holds(self, mutex)) fail(self, Failure::misuse, "waits on a condition without its mutex", place);
   begin_waiting(self, condition, place);
   use(self, condition, "waits on a condition", place);
+  each_waiting(condition, [&](const Thread& other) {
+    if (&other != &self && other.signals == 0 && other.waits_with != mutex)
+      fail(self, Failure::misuse, "waits on a condition with another mutex than T" + std::to_string(other.born), place);
+  });
+  self.waits_with = mutex;
   const unsigned count = mutex->__data.__count;
   unlock(self, mutex, place);
   const bool may_idle = !limited && self.idle_wakes < process.idle_wakes;
@@ -297,7 +303,7 @@ int sem_post(sem_t* object) {
 int sem_getvalue(sem_t* object, int* value) {
   if (Thread* self = controlled(object))
     synchronise(*self, Verb::look, Kind::ld, Tag::semaphore, object, TEETOTAL_PLACE, {.writes = Writes::never});
-  *value = word(object);
+  Touch(TEETOTAL_PLACE).put(value, word(object));
   return 0;
 }
 

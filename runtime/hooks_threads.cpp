@@ -9,6 +9,7 @@
 
 #include "real.hpp"
 #include "synchronisation.hpp"
+#include "touching.hpp"
 
 namespace teetotal::runtime {
 namespace {
@@ -46,8 +47,8 @@ int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place) {
   check_joinable(self, *other, "joins", place);
   other->joined = true;
   other->joined_by = {self.number, place};
-  if (result != nullptr) *result = other->result;
   if (--process.unjoined == 0) process.alone = true;
+  if (result != nullptr) Touch(place).put(result, other->result);
   return 0;
 }
 
@@ -134,7 +135,8 @@ int pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void* (*
   if (self == nullptr) return real().thread_create(handle, attributes, routine, argument);
   int detached = PTHREAD_CREATE_JOINABLE;
   if (attributes != nullptr) pthread_attr_getdetachstate(attributes, &detached);
-  *handle = handle_of(create_thread(*self, routine, argument, detached == PTHREAD_CREATE_DETACHED, TEETOTAL_PLACE));
+  Touch(TEETOTAL_PLACE).put(handle, handle_of(next_thread(*self)));  // before it begins, as the C library does
+  create_thread(*self, routine, argument, detached == PTHREAD_CREATE_DETACHED, TEETOTAL_PLACE);
   return 0;
 }
 int pthread_join(pthread_t handle, void** result) {
@@ -192,8 +194,9 @@ int sched_yield() { return 0; }
 int pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) {
   if (process.current == nullptr) return real().key_create(key, destructor);
   if (process.keys == process.deleted_keys.size()) return EAGAIN;
-  *key = kKeys + process.keys++;
-  key_destructors[*key] = destructor;
+  const pthread_key_t fresh = kKeys + process.keys++;
+  key_destructors[fresh] = destructor;
+  Touch(TEETOTAL_PLACE).put(key, fresh);
   return 0;
 }
 int __pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) { return pthread_key_create(key, destructor); }

@@ -312,11 +312,14 @@ bool satisfies(Needs needs, Wide seen) {
   return true;
 }
 
+std::uint32_t next_thread(const Thread& self) {
+  const auto fresh = static_cast<std::uint32_t>(process.numbers.size() + 1);
+  return process.numbers.try_emplace({self.number, self.creations}, fresh).first->second;
+}
+
 std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argument, bool detached,
                             std::uintptr_t place) {
-  const auto [entry, fresh] = process.numbers.try_emplace({self.number, self.creations},
-                                                          static_cast<std::uint32_t>(process.numbers.size() + 1));
-  const std::uint32_t number = entry->second;
+  const std::uint32_t number = next_thread(self);
   if (number >= kMaxThreads) {
     fail(self, Failure::unsupported, "more than " + std::to_string(kMaxThreads) + " threads", place);
   }

@@ -159,6 +159,7 @@ struct ThreadRecord {
   std::array<const void*, 16> rwlocks{};  // those that it holds, each as often as it does; null: free
   const void* bucket = nullptr;           // the futex that it is busy with: others wait
   const void* waits_on = nullptr;         // a condition variable, a barrier, …
+  const void* waits_with = nullptr;       // the mutex of that condition variable
   std::int32_t waits_since = -1;          // the step at which it began
   std::uint64_t clock = 0, random = 0, nondet = 0;
   std::uint64_t changes = 0;  // of what no hook follows: calls of libraries, memory that it asked for
@@ -448,6 +449,7 @@ inline bool would_write(const Operation& operation, Wide seen) {
 }
 void put(const Operation& operation, Wide value);  // into the bytes of its cell
 
+std::uint32_t next_thread(const Thread& self);  // the number of the one that it creates next
 std::uint32_t create_thread(Thread& self, void* (*routine)(void*), void* argument, bool detached, std::uintptr_t place);
 
 inline std::uintptr_t place_of(void* return_address) { return reinterpret_cast<std::uintptr_t>(return_address); }

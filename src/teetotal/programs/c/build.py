@@ -244,6 +244,8 @@ def _split(flags: tuple[str, ...]) -> tuple[list[str], list[str]]:
     for flag in flags:
         if flag in _OTHER_PRODUCTS or flag.startswith(("-o", "-mcmodel=l", "-mcmodel=m")):
             raise TeetotalError(f"{flag} after --: what the compiler makes is not for the user to choose")
+        if Path(flag).suffix in SUFFIXES and os.path.isfile(flag):
+            raise TeetotalError(f"{flag} after --: sources come before it")
         if flag.startswith(("-l", "-L", "-Wl,")) or Path(flag).suffix in (".a", ".so", ".o"):
             link_flags.append(flag)
         elif flag.startswith(("-O", "-fsanitize")):
