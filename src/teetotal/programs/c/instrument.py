@@ -68,6 +68,8 @@ class _Hooks:
         for statement, what in self.program.strange:
             self._name(statement, what, "")
         for function in functions:
+            if self._chooses(function.name):
+                continue
             decision = Evaluation(function).decide()
             for item in decision.dropped:
                 item.statement.text = f"# {item.statement.text}"
@@ -104,6 +106,14 @@ class _Hooks:
         where = f" in {function}()" if function else ""
         place = "" if statement.place is None else f" at {self._spelled(statement.place.file)}:{statement.place.line}"
         self.unseen[f"{kind}{place}{where}: {what}"] = None
+
+    def _chooses(self, function: str) -> bool:
+        """Whether it is the compiler's own that asks the processor which clone to take, before any hook is bound."""
+        chosen = re.escape(function.removesuffix(".resolver"))
+        return function.endswith(".resolver") and any(
+            re.fullmatch(rf"\.type\s+{chosen},\s*@gnu_indirect_function", one.text.strip())
+            for one in self.program.statements
+        )
 
     def _spelled(self, file: str) -> str:
         """As the user did."""
