@@ -8,6 +8,7 @@ part in that.
 
 from __future__ import annotations
 
+import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
@@ -162,7 +163,7 @@ class Text:
                         fresh = ""
                     elif word == ".file":
                         number, _, name = part[5:].strip().partition(" ")
-                        files[number] = "/".join(name.split('"')[1::2])
+                        files[number] = os.path.join("", *name.split('"')[1::2])
                     elif word in (".section", ".pushsection", ".text", ".data", ".bss", ".previous", ".popsection"):
                         if word == ".pushsection":
                             stack.append((code, before))
