@@ -234,7 +234,7 @@ def test_libraries_are_named_unless_each_access_has_a_hook(
     ):
         result = checked(tmp_path, *flags, compiler=compiler)
         named = "; ".join(f"{name}() in {where}, which was not built for checking" for name in functions)
-        assert f"what cannot be seen: {named}" in result.notes
+        assert any(note.startswith(f"what cannot be seen: {named}") for note in result.notes)
         assert robust_on_tso(result) is None
     told = CliRunner().invoke(teetotal, ["cflags", "--cc", compiler], standalone_mode=False).output
     subprocess.run([compiler, *shlex.split(told), "-c", "lib.c"], check=True)
