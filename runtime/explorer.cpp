@@ -220,9 +220,6 @@ double Explorer::explored_of_all() const {
 void Explorer::tell_end(const char* reason) {
   std::string oddities;
   for (const std::string& oddity : process.oddities) oddities += (oddities.empty() ? "" : ",") + Output::quoted(oddity);
-  std::string unseen;
-  for (const auto& [what, place] : process.unseen)
-    unseen += (unseen.empty() ? "[" : ",[") + Output::quoted(what) + ',' + std::to_string(place) + ']';
   std::string mixed;
   for (std::uint32_t number = 0; number < process.cells.size(); ++number)
     if (process.cells[number].mixed)
@@ -249,7 +246,7 @@ void Explorer::tell_end(const char* reason) {
       ",\"restarts\":" + std::to_string(restarts_) + ",\"restored\":" + std::to_string(system_.restored()) +
       ",\"seconds\":" + std::to_string(elapsed()) + ",\"cpu\":" + std::to_string(survival.processor_seconds()) +
       ",\"reporting\":[" + reporting + "],\"passes\":[" + passes + "],\"oddities\":[" + oddities + "],\"loops\":[" +
-      loops + "],\"threads\":" + std::to_string(process.numbers.size() + 1) + ",\"unseen\":[" + unseen +
+      loops + "],\"threads\":" + std::to_string(process.numbers.size() + 1) + ",\"unseen\":[" + Output::unseen() +
       "],\"races\":[" + races + "],\"mixed\":[" + mixed + "]}");
 }
 

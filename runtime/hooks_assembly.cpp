@@ -115,7 +115,7 @@ bool teetotal_has_xsave = [] {
   if (told->does != Does::copy) from = told->does == Does::store ? 0 : address;
   const std::uintptr_t to = told->does == Does::load ? 0 : address;
   if (from != 0 && process.memory.is_constant(from)) from = 0;
-  const bool simple = size <= 16 && (size & (size - 1)) == 0;
+  const bool simple = size == told->size && size <= 16 && (size & (size - 1)) == 0;  // repeated, it is one by one
   const bool whole = (told->how & kWhole) != 0 && simple && address % size == 0;
   if (simple && (told->does == Does::load || told->does == Does::store)) {
     if (from == 0 && to == 0) return;  // a constant

@@ -10,6 +10,8 @@
 #include <cstdarg>
 
 #include "accesses.hpp"
+#include "calls.hpp"
+#include "imports.hpp"
 #include "synchronisation.hpp"
 #include "touching.hpp"
 
@@ -68,6 +70,11 @@ int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mut
   if (!holds(self, mutex)) fail(self, Failure::misuse, "waits on a condition without its mutex", place);
   begin_waiting(self, condition, place);
   use(self, condition, "waits on a condition", place);
+  each_waiting(condition, [&](const Thread& other) {
+    if (&other != &self && other.signals == 0 && other.waits_with != mutex)
+      fail(self, Failure::misuse, "waits on a condition with another mutex than T" + std::to_string(other.born), place);
+  });
+  self.waits_with = mutex;
   const unsigned count = mutex->__data.__count;
   unlock(self, mutex, place);
   const bool may_idle = !limited && self.idle_wakes < process.idle_wakes;
@@ -320,8 +327,12 @@ long syscall(long number, ...) {
       return futex_wake(*self, word_at, value, TEETOTAL_PLACE);
     fail(*self, Failure::unsupported, "a futex operation other than wait and wake", TEETOTAL_PLACE);
   }
-  if (self != nullptr)
+  if (self != nullptr) {
+    // Else what it does to memory, and what it learns, is not followed.
+    if (number != SYS_futex && number != SYS_sched_yield && number != SYS_exit_group)
+      unseen_call("the system call " + call_name(number), TEETOTAL_PLACE);
     if (const auto answer = answered_here(*self, number, arguments, TEETOTAL_PLACE)) return *answer;
+  }
   long result;
   register long r10 asm("r10") = arguments[3];
   register long r8 asm("r8") = arguments[4];

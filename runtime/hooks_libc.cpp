@@ -266,6 +266,10 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
       fail(*process.current, Failure::misuse, "frees what was not allocated", TEETOTAL_PLACE);
     }
   }
+  std::size_t teetotal_malloc_usable_size(void* pointer) {
+    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+    return in_heap(address) ? process.memory.block(address).size : 0;
+  }
   int posix_memalign(void** result, std::size_t alignment, std::size_t size) {
     const std::uintptr_t place = TEETOTAL_PLACE;
     *result = for_program(place) ? allocate(size, alignment, place) : __libc_memalign(alignment, size);

@@ -1,11 +1,11 @@
 // Signals: those that a thread sends to itself run their handler there and then; no other can be explored.
 //
 // What the program wants a signal to do is kept here and never told to the kernel: faults, the clock of the watchdog
-// and the end of the explorer keep their meaning. A fault in the program is a crash, whether it has a handler or not.
-// raise, pthread_kill to oneself, and kill where there is only one thread are calls of the handler; where the signal is
-// blocked, it comes when it is let through. A signal for another thread or process, or one that comes at a time of its
-// own, could run its handler between any two instructions: that is refused, or named where the program goes on without
-// it.
+// and the end of the explorer keep their meaning. A fault in the program is a crash; if it has a handler for that, it
+// is not explored further. raise, pthread_kill to oneself, and kill where there is only one thread are calls of the
+// handler; where the signal is blocked, it comes when it is let through. A signal for another thread or process, or one
+// that comes at a time of its own, could run its handler between any two instructions: that is refused, or named where
+// the program goes on without it.
 #include "hooks_signals.hpp"
 
 #include <pthread.h>

@@ -139,7 +139,7 @@ int pthread_create(pthread_t* handle, const pthread_attr_t* attributes, void* (*
   if (self == nullptr) return real().thread_create(handle, attributes, routine, argument);
   int detached = PTHREAD_CREATE_JOINABLE;
   if (attributes != nullptr) pthread_attr_getdetachstate(attributes, &detached);
-  Touch(TEETOTAL_PLACE).put(handle, handle_of(next_thread(*self)));  // before it runs
+  Touch(TEETOTAL_PLACE).put(handle, handle_of(next_thread(*self)));  // before it begins, as the C library does
   create_thread(*self, routine, argument, detached == PTHREAD_CREATE_DETACHED, TEETOTAL_PLACE);
   return 0;
 }

@@ -237,6 +237,7 @@ std::string Imports::described(const Stub& stub) const {
   Dl_info info{};
   dladdr(stub.target, &info);
   const std::string_view path = info.dli_fname == nullptr ? "" : info.dli_fname;
+  if (of_executable(reinterpret_cast<std::uintptr_t>(stub.target))) return demangled(stub.name);
   return demangled(stub.name) + " of " + std::string(path.substr(path.rfind('/') + 1));
 }
 

@@ -127,6 +127,13 @@ std::string Output::steps(const Controlled& system, std::size_t end) {
   return result + ']';
 }
 
+std::string Output::unseen() {
+  std::string told;
+  for (const auto& [what, place] : process.unseen)
+    told += (told.empty() ? "[" : ",[") + quoted(what) + ',' + std::to_string(place) + ']';
+  return told;
+}
+
 std::string Output::divergence(const Nondeterministic& found) {
   const auto told = [](const Operation& operation) {
     return '[' + std::to_string(static_cast<int>(operation.kind)) + ',' +
@@ -135,7 +142,7 @@ std::string Output::divergence(const Nondeterministic& found) {
   };
   return "\"thread\":" + std::to_string(found.thread) + ",\"then\":" + told(found.then) +
          ",\"now\":" + (found.now ? told(*found.now) : "null") + ",\"saw\":[" + number(found.seen_then) + ',' +
-         number(found.seen_now) + ']';
+         number(found.seen_now) + "],\"unseen\":[" + unseen() + ']';
 }
 
 std::string Output::cells(const Controlled& system, std::size_t end, const Frames& frames) {

@@ -37,6 +37,9 @@ class Output {
   // block, block size, block's place, mixed]. On a stack, the last three but one are its owner and the frame.
   static std::string cells(const Controlled& system, std::size_t end, const Frames& frames);
 
+  // What was met that no hook follows: [words, place], …
+  static std::string unseen();
+
   // Which step was not as before, what the thread stands before now, and what it sees: [kind, tag, address, place].
   static std::string divergence(const Nondeterministic& found);
 

@@ -167,6 +167,7 @@ struct ThreadRecord {
   std::array<const void*, 16> rwlocks{};  // those that it holds, each as often as it does; null: free
   const void* bucket = nullptr;           // the futex that it is busy with: others wait
   const void* waits_on = nullptr;         // a condition variable, a barrier, …
+  const void* waits_with = nullptr;       // the mutex of that condition variable
   std::int32_t waits_since = -1;          // the step at which it began
   std::uint64_t clock = 0, random = 0, nondet = 0;
   std::uint64_t changes = 0;  // of what no hook follows: calls of libraries, memory that it asked for

@@ -45,7 +45,10 @@ void on_crash(int signal, siginfo_t* info, void* context) {
                   : signal == SIGILL ? "illegal instruction"
                                      : "trap");
   }
-  fail(*self, Failure::crash, text, place_of_crash(*self, *machine));
+  const std::uintptr_t place = place_of_crash(*self, *machine);
+  if (process.signal_actions != nullptr && process.signal_actions[signal].sa_handler != SIG_DFL)
+    fail(*self, Failure::unsupported, std::string("a handler for its own fault (") + text + ")", place);
+  fail(*self, Failure::crash, text, place);
 }
 
 void on_watch(int, siginfo_t*, void* context) {

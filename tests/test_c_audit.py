@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from c_programs import COMPILERS, compiled, explore
 from teetotal.cli import teetotal
+from teetotal.errors import TeetotalError
 from teetotal.programs.c.assembly import Text
 from teetotal.programs.c.audit import unseen_in
 from teetotal.programs.c.build import Source, unseen
@@ -107,6 +108,7 @@ NAMED = {
     "cpuid": 'asm volatile("cpuid" : "=a"(r) : "a"(0) : "rbx", "rcx", "rdx");',
     "syscall": 'asm volatile("syscall" : "=a"(r) : "a"(39) : "rcx", "r11", "memory");',
     "gs:[": 'asm volatile("movq %%gs:16, %0" : "=r"(r));',
+    "lea rsp": 'asm volatile("leaq 8(%0), %%rsp" :: "r"(p));',
     "movq $2": 'asm volatile("jmp .+9; movq $2, (%0)" :: "r"(p) : "memory");',
     "movq $3": '{ long n = 1; asm volatile("1: movq $3, (%0); loop 1b" :: "r"(p), "c"(n) : "memory"); }',
 }
@@ -287,6 +289,89 @@ def test_no_flag_switches_it_off(tmp_path: Path, flags: str, compiler: str) -> N
     (tmp_path / "lib.c").write_text(LIBRARY.replace('asm volatile("movl $1, %0" : "=m"(*p))', "*p = 1"))
     result = checked(tmp_path, *flags.split(), files=(str(tmp_path / "lib.c"),), compiler=compiler)
     assert robust_on_tso(result) is False
+
+
+ONE_BY_ONE = """
+static long x[2] __attribute__((aligned(16))), ones[2] = {1, 1};
+static void *copy(void *p) {
+  long *to = x, *from = ones, n = 2;
+  asm volatile("rep movsq" : "+D"(to), "+S"(from), "+c"(n) :: "memory"); return 0;
+}
+static void *fill(void *p) {
+  long *to = x, n = 2;
+  asm volatile("rep stosq" : "+D"(to), "+c"(n) : "a"(1L) : "memory"); return 0;
+}
+int main(void) {
+  pthread_t t; pthread_create(&t, 0, WHAT, 0);
+  long first = *(volatile long *)&x[0], second = *(volatile long *)&x[1];
+  assert(first == second); pthread_join(t, 0);
+}
+"""
+
+
+@pytest.mark.parametrize("what", ["copy", "fill"])
+def test_what_is_repeated_is_done_one_by_one(tmp_path: Path, what: str) -> None:
+    (tmp_path / "p.c").write_text(HEAD + ONE_BY_ONE.replace("WHAT", what))
+    result = check(Source((str(tmp_path / "p.c"),)))
+    assert [violation.kind for violation in result.violations] == ["assertion"]
+
+
+BEYOND = {
+    "hooks of one's own": (
+        "static void __tsan_write4(void *p) {} static void store(int *p) { *p = 1; }",
+        "__tsan_write4",
+    ),
+    "code behind a comment": (
+        """__attribute__((section(".text#"))) static const unsigned char code[] = {0xc7, 7, 1, 0, 0, 0, 0xc3};
+        static void store(int *p) { ((void (*)(int *))code)(p); }""",
+        "the bytes c7 07 01",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_what_replaces_or_hides_is_named(tmp_path: Path, name: str) -> None:
+    text, named = BEYOND[name]
+    (tmp_path / "p.c").write_text(text + "int x; int main(void) { store(&x); }")
+    result = check(Source((str(tmp_path / "p.c"),), compiler="gcc"))
+    assert result.verdict.value == "inconclusive"
+    assert any(named in note for note in result.notes)
+
+
+SEGMENT = """
+static long x, y;
+static long *self(void) { long *p; asm("movq %%fs:0, %0" : "=r"(p)); return p; }
+static void *first(void *p) { *(long __seg_fs *)((char *)&x - (char *)self()) = 1; return (void *)y; }
+static void *second(void *p) { y = 1; return (void *)x; }
+int main(void) { pthread_t t, u; pthread_create(&t, 0, first, 0); pthread_create(&u, 0, second, 0); }
+"""
+
+
+def test_an_address_in_a_segment_is_where_it_is(tmp_path: Path) -> None:
+    """gcc announces it without its segment."""
+    (tmp_path / "p.c").write_text(HEAD + SEGMENT)
+    result = check(Source((str(tmp_path / "p.c"),), compiler="gcc"))
+    assert robust_on_tso(result) is False
+
+
+CLONES = """__attribute__((target_clones("avx2", "default"))) int add(int *p) { return *p + 1; }
+int x; int main(void) { return add(&x) - 1; }"""
+NESTED = """static void call(void (*f)(void)) { f(); }
+int main(void) { int n = 0; void put(void) { n = 1; } call(put); return n; }"""
+
+
+def test_clones_are_loaded_and_trampolines_refused(tmp_path: Path) -> None:
+    (tmp_path / "p.c").write_text(CLONES)
+    assert check(Source((str(tmp_path / "p.c"),), compiler="gcc")).verdict.value == "safe"
+    (tmp_path / "p.c").write_text(NESTED)
+    with pytest.raises(TeetotalError, match="a nested function whose address is taken"):
+        check(Source((str(tmp_path / "p.c"),), compiler="gcc"))
+
+
+def test_sources_come_before_flags(tmp_path: Path) -> None:
+    (tmp_path / "p.c").write_text("int main(void) { return 0; }")
+    with pytest.raises(TeetotalError, match="sources come before it"):
+        check(Source((str(tmp_path / "p.c"),), (str(tmp_path / "p.c"),)))
 
 
 def decided(text: str, compiler: str = "gcc") -> tuple[list[str], list[str], int]:

@@ -103,7 +103,7 @@ int main() { std::thread a(work), b(work); a.join(); b.join(); assert(caught.loa
 OUTSIDE = {
     "strtok": '#include <string.h>\natomic_int x;\nvoid *f(void *p) { char text[] = "a b c d"; '
     'if (!p) strtok(text, " "); x++; if (!p) assert(*strtok(0, " ") == 98); x++; return 0; }',
-    "keys": "pthread_key_t key; atomic_int x;\nvoid *f(void *p) { pthread_key_create(&key, 0);"
+    "keys": "atomic_int x;\nvoid *f(void *p) { pthread_key_t key; pthread_key_create(&key, 0);"
     " pthread_setspecific(key, p); x++; assert(pthread_getspecific(key) == p); x++; return 0; }",
     "large": "static volatile char many[1 << 20]; atomic_int x;\n"
     "void *f(void *p) { many[(long)p * 5000] = 1; x++; x++; return 0; }",

@@ -131,7 +131,10 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
         channel = self.channel
         own = channel.store if self.side == "store" else channel.load
         pieces = {
-            line for piece in (own, channel.head, channel.x) for line in piece.splitlines() if line.strip("{} \t")
+            line
+            for piece in (own, channel.head, channel.x, channel.setup)
+            for line in piece.splitlines()
+            if line.strip("{} \t")
         }
         return {
             number

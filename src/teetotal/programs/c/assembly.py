@@ -8,6 +8,7 @@ part in that.
 
 from __future__ import annotations
 
+import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
@@ -19,6 +20,7 @@ from teetotal.programs.c.objects import Object, Relocation
 _LABEL = "teetotal.statement."
 _LABELS = re.compile(r'\s*((?:[\w.$@]+|"[^"]*")\s*:)(?!=)\s*')
 _SPLIT = re.compile(r'((?:[^;"]|"(?:\\.|[^"\\])*")*);?')
+_UNTIL_COMMENT = re.compile(r'(?:[^#"]|"(?:\\.|[^"\\])*")*')
 _DEBUG = re.compile(r"\.section\s+\.debug_")
 _LINE = re.compile(
     r"^[ \t]*\.section[ \t]+\.debug_"
@@ -139,7 +141,7 @@ class Text:
                     app = 0
                 self._plain(line)
                 continue
-            for part in self._parts(bare) if code or ";" in bare else (bare,):
+            for part in self._parts(bare) if code or ";" in bare or "#" in bare else (bare,):
                 if not part:
                     continue
                 if part[0] == ".":
@@ -161,7 +163,7 @@ class Text:
                         fresh = ""
                     elif word == ".file":
                         number, _, name = part[5:].strip().partition(" ")
-                        files[number] = "/".join(name.split('"')[1::2])
+                        files[number] = os.path.join("", *name.split('"')[1::2])
                     elif word in (".section", ".pushsection", ".text", ".data", ".bss", ".previous", ".popsection"):
                         if word == ".pushsection":
                             stack.append((code, before))
@@ -190,8 +192,8 @@ class Text:
 
     def _parts(self, bare: str) -> Iterator[str]:
         """Labels and statements of a line."""
-        if "#" in bare and '"' not in bare:
-            bare = bare[: bare.index("#")]
+        if "#" in bare and (told := _UNTIL_COMMENT.match(bare)) is not None:
+            bare = told.group()
         pieces = _SPLIT.findall(bare) if ";" in bare else (bare,)
         for piece in pieces:
             at = 0

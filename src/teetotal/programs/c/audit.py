@@ -25,6 +25,7 @@ _KNOWN = re.compile(r"(crt\w*|Scrt1)\.o$|lib(gcc|gcc_eh|c_nonshared|pthread_nons
 _SYSTEM = re.compile(
     r"(ld-linux[\w-]*|lib(c|m|pthread|dl|rt|util|gcc_s|stdc\+\+|atomic|c\+\+|c\+\+abi|unwind|quadmath|resolv))\.so(\.|$)"
 )
+_HOOKS = ("__tsan_", "teetotal_access", "teetotal_settle", "teetotal_copy_", "teetotal_frame_ends")
 _NOT_BUILT = "which was not built for checking"
 _NAME_TYPE, _INDIRECT = 0, 10
 _DYNAMIC_SYMBOLS = 11
@@ -51,7 +52,16 @@ def unaccounted(program: Path, linker_map: str, own: list[str]) -> list[str]:
             found.append(
                 f"{section.size - covered} bytes of code in {section.name}, whose origin the linker does not tell"
             )
+    found += [f"{name}, which the program defines itself" for name in _own_hooks(linked, own)]
     return found + list(_libraries(linked, linker_map))
+
+
+def _own_hooks(linked: Object, own: list[str]) -> list[str]:
+    """Names by which what was put into the program calls us, and that lead elsewhere."""
+    symbols = [*linked.symbols, *_dynamic(linked)]
+    for file in own:  # the linker may have been told to leave out their symbols
+        symbols += Object(Path(file).read_bytes()).symbols
+    return sorted({one.name for one in symbols if one.section and one.name.startswith(_HOOKS)})
 
 
 def _is_known(origin: str) -> bool:

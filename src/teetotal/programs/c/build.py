@@ -75,6 +75,9 @@ _OTHER_PRODUCTS = frozenset(
 """Flags that make something else than the code of this machine's processes, or nothing."""
 
 
+_TRAMPOLINES = re.compile(r'^\s*\.section\s+\.note\.GNU-stack,\s*"x"', re.MULTILINE)
+
+
 _DIAGNOSTIC = re.compile(r"(?:.*?: )?(?P<severity>(?:fatal )?error|warning|note): ")
 
 
@@ -146,6 +149,9 @@ def build(source: Source, directory: Path) -> Path:
             _run([*compiler, "-c", str(assembly), "-o", str(output)], file)  # noqa: B023
             return output.read_bytes()  # noqa: B023
 
+        if not handmade and _TRAMPOLINES.search(assembly.read_text(errors="surrogateescape")):
+            raise TeetotalError(f"{file}: a nested function whose address is taken runs on the stack: not explored")
+
         visible = make_visible(assembly.read_text(errors="surrogateescape"), assemble, file, handmade=handmade)
         hidden += visible.unseen
         of_system |= visible.of_system
@@ -153,7 +159,7 @@ def build(source: Source, directory: Path) -> Path:
         objects.append(str(output))
     result = directory / "program.so"
     linker_map = directory / "map"
-    made = ["-shared", "-Wl,-Bsymbolic", f"-Wl,-Map={linker_map}", "-o", str(result)]
+    made = ["-shared", "-Wl,-Bsymbolic", "-Wl,-z,noexecstack", f"-Wl,-Map={linker_map}", "-o", str(result)]
     _run([*_linker(source), *made, *objects, *link_flags, "-lpthread"], source.name)
     hidden += unaccounted(result, linker_map.read_text(errors="replace"), objects)
     take_initialisers(result)
@@ -244,6 +250,8 @@ def _split(flags: tuple[str, ...]) -> tuple[list[str], list[str]]:
     for flag in flags:
         if flag in _OTHER_PRODUCTS or flag.startswith(("-o", "-mcmodel=l", "-mcmodel=m")):
             raise TeetotalError(f"{flag} after --: what the compiler makes is not for the user to choose")
+        if Path(flag).suffix in SUFFIXES and os.path.isfile(flag):
+            raise TeetotalError(f"{flag} after --: sources come before it")
         if flag.startswith(("-l", "-L", "-Wl,")) or Path(flag).suffix in (".a", ".so", ".o"):
             link_flags.append(flag)
         elif flag.startswith(("-O", "-fsanitize")):

@@ -166,6 +166,7 @@ class _Findings:
         self.notes: list[str] = []
         self.undecided = False
         self.end: dict[str, Any] | None = None
+        self.met: list[tuple[str, int]] = []  # that no hook follows, where there is no end
         self.executions = 0
         self.ended_early = ""
 
@@ -208,6 +209,7 @@ class _Findings:
             case "error":
                 assert self.names is not None
                 self.undecided = True
+                self.met = answer.get("unseen", [])
                 what = events.divergence(answer, self.names)
                 self.notes.append(f"{what}: the program depends on something that cannot be controlled")
             case "stopped":
@@ -316,7 +318,7 @@ class _Findings:
     def count_unseen(self, compiled: list[str]) -> None:
         """No proof stands on what no hook follows: ``compiled`` into the program, or met in an execution."""
         named = list(compiled)
-        for what, at in self.end.get("unseen", []) if self.end is not None else []:
+        for what, at in self.met if self.end is None else self.end.get("unseen", []):
             place = self.names.place(at) if self.names is not None else None
             named.append(what if place is None else f"{what} at {place}")
         if named:

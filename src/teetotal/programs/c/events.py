@@ -272,7 +272,7 @@ def execution(
 def straight_line(name: str, execution: Execution, schedule: Sequence[Step], source: str) -> Program:
     """The program that does just that. Locations are numbered as the schedule first stores to them, so that a token
     means the same to whoever runs the schedule on the real program."""
-    initial = execution.initial
+    initial = {address: _narrow(value) for address, value in execution.initial.items()}
     threads: dict[int, list[Event]] = {}
     for event in execution.events:
         threads.setdefault(event.thread, []).append(event)
@@ -306,14 +306,19 @@ def _instruction(event: Event) -> Instruction:
         case Kind.LD:
             return Load(register="r", address=address, location=place)
         case Kind.ST:
-            return Store(address=address, value=Const(event.value or 0), location=place)
+            return Store(address=address, value=Const(_narrow(event.value or 0)), location=place)
         case Kind.LOCK:
             return Lock(address=address, location=place)
         case Kind.UNLOCK:
             return Unlock(address=address, location=place)
         case _:
             when = Const(0) if event.value is None else None
-            return Rmw(address=address, value=Const(event.value or 0), when=when, location=place)
+            return Rmw(address=address, value=Const(_narrow(event.value or 0)), when=when, location=place)
+
+
+def _narrow(value: int) -> int:
+    """As the columns of a trace hold it. Of sixteen bytes only the lower eight: nothing that is decided depends on it."""
+    return _signed(value & (1 << 64) - 1, 8)
 
 
 def _signed(value: int, size: int) -> int:

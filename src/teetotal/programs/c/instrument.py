@@ -14,7 +14,7 @@ from itertools import count
 from typing import NamedTuple
 
 from teetotal.programs.c.assembly import DATA, Function, Item, Statement, Text
-from teetotal.programs.c.machine import RSP, Access
+from teetotal.programs.c.machine import RSP, Access, moves_stack
 from teetotal.programs.c.matching import FENCES, Evaluation
 from teetotal.programs.c.objects import Object
 
@@ -68,6 +68,8 @@ class _Hooks:
         for statement, what in self.program.strange:
             self._name(statement, what, "")
         for function in functions:
+            if self._chooses(function.name):
+                continue
             decision = Evaluation(function).decide()
             for item in decision.dropped:
                 item.statement.text = f"# {item.statement.text}"
@@ -80,6 +82,8 @@ class _Hooks:
                 for item in block:
                     if item.instruction.oddity:
                         self._name(item.statement, item.instruction.oddity, function.name, item)
+                    elif item.statement.app and moves_stack(item.instruction):
+                        self._name(item.statement, f"{item.instruction.text}, which moves the stack,", function.name)
                     if not item.whole:
                         parts.setdefault(id(item.statement), []).append(item)
                     elif id(item) in wanted:
@@ -102,6 +106,14 @@ class _Hooks:
         where = f" in {function}()" if function else ""
         place = "" if statement.place is None else f" at {self._spelled(statement.place.file)}:{statement.place.line}"
         self.unseen[f"{kind}{place}{where}: {what}"] = None
+
+    def _chooses(self, function: str) -> bool:
+        """Whether it is the compiler's own that asks the processor which clone to take, before any hook is bound."""
+        chosen = re.escape(function.removesuffix(".resolver"))
+        return function.endswith(".resolver") and any(
+            re.fullmatch(rf"\.type\s+{chosen},\s*@gnu_indirect_function", one.text.strip())
+            for one in self.program.statements
+        )
 
     def _spelled(self, file: str) -> str:
         """As the user did."""

@@ -109,6 +109,20 @@ def decode(code: bytes) -> tuple[Instruction, ...] | None:
     return tuple(found) if sum(one.size for one in found) == len(code) else None
 
 
+def moves_stack(instruction: Instruction) -> bool:
+    """Whether ``rsp`` may point elsewhere behind it, not only farther along: what is pushed there is no frame's own."""
+    name, operands, address = instruction.name, instruction.operands, instruction.address
+    if RSP not in instruction.writes or not operands:
+        return False
+    if operands[0] != ("r", RSP):  # push, pop, call and the like
+        return name == "xchg"
+    if name == "mov":
+        return operands[1] != ("r", RBP)
+    if name == "lea" and address is not None:
+        return address.base not in (RSP, RBP) or address.scaled >= 0
+    return name == "pop" or operands[-1][0] != "i"
+
+
 def sweep(code: bytes, at: int) -> Iterator[tuple[int, Instruction]]:
     """Instruction by instruction, as far as they can be decoded; targets of branches are counted as ``at`` is."""
     for raw in _disassembler().disasm(code, at):

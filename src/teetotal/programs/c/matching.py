@@ -251,7 +251,8 @@ class _Block:
             write = access.direction != "r"
             wide = not item.statement.app and not write
             covering = None
-            if not instruction.locked and access.direction != "rw" and not item.statement.app:
+            announced = access.direction != "rw" and not access.segment  # gcc announces an address without its segment
+            if announced and not instruction.locked and not item.statement.app:
                 covering = next(
                     (one for one in reversed(self.announcements) if one.covers(address, size, write, wide)), None
                 )
