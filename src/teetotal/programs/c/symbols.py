@@ -147,9 +147,9 @@ class Symbols:
         return found.name + types.path_to(found.type, address - found.address, size)
 
     def extent(self, name: str) -> tuple[int, int]:
-        """The address and the size of a variable that is visible to all files."""
-        (symbol,) = self._table.get_symbol_by_name(name)
-        return symbol["st_value"], symbol["st_size"]
+        """The address and the size of a variable that is visible to all files; of size 0 where the linker left it out."""
+        found = self._table.get_symbol_by_name(name) if self._table is not None else None
+        return (found[0]["st_value"], found[0]["st_size"]) if found else (0, 0)
 
     @cached_property
     def _variables(self) -> list[Variable]:
