@@ -163,7 +163,7 @@ WRONG = {
     "key after its end": Case(
         "", "pthread_key_create(&key, 0); pthread_key_delete(key);\npthread_getspecific(key); // use", "misuse"
     ),
-    "a held mutex is freed": Case("", "p = malloc(40); pthread_mutex_lock((void *)p);\nfree(p); // use", "misuse"),
+    "a held mutex is freed": Case("", "p = calloc(1, 40); pthread_mutex_lock((void *)p);\nfree(p); // use", "misuse"),
     "a held mutex on the stack": Case("", "lies();", "misuse"),
     "used after free": Case(
         "sem_wait(&s);\n*p = 1; // use", "p = malloc(4);\nfree(p); // end\nsem_post(&s);", "use after free", "freed it"
