@@ -287,6 +287,10 @@ namespace {
 // A store to an object, behind a check of what it is: where stores are buffered, that is a look of its own before.
 template <typename Check>
 void store_checked(Thread& self, Verb verb, Tag tag, const void* object, std::uintptr_t place, Check check) {
+  // What it finds and what it then stores are two steps for buffers, and not every order with others is explored.
+  if (process.buffered && !process.alone)
+    process.weaken(
+        "an object is initialised or destroyed beside other threads: with buffers not every order is explored");
   if (process.halves) {
     synchronise(self, verb, Kind::ld, tag, object, place, {.writes = Writes::never});
     check();
