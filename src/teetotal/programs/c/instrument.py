@@ -78,12 +78,13 @@ class _Hooks:
             wanted = {id(item) for item in decision.hooks}
             fixed = _immovable(function)
             parts: dict[int, list[Item]] = {}
+            kept: set[tuple[int, int]] = set()  # registers in which assembly keeps its stack pointer
             for block in function.blocks:
                 for item in block:
                     if item.instruction.oddity:
                         self._name(item.statement, item.instruction.oddity, function.name, item)
-                    elif item.statement.app and moves_stack(item.instruction):
-                        self._name(item.statement, f"{item.instruction.text}, which moves the stack,", function.name)
+                    elif item.statement.app:
+                        self._follow_stack(item, function.name, kept)
                     if not item.whole:
                         parts.setdefault(id(item.statement), []).append(item)
                     elif id(item) in wanted:
@@ -114,6 +115,18 @@ class _Hooks:
             re.fullmatch(rf"\.type\s+{chosen},\s*@gnu_indirect_function", one.text.strip())
             for one in self.program.statements
         )
+
+    def _follow_stack(self, item: Item, function: str, kept: set[tuple[int, int]]) -> None:
+        """Names what makes another stack; to go back to one's own is none."""
+        instruction, piece = item.instruction, item.statement.app
+        source = (piece, instruction.operands[1][1]) if len(instruction.operands) > 1 else (piece, -1)
+        back = instruction.name == "mov" and instruction.operands[1][0] == "r" and source in kept
+        if moves_stack(instruction) and not back:
+            self._name(item.statement, f"{instruction.text}, which moves the stack,", function)
+        for register in instruction.writes:
+            kept.discard((piece, register))
+        if instruction.name == "mov" and instruction.operands[1] == ("r", RSP) and instruction.operands[0][0] == "r":
+            kept.add((piece, instruction.operands[0][1]))
 
     def _spelled(self, file: str) -> str:
         """As the user did."""
