@@ -279,7 +279,7 @@ class Ending(NamedTuple):
 def import_all() -> None:
     """What verbs import when they are called, once for all forks."""
     for module in pkgutil.walk_packages(teetotal.__path__, "teetotal."):
-        if not module.name.endswith("__main__"):
+        if module.name.replace(".", "_").isidentifier() and not module.name.endswith("__main__"):
             importlib.import_module(module.name)
 
 

@@ -247,8 +247,7 @@ C = {
           setenv("NAME", "value", 1); assert(!strcmp(getenv("NAME"), "value"));
           pthread_create(&t, 0, f, 0); f(0); pthread_join(t, 0);
         }""",
-        INCONCLUSIVE,
-        "getenv of libc.so.6",
+        SAFE,
     ),
     "chance": Case(
         """static long drawn(void) {

@@ -38,9 +38,9 @@ void *f(void *p) {
   return 0;
 }
 """
-ENDS = {
+ENDS = {  # neither is followed by anybody: named, and no proof
     "SIGKILL": "syscall(SYS_kill, getpid(), SIGKILL)",
-    "exit status 0": 'execl("/bin/true", "true", (char *)0)',
+    "exit status 3": '__asm__ volatile("syscall" : : "a"(231), "D"(3) : "rcx", "r11", "memory")',
 }
 
 
@@ -50,7 +50,7 @@ def test_a_death_is_told_and_the_rest_explored(how: str, goal: str, tmp_path: Pa
     file = tmp_path / "death.c"
     file.write_text(HEAD + SOMETIMES.replace("END", ENDS[how]) + RUN)
     result = check(Source((str(file),)), Options(goal=goal))  # type: ignore[arg-type]
-    assert result.complete
+    assert not result.complete
     assert result.executions >= 3
     assert result.verdict is Verdict.VIOLATION
     found = next(violation for violation in result.violations if violation.model == "sc")

@@ -21,10 +21,8 @@ import msgspec
 
 from teetotal.errors import ParseError, TeetotalError
 from teetotal.programs import text_files
-from teetotal.programs.c.audit import unaccounted
 from teetotal.programs.c.elf import has_bit_fields, take_initialisers
 from teetotal.programs.c.frames import mark_ends
-from teetotal.programs.c.instrument import make_visible
 from teetotal.scale.supervision import scratch_folder
 
 C_SUFFIXES = (".c",)
@@ -129,6 +127,9 @@ def built(source: Source) -> Iterator[Path]:
 
 
 def build(source: Source, directory: Path) -> Path:
+    from teetotal.programs.c.audit import unaccounted  # the disassembler is large, and not every call needs it
+    from teetotal.programs.c.instrument import make_visible
+
     compile_flags, link_flags = _split(source.flags)
     objects: list[str] = []
     hidden: list[str] = []
