@@ -161,7 +161,7 @@ class _Worker(Generic[Item, Answer]):
     def stop(self) -> None:
         self.pipe.close()
         if self.process.is_alive():
-            self.process.terminate()
+            self.process.kill()  # one that has just been forked still hears SIGTERM as its parent does, and goes on
         self.process.join()
 
 
