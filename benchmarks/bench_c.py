@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from teetotal.programs.c import runtime
+from teetotal.engines.runtime import driver as runtime
 from teetotal.programs.c.build import Source, built
 
 PROGRAMS = Path(__file__).parent / "programs"

@@ -13,14 +13,15 @@ from pathlib import Path
 
 import msgspec
 
+from teetotal.answers.events import MODELS
+from teetotal.answers.strategies import Strategy
 from teetotal.checking import LOOP_BOUND
-from teetotal.events import MODELS
-from teetotal.explore import executions, outcomes
-from teetotal.explore.robustness import robustness
-from teetotal.explore.strategies import Strategy
+from teetotal.engines.executions import executions
+from teetotal.engines.executions.robustness import robustness
+from teetotal.engines.states import outcomes
 from teetotal.programs import litmus
 from teetotal.programs.expressions import Addr, Const
-from teetotal.programs.litmus.observation import observation
+from teetotal.programs.observation import observation
 from teetotal.programs.program import Instruction, Load, Program, Store, Thread
 
 HERD_MILLISECONDS = 17.0

@@ -13,7 +13,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from teetotal.events import Kind
+from teetotal.answers.events import Kind
 from teetotal.fences.costs import parse
 from teetotal.fences.fencing import Options, fence
 from teetotal.fences.linden_wolper import insert_fences

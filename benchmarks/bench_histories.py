@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from teetotal.events import Semantics
+from teetotal.answers.events import Semantics
 from teetotal.histories.check import Engine, HistoryModel, check
 from teetotal.histories.generate import corrupted_history, random_history, to_axe
 from teetotal.histories.history import History

@@ -16,7 +16,7 @@ import time
 
 import numpy as np
 
-from teetotal.monitors import MONITORS, Columns, Stream
+from teetotal.engines.executions.monitors import MONITORS, Columns, Stream
 
 BLOCK = 1_000_000
 ADDRESSES = 256

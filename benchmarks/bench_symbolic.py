@@ -14,12 +14,12 @@ import tempfile
 from itertools import combinations
 from pathlib import Path
 
+from teetotal.answers.verdicts import Verdict
+from teetotal.engines.symbolic.graph import ControlGraph
+from teetotal.engines.symbolic.verify import Limits, Outcome, robust, verify
 from teetotal.fences.linden_wolper import insert_fences
 from teetotal.programs.promela import compile_text
 from teetotal.reproduce.tacas13 import measured, programs
-from teetotal.symbolic.graph import ControlGraph
-from teetotal.symbolic.verify import Limits, Outcome, robust, verify
-from teetotal.verdicts import Verdict
 
 LIMIT = 20.0
 

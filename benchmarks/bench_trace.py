@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from teetotal.trace import Trace
+from teetotal.traces.trace import Trace
 
 THREADS, ADDRESSES = 4, 1000
 

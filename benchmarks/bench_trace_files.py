@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from teetotal import monitoring, traces
-from teetotal.events import Location
-from teetotal.trace import Trace
+from teetotal import traces
+from teetotal.answers.events import Location
+from teetotal.traces import monitoring
+from teetotal.traces.trace import Trace
 
 
 def recorded(n: int) -> Trace:

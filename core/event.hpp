@@ -1,16 +1,16 @@
-// The vocabulary of shared memory, as teetotal/events.py has it.
+// The vocabulary of shared memory, as teetotal/answers/events.py has it.
 #pragma once
 
 #include <cstdint>
 
 namespace teetotal {
 
-// What an event does. The numbers are shared with teetotal.events.Kind and with trace files.
+// What an event does. The numbers are shared with teetotal.answers.events.Kind and with trace files.
 enum class Kind : std::uint8_t { ld = 0, st = 1, rmw = 2, mfence = 3, sfence = 4, lock = 5, unlock = 6 };
 
 enum class Model : std::uint8_t { sc = 0, tso = 1, pso = 2 };
 
-// The choices that the literature leaves open: teetotal.events.Semantics.
+// The choices that the literature leaves open: teetotal.answers.events.Semantics.
 struct Semantics {
   bool rmw_flushes_all = true;     // a PSO rmw flushes all buffers of its thread, not only its own address
   bool unlock_is_fence = true;     // an unlock is also a full fence

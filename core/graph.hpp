@@ -35,13 +35,13 @@ namespace teetotal::graph {
 using Node = std::int32_t;  // the number of an event, in the order of appearance
 constexpr Node none = -1;
 
-// The numbers are those of teetotal.trace.REASONS.
+// The numbers are those of teetotal.traces.trace.REASONS.
 enum class Reason : std::uint8_t { po = 0, src = 1, co = 2, fr = 3 };
 
 // Called now and then in long loops; stops them by throwing.
 using Poll = std::function<void()>;
 
-// The columns of teetotal.trace.Trace that order depends on.
+// The columns of teetotal.traces.trace.Trace that order depends on.
 struct Columns {
   std::span<const std::int32_t> thread;
   std::span<const std::uint8_t> kind;

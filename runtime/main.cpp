@@ -1,4 +1,4 @@
-// teetotal-runtime: the program that user programs are loaded into. teetotal.programs.c.runtime starts it.
+// teetotal-runtime: the program that user programs are loaded into. teetotal.engines.runtime.driver starts it.
 //
 //   teetotal-runtime OBJECT FILE-DESCRIPTOR OPTION=VALUE… [-- ARGUMENT…]
 //

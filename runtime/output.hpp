@@ -1,4 +1,4 @@
-// Answers as lines of JSON, for teetotal.programs.c.runtime, which reads them as they come.
+// Answers as lines of JSON, for teetotal.engines.runtime.driver, which reads them as they come.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations, product
 
 from monitor_reference import kept
-from teetotal.events import Event, EventId, Kind, ModelName, Semantics
+from teetotal.answers.events import Event, EventId, Kind, ModelName, Semantics
 
 Sources = Mapping[EventId, EventId | None]
 Orders = Mapping[str, Sequence[EventId]]

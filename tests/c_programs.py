@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from teetotal.events import Kind
-from teetotal.programs.c import runtime
+from teetotal.answers.events import Kind
+from teetotal.engines.runtime import driver as runtime
 from teetotal.programs.c.build import Source, build
 from teetotal.programs.expressions import Addr, Const, Expr, Old, Op, Reg
 from teetotal.programs.program import Branch, Fence, Load, Lock, Program, Rmw, Store, Unlock

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from teetotal.symbolic.certificates import Certificate
+from teetotal.engines.symbolic.certificates import Certificate
 
 Tree = dict[str, Any]
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Protocol
 
-from teetotal.events import Event, Semantics
-from teetotal.models import Issue, ProgramLike, Run, executions
+from teetotal.answers.events import Event, Issue, Semantics
+from teetotal.models import ProgramLike, Run, executions
 
 
 class Remembered:

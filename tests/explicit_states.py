@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, NamedTuple, TypeVar
 
-from teetotal.events import Kind, ModelName, Semantics
+from teetotal.answers.events import Kind, ModelName, Semantics
 from teetotal.programs.program import Unlock
 from teetotal.programs.promela.evaluation import ghosts_hold
 from teetotal.programs.promela.instructions import AccessAction, Atomically, Control, Fenced, Tau

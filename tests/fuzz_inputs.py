@@ -32,10 +32,10 @@ from typing import NamedTuple, NoReturn
 import teetotal
 from recorded import recorded_events
 from teetotal import cli, traces
+from teetotal.engines.symbolic import certificates
+from teetotal.engines.symbolic.verify import verify as prove
 from teetotal.programs.promela.compile import load
-from teetotal.symbolic import certificates
-from teetotal.symbolic.verify import verify as prove
-from teetotal.trace import Trace
+from teetotal.traces.trace import Trace
 
 ROOT = Path(__file__).parent.parent
 PROVED = ROOT / "benchmarks" / "promela" / "clh.pml"

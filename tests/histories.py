@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from teetotal.events import Kind
+from teetotal.answers.events import Kind
 from teetotal.histories.history import History, Operation
 
 ADDRESSES = "xyzuvw"

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from teetotal.events import ModelName
+from teetotal.answers.events import ModelName
 
 TWO = """
 #include <assert.h>

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from teetotal import models
-from teetotal.events import ModelName, Semantics
+from teetotal.answers.events import ModelName, Semantics
 from teetotal.programs import litmus
 from teetotal.programs.program import Program
 

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 
 from executions import Remembered, classes, shuffled, watch_interleavings
 from monitor_reference import exact
-from teetotal import _core, models, monitors
-from teetotal.events import Event, ModelName, Semantics
+from teetotal import _core, models
+from teetotal.answers.events import Event, ModelName, Semantics
+from teetotal.engines.executions import monitors
+from teetotal.engines.executions.monitors import MONITORS, Report, paths, witness
 from teetotal.models import ProgramLike
-from teetotal.monitors import MONITORS, Report, paths, witness
 from teetotal.programs.program import Program
 
 RELAXED: tuple[ModelName, ...] = ("tso", "pso")

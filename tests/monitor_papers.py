@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from executions import dependent
-from teetotal.events import Event, Kind, Semantics
+from teetotal.answers.events import Event, Kind, Semantics
 
 Found = tuple[int, int, int]
 """(delayed, previous, deciding)"""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from executions import conflict
-from teetotal.events import Event, Kind, Semantics
+from teetotal.answers.events import Event, Kind, Semantics
 
 
 def exact(events: Sequence[Event], model: str, semantics: Semantics) -> list[tuple[int, int, int]]:

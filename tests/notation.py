@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from teetotal.events import Kind, Location
+from teetotal.answers.events import Kind, Location
 from teetotal.programs.expressions import Addr, Const, Expr, Old, Op, Reg
 from teetotal.programs.program import Branch, Fence, Instruction, Load, Lock, Program, Rmw, Store, Thread, Unlock
 

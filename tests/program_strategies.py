@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from hypothesis import strategies as st
 
-from teetotal.events import Kind, Location
+from teetotal.answers.events import Kind, Location
 from teetotal.programs.expressions import Addr, Const, Expr, Final, Old, Op, Reg
 from teetotal.programs.program import (
     Assert,

@@ -7,13 +7,13 @@ import copy
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from teetotal.events import ModelName, Semantics
-from teetotal.models import PSO, Issue, Write
+from teetotal.answers.events import Issue, ModelName, Semantics
+from teetotal.answers.schedules import Choice, ScheduleStep
+from teetotal.engines.symbolic.certificates import Certificate
+from teetotal.engines.symbolic.schedules import Replay
+from teetotal.models import PSO, Write
 from teetotal.programs.promela import PromelaProgram
 from teetotal.programs.promela.instructions import Control
-from teetotal.schedules import Choice, ScheduleStep
-from teetotal.symbolic.certificates import Certificate
-from teetotal.symbolic.schedules import Replay
 
 Word = tuple[tuple[int, int] | None, ...]
 """A buffer in the order of the stores: (location, value), None for an sfence's marker."""

@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from teetotal import checking, models
-from teetotal.events import MODELS, Semantics
+from teetotal.answers.events import MODELS, Semantics
+from teetotal.answers.verdicts import CheckResult
 from teetotal.generate import Cycle, litmus
 from teetotal.generate.files import PREDICTION, PREDICTION_ADDRESS, parse_prediction
 from teetotal.programs import litmus as litmus_format
 from teetotal.programs.litmus import layout
 from teetotal.programs.program import MEMORY_INSTRUCTIONS, Branch, Program
-from teetotal.verdicts import CheckResult
 
 CORPUS = Path(__file__).parent / "corpus"
 EXPECTED = CORPUS / "expected.csv"

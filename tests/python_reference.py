@@ -14,7 +14,7 @@ from itertools import count
 from types import FrameType
 from typing import Any
 
-from teetotal.events import Kind, Request
+from teetotal.answers.events import Kind, Request
 from teetotal.programs.expressions import wrap
 from teetotal.programs.program import LocalState, Program
 from teetotal.programs.python.operations import Blocked

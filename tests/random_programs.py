@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from teetotal.events import Semantics
+from teetotal.answers.events import Semantics
 from teetotal.generate.programs import (
     ATOMIC,
     FENCED,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from teetotal.events import Event, Kind, Location
+from teetotal.answers.events import Event, Kind, Location
 
 
 def recorded_events(rng: random.Random, size: int, valued: bool = True, plain: float = 0) -> list[Event]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from teetotal.events import Kind
+from teetotal.answers.events import Kind
 from teetotal.programs.expressions import Addr, Const, Old, Op
 from teetotal.programs.program import Fence, Instruction, Load, Lock, Program, Rmw, Store, Thread, Unlock
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from axioms import allowed, candidates, program_order_kept
 from notation import program
 from teetotal import models
-from teetotal.events import ModelName, Semantics
+from teetotal.answers.events import ModelName, Semantics
 
 RELAXED: tuple[ModelName, ...] = ("tso", "pso")
 SEMANTICS = [Semantics(rmw="all"), Semantics(rmw="address")]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from teetotal.answers.verdicts import CheckResult, Verdict
+from teetotal.engines.runtime.checking import Options, check
 from teetotal.programs.c.build import Source
-from teetotal.programs.c.check import Options, check
-from teetotal.verdicts import CheckResult, Verdict
 
 
 def checked(tmp_path: Path, code: str, **options: object) -> CheckResult:

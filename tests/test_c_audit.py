@@ -16,15 +16,15 @@ import pytest
 from click.testing import CliRunner
 
 from c_programs import COMPILERS, compiled, explore
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.verdicts import CheckResult
 from teetotal.cli import teetotal
-from teetotal.errors import TeetotalError
+from teetotal.engines.runtime.checking import check
 from teetotal.programs.c.assembly import Text
 from teetotal.programs.c.audit import unseen_in
 from teetotal.programs.c.build import Source, unseen
-from teetotal.programs.c.check import check
 from teetotal.programs.c.matching import Evaluation
 from teetotal.programs.c.objects import Object
-from teetotal.verdicts import CheckResult
 
 HEAD = """#include <assert.h>
 #include <immintrin.h>

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from teetotal.events import Semantics
+from teetotal.answers.events import Semantics
+from teetotal.answers.verdicts import Verdict
+from teetotal.engines.runtime.checking import Options, check
 from teetotal.programs.c.build import Source
-from teetotal.programs.c.check import Options, check
 from teetotal.reproduce import tacas11
-from teetotal.verdicts import Verdict
 
 PROGRAMS = Path(__file__).parents[1] / "benchmarks" / "programs"
 NAMES = sorted(file.stem for file in PROGRAMS.glob("*.c"))

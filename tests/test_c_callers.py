@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from c_programs import COMPILERS
+from teetotal.answers.verdicts import Verdict
+from teetotal.engines.runtime.checking import Options, check
 from teetotal.programs.c import Source
-from teetotal.programs.c.check import Options, check
-from teetotal.verdicts import Verdict
 
 BUFFERING = """#include <atomic>
 #include <mutex>

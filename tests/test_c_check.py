@@ -10,13 +10,13 @@ from typing import Any, Literal
 import pytest
 
 from c_programs import COMPILERS
-from teetotal.events import Semantics
-from teetotal.explore.strategies import parse
-from teetotal.programs.c import runtime
+from teetotal.answers.events import Semantics
+from teetotal.answers.strategies import parse
+from teetotal.answers.verdicts import CheckResult, Verdict
+from teetotal.engines.runtime import driver as runtime
+from teetotal.engines.runtime.checking import Options, _Findings, check
 from teetotal.programs.c.build import CompileError, Source
-from teetotal.programs.c.check import Options, _Findings, check
 from teetotal.report import terminal
-from teetotal.verdicts import CheckResult, Verdict
 
 HEAD = """#include <assert.h>
 #include <pthread.h>

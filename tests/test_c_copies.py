@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from c_programs import COMPILERS, compiled, explore
+from teetotal.answers.verdicts import CheckResult, Verdict
+from teetotal.engines.runtime.checking import Options, check
 from teetotal.programs.c.build import Source
-from teetotal.programs.c.check import Options, check
-from teetotal.verdicts import CheckResult, Verdict
 
 HEAD = """#include <assert.h>
 #include <pthread.h>

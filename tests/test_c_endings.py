@@ -9,10 +9,10 @@ from typing import NamedTuple
 import pytest
 
 from c_programs import COMPILERS, compiled, explore
-from teetotal.errors import TeetotalError
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.verdicts import CheckResult, Goal, Verdict
+from teetotal.engines.runtime.checking import Options, check
 from teetotal.programs.c.build import CompileError, Source
-from teetotal.programs.c.check import Options, check
-from teetotal.verdicts import CheckResult, Goal, Verdict
 
 HEAD = """
 #include <assert.h>

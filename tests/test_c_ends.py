@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from c_programs import COMPILERS
+from teetotal.answers.verdicts import CheckResult, Verdict
+from teetotal.engines.runtime.checking import Options, check
 from teetotal.programs.c.build import Source
-from teetotal.programs.c.check import Options, check
-from teetotal.verdicts import CheckResult, Verdict
 
 
 def run(tmp_path: Path, text: str, compiler: str, *, suffix: str = ".cc", flags: tuple[str, ...] = ()) -> CheckResult:

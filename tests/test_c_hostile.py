@@ -21,11 +21,12 @@ import pytest
 
 from c_programs import compiled
 from interrupts import PATIENCE, hear_interrupts, let_work, members
-from teetotal.programs.c import Source, runtime
-from teetotal.programs.c import check as c_check
-from teetotal.programs.c.check import Options, check
+from teetotal.answers.verdicts import CheckResult, Verdict
+from teetotal.engines.runtime import checking as c_check
+from teetotal.engines.runtime import driver as runtime
+from teetotal.engines.runtime.checking import Options, check
+from teetotal.programs.c import Source
 from teetotal.scale.processes import children
-from teetotal.verdicts import CheckResult, Verdict
 
 ROOT = Path(__file__).parent.parent
 

@@ -15,10 +15,10 @@ import pytest
 
 import imports_page
 from c_programs import COMPILERS, compiled, explore
-from teetotal.programs.c import runtime
+from teetotal.answers.verdicts import Verdict
+from teetotal.engines.runtime import driver as runtime
+from teetotal.engines.runtime.checking import check
 from teetotal.programs.c.build import Source
-from teetotal.programs.c.check import check
-from teetotal.verdicts import Verdict
 
 HEAD = """#define _GNU_SOURCE
 #include <ctype.h>

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from c_programs import COMPILERS, compiled, explore
-from teetotal.programs.c import runtime
+from teetotal.answers.verdicts import CheckResult, Verdict
+from teetotal.engines.runtime import driver as runtime
+from teetotal.engines.runtime.checking import Options, check
 from teetotal.programs.c.build import Source
-from teetotal.programs.c.check import Options, check
-from teetotal.verdicts import CheckResult, Verdict
 
 RUNTIME = Path(__file__).parent.parent / "runtime"
 REFUSED = re.findall(r"^REFUSED\((\w+)\)$", (RUNTIME / "refused.def").read_text(), re.MULTILINE)

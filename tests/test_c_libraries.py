@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from library_clients import CLIENTS, TWO, Client, Weakened
+from teetotal.answers.verdicts import Goal
+from teetotal.engines.runtime.checking import Options, check
 from teetotal.fences.fencing import Options as Fencing
 from teetotal.fences.fencing import fence
 from teetotal.programs.c.build import Source
-from teetotal.programs.c.check import Options, check
-from teetotal.verdicts import Goal
 
 SYSTEM = Path("/usr/include")
 PATIENT = os.environ.get("TEETOTAL_PROFILE") == "fuzz"

@@ -11,14 +11,14 @@ from typing import NamedTuple
 import pytest
 
 from c_programs import COMPILERS, explore
-from teetotal.programs.c import runtime
+from teetotal.answers.verdicts import Verdict
+from teetotal.engines.runtime import driver as runtime
+from teetotal.engines.runtime.checking import Options, check
+from teetotal.engines.runtime.events import Names
+from teetotal.engines.runtime.replaying import replay
 from teetotal.programs.c.build import Source, build
-from teetotal.programs.c.check import Options, check
-from teetotal.programs.c.events import Names
 from teetotal.programs.c.frames import mark_ends
-from teetotal.programs.c.replaying import replay
 from teetotal.programs.c.symbols import Symbols
-from teetotal.verdicts import Verdict
 
 HEADERS = """#define _GNU_SOURCE
 #include <alloca.h>

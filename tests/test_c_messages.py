@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from c_programs import COMPILERS
-from teetotal.errors import ProgramError
+from teetotal.answers.errors import ProgramError
+from teetotal.answers.verdicts import CheckResult, Verdict
+from teetotal.engines.runtime.checking import Options, check
 from teetotal.programs.c.build import CompileError, Source, errors_first
-from teetotal.programs.c.check import Options, check
 from teetotal.report import terminal
-from teetotal.verdicts import CheckResult, Verdict
 
 TWO_THREADS = """int main(void) { pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0);
   pthread_join(t, 0); pthread_join(u, 0); }

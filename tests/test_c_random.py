@@ -8,11 +8,11 @@ import pytest
 from c_programs import COMPILERS, compiled, explore, outcome_code, translate
 from random_programs import ATOMIC, FENCED, LOCKED, MIXED, seeded
 from teetotal import models
-from teetotal.events import Semantics
-from teetotal.explore.executions import executions
-from teetotal.explore.outcomes import outcomes
-from teetotal.explore.strategies import Strategy
-from teetotal.programs.c import runtime
+from teetotal.answers.events import Semantics
+from teetotal.answers.strategies import Strategy
+from teetotal.engines.executions.executions import executions
+from teetotal.engines.runtime import driver as runtime
+from teetotal.engines.states.outcomes import outcomes
 from teetotal.programs.expressions import Final
 from teetotal.programs.program import Program
 

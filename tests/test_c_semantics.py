@@ -8,12 +8,12 @@ import pytest
 
 from c_programs import compiled, explore, translate
 from notation import program
-from teetotal.events import Semantics
-from teetotal.explore.strategies import parse
-from teetotal.programs.c import runtime
+from teetotal.answers.events import Semantics
+from teetotal.answers.strategies import parse
+from teetotal.answers.verdicts import CheckResult, Goal, Verdict
+from teetotal.engines.runtime import driver as runtime
+from teetotal.engines.runtime.checking import Options, check
 from teetotal.programs.c.build import Source
-from teetotal.programs.c.check import Options, check
-from teetotal.verdicts import CheckResult, Goal, Verdict
 
 HEAD = """#include <assert.h>
 #include <errno.h>

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from c_programs import compiled, explore
-from teetotal.events import Kind
+from teetotal.answers.events import Kind
+from teetotal.answers.verdicts import CheckResult, Goal
+from teetotal.engines.runtime.checking import Options, check
+from teetotal.engines.runtime.replaying import replay
 from teetotal.programs.c.build import Source
-from teetotal.programs.c.check import Options, check
-from teetotal.programs.c.replaying import replay
-from teetotal.verdicts import CheckResult, Goal
 from test_c_synchronisation import INTERPRETER
 
 TEXT = r"""

@@ -14,10 +14,11 @@ import pytest
 
 from c_programs import compiled, explore
 from interrupts import PATIENCE, hear_interrupts, let_work, members
-from teetotal.programs.c import Source, runtime
-from teetotal.programs.c.check import Options, check
-from teetotal.programs.c.replaying import replay
-from teetotal.verdicts import Verdict
+from teetotal.answers.verdicts import Verdict
+from teetotal.engines.runtime import driver as runtime
+from teetotal.engines.runtime.checking import Options, check
+from teetotal.engines.runtime.replaying import replay
+from teetotal.programs.c import Source
 
 HEAD = """
 #include <pthread.h>

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from c_programs import compiled, explore
+from teetotal.answers.verdicts import CheckResult, Verdict
+from teetotal.engines.runtime.checking import Options, check
+from teetotal.engines.runtime.replaying import replay
 from teetotal.programs.c.build import Source
-from teetotal.programs.c.check import Options, check
-from teetotal.programs.c.replaying import replay
-from teetotal.verdicts import CheckResult, Verdict
 
 INTERPRETER = r"""
 #include <linux/futex.h>

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from teetotal.answers.verdicts import Violation
+from teetotal.engines.runtime.checking import Options, check
+from teetotal.engines.runtime.replaying import replay
 from teetotal.programs.c.build import Source
-from teetotal.programs.c.check import Options, check
-from teetotal.programs.c.replaying import replay
-from teetotal.verdicts import Violation
 
 HEAD = """#include <assert.h>
 #include <linux/futex.h>

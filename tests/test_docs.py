@@ -22,11 +22,12 @@ import msgspec
 import pytest
 
 import teetotal
-from teetotal import cli, load, verdicts
+from teetotal import cli, load
+from teetotal.answers import verdicts
+from teetotal.answers.errors import ProgramError
+from teetotal.answers.events import Event
 from teetotal.cli import main
-from teetotal.errors import ProgramError
-from teetotal.events import Event
-from teetotal.explore import outcomes
+from teetotal.engines.states import outcomes
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [

@@ -10,10 +10,11 @@ from program_strategies import describe, programs
 from random_programs import SHAPES, seeded
 from small_programs import SFENCE, cas, fetch_add, ld, load_store_pairs, lock, philosophers, program, ring, st, unlock
 from teetotal import models
-from teetotal.errors import ProgramError
-from teetotal.events import MODELS, ModelName, Semantics
-from teetotal.explore import count_classes, executions, outcomes
-from teetotal.explore.strategies import Strategy
+from teetotal.answers.errors import ProgramError
+from teetotal.answers.events import MODELS, Issue, ModelName, Semantics
+from teetotal.answers.strategies import Strategy
+from teetotal.engines.executions import count_classes, executions
+from teetotal.engines.states import outcomes
 from teetotal.programs.expressions import Addr, Const, Final, Op, Reg
 from teetotal.programs.program import Assert, Branch, Instruction, Load, Program, Rmw, Thread
 
@@ -139,9 +140,7 @@ def test_stores_in_an_endless_loop_end_at_the_given_number_of_states() -> None:
 
 
 def classes(program: Program, schedules: list[list[int]]) -> list[models.Trace]:
-    return [
-        models.replay(program, "sc", tuple(map(models.Issue, schedule)), Semantics()).trace() for schedule in schedules
-    ]
+    return [models.replay(program, "sc", tuple(map(Issue, schedule)), Semantics()).trace() for schedule in schedules]
 
 
 @settings(max_examples=1000)
@@ -239,9 +238,9 @@ def test_preemption_bounds(program: Program) -> None:
         run = models.Run(program, "sc", Semantics())
         count, last = 0, None
         for thread in schedule:
-            if last is not None and thread != last and models.Issue(last) in run.steps():
+            if last is not None and thread != last and Issue(last) in run.steps():
                 count += 1
-            run.take(models.Issue(thread))
+            run.take(Issue(thread))
             last = thread
         return count
 

@@ -15,16 +15,17 @@ from program_strategies import describe
 from random_programs import SHAPES, seeded
 from small_programs import ld, program, st
 from teetotal import models
+from teetotal.answers.events import Issue, Semantics
+from teetotal.answers.verdicts import Verdict
 from teetotal.checking import Options, check
-from teetotal.events import Semantics
-from teetotal.explore import count_classes, executions, outcomes
-from teetotal.explore.robustness import robustness
+from teetotal.engines.executions import count_classes, executions
+from teetotal.engines.executions.robustness import robustness
+from teetotal.engines.runtime.checking import Options as OptionsC
+from teetotal.engines.runtime.checking import check as check_c
+from teetotal.engines.states import outcomes
 from teetotal.programs.c.build import Source
-from teetotal.programs.c.check import Options as OptionsC
-from teetotal.programs.c.check import check as check_c
 from teetotal.programs.expressions import Const, Final, Op, Reg
 from teetotal.programs.program import Branch, Instruction, Program
-from teetotal.verdicts import Verdict
 
 CROWD = {"threads": (3, 4, 5, 5, 6, 7), "operations": (3, 3, 2, 2, 2, 1), "addresses": 4}
 PAIRED = {"threads": (5, 6), "operations": (2, 2, 2, 2, 1), "addresses": 2}
@@ -124,7 +125,7 @@ def test_the_classes_visited_are_those_of_the_machine() -> None:
     for candidate in seeded(8, 15, SHAPES["plain"]._replace(**PAIRED)):
         found = executions(candidate, keep=100_000)
         traces = {
-            models.replay(candidate, "sc", tuple(map(models.Issue, schedule)), Semantics()).trace()
+            models.replay(candidate, "sc", tuple(map(Issue, schedule)), Semantics()).trace()
             for schedule in found.schedules
         }
         assert len(traces) == found.executions

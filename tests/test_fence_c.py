@@ -18,11 +18,11 @@ from fencing_tools import (
     fenced,
     warnings,
 )
-from teetotal.errors import TeetotalError
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.verdicts import Verdict
+from teetotal.engines.runtime.checking import check
 from teetotal.fences.fencing import fence
 from teetotal.programs.c import Source
-from teetotal.programs.c.check import check
-from teetotal.verdicts import Verdict
 
 ROBUST = {"harris", "ms2", "msn", "treiber"}
 pytestmark = NEEDS_COMPILER
@@ -100,7 +100,7 @@ def test_a_body_without_braces_gets_them(tmp_path: Path) -> None:
     text = ODD[:start] + body + ODD[end + len("    return 0;") :]
     path = tmp_path / "odd.c"
     path.write_text(text)
-    from teetotal.events import Kind
+    from teetotal.answers.events import Kind
     from teetotal.fences.c_text import CText
 
     source = CText(str(path), text)

@@ -18,15 +18,15 @@ from click.testing import CliRunner
 
 from fencing_tools import COMPILERS, NEEDS_COMPILER, TWO_THREADS
 from interrupts import PATIENCE, hear_interrupts, let_work
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.verdicts import Verdict
 from teetotal.cli import teetotal as command
-from teetotal.errors import TeetotalError
+from teetotal.engines.runtime.checking import check
 from teetotal.fences import text as texts
 from teetotal.fences.c_files import CFiles
 from teetotal.fences.costs import Costs
 from teetotal.fences.fencing import Options, fence
 from teetotal.programs.c import Source
-from teetotal.programs.c.check import check
-from teetotal.verdicts import Verdict
 
 HEADER = """/* A lock for two. */
 #ifndef LOCK_H

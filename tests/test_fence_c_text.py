@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from teetotal.events import Kind
+from teetotal.answers.events import Kind
 from teetotal.fences.c_gaps import Gaps
 from teetotal.fences.c_macros import Macros, parse
 from teetotal.fences.c_orders import strongest

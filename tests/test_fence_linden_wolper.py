@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from symbolic_programs import NAMES, PROGRAMS
-from teetotal.errors import ProgramError
-from teetotal.events import Kind
+from teetotal.answers.errors import ProgramError
+from teetotal.answers.events import Kind
+from teetotal.answers.verdicts import Verdict
+from teetotal.engines.symbolic.checker import check
+from teetotal.engines.symbolic.graph import ControlGraph
+from teetotal.engines.symbolic.verify import Limits, robust, verify
 from teetotal.fences.costs import Costs, parse
 from teetotal.fences.linden_wolper import insert_fences
 from teetotal.fences.of_program import Goal
 from teetotal.programs.promela import compile_text, load
-from teetotal.symbolic.checker import check
-from teetotal.symbolic.graph import ControlGraph
-from teetotal.symbolic.verify import Limits, robust, verify
-from teetotal.verdicts import Verdict
 
 SAFE = {
     "alternating_bit": (0, 0),

@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from fencing_tools import added, fenced, taken
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.verdicts import Verdict
 from teetotal.cli import teetotal as command
-from teetotal.errors import TeetotalError
 from teetotal.fences.fencing import fence
-from teetotal.verdicts import Verdict
 
 SB = """X86_64 SB
 "Fre PodWR Fre PodWR"

@@ -14,13 +14,13 @@ import pytest
 
 from fencing_tools import NEEDS_COMPILER, PROGRAMS, TWO_THREADS, added, compiles_without_new_warnings, fenced
 from teetotal import models
-from teetotal.errors import TeetotalError
-from teetotal.events import ModelName, Semantics
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.verdicts import Verdict
 from teetotal.fences.costs import Costs, parse
 from teetotal.fences.fencing import Answer, Options, fence, job, source
 from teetotal.fences.insertion import Search
 from teetotal.programs import litmus
-from teetotal.verdicts import Verdict
 
 Statement = tuple[str, int]
 """A location, and what is stored there; 0 for a load."""

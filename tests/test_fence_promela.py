@@ -14,19 +14,18 @@ import pytest
 
 from symbolic_programs import NAMES, PROGRAMS, random_program
 from teetotal import _core
-from teetotal.events import ModelName, Semantics
+from teetotal.answers.events import Issue, ModelName, Semantics
+from teetotal.answers.verdicts import Verdict
+from teetotal.engines.symbolic.graph import MODEL_NUMBERS, ControlGraph
+from teetotal.engines.symbolic.schedules import Replay
+from teetotal.engines.symbolic.verify import robust, verify
 from teetotal.fences.costs import Costs, parse
 from teetotal.fences.fencing import Options, fence
 from teetotal.fences.insertion import Hopeless, Search
 from teetotal.fences.of_program import Goal
 from teetotal.fences.promela import PromelaProblem, killers_of, patched
-from teetotal.models import Issue
 from teetotal.programs.promela import compile_text
 from teetotal.programs.promela.instructions import Slot
-from teetotal.symbolic.graph import MODEL_NUMBERS, ControlGraph
-from teetotal.symbolic.schedules import Replay
-from teetotal.symbolic.verify import robust, verify
-from teetotal.verdicts import Verdict
 
 MODELS: tuple[ModelName, ...] = ("tso", "pso")
 

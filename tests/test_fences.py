@@ -16,8 +16,8 @@ from program_strategies import programs
 from random_programs import ATOMIC, FENCED, PLAIN, seeded
 from small_programs import MFENCE, SFENCE, fetch_add, ld, program, ring, st
 from teetotal import models
-from teetotal.events import Kind, Location, ModelName, Semantics
-from teetotal.explore.outcomes import outcomes
+from teetotal.answers.events import Kind, Location, ModelName, Semantics
+from teetotal.engines.states.outcomes import outcomes
 from teetotal.fences.costs import Costs
 from teetotal.fences.fencing import Job, Options, Patch, run
 from teetotal.fences.insertion import Finding, Hopeless, Search, Site, Undecided

@@ -14,7 +14,7 @@ import pytest
 
 from symbolic_programs import PROGRAMS
 from teetotal import writing
-from teetotal.errors import TeetotalError
+from teetotal.answers.errors import TeetotalError
 
 ROOM = 256
 

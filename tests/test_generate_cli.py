@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
+from teetotal.answers.errors import TeetotalError
 from teetotal.cli import main
-from teetotal.errors import TeetotalError
 from teetotal.generate.files import parse_prediction, write_files
 from teetotal.programs import litmus
 

@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 
 from litmus_tools import outcomes as specified_outcomes
 from shared import data
-from teetotal import explore, models
-from teetotal.events import MODELS, Semantics
-from teetotal.explore.robustness import robustness
+from teetotal import models
+from teetotal.answers.events import MODELS, Semantics
+from teetotal.engines import executions as explore
+from teetotal.engines.executions.robustness import robustness
 from teetotal.generate import Cycle, Litmus, litmus
 from teetotal.generate.cycles import enumerate_cycles, of_family, sample, vocabulary
 from teetotal.generate.names import FAMILIES
 from teetotal.programs.litmus import layout
-from teetotal.programs.litmus.observation import observation
+from teetotal.programs.observation import observation
 
 FENCES = ("mfence", "sfence", "xchg")
 RMWS = (Semantics(rmw="all"), Semantics(rmw="address"))

@@ -13,15 +13,15 @@ import pytest
 
 from notation import program
 from teetotal import checking, traces
-from teetotal.errors import Fault
-from teetotal.events import Event, Kind, ModelName
-from teetotal.explore.robustness import Robustness
-from teetotal.explore.strategies import parse
+from teetotal.answers.errors import Fault
+from teetotal.answers.events import Event, Kind, ModelName
+from teetotal.answers.strategies import parse
+from teetotal.answers.verdicts import Verdict
+from teetotal.engines.executions.robustness import Robustness
 from teetotal.programs.expressions import Final
 from teetotal.programs.litmus import read
 from teetotal.programs.program import Program
-from teetotal.trace import Trace
-from teetotal.verdicts import Verdict
+from teetotal.traces.trace import Trace
 
 SB = """X86_64 SB
 {

@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from teetotal.answers import history as result
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.verdicts import Verdict
 from teetotal.cli.history import history
-from teetotal.errors import TeetotalError
-from teetotal.histories import explain, hard, result
+from teetotal.histories import explain, hard
 from teetotal.histories.check import ENGINES, HISTORY_MODELS, check, models_of
 from teetotal.histories.generate import corrupted_history, random_history, to_axe
 from teetotal.histories.history import History, to_text
 from teetotal.histories.readers import read_text
 from teetotal.histories.time_limit import ProcessEnded, within
-from teetotal.verdicts import Verdict
 
 SB = "T0: st x = 1\nT0: ld y -> 0\nT1: st y = 1\nT1: ld x -> 0\n"
 

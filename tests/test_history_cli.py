@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from shared import data
+from teetotal.answers.errors import ParseError, TeetotalError
 from teetotal.cli.generate import generate
 from teetotal.cli.history import ENGINES, FORMATS, MODELS, history
-from teetotal.errors import ParseError, TeetotalError
 from teetotal.histories import check, readers
 
 SB = "# sb\n0: M[0] := 1\n0: M[1] == 0\n1: M[1] := 1\n1: M[0] == 0\ncheck\n"

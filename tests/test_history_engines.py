@@ -10,8 +10,9 @@ import pytest
 
 from histories import random_small
 from teetotal import _core
-from teetotal.errors import TeetotalError
-from teetotal.events import MODELS, Kind, Semantics
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import MODELS, Kind, Semantics
+from teetotal.answers.verdicts import Verdict
 from teetotal.histories import hard, witness
 from teetotal.histories.check import ENGINES, check
 from teetotal.histories.generate import corrupted_history, random_history, weak_history
@@ -20,7 +21,6 @@ from teetotal.histories.problem import MODEL_NUMBERS, Problem, Unwritten
 from teetotal.histories.readers import read_text
 from teetotal.histories.specification import consistent
 from teetotal.histories.time_limit import Clock
-from teetotal.verdicts import Verdict
 
 SEMANTICS = (Semantics(rmw="all"), Semantics(rmw="address"))
 

@@ -7,7 +7,8 @@ import random
 import pytest
 
 from histories import random_small
-from teetotal.events import MODELS, Semantics
+from teetotal.answers.events import MODELS, Semantics
+from teetotal.answers.verdicts import Verdict
 from teetotal.histories import hard
 from teetotal.histories.check import check, models_of
 from teetotal.histories.explain import explain, render
@@ -17,7 +18,6 @@ from teetotal.histories.problem import Problem, Unwritten
 from teetotal.histories.readers import read_text
 from teetotal.histories.shrink import closed, needs_of, part
 from teetotal.histories.specification import consistent
-from teetotal.verdicts import Verdict
 
 
 def check_explanation(history: History, model: str) -> None:

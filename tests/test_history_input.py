@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from teetotal.answers.errors import ParseError
+from teetotal.answers.verdicts import Verdict
 from teetotal.cli.history import say
-from teetotal.errors import ParseError
 from teetotal.histories.check import check
 from teetotal.histories.history import NIL, History, to_text
 from teetotal.histories.readers import FORMATS, read, read_text
-from teetotal.verdicts import Verdict
 from test_history_readers import SAMPLES, operations
 
 LEAST, MOST = -(2**63), 2**63 - 1

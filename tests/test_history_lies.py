@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from teetotal.events import Kind, ModelName, Semantics
+from teetotal.answers.events import Kind, ModelName, Semantics
 from teetotal.histories import witness
 from teetotal.histories.history import History, Operation
 from teetotal.histories.readers import read_text

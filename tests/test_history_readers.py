@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from histories import random_small
-from teetotal.errors import ParseError
-from teetotal.events import Semantics
+from teetotal.answers.errors import ParseError
+from teetotal.answers.events import Semantics
+from teetotal.answers.verdicts import Verdict
 from teetotal.histories.check import check
 from teetotal.histories.generate import random_history, to_axe
 from teetotal.histories.history import History, to_text
 from teetotal.histories.problem import Problem, Unwritten
 from teetotal.histories.readers import FORMATS, read, read_text
-from teetotal.verdicts import Verdict
 
 SAMPLES = {
     "axe": (

@@ -8,16 +8,16 @@ import random
 import pytest
 
 from histories import random_small
-from teetotal.events import Semantics
+from teetotal.answers.events import Semantics
+from teetotal.answers.history import kernel_of
+from teetotal.answers.verdicts import Verdict
 from teetotal.histories import hard
 from teetotal.histories.check import check
 from teetotal.histories.history import History, to_text
 from teetotal.histories.problem import Problem
 from teetotal.histories.readers import read_text
-from teetotal.histories.result import kernel_of
 from teetotal.histories.sat import kernel
 from teetotal.histories.specification import ccm_store_order, consistent, wsc_store_order
-from teetotal.verdicts import Verdict
 
 SC = Semantics()
 

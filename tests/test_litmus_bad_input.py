@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from teetotal.errors import ParseError
+from teetotal.answers.errors import ParseError
 from teetotal.programs import litmus
 from teetotal.programs.program import Program
 

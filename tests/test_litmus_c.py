@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litmus_tools import finals, outcomes
-from teetotal.errors import ParseError
-from teetotal.events import Kind
+from teetotal.answers.errors import ParseError
+from teetotal.answers.events import Kind
 from teetotal.programs import litmus
 from teetotal.programs.expressions import wrap
-from teetotal.programs.litmus.observation import observation
+from teetotal.programs.observation import observation
 from teetotal.programs.program import Fence, Instruction, Load, Lock, Program, Rmw, Store, Unlock
 
 PARAMETERS = "atomic_int* x, atomic_int* y, volatile int* z, int *p"

@@ -17,16 +17,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from litmus_tools import outcomes
+from teetotal.answers.errors import ParseError
+from teetotal.answers.events import ModelName
+from teetotal.answers.verdicts import Verdict
 from teetotal.checking import Options, check
-from teetotal.errors import ParseError
-from teetotal.events import ModelName
-from teetotal.explore.outcomes import outcomes as explored
+from teetotal.engines.states.outcomes import outcomes as explored
 from teetotal.fences.fencing import fence
 from teetotal.programs import litmus
 from teetotal.programs.expressions import wrap
-from teetotal.programs.litmus.observation import upheld
+from teetotal.programs.observation import upheld
 from teetotal.programs.program import Program
-from teetotal.verdicts import Verdict
 
 # -- a reference ----------------------------------------------------------------------------------------------------------
 

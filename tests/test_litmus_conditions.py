@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litmus_tools import finals, outcomes, x86
-from teetotal.errors import ParseError
-from teetotal.programs.litmus.observation import observation, upheld
+from teetotal.answers.errors import ParseError
+from teetotal.programs.observation import observation, upheld
 from teetotal.programs.program import Program
 
 CODE = "movq (x),%rax\nmovq (y),%rbx"

@@ -9,9 +9,9 @@ import pytest
 
 from litmus_tools import outcomes
 from shared import data
-from teetotal.events import ModelName
+from teetotal.answers.events import ModelName
 from teetotal.programs import litmus
-from teetotal.programs.litmus.observation import filtered, observation
+from teetotal.programs.observation import filtered, observation
 from teetotal.programs.program import Program
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from litmus_tools import outcomes, x86
 from shared import data
-from teetotal.events import MODELS, Kind, ModelName
+from teetotal.answers.events import MODELS, Kind, ModelName
 from teetotal.programs import litmus
 from teetotal.programs.expressions import Addr, Const, Expr, Final, Old, Op, Reg
 from teetotal.programs.litmus import Dialect, InexpressibleError

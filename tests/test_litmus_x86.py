@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from litmus_tools import finals, outcomes, x86
-from teetotal.events import Kind
+from teetotal.answers.events import Kind
 from teetotal.programs import litmus
-from teetotal.programs.litmus.observation import observation
+from teetotal.programs.observation import observation
 from teetotal.programs.program import Fence, Load, Rmw, Store
 
 ALONE = [

@@ -9,8 +9,7 @@ import pytest
 
 from small_programs import MFENCE, SFENCE, cas, fetch_add, ld, lock, program, st, unlock
 from teetotal import models
-from teetotal.events import MODELS, EventId, ModelName, Semantics
-from teetotal.models import Commit, Issue
+from teetotal.answers.events import MODELS, Commit, EventId, Issue, ModelName, Semantics
 from teetotal.programs.expressions import Final
 from teetotal.programs.program import Instruction, Program
 

@@ -20,14 +20,15 @@ from click.testing import CliRunner
 
 from interrupts import PATIENCE, hear_interrupts
 from recorded import recorded_events
-from teetotal import models, monitoring, monitors, traces
+from teetotal import models, traces
+from teetotal.answers.events import Event, Kind, Location, Semantics
+from teetotal.answers.verdicts import MonitorResult, Verdict
 from teetotal.cli import teetotal
-from teetotal.events import Event, Kind, Location, Semantics
-from teetotal.trace import Trace
-from teetotal.traces import Batch, Tables
+from teetotal.engines.executions import monitors
+from teetotal.traces import Batch, Tables, monitoring
 from teetotal.traces.batch import batches_of
 from teetotal.traces.reader import TraceReader
-from teetotal.verdicts import MonitorResult, Verdict
+from teetotal.traces.trace import Trace
 from test_trace import to_model
 
 STORE_BUFFERING = [

@@ -19,10 +19,11 @@ from monitor_reference import exact
 from notation import program
 from random_programs import ALL_SEMANTICS, MIXED, SHAPES, Shape, seeded
 from random_programs import programs as hypothesis_programs
-from teetotal import _core, models, monitors
-from teetotal.errors import TeetotalError
-from teetotal.events import Event, Kind, ModelName, Semantics
-from teetotal.monitors import MONITORS, Columns, Stream, by_pair, by_triple, columns, run
+from teetotal import _core, models
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import Event, Issue, Kind, ModelName, Semantics
+from teetotal.engines.executions import monitors
+from teetotal.engines.executions.monitors import MONITORS, Columns, Stream, by_pair, by_triple, columns, run
 from teetotal.programs.program import Program
 
 SEED = time.time_ns() if os.environ.get("TEETOTAL_PROFILE") == "fuzz" else 20
@@ -41,7 +42,7 @@ def execution(text: str, order: str, semantics: Semantics = PAPERS) -> list[Even
     subject = models.Run(program(text), "sc", semantics)
     events = []
     for thread in map(int, order):
-        subject.take(models.Issue(thread))
+        subject.take(Issue(thread))
         events.append(subject.events[thread][-1])
     return events
 

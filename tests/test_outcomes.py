@@ -9,9 +9,9 @@ import pytest
 
 from small_programs import MFENCE, SFENCE, cas, fetch_add, ld, lock, program, st, unlock
 from teetotal import models
-from teetotal.events import MODELS, ModelName, Semantics
-from teetotal.explore import outcomes
-from teetotal.explore.outcomes import Outcomes
+from teetotal.answers.events import MODELS, ModelName, Semantics
+from teetotal.engines.states import outcomes
+from teetotal.engines.states.outcomes import Outcomes
 from teetotal.programs.expressions import Addr, Const, Expr, Final, Op, Reg, evaluate
 from teetotal.programs.program import Assert, Assign, Assume, Branch, Instruction, Load, Program, Rmw, Store, Thread
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from teetotal.errors import ParseError
-from teetotal.events import MODELS, Kind, ModelName, Semantics
+from teetotal.answers.errors import ParseError
+from teetotal.answers.events import MODELS, Kind, ModelName, Semantics
+from teetotal.answers.verdicts import Verdict
+from teetotal.engines.symbolic.graph import ControlGraph
+from teetotal.engines.symbolic.verify import robust, verify
 from teetotal.programs.promela import compile_text
 from teetotal.programs.promela.program import PromelaProgram
-from teetotal.symbolic.graph import ControlGraph
-from teetotal.symbolic.verify import robust, verify
-from teetotal.verdicts import Verdict
 
 ALONE = {
     # one process, whose assertions hold

@@ -14,11 +14,11 @@ from random import Random
 import pytest
 
 from symbolic_programs import NAMES, PROGRAMS, random_program
-from teetotal.events import Kind
+from teetotal.answers.events import Kind
+from teetotal.answers.verdicts import Verdict
+from teetotal.engines.symbolic.verify import Limits, verify
 from teetotal.fences.promela import patched
 from teetotal.programs.promela import compile_text, load
-from teetotal.symbolic.verify import Limits, verify
-from teetotal.verdicts import Verdict
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("spin") is None, reason="SPIN is not installed (apt-get install spin)"),

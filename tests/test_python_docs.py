@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from teetotal import load, models
-from teetotal.errors import ProgramError
+from teetotal.answers.errors import ProgramError
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "python-programs.md"
 BLOCKS = re.findall(r"^```python([^\n]*)\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)

@@ -10,7 +10,7 @@ import pytest
 
 from python_reference import agree
 from teetotal import Program, load, models
-from teetotal.events import MODELS, ModelName, Semantics
+from teetotal.answers.events import MODELS, ModelName, Semantics
 from teetotal.programs.python import program as build
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"

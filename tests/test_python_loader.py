@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from teetotal import load
-from teetotal.errors import ParseError, ProgramError
+from teetotal.answers.errors import ParseError, ProgramError
 
 THREAD = 'from teetotal import *\ndef t(n=0):\n    yield st("x", n)\n'
 

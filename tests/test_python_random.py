@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from python_reference import agree, execute
-from teetotal.errors import ProgramError
+from teetotal.answers.errors import ProgramError
 
 NAMES = ("a", "b", "c")
 ADDRESSES = ('"x0"', '"x1"', 'f"x{k}"', "cells[{index} & 1]", "cells[{index} & 3]", "cells[k]")

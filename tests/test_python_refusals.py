@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from python_reference import execute
-from teetotal.errors import ProgramError
+from teetotal.answers.errors import ProgramError
 
 HEAD = """from teetotal import *
 cells = array("cells", 3)

@@ -9,20 +9,9 @@ import pytest
 
 from python_reference import agree, execute
 from teetotal import models
-from teetotal.events import Kind, Semantics
+from teetotal.answers.events import Kind, Semantics
 from teetotal.programs.expressions import Addr, Const, Final, Old, Op, Reg
-from teetotal.programs.program import (
-    Assert,
-    Assume,
-    Branch,
-    Fence,
-    Load,
-    Lock,
-    Program,
-    Rmw,
-    Store,
-    Unlock,
-)
+from teetotal.programs.program import Assert, Assume, Branch, Fence, Load, Lock, Program, Rmw, Store, Unlock
 
 HEAD = """
 from teetotal import *

@@ -15,13 +15,13 @@ from click.testing import CliRunner, Result
 
 from symbolic_programs import PROGRAMS, random_program
 from teetotal import cli
-from teetotal.errors import TeetotalError
-from teetotal.events import ModelName, Semantics
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.schedules import TokenError, from_token, replay_command, to_token, with_choices
+from teetotal.answers.verdicts import Verdict
+from teetotal.engines.symbolic.schedules import replay_schedule
+from teetotal.engines.symbolic.verify import robust, verify
 from teetotal.programs.promela import compile_text
-from teetotal.schedules import TokenError, from_token, replay_command, to_token, with_choices
-from teetotal.symbolic.schedules import replay_schedule
-from teetotal.symbolic.verify import robust, verify
-from teetotal.verdicts import Verdict
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 NAMES = ["plain", "two words", "it's", "$(touch caught)", "a;b", "-dash", "new\nline", '"']

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from program_strategies import programs
 from small_programs import MFENCE, ld, load_store_pairs, program, st
 from teetotal import models
-from teetotal.events import ModelName, Semantics
-from teetotal.explore import executions
-from teetotal.explore.robustness import robustness
-from teetotal.explore.strategies import Strategy
+from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.schedules import from_token
+from teetotal.answers.strategies import Strategy
+from teetotal.engines.executions import executions
+from teetotal.engines.executions.robustness import robustness
 from teetotal.programs.expressions import Addr, Const, Op, Reg
 from teetotal.programs.program import Branch, Instruction, Program, Rmw
-from teetotal.schedules import from_token
 
 RELAXED: tuple[ModelName, ...] = ("tso", "pso")
 ADDRESS_ONLY = Semantics(rmw="address", mutex="rmw", failed_cas="write")

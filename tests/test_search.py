@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from small_programs import cas, ld, lock, program, st, unlock
-from teetotal.events import ModelName
-from teetotal.explore import count_classes, executions
-from teetotal.explore.robustness import robustness
-from teetotal.explore.strategies import Strategy
+from teetotal.answers.events import ModelName
+from teetotal.answers.strategies import Strategy
+from teetotal.engines.executions import count_classes, executions
+from teetotal.engines.executions.robustness import robustness
 from teetotal.programs.expressions import Addr, Const, Op, Reg
 from teetotal.programs.program import Branch, Instruction, Program, Rmw
 

@@ -7,10 +7,10 @@ import csv
 import pytest
 
 from shared import data
-from teetotal.events import ModelName
-from teetotal.explore import outcomes
+from teetotal.answers.events import ModelName
+from teetotal.engines.states import outcomes
 from teetotal.programs import litmus
-from teetotal.programs.litmus.observation import observation
+from teetotal.programs.observation import observation
 
 
 @pytest.mark.parametrize("model", ["sc", "tso"])

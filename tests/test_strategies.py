@@ -10,11 +10,11 @@ from c_programs import compiled, explore
 from notation import program
 from random_programs import FENCED, seeded
 from teetotal import models
-from teetotal.errors import TeetotalError
-from teetotal.events import Kind, Semantics
-from teetotal.explore.executions import executions
-from teetotal.explore.robustness import robustness
-from teetotal.explore.strategies import Strategy, parse
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import Issue, Kind, Semantics
+from teetotal.answers.strategies import Strategy, parse
+from teetotal.engines.executions.executions import executions
+from teetotal.engines.executions.robustness import robustness
 from teetotal.programs.program import Program
 
 
@@ -76,7 +76,7 @@ MARGIN = 0.8
 
 
 def reads(subject: Program, schedule: tuple[int, ...]) -> tuple[int, ...]:
-    run = models.replay(subject, "sc", tuple(map(models.Issue, schedule)), Semantics())
+    run = models.replay(subject, "sc", tuple(map(Issue, schedule)), Semantics())
     return tuple(event.value or 0 for thread in run.events for event in thread if event.kind is Kind.LD)
 
 

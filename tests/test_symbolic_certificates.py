@@ -15,14 +15,14 @@ import pytest
 from certificate_mutations import mutations
 from promela_configurations import Configuration, configurations, covers
 from symbolic_programs import NAMES, PROGRAMS, random_program
-from teetotal.errors import ParseError
-from teetotal.events import ModelName, Semantics
+from teetotal.answers.errors import ParseError
+from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.verdicts import Verdict
+from teetotal.engines.symbolic.certificates import Certificate, Malformed, digest, read, save
+from teetotal.engines.symbolic.checker import Rejected, check
+from teetotal.engines.symbolic.graph import ControlGraph, Row
+from teetotal.engines.symbolic.verify import verify
 from teetotal.programs.promela import PromelaProgram, compile_text, load
-from teetotal.symbolic.certificates import Certificate, Malformed, digest, read, save
-from teetotal.symbolic.checker import Rejected, check
-from teetotal.symbolic.graph import ControlGraph, Row
-from teetotal.symbolic.verify import verify
-from teetotal.verdicts import Verdict
 
 ADDRESS = Semantics(rmw="address")
 BARE_MUTEX = Semantics(rmw="address", mutex="rmw")

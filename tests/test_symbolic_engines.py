@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symbolic_programs import NAMES, PROGRAMS, random_program
-from teetotal.events import ModelName, Semantics
+from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.verdicts import Verdict
+from teetotal.engines.symbolic.checker import check
+from teetotal.engines.symbolic.graph import ControlGraph
+from teetotal.engines.symbolic.verify import Limits, verify
 from teetotal.programs.promela import compile_text, load
-from teetotal.symbolic.checker import check
-from teetotal.symbolic.graph import ControlGraph
-from teetotal.symbolic.verify import Limits, verify
-from teetotal.verdicts import Verdict
 
 MODELS: tuple[ModelName, ...] = ("sc", "tso", "pso")
 SHORT = Limits(seconds=0.5)

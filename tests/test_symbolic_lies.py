@@ -8,12 +8,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from teetotal.events import ModelName, Semantics
+from teetotal.answers.events import ModelName, Semantics
+from teetotal.engines.symbolic.certificates import Certificate, digest
+from teetotal.engines.symbolic.checker import Rejected, check
+from teetotal.engines.symbolic.graph import ControlGraph
+from teetotal.engines.symbolic.verify import verify
 from teetotal.programs.promela import PromelaProgram, compile_text
-from teetotal.symbolic.certificates import Certificate, digest
-from teetotal.symbolic.checker import Rejected, check
-from teetotal.symbolic.graph import ControlGraph
-from teetotal.symbolic.verify import verify
 
 RMW_ADDRESS = Semantics(rmw="address")
 BARE = Semantics(rmw="address", mutex="rmw")

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from explicit_states import explored
 from symbolic_programs import looping_program
-from teetotal.events import ModelName, Semantics
+from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.verdicts import Verdict
+from teetotal.engines.symbolic.graph import ControlGraph
+from teetotal.engines.symbolic.verify import Limits, verify
 from teetotal.programs.promela import compile_text
-from teetotal.symbolic.graph import ControlGraph
-from teetotal.symbolic.verify import Limits, verify
-from teetotal.verdicts import Verdict
 
 MODELS: tuple[ModelName, ...] = ("sc", "tso", "pso")
 ENGINES = ("saturate", "accelerate", "bounded:1", "bounded:3")

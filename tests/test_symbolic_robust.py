@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from teetotal.errors import ProgramError
-from teetotal.events import ModelName, Semantics
+from teetotal.answers.errors import ProgramError
+from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.verdicts import Verdict
+from teetotal.engines.symbolic.graph import ControlGraph
+from teetotal.engines.symbolic.verify import robust
 from teetotal.models import robust as robust_by_definition
 from teetotal.programs.promela import compile_text
 from teetotal.programs.promela.plain import as_program
-from teetotal.symbolic.graph import ControlGraph
-from teetotal.symbolic.verify import robust
-from teetotal.verdicts import Verdict
 
 
 def straight_line(seed: int) -> str:

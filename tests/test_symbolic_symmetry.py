@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symbolic_programs import owning_program, repeated_program
-from teetotal.errors import ProgramError
-from teetotal.events import ModelName, Semantics
+from teetotal.answers.errors import ProgramError
+from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.verdicts import Verdict
+from teetotal.engines.symbolic.checker import check
+from teetotal.engines.symbolic.graph import ControlGraph
+from teetotal.engines.symbolic.renaming import renamings
+from teetotal.engines.symbolic.symmetry import interchangeable
+from teetotal.engines.symbolic.verify import Limits, robust, verify
 from teetotal.programs.promela import compile_text
 from teetotal.programs.promela.program import PromelaProgram
-from teetotal.symbolic.checker import check
-from teetotal.symbolic.graph import ControlGraph
-from teetotal.symbolic.renaming import renamings
-from teetotal.symbolic.symmetry import interchangeable
-from teetotal.symbolic.verify import Limits, robust, verify
-from teetotal.verdicts import Verdict
 
 MODELS: tuple[ModelName, ...] = ("sc", "tso", "pso")
 LIMITS = Limits(seconds=20)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from teetotal import models
-from teetotal.events import Event, EventId, Kind, Location, Request, Semantics
-from teetotal.trace import Trace, TraceError, excerpt
-from teetotal.verdicts import Edge
+from teetotal.answers.events import Commit, Event, EventId, Issue, Kind, Location, Request, Semantics
+from teetotal.answers.verdicts import Edge
+from teetotal.traces.trace import Trace, TraceError, excerpt
 
 SEMANTICS = [Semantics(), Semantics(rmw="address", mutex="rmw", failed_cas="write")]
 
@@ -378,7 +378,7 @@ def test_sc_order_is_what_the_sc_machine_does() -> None:
 def store_buffering() -> Trace:
     """T0: x=1; r=y || T1: y=1; r=x, where both loads overtake both stores."""
     script = Script([[st("x", 1), ld("y")], [st("y", 1), ld("x")]], "xy")
-    schedule = (*(models.Issue(p) for p in (0, 0, 1, 1)), models.Commit(0), models.Commit(1))
+    schedule = (*(Issue(p) for p in (0, 0, 1, 1)), Commit(0), Commit(1))
     return Trace.from_run(models.replay(script, "tso", schedule, Semantics()))
 
 
@@ -404,7 +404,7 @@ def test_src_co_and_later_sources_are_told_in_sentences() -> None:
 
 def test_an_excerpt_is_the_cycle_alone() -> None:
     script = Script([[ld("z"), st("x", 1), ld("y")], [ld("z"), st("y", 1), ld("x")]], "xyz")
-    schedule = (*(models.Issue(p) for p in (0, 1, 0, 0, 1, 1)), models.Commit(0), models.Commit(1))
+    schedule = (*(Issue(p) for p in (0, 1, 0, 0, 1, 1)), Commit(0), Commit(1))
     trace = Trace.from_run(models.replay(script, "tso", schedule, Semantics()))
     events, edges = excerpt(trace, trace.cycle())
     assert [str(event) for event in events] == ["T0: st x = 1", "T0: ld y → 0", "T1: st y = 1", "T1: ld x → 0"]

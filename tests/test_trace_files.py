@@ -24,14 +24,14 @@ from hypothesis import strategies as st
 
 from recorded import recorded_events
 from teetotal import traces
-from teetotal.errors import ParseError, TeetotalError
-from teetotal.events import Event, Kind, Location
-from teetotal.trace import Trace
+from teetotal.answers.errors import ParseError, TeetotalError
+from teetotal.answers.events import Event, Kind, Location
 from teetotal.traces import Batch, Tables, TraceFileError
 from teetotal.traces.batch import batches_of
 from teetotal.traces.binary import CHUNK, CHUNK_SIZE, HEADER_SIZE, MAGIC, MAX_PAYLOAD, BinaryReader, BinaryWriter
 from teetotal.traces.jsonl import MAX_LINE, JsonlReader
 from teetotal.traces.reader import Stream
+from teetotal.traces.trace import Trace
 
 FORMATS: list[traces.Format] = ["binary", "jsonl", "parquet", "arrow", "arrow-stream"]
 OWN: list[traces.Format] = ["binary", "jsonl"]

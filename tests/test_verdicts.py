@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from small_programs import MFENCE, ld, lock, program
 from small_programs import st as store
-from teetotal import story
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import MODELS, Commit, Issue, Semantics, Step
+from teetotal.answers.schedules import from_token, to_token
+from teetotal.answers.verdicts import CheckResult, Verdict, both, to_json
 from teetotal.checking import check
-from teetotal.errors import TeetotalError
-from teetotal.events import MODELS, Semantics
-from teetotal.models import Commit, Issue, Run, Step
+from teetotal.engines import story
+from teetotal.models import Run
 from teetotal.programs.expressions import Const, Final, Op
 from teetotal.programs.program import Assert, Assume, Program
-from teetotal.schedules import from_token, to_token
-from teetotal.verdicts import CheckResult, Verdict, both, to_json
 
 VERDICTS = st.sampled_from(Verdict)
 

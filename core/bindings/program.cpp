@@ -1,4 +1,4 @@
-// teetotal._core.Program, built by teetotal.explore.encoding.
+// teetotal._core.Program, built by teetotal.engines.encoding.
 #include "program.hpp"
 
 #include <nanobind/stl/optional.h>

@@ -1,4 +1,4 @@
-// The searches by the names that teetotal.explore.strategies.Strategy gives them.
+// The searches by the names that teetotal.answers.strategies.Strategy gives them.
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,7 @@ struct ControlState {
 };
 
 // An exchange of two processes that maps runs to runs and bad states to bad states, if locations, what they hold and
-// control states are renamed with them (`src/teetotal/symbolic/renaming.py`). It is its own inverse.
+// control states are renamed with them (`src/teetotal/engines/symbolic/renaming.py`). It is its own inverse.
 struct Renaming {
   std::pair<Process, Process> exchanged;
   std::vector<Location> locations;              // where each goes

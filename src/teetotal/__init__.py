@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from teetotal.checking import Options, check
-    from teetotal.explore.outcomes import outcomes
+    from teetotal.engines.states.outcomes import outcomes
     from teetotal.fences.fencing import fence
     from teetotal.histories.check import check_history
     from teetotal.histories.readers import read_histories
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "teetotal.checking": ("check", "Options"),
-    "teetotal.explore.outcomes": ("outcomes",),
+    "teetotal.engines.states.outcomes": ("outcomes",),
     "teetotal.fences.fencing": ("fence",),
     "teetotal.programs.files": ("read",),
     "teetotal.histories.check": ("check_history",),

@@ -18,16 +18,25 @@ from itertools import islice
 
 import msgspec
 
-from teetotal import goals, story
-from teetotal.errors import Fault
-from teetotal.events import MODELS, ModelName, Semantics
-from teetotal.explore.outcomes import MAX_MEGABYTES, MAX_STATES, Outcomes, outcomes
-from teetotal.explore.robustness import Robustness, robustness
-from teetotal.explore.strategies import Strategy
-from teetotal.models import Step
-from teetotal.programs.litmus.observation import filtered, observation
+from teetotal.answers.errors import Fault
+from teetotal.answers.events import MODELS, ModelName, Semantics, Step
+from teetotal.answers.strategies import Strategy
+from teetotal.answers.verdicts import (
+    CheckResult,
+    Goal,
+    Interrupted,
+    ModelResult,
+    Verdict,
+    Violation,
+    ViolationKind,
+    both,
+)
+from teetotal.engines import story
+from teetotal.engines.executions.robustness import Robustness, robustness
+from teetotal.engines.states.outcomes import MAX_MEGABYTES, MAX_STATES, Outcomes, outcomes
+from teetotal.programs import goals
+from teetotal.programs.observation import filtered, observation
 from teetotal.programs.program import Program
-from teetotal.verdicts import CheckResult, Goal, Interrupted, ModelResult, Verdict, Violation, ViolationKind, both
 
 LOOP_BOUND = 10
 """Backward jumps a thread takes in one execution, where neither the program nor the user says otherwise. Loops that only

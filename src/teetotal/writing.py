@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from teetotal.errors import TeetotalError
+from teetotal.answers.errors import TeetotalError
 
 
 def write(path: str | Path, content: bytes, *, overwrite: bool = True) -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from battery.channels import Program
-from teetotal.errors import TeetotalError
+from teetotal.answers.errors import TeetotalError
+from teetotal.engines.runtime.checking import Options, check
 from teetotal.programs.c.build import CompileError
-from teetotal.programs.c.check import Options, check
 
 SECONDS = 20.0
 SEEN, NAMED, ROBUST, UNNAMED, ALARM, ERROR = "seen", "named", "robust", "unnamed", "alarm", "error"

@@ -14,9 +14,9 @@ from typing import Literal
 
 import msgspec
 
+from teetotal.answers.verdicts import CheckResult, Goal, Verdict, ViolationKind
+from teetotal.engines.runtime.checking import Options, check
 from teetotal.programs.c.build import Source
-from teetotal.programs.c.check import Options, check
-from teetotal.verdicts import CheckResult, Goal, Verdict, ViolationKind
 
 DATA = Path(__file__).parent / "lives"
 GOALS: tuple[Goal, ...] = ("robust", "safe")

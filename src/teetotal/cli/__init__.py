@@ -15,8 +15,8 @@ import traceback
 
 import click
 
+from teetotal.answers.errors import TeetotalError
 from teetotal.cli import streams
-from teetotal.errors import TeetotalError
 from teetotal.scale import supervision
 
 VERBS = {

@@ -9,9 +9,9 @@ from typing import Any
 import click
 import msgspec
 
+from teetotal.answers.verdicts import Verdict, to_json
 from teetotal.cli.streams import visible
 from teetotal.scale import supervision
-from teetotal.verdicts import Verdict, to_json
 
 TIME_IS_OVER = "the time given by --time is over"
 MEMORY_IS_USED_UP = "the memory is used up"

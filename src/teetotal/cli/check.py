@@ -12,6 +12,10 @@ import click
 import msgspec
 
 from teetotal import checking
+from teetotal.answers import strategies
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import ModelName
+from teetotal.answers.verdicts import CheckResult, Interrupted, Verdict, to_json
 from teetotal.checking import Options
 from teetotal.cli.budget import MEMORY_IS_USED_UP, TIME_IS_OVER, Undecided, told
 from teetotal.cli.options import (
@@ -23,19 +27,15 @@ from teetotal.cli.options import (
     semantics_options,
     spurious_option,
 )
-from teetotal.cli.progress import counting, progress
 from teetotal.cli.streams import keep_in_line
-from teetotal.errors import TeetotalError
-from teetotal.events import ModelName
-from teetotal.explore import strategies
-from teetotal.explore.outcomes import MAX_MEGABYTES, MAX_STATES
+from teetotal.engines.runtime import checking as c_check
+from teetotal.engines.states.outcomes import MAX_MEGABYTES, MAX_STATES
 from teetotal.programs import c, files
-from teetotal.programs.c import check as c_check
 from teetotal.report import terminal
+from teetotal.report.progress import counting, progress
 from teetotal.scale import supervision
 from teetotal.scale.local import OutOfBudget, WorkerDied, available_workers, in_order
 from teetotal.scale.local import each as pool
-from teetotal.verdicts import CheckResult, Interrupted, Verdict, to_json
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -77,7 +77,7 @@ class FileJob(msgspec.Struct, frozen=True):
 
     def verify(self) -> Answer:
         """Promela is for buffers without bound, and has its own engines."""
-        from teetotal.symbolic.checking import check_file
+        from teetotal.engines.symbolic.checking import check_file
 
         options = self.options
         try:

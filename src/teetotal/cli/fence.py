@@ -5,6 +5,10 @@ from __future__ import annotations
 import click
 import msgspec
 
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import ModelName
+from teetotal.answers.fences import FenceResult
+from teetotal.answers.verdicts import Verdict, to_json
 from teetotal.cli.options import (
     Models,
     WithCompilerFlags,
@@ -14,12 +18,8 @@ from teetotal.cli.options import (
     semantics,
     semantics_options,
 )
-from teetotal.errors import TeetotalError
-from teetotal.events import ModelName
 from teetotal.fences import costs, fencing, text
-from teetotal.fences.result import FenceResult
 from teetotal.report import fences as report
-from teetotal.verdicts import Verdict, to_json
 
 
 @click.command(cls=WithCompilerFlags, short_help="The fewest fences, written back into the source.")

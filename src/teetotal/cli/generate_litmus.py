@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
+from teetotal.answers.events import ModelName, Semantics
 from teetotal.cli.options import Models, budget_options, semantics, semantics_options
-from teetotal.events import ModelName, Semantics
 from teetotal.generate import candidate, cycles, files, names
 from teetotal.generate.candidate import Litmus
 from teetotal.generate.cycles import Cycle

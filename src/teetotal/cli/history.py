@@ -16,7 +16,7 @@ from click.core import ParameterSource
 
 from teetotal.cli.budget import TIME_IS_OVER, Undecided, told
 from teetotal.cli.options import memory_option, semantics, semantics_options
-from teetotal.cli.progress import progress
+from teetotal.report.progress import progress
 
 ENGINES = (
     "auto", "wsc+enum", "ccm+enum", "enum", "dbcop", "wsc+dbcop", "sat",
@@ -65,7 +65,7 @@ def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: s
     """
     from msgspec.structs import replace
 
-    from teetotal.histories.result import Options, examine_all
+    from teetotal.answers.history import Options, examine_all
 
     names = list(dict.fromkeys(models.split(",")))
     for name in names:
@@ -147,8 +147,8 @@ def _cores() -> int:
 
 
 def _count(file: str, options: Any) -> int:
-    from teetotal.errors import TeetotalError
-    from teetotal.histories.result import read_once
+    from teetotal.answers.errors import TeetotalError
+    from teetotal.answers.history import read_once
 
     histories, _ = read_once(file, options, bounded=True)
     if not histories:
@@ -172,7 +172,7 @@ class Report:
         self.violations: list[Any] = []
 
     def add(self, result: Any, options: list[Any]) -> None:
-        from teetotal.verdicts import to_json
+        from teetotal.answers.verdicts import to_json
 
         self.tally[result.model, str(result.verdict)] += 1
         if self.as_json:
@@ -196,13 +196,13 @@ class Report:
 
     def unread(self, file: str, options: list[Any]) -> None:
         """A file for which the time was over before it was read."""
-        from teetotal.histories.result import not_read
+        from teetotal.answers.history import not_read
 
         for option in options:
             self.add(not_read(file, option), options)
 
     def finish(self, explain: bool, options: list[Any]) -> int:
-        from teetotal.verdicts import Verdict
+        from teetotal.answers.verdicts import Verdict
 
         if self.tally.total() > 1 and not self.as_json:
             self._table()
@@ -221,7 +221,7 @@ class Report:
             say(f"{model:8}{numbers[0]:>12}{numbers[1]:>12}{numbers[2]:>14}")
 
     def _explain(self, result: Any, options: Any) -> None:
-        from teetotal.histories.result import INTERRUPTED, explained, read_once
+        from teetotal.answers.history import INTERRUPTED, explained, read_once
 
         if self.tally.total() > 1:
             say(f"\n{_name(result)} and {result.model}:")
@@ -256,7 +256,7 @@ def _show_notes(notes: list[str]) -> None:
 
 
 def _show_witness(result: Any, options: Any) -> None:
-    from teetotal.histories.result import read_once
+    from teetotal.answers.history import read_once
     from teetotal.histories.witness import from_json, narrate
 
     histories, _ = read_once(result.input, options)
@@ -282,9 +282,9 @@ def _show_models(models: dict[str, Any]) -> None:
 
 def _check_given(files: tuple[str, ...], path: str, options: Any) -> int:
     """Checks witnesses that an earlier run wrote, without any engine."""
-    from teetotal.errors import TeetotalError
+    from teetotal.answers.errors import TeetotalError
+    from teetotal.answers.history import read_once
     from teetotal.histories.history import HistoryError
-    from teetotal.histories.result import read_once
     from teetotal.histories.witness import from_json, refute
 
     checked = wrong = 0
@@ -313,7 +313,7 @@ def _check_given(files: tuple[str, ...], path: str, options: Any) -> int:
 
 
 def _lines(path: str) -> list[str]:
-    from teetotal.errors import TeetotalError
+    from teetotal.answers.errors import TeetotalError
 
     try:
         return Path(path).read_text().splitlines()

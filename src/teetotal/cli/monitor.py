@@ -11,11 +11,11 @@ from typing import Literal
 
 import click
 
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.verdicts import Verdict, to_json
 from teetotal.cli.options import budget_options, monitor_names, semantics, semantics_options
 from teetotal.cli.streams import terminal, visible
-from teetotal.errors import TeetotalError
-from teetotal.monitors import MONITORS
-from teetotal.verdicts import Verdict, to_json
+from teetotal.engines.executions.monitors import MONITORS
 
 
 @click.command(short_help="The monitors over a recorded SC trace.")
@@ -49,9 +49,8 @@ def monitor(
 ) -> int:
     """Read recorded traces (files, or - for standard input) and tell which delayed stores would make the same program
     leave sequential consistency on TSO and PSO. A damaged trace is monitored up to the damage."""
-    from teetotal import monitoring
     from teetotal.report import monitored
-    from teetotal.traces import open_trace
+    from teetotal.traces import monitoring, open_trace
 
     names = monitor_names(monitors)
     if not names:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from teetotal.events import MODELS, ModelName, Semantics
+from teetotal.answers.events import MODELS, ModelName, Semantics
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -67,7 +67,7 @@ def c_options(command: Command) -> Command:
 
 def monitor_names(listed: str) -> tuple[str, ...]:
     """What ``--monitor`` names: all of them monitors."""
-    from teetotal.monitors import monitor_info
+    from teetotal.engines.executions.monitors import monitor_info
 
     return tuple(monitor_info(name.strip()).name for name in listed.split(",") if name.strip())
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from teetotal import goals, story
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.schedules import TokenError, from_token, with_choices
+from teetotal.answers.verdicts import Verdict, Violation, to_json
 from teetotal.cli.options import WithCompilerFlags, budget_options, c_options, spurious_option
-from teetotal.errors import TeetotalError
-from teetotal.programs import c, files
-from teetotal.programs.c import replaying
+from teetotal.engines import story
+from teetotal.engines.runtime import replaying
+from teetotal.programs import c, files, goals
 from teetotal.programs.program import Program
 from teetotal.report import terminal
-from teetotal.schedules import TokenError, from_token, with_choices
-from teetotal.verdicts import Verdict, Violation, to_json
 
 
 @click.command(cls=WithCompilerFlags, short_help="One execution again, step by step.")
@@ -67,8 +67,8 @@ def replay(
 
 def _promela(token: str, path: str, goal: str | None, as_json: bool) -> int:
     from teetotal.cli.verify import print_lines
+    from teetotal.engines.symbolic import locality, results, schedules
     from teetotal.programs.promela import load
-    from teetotal.symbolic import locality, results, schedules
 
     program = locality.events_only(load(path)) if goal == "robust" else load(path)
     model, schedule, semantics = with_choices(token, program.addresses)

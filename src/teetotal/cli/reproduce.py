@@ -7,8 +7,8 @@ import json
 
 import click
 
+from teetotal.answers.errors import TeetotalError
 from teetotal.cli.options import budget_options
-from teetotal.errors import TeetotalError
 from teetotal.reproduce import TABLES
 
 

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import ModelName
+from teetotal.answers.verdicts import Verdict, to_json
 from teetotal.cli.options import Models, semantics, semantics_options
 from teetotal.cli.streams import terminal
-from teetotal.errors import TeetotalError
-from teetotal.events import ModelName
-from teetotal.verdicts import Verdict, to_json
 
 if TYPE_CHECKING:
+    from teetotal.engines.symbolic.certificates import Certificate
+    from teetotal.engines.symbolic.schedules import Replay
     from teetotal.programs.promela import PromelaProgram
-    from teetotal.symbolic.certificates import Certificate
-    from teetotal.symbolic.schedules import Replay
 
 
 @click.command()
@@ -80,11 +80,11 @@ def _report(options: dict[str, Any]) -> Any:
 
 
 def _verify(file: str, options: dict[str, Any]) -> Verdict:
+    from teetotal.engines.symbolic import certificates, results
+    from teetotal.engines.symbolic.graph import ControlGraph
+    from teetotal.engines.symbolic.verify import Limits, interrupted, robust
+    from teetotal.engines.symbolic.verify import verify as run
     from teetotal.programs.promela import load
-    from teetotal.symbolic import certificates, results
-    from teetotal.symbolic.graph import ControlGraph
-    from teetotal.symbolic.verify import Limits, interrupted, robust
-    from teetotal.symbolic.verify import verify as run
 
     program = load(file)
     graph = ControlGraph(program, semantics(options["rmw"], options["mutex"], options["failed_cas"]))
@@ -164,11 +164,11 @@ def print_lines(replay: Replay) -> None:
 def _fence(file: str, options: dict[str, Any]) -> Verdict:
     import msgspec
 
+    from teetotal.engines.symbolic import certificates, results
+    from teetotal.engines.symbolic.verify import Limits
     from teetotal.fences import costs, text
     from teetotal.fences.linden_wolper import insert_fences
     from teetotal.programs.promela import load
-    from teetotal.symbolic import certificates, results
-    from teetotal.symbolic.verify import Limits
 
     program = load(file)
     started = time.process_time()
@@ -266,8 +266,8 @@ def _confirm(files: tuple[str, ...], options: dict[str, Any]) -> Verdict:
     """Whether the certificates prove what the command line says: each of its models has to have one."""
     import msgspec
 
+    from teetotal.engines.symbolic import certificates
     from teetotal.programs.promela import load
-    from teetotal.symbolic import certificates
 
     if len(files) > 1:
         raise click.UsageError("a certificate is about one file")
@@ -302,9 +302,9 @@ def _confirm(files: tuple[str, ...], options: dict[str, Any]) -> Verdict:
 def _confirmed(
     program: PromelaProgram, model: ModelName, path: str, certificate: Certificate, options: dict[str, Any]
 ) -> dict[str, Any]:
-    from teetotal.symbolic.certificates import Malformed
-    from teetotal.symbolic.checker import Rejected, check
-    from teetotal.symbolic.verify import Limits, OutOfBudget, Watch
+    from teetotal.engines.symbolic.certificates import Malformed
+    from teetotal.engines.symbolic.checker import Rejected, check
+    from teetotal.engines.symbolic.verify import Limits, OutOfBudget, Watch
 
     watch = Watch(Limits(seconds=options["seconds"], megabytes=options["megabytes"]), None)
     chosen = semantics(options["rmw"], options["mutex"], options["failed_cas"])

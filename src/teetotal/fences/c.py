@@ -10,15 +10,15 @@ from pathlib import Path
 
 import msgspec
 
-from teetotal.errors import ProgramError, TeetotalError
-from teetotal.events import Event, EventId, Kind, Location, ModelName, Semantics
+from teetotal.answers.errors import ProgramError, TeetotalError
+from teetotal.answers.events import Event, EventId, Kind, Location, ModelName, Semantics
+from teetotal.answers.verdicts import CheckResult, Goal, Violation
+from teetotal.engines.runtime import checking as c_check
 from teetotal.fences.c_files import CFiles
 from teetotal.fences.c_text import MARKS, Point
 from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.killers import Passed, killers
-from teetotal.programs.c import check as c_check
 from teetotal.programs.c.build import CompileError
-from teetotal.verdicts import CheckResult, Goal, Violation
 
 KERNEL_FENCES = (
     "-Dsmp_mb()=__atomic_thread_fence(__ATOMIC_SEQ_CST)",

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from teetotal.errors import TeetotalError
+from teetotal.answers.errors import TeetotalError
 from teetotal.fences.c_text import MARKS
 from teetotal.programs.c.build import Source
 

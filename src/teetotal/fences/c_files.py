@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from teetotal.errors import ParseError
-from teetotal.events import Location
+from teetotal.answers.errors import ParseError
+from teetotal.answers.events import Location
 from teetotal.fences.c_copies import Copies
 from teetotal.fences.c_macros import MEANS_TWO_THINGS, Macros, parse
 from teetotal.fences.c_text import HEADERS, CText, Style

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from teetotal.events import Kind
+from teetotal.answers.events import Kind
 from teetotal.fences.c_macros import NO_MACROS, Macros
 from teetotal.fences.c_orders import Calls, StoreCall
 from teetotal.fences.c_syntax import Node, parse

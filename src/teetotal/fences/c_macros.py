@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from teetotal.events import Kind
+from teetotal.answers.events import Kind
 
 _FENCE = re.compile(
     r"""(?:std::)?atomic_thread_fence\s*\(\s*(?:std::)?memory_order(?:_|::)(?P<order>\w+)\s*\) |

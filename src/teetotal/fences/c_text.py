@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Literal
 
-from teetotal.events import Kind, Location
+from teetotal.answers.events import Kind, Location
 from teetotal.fences.c_gaps import Gap, Gaps
 from teetotal.fences.c_macros import NO_MACROS, Macros
 from teetotal.fences.c_orders import strongest

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import msgspec
 
-from teetotal.errors import TeetotalError
-from teetotal.events import Kind
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import Kind
 from teetotal.fences.kinds import Order, Remedy
 
 PREFERRED = Fraction(999, 1000)

@@ -11,21 +11,21 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from teetotal import checking, goals
-from teetotal.errors import ParseError, TeetotalError
-from teetotal.events import Location, ModelName, Semantics
+from teetotal import checking
+from teetotal.answers.errors import ParseError, TeetotalError
+from teetotal.answers.events import Location, ModelName, Semantics
+from teetotal.answers.fences import FenceResult, PlacedFence
+from teetotal.answers.verdicts import CheckResult, Goal, Verdict, Violation
 from teetotal.fences import text as texts
 from teetotal.fences.costs import PREFERRED, Costs
 from teetotal.fences.hopeless import why_hopeless
 from teetotal.fences.insertion import Hopeless, Problem, Search, Site, Undecided
 from teetotal.fences.kinds import Order, Remedy
 from teetotal.fences.of_program import ProgramProblem
-from teetotal.fences.result import FenceResult, PlacedFence
 from teetotal.fences.slots import Slots, from_fences, without_equals
 from teetotal.fences.sources import TextSource, relocated
-from teetotal.programs import text_files
+from teetotal.programs import goals, text_files
 from teetotal.programs.program import Program
-from teetotal.verdicts import CheckResult, Goal, Verdict, Violation
 
 Style = Literal["c11", "cpp11", "linux", "x86"]
 C_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".C")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from teetotal.events import Event, Kind
-from teetotal.verdicts import Violation
+from teetotal.answers.events import Event, Kind
+from teetotal.answers.verdicts import Violation
 
 
 def why_hopeless(violation: Violation) -> Iterator[str]:

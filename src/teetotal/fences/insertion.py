@@ -22,11 +22,11 @@ from typing import Protocol
 
 import msgspec
 
-from teetotal.errors import TeetotalError
-from teetotal.events import Location
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import Location
+from teetotal.answers.verdicts import Violation
 from teetotal.fences.hitting import CheapestFirst, greedy
 from teetotal.fences.kinds import Remedy
-from teetotal.verdicts import Violation
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Literal
 
-from teetotal.events import Kind
+from teetotal.answers.events import Kind
 
 
 class Order(Enum):

@@ -21,17 +21,17 @@ import math
 
 import msgspec
 
-from teetotal.errors import ProgramError
-from teetotal.events import Kind, ModelName, Semantics
+from teetotal.answers.errors import ProgramError
+from teetotal.answers.events import Kind, ModelName, Semantics
+from teetotal.answers.verdicts import Goal, Verdict
+from teetotal.engines.symbolic.schedules import Replay
+from teetotal.engines.symbolic.verify import NO_LIMITS, Limits, Outcome, Report
 from teetotal.fences.costs import Costs
 from teetotal.fences.insertion import Hopeless, Search, Undecided
 from teetotal.fences.promela import PromelaProblem, patched
 from teetotal.programs.promela.compile import compile_text
 from teetotal.programs.promela.instructions import FenceSite
 from teetotal.programs.promela.program import PromelaProgram
-from teetotal.symbolic.schedules import Replay
-from teetotal.symbolic.verify import NO_LIMITS, Limits, Outcome, Report
-from teetotal.verdicts import Goal, Verdict
 
 
 class PlacedSite(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from teetotal.events import Kind, Location
+from teetotal.answers.events import Kind, Location
 from teetotal.fences.c_gaps import Gap, Gaps, Statement
 from teetotal.fences.c_orders import StoreCall, strongest
 from teetotal.fences.costs import Costs

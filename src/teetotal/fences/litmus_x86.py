@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from teetotal.events import Kind, Location
+from teetotal.answers.events import Kind, Location
 from teetotal.fences.kinds import Remedy
 from teetotal.fences.sources import Patched, Place, all_fences
 from teetotal.fences.text import Edit, apply, newline_of

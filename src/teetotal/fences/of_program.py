@@ -8,15 +8,15 @@ from collections.abc import Sequence
 
 import msgspec
 
+from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.verdicts import Goal, Violation
 from teetotal.checking import LOOP_BOUND, safety_violations
-from teetotal.events import ModelName, Semantics
-from teetotal.explore.outcomes import MAX_MEGABYTES, MAX_STATES, outcomes
-from teetotal.explore.robustness import robustness
+from teetotal.engines.executions.robustness import robustness
+from teetotal.engines.states.outcomes import MAX_MEGABYTES, MAX_STATES, outcomes
 from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.killers import killers
 from teetotal.fences.slots import Slots
 from teetotal.programs.program import Program
-from teetotal.verdicts import Goal, Violation
 
 
 class ProgramProblem:

@@ -18,7 +18,12 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from teetotal.events import Event, Kind, ModelName, Semantics
+from teetotal.answers.events import Event, Kind, ModelName, Semantics
+from teetotal.answers.verdicts import CheckResult, Goal, ModelResult, StoryStep, Verdict
+from teetotal.engines.symbolic.graph import ControlGraph
+from teetotal.engines.symbolic.results import violation
+from teetotal.engines.symbolic.schedules import Line, Replay
+from teetotal.engines.symbolic.verify import Limits, Outcome, Report, robust, verify
 from teetotal.fences import text as texts
 from teetotal.fences.costs import PREFERRED, Costs
 from teetotal.fences.insertion import Finding, Site, Undecided
@@ -28,11 +33,6 @@ from teetotal.programs.promela.compile import compile_text
 from teetotal.programs.promela.flow import comes_again
 from teetotal.programs.promela.instructions import Slot
 from teetotal.programs.promela.program import PromelaProgram
-from teetotal.symbolic.graph import ControlGraph
-from teetotal.symbolic.results import violation
-from teetotal.symbolic.schedules import Line, Replay
-from teetotal.symbolic.verify import Limits, Outcome, Report, robust, verify
-from teetotal.verdicts import CheckResult, Goal, ModelResult, StoryStep, Verdict
 
 if TYPE_CHECKING:
     from teetotal.fences.fencing import Job, Options

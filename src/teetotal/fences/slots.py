@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from teetotal.events import Event, EventId, Kind
+from teetotal.answers.events import Event, EventId, Kind
 from teetotal.fences.costs import Costs
 from teetotal.fences.insertion import Site
 from teetotal.fences.killers import Passed

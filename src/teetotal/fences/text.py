@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from teetotal import writing
-from teetotal.errors import TeetotalError
+from teetotal.answers.errors import TeetotalError
 from teetotal.programs import text_files
 
 

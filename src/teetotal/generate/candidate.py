@@ -19,7 +19,7 @@ from functools import reduce
 from itertools import islice
 from typing import NamedTuple
 
-from teetotal.events import MODELS, Kind, Semantics
+from teetotal.answers.events import MODELS, Kind, Semantics
 from teetotal.generate.cycles import Cycle
 from teetotal.generate.edges import FENCES, CycleError, Edge
 from teetotal.generate.prediction import Access, Candidate, Prediction, coherent_orders, predict

@@ -24,8 +24,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from teetotal.errors import TeetotalError
-from teetotal.events import Kind
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import Kind
 
 Direction = Literal["R", "W"]
 Relation = Literal["rf", "fr", "co", "po", "rmw"]

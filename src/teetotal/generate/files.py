@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from teetotal import writing
-from teetotal.errors import TeetotalError
-from teetotal.events import MODELS, Kind, ModelName, Semantics
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import MODELS, Kind, ModelName, Semantics
 from teetotal.generate.candidate import Litmus
 from teetotal.programs import litmus as format_of_litmus
 

@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, product
 from typing import NamedTuple
 
-from teetotal.events import MODELS, EventId, Kind, ModelName, Semantics
+from teetotal.answers.events import MODELS, EventId, Kind, ModelName, Semantics
 
 
 class Access(NamedTuple):

@@ -13,20 +13,9 @@ import random
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from teetotal.events import Kind, Location
+from teetotal.answers.events import Kind, Location
 from teetotal.programs.expressions import Addr, Const, Expr, Old, Op, Reg
-from teetotal.programs.program import (
-    Branch,
-    Fence,
-    Instruction,
-    Load,
-    Lock,
-    Program,
-    Rmw,
-    Store,
-    Thread,
-    Unlock,
-)
+from teetotal.programs.program import Branch, Fence, Instruction, Load, Lock, Program, Rmw, Store, Thread, Unlock
 
 
 class Shape(NamedTuple):

@@ -25,12 +25,12 @@ import msgspec
 import numpy as np
 
 from teetotal import _core
-from teetotal.errors import TeetotalError
-from teetotal.events import ModelName, Semantics
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.verdicts import Verdict
 from teetotal.histories.history import History
 from teetotal.histories.problem import MODEL_NUMBERS, Problem, Unwritten
 from teetotal.histories.time_limit import Clock, ProcessEnded, within
-from teetotal.verdicts import Verdict
 
 HistoryModel = Literal["sc", "tso", "pso", "wsc", "ccm"]
 Engine = Literal[

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from teetotal.events import Event, Kind, Location, ModelName, Semantics
+from teetotal.answers.events import Event, Kind, Location, ModelName, Semantics
+from teetotal.answers.verdicts import Edge, Reason
 from teetotal.histories import proof
 from teetotal.histories.history import INITIAL_SOURCE, UNKNOWN_SOURCE, History, thread_name
 from teetotal.histories.problem import Problem, Unwritten
 from teetotal.histories.proof import INITIAL, OVERWRITES, PROGRAM, READS_FROM, STORE
 from teetotal.histories.shrink import part, shrink
 from teetotal.histories.time_limit import Clock
-from teetotal.verdicts import Edge, Reason
 
 _SHORT: dict[int, Reason] = {PROGRAM: "po", READS_FROM: "src", OVERWRITES: "fr", INITIAL: "fr"}
 """What verdicts call a reason; all others say which write is older: co."""

@@ -12,11 +12,11 @@ from typing import Any, Literal
 import numpy as np
 
 from teetotal import _core
-from teetotal.errors import TeetotalError
-from teetotal.events import Kind, ModelName
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import Kind, ModelName
+from teetotal.answers.verdicts import Verdict
 from teetotal.histories.check import check
 from teetotal.histories.history import NO_ADDRESS, History
-from teetotal.verdicts import Verdict
 
 STRONGER: dict[ModelName, ModelName] = {"tso": "sc", "pso": "tso"}
 ATTEMPTS = 1000

@@ -28,8 +28,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from teetotal.errors import TeetotalError
-from teetotal.events import Kind
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import Kind
 from teetotal.histories.history import History, Operation
 
 Pair = tuple[tuple[str, int], tuple[str, int]]

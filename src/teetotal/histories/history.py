@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from teetotal import _core
-from teetotal.errors import TeetotalError
-from teetotal.events import Kind
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import Kind
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,13 +7,8 @@ from typing import Any
 import numpy as np
 
 from teetotal import _core
-from teetotal.events import Kind, ModelName, Semantics
-from teetotal.histories.history import (
-    UNKNOWN_SOURCE,
-    WRITES_NOTHING,
-    History,
-    HistoryError,
-)
+from teetotal.answers.events import Kind, ModelName, Semantics
+from teetotal.histories.history import UNKNOWN_SOURCE, WRITES_NOTHING, History, HistoryError
 from teetotal.histories.time_limit import Clock
 
 MODEL_NUMBERS: dict[ModelName, int] = {"sc": 0, "tso": 1, "pso": 2}

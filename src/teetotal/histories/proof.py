@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from teetotal.events import Kind, ModelName, Semantics
+from teetotal.answers.events import Kind, ModelName, Semantics
 from teetotal.histories.history import INITIAL_SOURCE, History, Operation
 
 PROGRAM, READS_FROM, STORE, OVERWRITES, INITIAL, LOCATION, FINAL, ASSUMED = range(8)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from teetotal import _core
-from teetotal.errors import ParseError
-from teetotal.events import Location
+from teetotal.answers.errors import ParseError
+from teetotal.answers.events import Location
 from teetotal.histories.history import History
 
 FORMATS = ("axe", "text", "json", "dbcop", "polysi", "edn", "tracegen", "gem5")

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from teetotal.events import ModelName, Semantics
+from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.verdicts import Verdict
 from teetotal.histories.check import check
 from teetotal.histories.history import History
 from teetotal.histories.problem import Problem
 from teetotal.histories.time_limit import Clock
-from teetotal.verdicts import Verdict
 
 Item = int | str
 """An operation, or the address of a final value."""

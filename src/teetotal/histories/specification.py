@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from teetotal.events import EventId, Kind, ModelName, Semantics
+from teetotal.answers.events import EventId, Kind, ModelName, Semantics
 from teetotal.histories.history import History, Operation
 from teetotal.models import PSO, SC, TSO, Memory, Write
 

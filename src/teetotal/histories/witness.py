@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from teetotal import _core
-from teetotal.events import ModelName, Semantics
+from teetotal.answers.events import ModelName, Semantics
 from teetotal.histories.history import History, HistoryError
 from teetotal.histories.problem import MODEL_NUMBERS
 

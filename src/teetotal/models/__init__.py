@@ -1,13 +1,11 @@
 """SC, TSO and PSO as small operational machines: the executable specification of teetotal.
 
-Depends on nothing but the vocabulary in ``teetotal.events``. Small and plain before fast.
+Depends on nothing but the vocabulary in ``teetotal.answers.events``. Small and plain before fast.
 """
 
 from teetotal.models.executions import (
-    Issue,
     ProgramLike,
     Run,
-    Step,
     Trace,
     conflict_order,
     executions,
@@ -18,7 +16,7 @@ from teetotal.models.executions import (
     robust,
     traces,
 )
-from teetotal.models.memory import Commit, Memory, Write
+from teetotal.models.memory import Memory, Write
 from teetotal.models.pso import PSO
 from teetotal.models.sc import SC
 from teetotal.models.tso import TSO
@@ -27,12 +25,9 @@ __all__ = [
     "PSO",
     "SC",
     "TSO",
-    "Commit",
-    "Issue",
     "Memory",
     "ProgramLike",
     "Run",
-    "Step",
     "Trace",
     "Write",
     "conflict_order",

@@ -29,8 +29,8 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
-from teetotal.events import Event, EventId, Kind, ModelName, Request, Semantics
-from teetotal.models.memory import Commit, Memory, Write
+from teetotal.answers.events import Commit, Event, EventId, Issue, Kind, ModelName, Request, Semantics, Step
+from teetotal.models.memory import Memory, Write
 from teetotal.models.pso import PSO
 from teetotal.models.sc import SC
 from teetotal.models.tso import TSO
@@ -61,15 +61,6 @@ class Remembered:
         self.next = cache(program.next)
         self.update = cache(program.update)
         self.halted = program.halted
-
-
-class Issue(NamedTuple):
-    """A step of the program: the thread's next request."""
-
-    thread: int
-
-
-Step = Issue | Commit
 
 
 class Trace(NamedTuple):

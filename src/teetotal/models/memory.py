@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import NamedTuple, Self
 
-from teetotal.events import EventId, Semantics
+from teetotal.answers.events import Commit, EventId, Semantics
 
 
 class Write(NamedTuple):
@@ -18,13 +18,6 @@ class Write(NamedTuple):
     address: str
     value: int
     event: EventId | None
-
-
-class Commit(NamedTuple):
-    """An internal step: ``st^c(p)`` under TSO (no address), ``st^c(p, a)`` under PSO."""
-
-    thread: int
-    address: str | None = None
 
 
 class Memory:

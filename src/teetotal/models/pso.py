@@ -27,8 +27,8 @@ from collections.abc import Callable, Hashable, Mapping
 from itertools import takewhile
 from typing import NamedTuple, Self
 
-from teetotal.events import EventId, Semantics
-from teetotal.models.memory import Commit, Memory, Write
+from teetotal.answers.events import Commit, EventId, Semantics
+from teetotal.models.memory import Memory, Write
 
 
 class Marker(NamedTuple):

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from teetotal.events import EventId
-from teetotal.models.memory import Commit, Memory, Write
+from teetotal.answers.events import Commit, EventId
+from teetotal.models.memory import Memory, Write
 
 
 class SC(Memory):

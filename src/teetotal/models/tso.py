@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import Self
 
-from teetotal.events import EventId, Semantics
-from teetotal.models.memory import Commit, Memory, Write
+from teetotal.answers.events import Commit, EventId, Semantics
+from teetotal.models.memory import Memory, Write
 
 
 class TSO(Memory):

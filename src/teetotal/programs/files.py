@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from teetotal.errors import ParseError
+from teetotal.answers.errors import ParseError
 from teetotal.programs.program import Program
 
 SUFFIXES = (".litmus", ".py", ".pml")

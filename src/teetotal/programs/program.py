@@ -23,8 +23,8 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from teetotal.errors import ProgramError
-from teetotal.events import Kind, Location, Request
+from teetotal.answers.errors import ProgramError
+from teetotal.answers.events import Kind, Location, Request
 from teetotal.programs.expressions import Addr, Const, Expr, Final, Old, Outcome, Reg, evaluate, leaves, predicate
 
 LOCAL_STEPS = 100_000

@@ -7,8 +7,8 @@ import os
 import stat
 from pathlib import Path
 
-from teetotal.errors import ParseError
-from teetotal.events import Location
+from teetotal.answers.errors import ParseError
+from teetotal.answers.events import Location
 
 LARGEST = 16 << 20
 """Bytes of the largest file that is read as a program: far more than any program that can be explored has."""

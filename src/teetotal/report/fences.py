@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from teetotal.fences.result import FenceResult, PlacedFence
+from teetotal.answers.fences import FenceResult, PlacedFence
+from teetotal.answers.verdicts import CheckResult, Verdict
 from teetotal.report import terminal
-from teetotal.verdicts import CheckResult, Verdict
 
 
 def render(result: FenceResult) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from teetotal.answers.verdicts import MonitorResult, MonitorViolation, Verdict, Violation
 from teetotal.report.terminal import counted, proof
-from teetotal.verdicts import MonitorResult, MonitorViolation, Verdict, Violation
 
 FEW = 5
 """Of more violations than this per monitor, the others get one line each, unless all are asked for."""

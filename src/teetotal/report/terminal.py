@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from teetotal.events import Location, ModelName
-from teetotal.verdicts import CheckResult, ModelResult, Verdict, Violation
+from teetotal.answers.events import Location, ModelName
+from teetotal.answers.verdicts import CheckResult, ModelResult, Verdict, Violation
 
 FEW = 20
 """More outcomes than this are counted, not listed, unless all are asked for."""

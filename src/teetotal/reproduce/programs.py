@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from teetotal import _core
-from teetotal.errors import TeetotalError
-from teetotal.events import Semantics
-from teetotal.explore.strategies import Strategy
-from teetotal.programs.c import runtime
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import Semantics
+from teetotal.answers.strategies import Strategy
+from teetotal.engines.runtime import driver
 from teetotal.programs.c.build import Source, built
 
 PAPERS = Semantics(rmw="address", mutex="rmw", failed_cas="read")
@@ -56,12 +56,12 @@ def count(
 ) -> Counts:
     options = [
         f"strategy={strategy.name}", f"count={strategy.count}", f"depth={strategy.depth}", f"seed={seed}",
-        *runtime.semantics_options(PAPERS), "loop-bound=100",
+        *driver.semantics_options(PAPERS), "loop-bound=100",
         *(f"monitor={monitor}" for monitor in monitors),
     ]  # fmt: skip
     triples: dict[str, set[tuple[int, int, int]]] = {monitor: set() for monitor in monitors}
     with built(Source((str(program(name)),), flags)) as object_file:
-        for answer in runtime.answers(object_file, options):
+        for answer in driver.answers(object_file, options):
             match answer["type"]:
                 case "restart":
                     triples = {monitor: set() for monitor in monitors}

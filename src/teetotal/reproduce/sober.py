@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from teetotal.explore.strategies import Strategy
+from teetotal.answers.strategies import Strategy
 from teetotal.reproduce import programs
 
 TITLE = "Interleavings up to a bound on preemptions, and those that are borderline; seconds to go through all"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from teetotal.explore.strategies import Strategy
+from teetotal.answers.strategies import Strategy
 from teetotal.reproduce import programs
 
 TITLE = "All interleavings with at most 1 (then 2) preemptions; distinct violations by pair of places"

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from teetotal.errors import TeetotalError
-from teetotal.events import Kind
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import Kind
+from teetotal.answers.verdicts import Verdict
+from teetotal.engines.symbolic.verify import Limits, verify
 from teetotal.fences.linden_wolper import insert_fences
 from teetotal.programs.promela import compile_text, load
-from teetotal.symbolic.verify import Limits, verify
-from teetotal.verdicts import Verdict
 
 TITLE = "Fences inserted for PSO with unbounded buffers; `robust` are ours for that other goal, mfence+sfence"
 COLUMNS = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from teetotal.explore.strategies import Strategy
+from teetotal.answers.strategies import Strategy
 from teetotal.reproduce import programs
 from teetotal.reproduce.tacas11 import FLAGS
 

@@ -15,14 +15,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
 
-from teetotal.errors import ParseError, TeetotalError
+from teetotal.answers.errors import ParseError, TeetotalError
 from teetotal.traces.batch import Batch, Tables, batches_of, to_trace
 from teetotal.traces.binary import MAGIC, BinaryReader, BinaryWriter
 from teetotal.traces.jsonl import JsonlReader, JsonlWriter
 from teetotal.traces.reader import Mapped, Source, Stream, TraceFileError, TraceReader, event_of
 
 if TYPE_CHECKING:
-    from teetotal.trace import Trace
+    from teetotal.traces.trace import Trace
 
 Format = Literal["binary", "jsonl", "parquet", "arrow", "arrow-stream"]
 SUFFIXES: dict[str, Format] = {

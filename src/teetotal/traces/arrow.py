@@ -13,11 +13,11 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from teetotal.errors import ParseError, TeetotalError
-from teetotal.events import Kind
-from teetotal.trace import MAX_THREADS
+from teetotal.answers.errors import ParseError, TeetotalError
+from teetotal.answers.events import Kind
 from teetotal.traces.batch import Batch, Tables, parse_location
 from teetotal.traces.reader import Source, TraceFileError, TraceReader
+from teetotal.traces.trace import MAX_THREADS
 
 PARQUET, ARROW_FILE, ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
 VERSION = b"1"

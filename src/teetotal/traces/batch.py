@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from teetotal.errors import ParseError
-from teetotal.events import Location
-from teetotal.trace import Trace
+from teetotal.answers.errors import ParseError
+from teetotal.answers.events import Location
+from teetotal.traces.trace import Trace
 
 COLUMNS = {
     "thread": np.int32,

@@ -15,7 +15,7 @@ from typing import BinaryIO, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from teetotal.events import Location
+from teetotal.answers.events import Location
 from teetotal.traces.batch import Batch, Tables
 from teetotal.traces.reader import Source, TraceFileError, TraceReader
 

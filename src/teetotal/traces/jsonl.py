@@ -10,11 +10,11 @@ from typing import Annotated, Any, BinaryIO, Literal
 
 import msgspec
 
-from teetotal.errors import ParseError
-from teetotal.events import Event, Kind, Location
-from teetotal.trace import MAX_THREADS
+from teetotal.answers.errors import ParseError
+from teetotal.answers.events import Event, Kind, Location
 from teetotal.traces.batch import Batch, Tables, parse_location
 from teetotal.traces.reader import Source, TraceFileError, TraceReader, event_of
+from teetotal.traces.trace import MAX_THREADS
 
 FORMAT = "teetotal-trace"
 VERSION = 1

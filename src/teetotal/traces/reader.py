@@ -12,10 +12,10 @@ from types import TracebackType
 from typing import BinaryIO, Protocol, Self
 
 from teetotal import _core
-from teetotal.errors import ParseError
-from teetotal.events import Event, Kind, Location
-from teetotal.trace import MAX_THREADS
+from teetotal.answers.errors import ParseError
+from teetotal.answers.events import Event, Kind, Location
 from teetotal.traces.batch import Batch, Tables
+from teetotal.traces.trace import MAX_THREADS
 
 
 class TraceFileError(ParseError):

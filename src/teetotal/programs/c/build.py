@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from teetotal.errors import ParseError, TeetotalError
+from teetotal.answers.errors import ParseError, TeetotalError
 from teetotal.programs import text_files
 from teetotal.programs.c.elf import has_bit_fields, take_initialisers
 from teetotal.programs.c.frames import mark_ends

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from elftools.dwarf.dwarf_expr import DWARFExprParser
 
-from teetotal.events import Location
+from teetotal.answers.events import Location
 from teetotal.programs.c import types
 
 _RETURN = 16

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from elftools.dwarf.dwarf_expr import DWARFExprParser
 from elftools.elf.elffile import ELFFile
 
-from teetotal.events import Location
+from teetotal.answers.events import Location
 from teetotal.programs.c import types
 from teetotal.programs.c.naming import Objects
 

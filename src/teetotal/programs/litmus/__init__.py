@@ -6,12 +6,12 @@ from pathlib import Path
 
 import msgspec
 
-from teetotal.errors import ParseError, ProgramError
-from teetotal.events import Location
+from teetotal.answers.errors import ParseError, ProgramError
+from teetotal.answers.events import Location
 from teetotal.programs import text_files
 from teetotal.programs.litmus import c, init, layout, x86
-from teetotal.programs.litmus.observation import filtered, observation, upheld
 from teetotal.programs.litmus.writer import Dialect, InexpressibleError, write
+from teetotal.programs.observation import filtered, observation, upheld
 from teetotal.programs.program import Program
 
 __all__ = [

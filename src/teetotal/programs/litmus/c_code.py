@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
-from teetotal.events import Kind, Location
+from teetotal.answers.events import Kind, Location
 from teetotal.programs.expressions import Const, Expr, Op, Reg, leaves
-from teetotal.programs.program import (
-    Assign,
-    Branch,
-    Fence,
-    Instruction,
-    Load,
-    Lock,
-    Rmw,
-    Store,
-    Unlock,
-)
+from teetotal.programs.program import Assign, Branch, Fence, Instruction, Load, Lock, Rmw, Store, Unlock
 
 ALWAYS = Const(1)
 

@@ -20,8 +20,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from teetotal.errors import ParseError
-from teetotal.events import Location
+from teetotal.answers.errors import ParseError
+from teetotal.answers.events import Location
 
 _HEADER = re.compile(r"\s*(\w+)[ \t]+([\w./+\[\]-]+)[ \t\r]*(?:\([^)\n]*\)[ \t\r]*)?", re.ASCII)
 _BEFORE_INIT = re.compile(

@@ -6,8 +6,8 @@ import re
 from bisect import bisect_right
 from typing import NoReturn
 
-from teetotal.errors import ParseError
-from teetotal.events import Location
+from teetotal.answers.errors import ParseError
+from teetotal.answers.events import Location
 
 _NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20})\Z")
 LARGEST_NESTING = 60

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from teetotal.errors import TeetotalError
+from teetotal.answers.errors import TeetotalError
 from teetotal.programs.expressions import Addr, Const, Expr, Final, Op, leaves, wrap
 from teetotal.programs.litmus.conditions import KEYWORDS
 from teetotal.programs.program import Program

@@ -8,7 +8,7 @@ Rmw does (herd wants ``linux-kernel.def`` for it, as for ``spin_lock``).
 
 from __future__ import annotations
 
-from teetotal.events import Kind
+from teetotal.answers.events import Kind
 from teetotal.programs.expressions import Addr, Const, Expr, Old, Op, Reg, leaves, wrap
 from teetotal.programs.litmus.c import STATEMENTS, TYPES
 from teetotal.programs.litmus.c_calls import CALLS

@@ -18,7 +18,7 @@ Everything else is said in C.
 
 from __future__ import annotations
 
-from teetotal.events import Kind
+from teetotal.answers.events import Kind
 from teetotal.programs.expressions import Addr, Const, Expr, Final, Old, Op, Reg, wrap
 from teetotal.programs.litmus.writer import LOW_HALF, InexpressibleError, Writer
 from teetotal.programs.litmus.x86_decode import REGISTERS

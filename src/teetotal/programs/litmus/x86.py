@@ -19,7 +19,7 @@ An operation of 32 bits clears the upper half of its register, as the machine do
 
 from __future__ import annotations
 
-from teetotal.events import Kind, Location
+from teetotal.answers.events import Kind, Location
 from teetotal.programs.expressions import Const, Expr, Old, Reg
 from teetotal.programs.litmus import conditions
 from teetotal.programs.litmus.folding import op

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from teetotal.errors import ParseError
-from teetotal.events import Location
+from teetotal.answers.errors import ParseError
+from teetotal.answers.events import Location
 from teetotal.programs.expressions import Addr, Final, wrap
 from teetotal.programs.litmus.conditions import Place
 from teetotal.programs.litmus.folding import op

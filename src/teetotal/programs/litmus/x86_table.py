@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from teetotal.errors import ParseError
-from teetotal.events import Location
+from teetotal.answers.errors import ParseError
+from teetotal.answers.events import Location
 from teetotal.programs.litmus.layout import Part
 from teetotal.programs.litmus.tokens import number
 from teetotal.programs.litmus.x86_decode import Decoded, UnsupportedError, decode

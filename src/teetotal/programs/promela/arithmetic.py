@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from teetotal.errors import ParseError
-from teetotal.events import Location
+from teetotal.answers.errors import ParseError
+from teetotal.answers.events import Location
 from teetotal.programs.expressions import Const, Expr, Op
 from teetotal.programs.promela import syntax as s
 from teetotal.programs.promela.folding import fold

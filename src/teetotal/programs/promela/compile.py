@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from teetotal.errors import ParseError
-from teetotal.events import Location
+from teetotal.answers.errors import ParseError
+from teetotal.answers.events import Location
 from teetotal.programs import text_files
 from teetotal.programs.promela import syntax as s
 from teetotal.programs.promela.initial import run_init

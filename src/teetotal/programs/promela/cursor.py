@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn, get_args
 
-from teetotal.errors import ParseError
-from teetotal.events import Location
+from teetotal.answers.errors import ParseError
+from teetotal.answers.events import Location
 from teetotal.programs.promela import syntax as s
 from teetotal.programs.promela.lexer import Token
 

@@ -3,7 +3,7 @@ memory."""
 
 from __future__ import annotations
 
-from teetotal.errors import ParseError
+from teetotal.answers.errors import ParseError
 from teetotal.programs.expressions import Const
 from teetotal.programs.program import Assume, Branch, Fence, Load, Lock, Rmw, Store, Unlock
 from teetotal.programs.promela import syntax as s

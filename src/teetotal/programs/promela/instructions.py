@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from teetotal.events import Kind, Location
+from teetotal.answers.events import Kind, Location
 from teetotal.programs.expressions import Expr
 from teetotal.programs.program import Assert, Assign, Assume, Branch, Fence, Load, Lock, Rmw, Store, Unlock
 from teetotal.programs.promela.syntax import Span

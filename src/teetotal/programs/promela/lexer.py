@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from teetotal.errors import ParseError
-from teetotal.events import Location
+from teetotal.answers.errors import ParseError
+from teetotal.answers.events import Location
 
 HEADER = "teetotal.h"
 """The header that makes a file run under SPIN. Its words are built in here, so including it changes nothing."""

@@ -11,8 +11,8 @@ from typing import NoReturn
 
 import msgspec
 
-from teetotal.errors import ParseError
-from teetotal.events import Location
+from teetotal.answers.errors import ParseError
+from teetotal.answers.events import Location
 from teetotal.programs.expressions import Const, Expr, Op, Reg
 from teetotal.programs.program import Assign, Load
 from teetotal.programs.promela import syntax as s

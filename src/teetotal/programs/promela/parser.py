@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from teetotal.events import Kind, Location
+from teetotal.answers.events import Kind, Location
 from teetotal.programs.program import refuse_many
 from teetotal.programs.promela import syntax as s
 from teetotal.programs.promela.cursor import KEYWORDS, REFUSED, TYPES

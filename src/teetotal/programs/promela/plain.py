@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from teetotal.errors import ProgramError
+from teetotal.answers.errors import ProgramError
 from teetotal.programs.expressions import Const, Op
 from teetotal.programs.program import (
     Assert,

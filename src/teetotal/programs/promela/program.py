@@ -1,7 +1,7 @@
 """A Promela program: processes of instructions over shared memory, with what ``Program`` does not have.
 
 ``start``, ``next``, ``update`` and ``halted`` are those of ``models.ProgramLike``: the machines of ``models/`` run
-it, once somebody makes the choices (``Choice``) that are no accesses: see ``teetotal.symbolic.schedules``.
+it, once somebody makes the choices (``Choice``) that are no accesses: see ``teetotal.engines.symbolic.schedules``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 
-from teetotal.events import Kind, Location, Request
+from teetotal.answers.events import Kind, Location, Request
 from teetotal.programs.expressions import Const, Expr, Op
 from teetotal.programs.program import Fence, Load, Lock, Rmw, Store, Unlock
 from teetotal.programs.promela.instructions import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from teetotal.errors import ParseError
+from teetotal.answers.errors import ParseError
 from teetotal.programs.expressions import Const, Expr, Op, Reg
 from teetotal.programs.promela import syntax as s
 from teetotal.programs.promela.arithmetic import operation

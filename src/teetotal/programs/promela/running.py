@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from teetotal.errors import ProgramError
+from teetotal.answers.errors import ProgramError
 from teetotal.programs.expressions import Const, Expr, Op
 from teetotal.programs.program import Assert, Assign, Assume, Branch, Fence, Load, Lock, Rmw, Store, Unlock
 from teetotal.programs.promela.evaluation import python

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from teetotal.errors import ParseError
+from teetotal.answers.errors import ParseError
 from teetotal.programs.promela import syntax as s
 from teetotal.programs.promela.arithmetic import truncate_value
 from teetotal.programs.promela.folding import fold

@@ -16,7 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from teetotal.events import Kind, Location
+from teetotal.answers.events import Kind, Location
 from teetotal.programs.program import Assign, Assume, Branch
 from teetotal.programs.promela import syntax as s
 from teetotal.programs.promela.instructions import Choose, FenceSite, Instruction, Process, Slot

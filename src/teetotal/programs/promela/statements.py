@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from teetotal.events import Kind, Location
+from teetotal.answers.events import Kind, Location
 from teetotal.programs.expressions import Const, Expr, Old, Op, Reg
 from teetotal.programs.program import Assert, Assign, Assume, Branch, Fence, Lock, Rmw, Store, Unlock
 from teetotal.programs.promela import syntax as s

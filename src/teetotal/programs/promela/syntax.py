@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from teetotal.events import Kind, Location
+from teetotal.answers.events import Kind, Location
 
 TypeName = Literal["bit", "bool", "byte", "short", "int", "mtype", "pid"]
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from teetotal.events import Kind, Request
+from teetotal.answers.events import Kind, Request
 from teetotal.programs.expressions import Addr, Const, Expr, Old, Op, Reg
 from teetotal.programs.program import Fence, Instruction, Load, Lock, Rmw, Store, Unlock
 from teetotal.programs.python import operations

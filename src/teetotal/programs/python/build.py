@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from types import GeneratorType
 from typing import Any, Literal
 
-from teetotal.errors import ProgramError
-from teetotal.events import Location
+from teetotal.answers.errors import ProgramError
+from teetotal.answers.events import Location
 from teetotal.programs.expressions import Expr, Final, leaves, wrap
 from teetotal.programs.program import Condition, Program, Thread, refuse_many
 from teetotal.programs.python.compiler import compile_thread

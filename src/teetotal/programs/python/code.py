@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
-from teetotal.errors import ProgramError
-from teetotal.events import Location
+from teetotal.answers.errors import ProgramError
+from teetotal.answers.events import Location
 from teetotal.programs.expressions import Const, Expr, Op, Reg
 from teetotal.programs.program import Assign, Branch, Instruction
 

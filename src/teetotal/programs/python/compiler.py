@@ -14,8 +14,8 @@ from itertools import islice
 from types import GeneratorType
 from typing import Any, NamedTuple
 
-from teetotal.errors import ProgramError
-from teetotal.events import Location
+from teetotal.answers.errors import ProgramError
+from teetotal.answers.events import Location
 from teetotal.programs.expressions import Const, Reg, leaves
 from teetotal.programs.program import Assert, Assume, Instruction
 from teetotal.programs.python import operations

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from teetotal.errors import ProgramError
-from teetotal.events import Location
+from teetotal.answers.errors import ProgramError
+from teetotal.answers.events import Location
 from teetotal.programs.expressions import Addr, Expr, Final
 from teetotal.programs.python.expressions import Expressions, Known, Value
 

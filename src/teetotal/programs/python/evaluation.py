@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from types import CodeType, FunctionType, MethodType
 from typing import Any, TypeVar
 
-from teetotal.events import Location
+from teetotal.answers.events import Location
 from teetotal.programs.expressions import Addr, Const, Expr, Op, Reg
 from teetotal.programs.program import Assert
 from teetotal.programs.python import operations

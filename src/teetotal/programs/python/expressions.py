@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 
-from teetotal.errors import ProgramError
-from teetotal.events import Location
+from teetotal.answers.errors import ProgramError
+from teetotal.answers.events import Location
 from teetotal.programs.expressions import OPERATORS, Addr, Const, Expr, Op, wrap
 from teetotal.programs.python.code import boolean, negate, select
 from teetotal.programs.python.operations import Address

@@ -16,8 +16,8 @@ from types import ModuleType
 
 import msgspec
 
-from teetotal.errors import ParseError, TeetotalError
-from teetotal.events import Location
+from teetotal.answers.errors import ParseError, TeetotalError
+from teetotal.answers.events import Location
 from teetotal.programs import text_files
 from teetotal.programs.program import Program
 from teetotal.programs.python.build import default_name

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from teetotal.errors import ProgramError
-from teetotal.events import Kind, Request
+from teetotal.answers.errors import ProgramError
+from teetotal.answers.events import Kind, Request
 from teetotal.programs.program import refuse_many
 
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from types import CodeType, FunctionType, GeneratorType
 from typing import Any, NamedTuple
 
-from teetotal.errors import ProgramError
-from teetotal.events import Location
+from teetotal.answers.errors import ProgramError
+from teetotal.answers.events import Location
 
 
 class Function(NamedTuple):

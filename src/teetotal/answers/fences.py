@@ -1,0 +1,56 @@
+"""The answer of ``teetotal fence``."""
+
+from __future__ import annotations
+
+import msgspec
+
+from teetotal.answers.events import ModelName
+from teetotal.answers.verdicts import CheckResult, Goal, Verdict, Violation
+from teetotal.fences.kinds import RemedyName
+
+
+class PlacedFence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """``line`` is that of the statement ``after`` which (or ``before`` which) the fence goes, or of the store ``at``
+    which the order becomes stronger, in the file as it is; ``patched_line`` that of the fence or store in the patched
+    file. ``breaks``: the places of the violations that it prevents."""
+
+    kind: RemedyName
+    file: str
+    line: int
+    after: str
+    before: str = ""
+    at: str = ""
+    patched_line: int | None = None
+    cost: float = 0.0
+    in_loop: bool = False
+    passes: float = 1.0
+    breaks: list[str] = []
+
+
+class FenceResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """``verdict`` is that of the patched program for the goal, explored again whole. ``minimality`` says what is proved
+    of ``fences``. ``sets`` are all minimal sets, where asked for; ``fences`` is the first of them. ``unnecessary`` are
+    fences of the program that could go, each by itself; ``removed`` those that the patch takes out. ``backups``: with
+    ``--write``, where each file is as it was; ``backup`` is the first."""
+
+    input: str
+    command: str
+    models: list[ModelName]
+    goal: Goal
+    verdict: Verdict
+    complete: bool
+    seconds: float
+    fences: list[PlacedFence] = []
+    cost: float = 0.0
+    least_cost: bool = False
+    minimality: str = ""
+    sets: list[list[PlacedFence]] = []
+    unnecessary: list[PlacedFence] = []
+    removed: list[PlacedFence] = []
+    diff: str = ""
+    patched: list[CheckResult] = []
+    violations: list[Violation] = []
+    checks: int = 0
+    backup: str | None = None
+    backups: dict[str, str] = {}
+    notes: list[str] = []

@@ -1,0 +1,118 @@
+"""A program in the core's terms: names become numbers, expressions become postfix code (core/program.hpp)."""
+
+from __future__ import annotations
+
+from teetotal import _core
+from teetotal.answers.events import Kind, Semantics
+from teetotal.programs.expressions import OPERATORS, Addr, Const, Expr, Final, Old, Op, Reg, wrap
+from teetotal.programs.program import (
+    Assert,
+    Assign,
+    Assume,
+    Branch,
+    Fence,
+    Instruction,
+    Load,
+    Lock,
+    Program,
+    Rmw,
+    Store,
+    Thread,
+    Unlock,
+)
+
+_CONSTANT, _REGISTER, _OLD, _FIRST_OPERATOR = range(4)
+_OPERATOR_CODES = {name: code for code, name in enumerate(OPERATORS, start=_FIRST_OPERATOR)}
+_OPCODES: dict[type, int] = {
+    Load: 0,
+    Store: 1,
+    Rmw: 2,
+    Lock: 5,
+    Unlock: 6,
+    Assign: 7,
+    Branch: 8,
+    Assert: 9,
+    Assume: 10,
+}
+_FENCE_OPCODES = {Kind.MFENCE: 3, Kind.SFENCE: 4}
+
+Encoded = tuple[int, int, int, list[int], list[int], list[int]]
+
+
+def encode(program: Program) -> _core.Program:
+    addresses = {name: number for number, name in enumerate(program.memory, start=1)}
+    return _core.Program(
+        [_encode_thread(thread, addresses) for thread in program.threads],
+        [wrap(value) for value in program.memory.values()],
+        program.loop_bound,
+    )
+
+
+def encode_semantics(semantics: Semantics) -> _core.Semantics:
+    return _core.Semantics(
+        rmw_flushes_all=semantics.rmw == "all",
+        unlock_is_fence=semantics.mutex == "fence",
+        failed_cas_writes=semantics.failed_cas == "write",
+    )
+
+
+def encode_observed(program: Program) -> list[tuple[int, int]]:
+    locations = list(program.memory)
+    registers = [list(thread.registers) for thread in program.threads]
+    return [
+        (-1, locations.index(what.name))
+        if what.thread is None
+        else (what.thread, registers[what.thread].index(what.name))
+        for what in program.observed
+    ]
+
+
+def _encode_thread(thread: Thread, addresses: dict[str, int]) -> tuple[list[Encoded], list[int]]:
+    registers = {name: number for number, name in enumerate(thread.registers)}
+    code = [_encode_instruction(instruction, registers, addresses) for instruction in thread.code]
+    return code, [wrap(value) for value in thread.registers.values()]
+
+
+def _encode_instruction(instruction: Instruction, registers: dict[str, int], addresses: dict[str, int]) -> Encoded:
+    def words(expression: Expr | None) -> list[int]:
+        code: list[int] = []
+        if expression is not None:
+            _encode_expression(expression, registers, addresses, code)
+        return code
+
+    match instruction:
+        case Fence(kind=kind):
+            return _FENCE_OPCODES[kind], -1, 0, [], [], []
+        case Load(register=register, address=address):
+            return _OPCODES[Load], registers[register], 0, words(address), [], []
+        case Store(address=address, value=value):
+            return _OPCODES[Store], -1, 0, words(address), words(value), []
+        case Rmw(register=target, address=address, value=value, when=when):
+            number = -1 if target is None else registers[target]
+            return _OPCODES[Rmw], number, 0, words(address), words(value), words(when)
+        case Lock(address=address) | Unlock(address=address):
+            return _OPCODES[type(instruction)], -1, 0, words(address), [], []
+        case Assign(register=register, value=value):
+            return _OPCODES[Assign], registers[register], 0, [], words(value), []
+        case Branch(target=goal, when=when):
+            return _OPCODES[Branch], -1, goal, [], [], words(when)
+        case Assert(condition=condition) | Assume(condition=condition):
+            return _OPCODES[type(instruction)], -1, 0, [], [], words(condition)
+
+
+def _encode_expression(expression: Expr, registers: dict[str, int], addresses: dict[str, int], code: list[int]) -> None:
+    match expression:
+        case Const(value):
+            code += (_CONSTANT, wrap(value))
+        case Addr(name):
+            code += (_CONSTANT, addresses[name])
+        case Reg(name):
+            code += (_REGISTER, registers[name])
+        case Old():
+            code += (_OLD, 0)
+        case Op(name, operands):
+            for operand in operands:
+                _encode_expression(operand, registers, addresses, code)
+            code += (_OPERATOR_CODES[name], 0)
+        case Final():
+            raise ValueError("a thread cannot see final values")

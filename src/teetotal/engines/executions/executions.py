@@ -1,0 +1,61 @@
+"""The SC executions of a program, as a strategy chooses them (core/search)."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from teetotal import _core
+from teetotal.answers.events import Semantics
+from teetotal.answers.strategies import Strategy
+from teetotal.engines.encoding import encode, encode_semantics
+from teetotal.engines.states.outcomes import MAX_MEGABYTES, translated_errors
+from teetotal.programs.program import Program
+
+
+class Executions(NamedTuple):
+    """Counts of a search. ``redundant`` executions were begun in vain: an optimal search has none. ``schedules`` are the
+    first ones found, each the threads in the order of their steps."""
+
+    executions: int
+    blocked: int
+    redundant: int
+    complete: bool
+    schedules: list[list[int]]
+    interrupted: bool
+
+
+def count_classes(
+    program: Program, semantics: Semantics = Semantics(), *, most: int = 1_000_000
+) -> tuple[int, int] | None:
+    """How many Mazurkiewicz classes a program has, by looking at every interleaving, and how many interleavings; None
+    where there are more than ``most``. Slow and plain: what the optimal search is tested against."""
+    with translated_errors(program):
+        classes, looked_at = _core.count_classes(encode(program), encode_semantics(semantics), most)
+    return None if looked_at >= most else (classes, looked_at)
+
+
+def executions(
+    program: Program,
+    strategy: Strategy = Strategy("all"),
+    semantics: Semantics = Semantics(),
+    *,
+    keep: int = 0,
+    seed: int = 0,
+    seconds: float = math.inf,
+    max_megabytes: int = MAX_MEGABYTES,
+) -> Executions:
+    """Of ``preemptions:0..K``, one of its ``rounds`` at a time: who watches them decides where it ends."""
+    with translated_errors(program):
+        result, schedules, interrupted = _core.search(
+            encode(program),
+            encode_semantics(semantics),
+            strategy.name,
+            strategy.count,
+            strategy.depth,
+            seed,
+            keep,
+            seconds,
+            max_megabytes,
+        )
+    return Executions(result.executions, result.blocked, result.redundant, result.complete, schedules, interrupted)

@@ -1,0 +1,462 @@
+"""``check`` for C programs: SC executions under the runtime, watched by monitors inside it, told as verdicts.
+
+A violation of robustness is an execution of the relaxed machine, which ``models/`` must accept (see ``events``); one of
+safety is an SC execution that the program itself went through.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any, get_args
+
+import msgspec
+
+from teetotal.answers import strategies
+from teetotal.answers.errors import ProgramError
+from teetotal.answers.events import MODELS, Event, Issue, Location, ModelName, Semantics
+from teetotal.answers.schedules import to_token
+from teetotal.answers.strategies import Strategy
+from teetotal.answers.verdicts import (
+    CheckResult,
+    Goal,
+    Interrupted,
+    ModelResult,
+    StoryStep,
+    Verdict,
+    Violation,
+    ViolationKind,
+    both,
+)
+from teetotal.engines import story
+from teetotal.engines.executions.monitors import MonitorInfo, Report, monitor_info, witness
+from teetotal.engines.runtime import driver, events, replaying, words
+from teetotal.engines.states.outcomes import MAX_MEGABYTES
+from teetotal.programs.c.build import Source, built, unseen
+from teetotal.programs.c.symbols import Symbols
+from teetotal.programs.c.undefined import undefined
+
+LOOP_BOUND = 100
+"""How often a thread may come to the same instruction in one execution. Loops that only read until something changes
+need no bound: see runtime/system.hpp."""
+
+STEPS = 100_000
+"""The longest execution: what goes on after so many steps is cut."""
+
+_NAMED = 8
+"""So many of the things that no hook sees are named, and the rest counted."""
+
+_UNDECIDED = {
+    "unsupported": "the program uses {message}{where}, which cannot be explored",
+    "hang": "T{thread} {message}{where} for five seconds",
+    "waits": "T{thread} {message}{where}",
+    "memory": "T{thread} {message}{where}; see --memory",
+    "corruption": "T{thread} {message}, as far as can be seen{where}",
+}
+
+_STOPPED = {
+    "budget": "the time is over",
+    "memory": "the memory is used up",
+    "interrupted": "somebody ended the search",
+}
+"""Why the runtime ended a search that did not end by itself."""
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    models: tuple[ModelName, ...] = ("tso", "pso")
+    semantics: Semantics = Semantics()
+    explore: Strategy = Strategy("all")
+    monitors: tuple[str, ...] = ()
+    seconds: float = math.inf
+    executions: int | None = None
+    loop_bound: int | None = None
+    seed: int = 0
+    nondet: tuple[int, int] = (0, 1)
+    max_megabytes: int = MAX_MEGABYTES
+    goal: Goal = "robust"
+    spurious: int = 0
+
+
+class Marks(msgspec.Struct):
+    """An array of bytes of the program, by its name, and how often an SC execution reads each of them on average."""
+
+    array: str
+    passes: list[Fraction] = []
+
+
+Progress = Callable[[str, int, float], None]
+"""Called now and then with what is counted, how many there are so far, and the fraction that is done, 0 if unknown."""
+
+
+def check(
+    source: Source,
+    options: Options = Options(),
+    *,
+    command: str = "check",
+    progress: Progress | None = None,
+    marks: Marks | None = None,
+) -> CheckResult:
+    """``marks`` are counted, where they are given."""
+    started = time.perf_counter()
+    with built(source) as program:
+        symbols = Symbols(program, source.files)
+        try:
+            models: list[ModelName] = ["sc"]
+            if options.goal == "safe":
+                models += [model for model in MODELS if model != "sc" and model in options.models]
+            answer: CheckResult | None = None
+            interrupted = False
+            for model in models:
+                executions = options.executions
+                for searched in options.explore.rounds():
+                    left = options.seconds - (time.perf_counter() - started)
+                    asked = msgspec.structs.replace(
+                        options, explore=searched, seconds=max(left, 0.0), executions=executions
+                    )
+                    findings = _Findings(source, asked, symbols, model)
+                    request = findings.request()
+                    if marks is not None and model == "sc":
+                        address, size = symbols.extent(marks.array)
+                        request += [f"marks={address}", f"mark-count={size}"]
+                    try:
+                        for told in driver.answers(program, request, source.arguments):
+                            findings.take(told, progress)
+                    except driver.RuntimeDied as death:
+                        findings.ended_early = str(death)
+                    except KeyboardInterrupt:
+                        findings.ended_early = "interrupted"
+                        interrupted = True
+                    if marks is not None and model == "sc":
+                        marks.passes = findings.passes()
+                    findings.count_unseen(unseen(program))
+                    result = findings.result(command)
+                    answer = result if answer is None else answer + result
+                    if executions is not None:
+                        executions -= result.executions or 0
+                    if findings.settled:
+                        break
+                if interrupted:
+                    break
+            assert answer is not None
+            answer = msgspec.structs.replace(answer, seconds=time.perf_counter() - started)
+            if interrupted:
+                raise Interrupted(answer)
+            return answer
+        finally:
+            symbols.close()
+
+
+class _Findings:
+    """What the runtime told so far about the executions of one model, and the verdict that follows."""
+
+    def __init__(self, source: Source, options: Options, symbols: Symbols, model: ModelName) -> None:
+        self.source = source
+        self.options = options
+        self.symbols = symbols
+        self.model = model
+        self.relaxed = [m for m in MODELS if m != "sc" and m in options.models] if options.goal == "robust" else []
+        kind = "exact" if options.explore.is_reduced else "burnim"
+        chosen = options.monitors or tuple(f"{kind}-{model}" for model in self.relaxed)
+        self.monitors = [info for info in map(monitor_info, chosen) if info.model in self.relaxed]
+        self.names: events.Names | None = None
+        self.violations: dict[ModelName, list[Violation]] = {model: [] for model in MODELS}
+        self.notes: list[str] = []
+        self.undecided = False
+        self.end: dict[str, Any] | None = None
+        self.met: list[tuple[str, int]] = []  # that no hook follows, where there is no end
+        self.executions = 0
+        self.ended_early = ""
+
+    def request(self) -> list[str]:
+        options, explore = self.options, self.options.explore
+        request = [
+            f"model={self.model}", f"strategy={explore.name}", f"count={explore.count}", f"depth={explore.depth}",
+            f"seed={options.seed}",
+            *driver.semantics_options(options.semantics),
+            f"steps={STEPS}",
+            f"loop-bound={LOOP_BOUND if options.loop_bound is None else options.loop_bound}",
+            f"nondet-low={options.nondet[0]}", f"nondet-high={options.nondet[1]}", f"spurious={options.spurious}",
+        ]  # fmt: skip
+        request += [f"monitor={monitor.name}" for monitor in self.monitors]
+        if options.seconds != math.inf:
+            request.append(f"seconds={options.seconds}")
+        request.append(f"memory={options.max_megabytes}")
+        if options.executions is not None:
+            request.append(f"executions={options.executions}")
+        return request
+
+    def take(self, answer: dict[str, Any], progress: Progress | None) -> None:
+        match answer["type"]:
+            case "loaded":
+                self.names = events.Names(self.symbols, answer["base"])
+            case "restart":
+                self.violations = {model: [] for model in MODELS}
+                self.notes, self.undecided = [], False
+            case "progress":
+                self.executions = answer["executions"]
+                if progress is not None:
+                    progress(f"{self.model.upper()} executions", answer["executions"], answer["explored"])
+            case "violation":
+                found = self._robustness(answer)
+                self.violations[found.model].append(found)
+            case "failure":
+                self._failure(answer)
+            case "error" if answer["what"] == "load":
+                raise ProgramError(f"{self.source.name} cannot be loaded: {self._unloadable(answer['message'])}")
+            case "error":
+                assert self.names is not None
+                self.undecided = True
+                self.met = answer.get("unseen", [])
+                what = events.divergence(answer, self.names)
+                self.notes.append(f"{what}: the program depends on something that cannot be controlled")
+            case "stopped":
+                self.ended_early = _STOPPED[answer["reason"]]
+            case "end":
+                self.end = answer
+                if answer["stopped"] == "interrupted":
+                    self.ended_early = _STOPPED["interrupted"]
+
+    def _unloadable(self, message: str) -> str:
+        if "undefined symbol" not in message:
+            return message
+        missing = undefined(self.source, driver.executable())
+        return "\n".join(["nobody defines", *(f"  {name}, used by {', '.join(at)}" for name, at in missing.items())])
+
+    # -- violations -----------------------------------------------------------------------------------------------------
+
+    def _robustness(self, answer: dict[str, Any]) -> Violation:
+        assert self.names is not None
+        monitor = monitor_info(answer["monitor"])
+        execution = events.execution(answer["steps"], answer["cells"], self.names)
+        delayed_at, previous_at, deciding_at = answer["report"]
+        report = Report(monitor.name, monitor.model, delayed_at, previous_at, deciding_at, 0, 0, 0)
+        steps = witness.schedule(execution.events, report, self.options.semantics)
+        program = events.straight_line(self.source.name, execution, steps, self.source.name)
+        found = story.violation(
+            program, monitor.model, steps, self.options.semantics, kind="robustness", monitor=monitor.name
+        )
+        token = to_token(monitor.model, steps, list(program.memory), self.options.semantics)
+        delayed, deciding = execution.events[report.delayed], execution.events[report.deciding]
+        return msgspec.structs.replace(
+            words.worded(found, execution.told, execution.pointers),
+            message=f"{_at(deciding)} overtakes {_at(delayed)}",
+            replay=replaying.command(self.source, token, answer.get("stacks", ""), self.options.spurious),
+        )
+
+    def _failure(self, answer: dict[str, Any]) -> None:
+        assert self.names is not None
+        place = self.names.place(answer["place"])
+        where = f" at {place}" if place is not None else ""
+        who, what, message = f"T{answer['thread']}", answer["what"], answer["message"]
+        if what in _UNDECIDED:
+            self.undecided = True
+            self.notes.append(_UNDECIDED[what].format(message=message, where=where, thread=answer["thread"]))
+            return
+        assert what in get_args(ViolationKind)
+        told = {
+            "assertion": f"{who}'s assertion {message} fails{where}",
+            "crash": f"{who}: {message}{where}",
+            "use after free": f"{who} uses memory that was freed{where}" + (f": {message}" if message else ""),
+            "heap overflow": f"{who} accesses memory of the heap that nobody allocated{where}",
+            "use after return": f"{who} {message}{where}",
+            "misuse": f"{who} {message}{where}",
+            "abort": f"{who} aborts{where}",
+        }.get(what)
+        if told is None:
+            told = {
+                "deadlock": "every thread that has not ended waits for ever: ",
+                "livelock": "threads spin or wait for what will never come: ",
+            }[what] + ", ".join(self._waiting(answer))
+        told += self.names.cause(*answer.get("cause", ("", 0, 0)))
+        execution = events.execution(answer["steps"], answer["cells"], self.names, self.model)
+        self.violations[self.model].append(
+            self._told(execution, what, told, [] if place is None else [str(place)], answer.get("stacks", ""))
+        )
+
+    def _waiting(self, answer: dict[str, Any]) -> Iterator[str]:
+        """What each thread that does not go on waits for."""
+        assert self.names is not None
+        called = self.names.cells(answer["cells"]).called
+        for thread, place, _, cell, verb in answer["waiting"]:
+            at = self.names.place(place)
+            where = "" if at is None else f" ({at})"
+            yield f"T{thread} {words.waiting(words.Verb(verb), called.get(cell, 'a fence'))}{where}"
+
+    def _told(
+        self, execution: events.Execution, kind: ViolationKind, message: str, places: list[str], stacks: str
+    ) -> Violation:
+        """An execution of the program itself; under TSO and PSO the machine of ``models/`` must accept it."""
+        program = events.straight_line(self.source.name, execution, execution.schedule, self.source.name)
+        if self.model == "sc":
+            listed = execution.events
+            steps = [StoryStep(event.thread, "event", number) for number, event in enumerate(listed)]
+        else:
+            run, steps = story.told(program, self.model, execution.schedule, self.options.semantics)
+            threads = [iter(own) for own in run.events]
+            told = execution.told
+            listed = [
+                words.as_told(event, told[event.id], execution.pointers)
+                for step in execution.schedule
+                if isinstance(step, Issue)
+                for event in [next(threads[step.thread])]
+            ]
+            steps = words.with_pointers(steps, listed)
+        token = to_token(self.model, execution.schedule, list(program.memory), self.options.semantics)
+        return Violation(
+            model=self.model,
+            kind=kind,
+            events=listed,
+            steps=steps,
+            locations=places,
+            message=message,
+            replay=replaying.command(self.source, token, stacks, self.options.spurious),
+        )
+
+    def count_unseen(self, compiled: list[str]) -> None:
+        """No proof stands on what no hook follows: ``compiled`` into the program, or met in an execution."""
+        named = list(compiled)
+        for what, at in self.met if self.end is None else self.end.get("unseen", []):
+            place = self.names.place(at) if self.names is not None else None
+            named.append(what if place is None else f"{what} at {place}")
+        if named:
+            self.undecided = True
+            more = f"; and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+            self.notes.append(f"what cannot be seen: {'; '.join(named[:_NAMED])}{more}")
+
+    def passes(self) -> list[Fraction]:
+        """Of each mark, for each execution."""
+        end = self.end or {"passes": [], "executions": 0}
+        return [Fraction(count, max(end["executions"], 1)) for count in end["passes"]]
+
+    @property
+    def settled(self) -> bool:
+        """Whether a search with a larger bound on preemptions would be in vain, or is not wanted."""
+        stopped = self.end is None or self.end["stopped"] or not self.end["bounded"] or self.ended_early
+        return bool(stopped) or any(self.violations.values())
+
+    # -- the verdict ------------------------------------------------------------------------------------------------------
+
+    def result(self, command: str) -> CheckResult:
+        end = self.end or {
+            "executions": self.executions,
+            "blocked": 0,
+            "cut": 0,
+            "complete": False,
+            "longest": 0,
+            "mixed": [],
+            "oddities": [],
+        }
+        notes = list(dict.fromkeys(self.notes + end["oddities"]))
+        if self.ended_early:
+            notes.append(f"{self.ended_early}; what was found until then is told")
+        if end["cut"] and end["longest"] >= STEPS:
+            notes.append(f"an execution was cut after {STEPS:,} steps")
+        elif end["cut"]:
+            bound = LOOP_BOUND if self.options.loop_bound is None else self.options.loop_bound
+            places = sorted({str(at) for place in end.get("loops", []) if (at := self._place(place)) is not None})
+            where = f" at {', '.join(places[:_NAMED])}" if places else ""
+            notes.append(f"loop{where} cut after {bound} rounds; see --loop-bound")
+        elif end.get("stopped") == "memory":
+            notes.append(f"what is yet to be explored needs more than {self.options.max_megabytes:,} MB; see --memory")
+        elif end.get("stopped") == "hangs":
+            notes.append("the search was stopped after three executions that hang, or wait, or need too much memory")
+        elif end.get("stopped") and not self.ended_early:
+            notes.append("the budget ran out; see --time and --executions")
+        elif not end["complete"] and not self.undecided and not self.ended_early:
+            notes.append(f"{self.options.explore} leaves executions out")
+        if end["mixed"] and self.names is not None:
+            named = sorted(
+                {self.symbols.variable(address - self.names.base) or f"{address:#x}" for address in end["mixed"]}
+            )
+            notes.append(
+                f"accessed in different sizes, which the monitors take for one location: {', '.join(named[:8])}"
+            )
+        if self.options.explore.name == "exactly" and (self.settled or self.options.explore.is_last):
+            notes.append(strategies.how_far(self.options.explore, any(self.violations.values())))
+        notes += self._data_races(end.get("races", []))
+        if end["complete"] and not end["executions"]:
+            notes.append("no execution was explored: nothing is known")
+        complete = bool(end["complete"] and end["executions"]) and not self.undecided and not self.ended_early
+        notes += self._vacuous(end, complete)
+        models = {self.model: self._model(self.model, complete, True)}
+        for model in self.relaxed:
+            watching = [monitor for monitor in self.monitors if monitor.model == model]
+            sure = any(_complete(monitor, self.options.explore) for monitor in watching)
+            if complete and not sure:
+                notes.append(
+                    f"{', '.join(monitor.name for monitor in watching)} can miss violations "
+                    f"among the executions of {self.options.explore}"
+                )
+            models[model] = self._model(model, complete, complete and sure and not end["mixed"])
+        unasked = [name.upper() for name, found in models.items() if found.robust is False and found.safe is None]
+        if unasked and not self.violations["sc"]:
+            notes.append(
+                f"whether anything fails in executions that only {' and '.join(unasked)} allow was not asked: "
+                "--goal safe explores these"
+            )
+        return CheckResult(
+            input=self.source.name,
+            command=command,
+            name=self.source.name,
+            models=models,
+            verdict=sum((result.verdict for result in models.values()), Verdict.SAFE),
+            complete=complete,
+            seconds=0.0,
+            executions=end["executions"],
+            blocked=end["blocked"],
+            violations=[violation for result in models.values() for violation in result.violations],
+            notes=notes,
+            cpu=end.get("cpu"),
+            goal=self.options.goal,
+        )
+
+    def _place(self, place: int) -> Location | None:
+        return self.names.place(place) if self.names is not None else None
+
+    def _vacuous(self, end: dict[str, Any], complete: bool) -> list[str]:
+        """A proof about nothing is told as one."""
+        if not complete or any(self.violations.values()):
+            return []
+        if end.get("threads", 2) < 2:
+            return ["the program starts no second thread: there is nothing that could be seen out of order"]
+        if end["blocked"] == end["executions"]:
+            return ["no execution comes to its end: what is proved holds up to where each of them stops"]
+        return []
+
+    def _data_races(self, told: list[list[int]]) -> list[str]:
+        """As information: where threads touch the same location without atomic operations. At most a few."""
+        if self.names is None:
+            return []
+        races: dict[str, None] = {}
+        for first, second, address in told:
+            name = self.symbols.variable(address - self.names.base) or "memory"
+            places = sorted({str(self.names.place(first)), str(self.names.place(second))})
+            races[f"data race on {name}: {' and '.join(places)}"] = None
+        shown = list(races)[:8]
+        return shown + ([f"{len(races) - len(shown)} more data races"] if len(races) > len(shown) else [])
+
+    def _model(self, model: ModelName, complete: bool, proved: bool) -> ModelResult:
+        found = self.violations[model]
+        safe: bool | None = False if self.violations[self.model] else True if complete else None
+        robust: bool | None = True
+        if self.options.goal == "safe":
+            robust = True if model == "sc" else None
+            verdict = {True: Verdict.SAFE, False: Verdict.VIOLATION, None: Verdict.INCONCLUSIVE}[safe]
+            return ModelResult(verdict=verdict, robust=robust, safe=safe, violations=found)
+        if model != "sc":
+            robust = False if found else True if proved else None
+            if robust is not True and safe:  # what it does beyond SC was not looked at
+                safe = None
+        holds = both(robust, safe)
+        verdict = {True: Verdict.SAFE, False: Verdict.VIOLATION, None: Verdict.INCONCLUSIVE}[holds]
+        return ModelResult(verdict=verdict, robust=robust, safe=safe, violations=found)
+
+
+def _complete(monitor: MonitorInfo, strategy: Strategy) -> bool:
+    return monitor.complete_over == "classes" or (monitor.complete_over == "interleavings" and not strategy.is_reduced)
+
+
+def _at(event: Event) -> str:
+    return f"{event.text}" + (f" ({event.location})" if event.location is not None else "")

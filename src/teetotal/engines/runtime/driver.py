@@ -1,0 +1,112 @@
+"""Drives ``teetotal-runtime``: starts it on a built object, and reads its answers, one JSON object a line, as they come."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import Semantics
+from teetotal.programs.c.build import BIT_FIELDS, LIBRARY
+
+_NOT_STARTED = 5  # the exit status
+_OVERWRITTEN = "the program overwrites the explorer's memory"
+
+
+class RuntimeDied(TeetotalError):
+    """The program took the explorer down with it; what it had told until then is known."""
+
+
+def executable() -> Path:
+    path = Path(str(files("teetotal") / "teetotal-runtime"))
+    if not path.exists():
+        from teetotal import _core  # beside the compiled core, where the package itself is installed in place
+
+        path = Path(_core.__file__).parent / "teetotal-runtime"
+    if not path.exists():
+        raise TeetotalError("this installation cannot run C programs: that needs Linux on x86-64")
+    return path
+
+
+def semantics_options(semantics: Semantics) -> list[str]:
+    return [f"rmw={semantics.rmw}", f"mutex={semantics.mutex}", f"failed-cas={semantics.failed_cas}"]
+
+
+def _decoded(line: bytes) -> dict[str, Any]:
+    """What a program says need not be text."""
+    try:
+        answer: dict[str, Any] = msgspec.json.decode(line.decode(errors="replace"), type=dict[str, Any])
+        answer["type"]
+        return answer
+    except (msgspec.DecodeError, KeyError) as error:
+        raise RuntimeDied(_OVERWRITTEN) from error
+
+
+def _any_size() -> None:
+    """In the runtime: it reserves more addresses than it uses, and keeps to its memory by itself."""
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def answers(
+    program: Path, options: Sequence[str], arguments: Sequence[str] = (), *, show_output: bool = False
+) -> Iterator[dict[str, Any]]:
+    """The lines that the runtime tells. RuntimeDied, after the last of them, where it ended by a signal."""
+    library = program.parent / LIBRARY
+    if library.exists():
+        options = [*options, f"library={library}"]
+    if (program.parent / BIT_FIELDS).exists():
+        options = [*options, "bit-fields=1"]
+    reader, writer = os.pipe()
+    command = [str(executable()), str(program), str(writer), *options, "--", program.stem, *arguments]
+    process = subprocess.Popen(
+        command,
+        pass_fds=[writer],
+        stdin=subprocess.DEVNULL,
+        stdout=None if show_output else subprocess.DEVNULL,
+        stderr=None if show_output else subprocess.PIPE,
+        preexec_fn=_any_size,
+    )
+    os.close(writer)
+    told: set[bytes] = set()  # after a death that it survives, the runtime tells again what it told before
+    ended = False
+    try:
+        with os.fdopen(reader, "rb") as lines:
+            for line in lines:
+                answer = _decoded(line)
+                if answer["type"] == "restart":
+                    told.clear()
+                elif line in told:
+                    continue
+                told.add(line)
+                ended = answer["type"] in ("end", "error", "replay", "stopped")
+                if answer.get("what") == "overwritten":
+                    raise RuntimeDied(_OVERWRITTEN)
+                if answer.get("what") == "internal":
+                    raise AssertionError(f"teetotal-runtime: {answer['message']}")
+                yield answer
+        said = process.stderr.read().decode(errors="replace") if process.stderr is not None else ""
+        status = process.wait()
+        if not ended and status not in (2, _NOT_STARTED):
+            how = signal.Signals(-status).name if status < 0 else "it ended the process"
+            raise RuntimeDied(f"the program took the explorer down: {how}")
+        if status == _NOT_STARTED:
+            raise TeetotalError(said.strip())
+        if status < 0:  # after its last words
+            raise RuntimeDied(_OVERWRITTEN)
+        if status not in (0, 3):
+            raise AssertionError(f"teetotal-runtime ended with status {status}: {said}")
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        if process.stderr is not None:
+            process.stderr.close()

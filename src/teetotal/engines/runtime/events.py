@@ -1,0 +1,328 @@
+"""What the runtime tells as numbers, in the vocabulary of ``teetotal.answers.events``; and as a straight-line ``Program``.
+
+A robustness violation is confirmed by the machines of ``models/``, which run programs. The events of one execution make
+such a program: each thread does exactly what it did, with the values that it wrote. That is enough, because the relaxed
+execution behind a report has the same events up to the last.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from teetotal.answers.events import Commit, Event, EventId, Issue, Kind, Location, ModelName, Step
+from teetotal.engines.runtime import words
+from teetotal.programs.c import types
+from teetotal.programs.c.symbols import Symbols
+from teetotal.programs.expressions import Addr, Const
+from teetotal.programs.program import Fence, Instruction, Load, Lock, Program, Rmw, Store, Thread, Unlock
+
+MUTEX, CONDITION, SEMAPHORE, BARRIER, THREAD, RWLOCK, FUTEX = range(8, 15)
+_WORD = 3
+"""The tag of a cell that can hold an address."""
+_LOWEST = 1 << 16
+"""No address is lower."""
+_PARTS = {FUTEX: "futex", CONDITION: "queue"}
+"""Objects that a word of data may have beside it."""
+
+
+class Cell(NamedTuple):
+    """As runtime/output.hpp tells it."""
+
+    tag: int
+    address: int
+    size: int
+    region: str
+    block: int
+    block_size: int
+    place: int
+    mixed: int
+
+
+class Block(NamedTuple):
+    """A block of the heap: how it is called, and what it is made of if that is known."""
+
+    address: int
+    size: int
+    name: str
+    type: Any
+
+
+class Frame(NamedTuple):
+    """A frame of a function on a thread's stack."""
+
+    thread: int
+    place: int
+    top: int
+
+
+class Names:
+    """Names of cells and places in one run of the runtime."""
+
+    def __init__(self, symbols: Symbols, base: int) -> None:
+        self.symbols = symbols
+        self.base = base
+
+    def place(self, place: int) -> Location | None:
+        return self.symbols.line(place - self.base) if place else None
+
+    def within(self, place: int, deeper: int) -> str:
+        """Where an operation stands in a header, and the function that called for it: ``push(), in ck_pr.h:102``."""
+        line = self.symbols.header_line(deeper - self.base)
+        return "" if line is None else f"{self.symbols.objects.function(place - self.base)}(), in {line}"
+
+    def cause(self, done: str, thread: int, place: int) -> str:
+        """What was done before that makes a failure one: ``: T0 destroyed it at f.c:12``."""
+        at = self.place(place)
+        return f": T{thread} {done}{f' at {at}' if at is not None else ''}" if done else ""
+
+    def cells(self, told: dict[str, list[Any]]) -> CellNames:
+        return CellNames(self, told)
+
+
+class CellNames:
+    """Names of the cells of one execution, and of what is in them where that is an address."""
+
+    def __init__(self, names: Names, told: dict[str, list[Any]]) -> None:
+        self.names, self.symbols, self.base = names, names.symbols, names.base
+        cells = {int(number): Cell(*cell) for number, cell in told.items()}
+        self.blocks = self._blocks({(c.block, c.block_size, c.place) for c in cells.values() if c.region == "heap"})
+        self.frames = sorted({Frame(c.block, c.place, c.block_size) for c in cells.values() if c.region == "stack"})
+        self.called: dict[int, str] = {}
+        taken: set[str] = set()
+        for number, cell in sorted(cells.items(), key=lambda item: item[1].tag >= MUTEX):  # data comes first
+            name = self._cell(cell)
+            if name in taken and cell.tag in _PARTS:
+                name = f"{name}'s {_PARTS[cell.tag]}"
+            if name in taken:
+                name = f"{name} at {cell.address:#x}"
+            taken.add(name)
+            self.called[number] = name
+
+    def _blocks(self, asked: set[tuple[int, int, int]]) -> list[Block]:
+        """Those of one type are numbered; where the type is not known, they are called by the line that asked."""
+        found = []
+        for address, size, place in sorted(asked):
+            line = self.names.place(place)
+            kind = self.symbols.objects.block_type(size, place - self.base, line) if place else None
+            name = types.name_of(kind) if kind is not None else ""
+            where = f" from {line}" if line is not None else f" at {address:#x}"
+            found.append(Block(address, size, name or f"heap[{size}]{where}", kind if name else None))
+        counts = Counter(block.name for block in found)
+        numbers: Counter[str] = Counter()
+        for position, block in enumerate(found):
+            if block.type is not None and counts[block.name] > 1:
+                numbers[block.name] += 1
+                found[position] = block._replace(name=f"{block.name}#{numbers[block.name]}")
+        return found
+
+    def _cell(self, cell: Cell) -> str:
+        match cell.region:
+            case "thread":
+                return f"thread {cell.address}"
+            case "object":
+                offset = cell.address - self.base
+                return self.symbols.variable(offset, cell.size) or f"{offset:#x}"
+            case "heap":
+                return self._in_heap(cell.address, cell.size) or f"address {cell.address:#x}"
+            case "stack":
+                frame = Frame(cell.block, cell.place, cell.block_size)
+                local = self._on_stack(cell.address, cell.size, frame)
+                if local is None:
+                    return f"T{cell.block}'s stack {cell.address:#x}"
+                return f"{local} in {self.symbols.objects.function(frame.place - self.base)}()"
+            case "thread-local":
+                return f"thread-local {cell.address:#x}"
+            case "exit handlers" | "signal actions":
+                return f"the {cell.region}"
+            case _:
+                return f"address {cell.address:#x}"
+
+    def _in_heap(self, address: int, size: int | None) -> str | None:
+        block = next((b for b in self.blocks if b.address <= address < b.address + max(b.size, 1)), None)
+        if block is None:
+            return None
+        offset = address - block.address
+        if block.type is None:
+            head, _, tail = block.name.partition(" ")
+            return f"{head}{f'+{offset}' if offset else ''} {tail}"
+        width = types.size_of(block.type)
+        index = f"[{offset // width}]" if block.size > width else ""
+        return f"{block.name}{index}{types.path_to(block.type, offset % width, size)}"
+
+    def _on_stack(self, address: int, size: int | None, frame: Frame) -> str | None:
+        if not frame.place:
+            return None
+        name = self.symbols.objects.local(frame.place - self.base, address - frame.top, size)
+        return f"T{frame.thread}'s {name}" if name else None
+
+    def value(self, number: int) -> str:
+        """A word of memory: ``&node`` where it is the address of something that has a name."""
+        if number < _LOWEST:
+            return str(number)
+        offset = number - self.base
+        if (function := self.symbols.function(offset)) is not None:
+            return function
+        if (block := self._in_heap(number, None)) is not None:
+            return f"&{block}"
+        for frame in self.frames:
+            if (local := self._on_stack(number, None, frame)) is not None:
+                return f"&{local}"
+        variable = self.symbols.variable(offset, None)
+        return f"&{variable}" if variable is not None else str(number)
+
+
+_ACTIONS = {Kind.LD: "load", Kind.ST: "store", Kind.RMW: "read-modify-write", Kind.LOCK: "lock", Kind.UNLOCK: "unlock"}
+
+
+def divergence(told: dict[str, Any], names: Names) -> str:
+    """A step that was not as before when the program was run again in the same way."""
+
+    def action(kind: int, tag: int, address: int, place: int) -> str:
+        at = names.place(place)
+        what = _ACTIONS.get(Kind(kind), "fence")
+        name = names.symbols.variable(address - names.base, 1 << tag if tag < MUTEX else 0) if address else None
+        return what + (f" of {name}" if name else "") + (f" at {at}" if at is not None else "")
+
+    who, then, now = f"T{told['thread']}", action(*told["then"]), told["now"]
+    if now is None:
+        return f"{who} came to its {then}, and when it was run again in the same way, it did not"
+    if now != told["then"]:
+        return f"{who} came to its {then}, and when it was run again in the same way, to its {action(*now)}"
+    size = 1 << told["then"][1] if told["then"][1] < MUTEX else 4
+    first, second = (_signed(value, size) for value in told["saw"])
+    return f"{who}'s {then} saw {first} and, run again in the same way, {second}"
+
+
+_COMMIT = 7
+"""Beside the kinds of events: a store of an earlier step reaches memory."""
+
+
+class Execution(NamedTuple):
+    """Events in the order in which they were issued, what the locations held before, the schedule of it all, and what
+    addresses among the values are called."""
+
+    events: list[Event]
+    initial: dict[str, int]
+    schedule: list[Step]
+    pointers: dict[int, str]
+
+    @property
+    def told(self) -> dict[EventId, Event]:
+        return {event.id: event for event in self.events}
+
+
+def execution(
+    steps: Sequence[Sequence[int]], cells: dict[str, list[Any]], names: Names, model: ModelName = "sc"
+) -> Execution:
+    cell_names = names.cells(cells)
+    called = cell_names.called
+    initial: dict[str, int] = {}
+    counts: dict[int, int] = {}
+    result: list[Event] = []
+    schedule: list[Step] = []
+    pointers: dict[int, str] = {}
+    for thread, kind_number, tag, cell, place, wrote, before, after, verb, within in steps:
+        if kind_number == _COMMIT:
+            schedule.append(Commit(thread, called[cell] if model == "pso" else None))
+            continue
+        schedule.append(Issue(thread))
+        kind = Kind(kind_number)
+        if kind in (Kind.LOCK, Kind.UNLOCK) and tag not in (MUTEX, THREAD):
+            kind = Kind.RMW  # semaphores and the like count: only a mutex is a mutex
+        index = counts.get(thread, 0)
+        counts[thread] = index + 1
+        size = 1 << tag if tag < MUTEX else 4
+        old, new = _signed(before, size), _signed(after, size)
+        value: int | None = None
+        read: int | None = None
+        if kind is Kind.LD:
+            value = old
+        elif kind is Kind.ST:
+            value = new
+        elif kind.is_atomic:
+            if kind is Kind.RMW:
+                read, value = old, new if wrote else None
+            else:
+                value, read = (1, 0) if kind is Kind.LOCK else (0, 1)
+        if not kind.is_fence:
+            mutex = kind in (Kind.LOCK, Kind.UNLOCK)
+            initial.setdefault(called[cell], int(kind is Kind.UNLOCK) if mutex else old)
+        shown = words.told(words.Verb(verb), called.get(cell, ""), old, new, bool(wrote) and old != new)
+        if not shown and tag == _WORD and not kind.is_fence and max(before, after) >= _LOWEST:
+            pointers |= {old: cell_names.value(before), new: cell_names.value(after)}
+            shown = words.of_pointers(kind, called[cell], value, read, pointers)
+        result.append(
+            Event(
+                thread=thread,
+                index=index,
+                kind=kind,
+                address=None if kind.is_fence else called[cell],
+                value=value,
+                read=read,
+                location=names.place(place),
+                words=shown,
+                within=names.within(place, within) if within else "",
+            )
+        )
+    return Execution(result, initial, schedule, pointers)
+
+
+def straight_line(name: str, execution: Execution, schedule: Sequence[Step], source: str) -> Program:
+    """The program that does just that. Locations are numbered as the schedule first stores to them, so that a token
+    means the same to whoever runs the schedule on the real program."""
+    initial = {address: _narrow(value) for address, value in execution.initial.items()}
+    threads: dict[int, list[Event]] = {}
+    for event in execution.events:
+        threads.setdefault(event.thread, []).append(event)
+    order: dict[str, int] = {}
+    following = dict.fromkeys(threads, 0)
+    for step in schedule:
+        if isinstance(step, Issue):
+            event = threads[step.thread][following[step.thread]]
+            following[step.thread] += 1
+            if event.kind is Kind.ST and event.address is not None:
+                order.setdefault(event.address, initial[event.address])
+    memory = {**order, **{address: value for address, value in initial.items() if address not in order}}
+    return Program(
+        name=name,
+        threads=tuple(
+            Thread(f"T{number}", tuple(_instruction(event) for event in threads.get(number, [])), {"r": 0})
+            for number in range(max(threads, default=0) + 1)
+        ),
+        memory=memory,
+        source=source,
+    )
+
+
+def _instruction(event: Event) -> Instruction:
+    place = event.location
+    if event.kind.is_fence:
+        return Fence(kind=event.kind, location=place)  # type: ignore[arg-type]
+    assert event.address is not None
+    address = Addr(event.address)
+    match event.kind:
+        case Kind.LD:
+            return Load(register="r", address=address, location=place)
+        case Kind.ST:
+            return Store(address=address, value=Const(_narrow(event.value or 0)), location=place)
+        case Kind.LOCK:
+            return Lock(address=address, location=place)
+        case Kind.UNLOCK:
+            return Unlock(address=address, location=place)
+        case _:
+            when = Const(0) if event.value is None else None
+            return Rmw(address=address, value=Const(_narrow(event.value or 0)), when=when, location=place)
+
+
+def _narrow(value: int) -> int:
+    """As the columns of a trace hold it. Of sixteen bytes only the lower eight: nothing that is decided depends on it."""
+    return _signed(value & (1 << 64) - 1, 8)
+
+
+def _signed(value: int, size: int) -> int:
+    """As a number of at most 64 bits, which is all that events hold: the lower half of what is larger."""
+    bits = 8 * min(size, 8)
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value

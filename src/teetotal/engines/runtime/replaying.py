@@ -1,0 +1,126 @@
+"""Schedules of C programs as tokens (``teetotal.answers.schedules``), the command that shows one again, and the showing.
+
+A token of a C program may have ``k`` and what threads share beside variables and heap before its colon, as the runtime
+tells it: a hexadecimal number (bits of threads whose stacks are visible as a whole, and above 32 bits of those whose
+thread-local variables others touch), and then the parts of stacks that others touch and the
+cells there whose end is an event, each after a dot.
+Locations of PSO commits are numbered in the order in which the schedule first stores to them.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from teetotal.answers.events import Commit, ModelName, Semantics, Step
+from teetotal.answers.schedules import TokenError, from_token, replay_command
+from teetotal.answers.verdicts import Violation
+from teetotal.engines import story
+from teetotal.engines.runtime import driver, events, words
+from teetotal.programs.c.build import Source, built
+from teetotal.programs.c.symbols import Symbols
+
+_STACKS = re.compile(r"^([^:]*?)k([0-9a-f.]+):")
+_MANY = [str(number) for number in range(1 << 16)]  # locations that a token may name
+
+
+def command(source: Source, token: str, stacks: str, spurious: int = 0) -> str:
+    """``teetotal replay TOKEN FILES`` with what the program needs: compiler, arguments, flags."""
+    head, colon, steps = token.partition(":")
+    marked = f"{head}k{stacks}{colon}{steps}" if stacks else token
+    options = [] if source.compiler is None else ["--cc", source.compiler]
+    for argument in source.arguments:
+        options += [f"--args={argument}"] if argument.startswith("-") else ["--args", argument]
+    if spurious:
+        options += ["--spurious", str(spurious)]
+    return replay_command(marked, source.files, options, source.flags)
+
+
+def replay(
+    token: str, source: Source, *, gdb: bool = False, show_output: bool = False, spurious: int = 0
+) -> Violation | None:
+    """That execution of the real program again, told; None after a look in the debugger, which stops before the last
+    step."""
+    stacks = ""
+    if match := _STACKS.match(token):
+        stacks = match.group(2)
+        token = token[: match.end(1)] + token[match.end() - 1 :]
+    model, schedule, semantics = from_token(token, _MANY)
+    options = [
+        f"model={model}", *driver.semantics_options(semantics), f"stacks={stacks}",
+        f"schedule={' '.join(_text(step) for step in schedule)}", f"output={int(show_output)}",
+        f"spurious={spurious}",
+    ]  # fmt: skip
+    with built(source) as program:
+        if gdb:
+            _debug(program, [*options, "stop-at-last=1"], source.arguments)
+            return None
+        symbols = Symbols(program, source.files)
+        try:
+            return _told(program, options, source, symbols, model, semantics, show_output)
+        finally:
+            symbols.close()
+
+
+def _told(
+    program: Path,
+    options: Sequence[str],
+    source: Source,
+    symbols: Symbols,
+    model: ModelName,
+    semantics: Semantics,
+    show_output: bool,
+) -> Violation:
+    names: events.Names | None = None
+    for answer in driver.answers(program, options, source.arguments, show_output=show_output):
+        match answer["type"]:
+            case "loaded":
+                names = events.Names(symbols, answer["base"])
+            case "error" if answer["what"] == "nondeterministic":
+                assert names is not None
+                raise TokenError(f"{source.name}: {events.divergence(answer, names)}")
+            case "error":
+                raise TokenError(f"{source.name}: {answer['message']}; the token belongs to another program")
+            case "replay":
+                assert names is not None
+                execution = events.execution(answer["steps"], answer["cells"], names, model)
+                straight = events.straight_line(source.name, execution, execution.schedule, source.name)
+                again = story.violation(straight, model, execution.schedule, semantics, kind="replay")
+                found = words.worded(again, execution.told, execution.pointers)
+                failed = [
+                    f"T{thread}: {what}{f' ({message})' if message else ''}"
+                    + (f" at {at}" if (at := names.place(place)) is not None else "")
+                    + names.cause(*cause)
+                    for thread, place, message, what, cause in answer["failures"]
+                ]
+                return Violation(
+                    model=model, kind="replay", events=found.events, cycle=found.cycle, steps=found.steps,
+                    locations=found.locations, message="; ".join(failed),
+                )  # fmt: skip
+    raise TokenError(f"{source.name}: the execution did not come to its end")
+
+
+def _text(step: Step) -> str:
+    if isinstance(step, Commit):
+        return f"{step.thread}c{step.address or ''}"
+    return str(step.thread)
+
+
+def _debug(program: Path, options: Sequence[str], arguments: Sequence[str]) -> None:
+    """gdb on the runtime: it stops in the hook of the last step, and goes up to the program's own line."""
+    inferior = [str(driver.executable()), str(program), "1", *options, "--", program.stem, *arguments]
+    subprocess.run(
+        [
+            "gdb",
+            "-q",
+            "-ex",
+            "run",
+            "-ex",
+            "up (int)teetotal_frames_up",
+            "--args",
+            *inferior,
+        ],
+        check=False,
+    )

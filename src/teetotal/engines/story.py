@@ -1,0 +1,131 @@
+"""A schedule told as a story: the violation that it leads to, with every step, the buffers, and the cycle."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Sequence
+
+from teetotal.answers.events import Commit, EventId, ModelName, Semantics, Step
+from teetotal.answers.schedules import replay_command, to_token
+from teetotal.answers.verdicts import StoryStep, Violation, ViolationKind
+from teetotal.models import Run, Write
+from teetotal.programs.expressions import Outcome, render
+from teetotal.programs.program import Assert, Instruction, Program
+from teetotal.traces.trace import Trace
+
+
+def violation(
+    program: Program,
+    model: ModelName,
+    schedule: Sequence[Step],
+    semantics: Semantics,
+    *,
+    kind: ViolationKind,
+    message: str = "",
+    monitor: str | None = None,
+) -> Violation:
+    """Replays the schedule on the specification's machine, which refuses what cannot happen, and tells what it sees."""
+    run, steps = told(program, model, schedule, semantics)
+    while run.memory.commits():  # only a run whose stores are all visible has a trace
+        run.take(run.memory.commits()[0])
+    trace = Trace.from_run(run)
+    cycle = trace.cycle()
+    if kind == "replay":
+        message = ending(program, run)
+    if kind == "robustness" and not cycle:
+        raise AssertionError(f"a schedule reported as a violation of robustness has an SC trace: {schedule}")
+    named = {edge.source for edge in cycle}
+    places = [trace.event(i).location for i in sorted(named)] if named else [e.location for e in trace]
+    token = to_token(model, schedule, list(program.memory), semantics)
+    return Violation(
+        model=model,
+        kind=kind,
+        events=list(trace),
+        cycle=cycle,
+        steps=steps,
+        locations=list(dict.fromkeys(str(place) for place in places if place is not None)),
+        monitor=monitor,
+        message=message,
+        replay=_command(program, token),
+    )
+
+
+def told(
+    program: Program, model: ModelName, schedule: Sequence[Step], semantics: Semantics
+) -> tuple[Run, list[StoryStep]]:
+    """The run of a schedule, and its steps. What a fence or an rmw flushes is told as commits before it."""
+    run = Run(program, model, semantics)
+    number: dict[EventId, int] = {}
+    steps: list[StoryStep] = []
+
+    def buffers() -> list[list[str]]:
+        return [[_entry(write) for write in run.memory.buffered(p)] for p in range(program.thread_count)]
+
+    for position, step in enumerate(schedule):
+        if step not in run.steps():
+            raise ValueError(f"step {position + 1} of the schedule is not possible there under {model.upper()}")
+        visible = len(run.memory.visible)
+        pending = {w.event for p in range(program.thread_count) for w in run.memory.buffered(p) if w is not None}
+        run.take(step)
+        committed = [write.event for write in run.memory.visible[visible:] if write.event in pending]
+        steps += [
+            StoryStep(event.thread, "commit", number[event], buffers() if isinstance(step, Commit) else [])
+            for event in committed
+            if event is not None
+        ]
+        if not isinstance(step, Commit):
+            event = run.events[step.thread][-1].id
+            number[event] = len(number)
+            steps.append(StoryStep(step.thread, "event", number[event], buffers()))
+    return run, steps
+
+
+DEADLOCK = "every thread that has not ended waits for a mutex"
+
+
+def ending(program: Program, run: Run) -> str:
+    """What is wrong with how a run has ended; empty if nothing is, or if it has not ended."""
+    for number, state in enumerate(run.locals):
+        if state.status in ("failed", "wild"):
+            return failure(program, number, program.threads[number].code[state.pc])
+    if run.steps():
+        return ""
+    if run.finished():
+        values = program.outcome(tuple(run.locals), run.final_memory())
+        return "" if final_assertion_holds(program, values) else broken_final_assertion(program, values)
+    waiting = [state.status for state in run.locals if state.status != "ended"]
+    return DEADLOCK if set(waiting) == {"running"} else ""
+
+
+def failure(program: Program, thread: int, instruction: Instruction) -> str:
+    """An assertion that does not hold, or an access that goes astray, in words."""
+    who, place = f"T{thread} ({program.threads[thread].name})", instruction.location
+    where = "" if place is None else f" at {place}"
+    if not isinstance(instruction, Assert):
+        return f"{who} follows an address that is nobody's{where}"
+    text = "" if place is None else linecache.getline(place.file, place.line).strip()
+    return f"an assertion of {who} fails{where}: {text or render(instruction.condition)}"
+
+
+def final_assertion_holds(program: Program, values: Outcome) -> bool:
+    return program.final_assertion is None or bool(program.predicate(program.final_assertion)(values))
+
+
+def broken_final_assertion(program: Program, values: Outcome) -> str:
+    assert program.final_assertion is not None
+    shown = ", ".join(f"{name}={value}" for name, value in named(program, values).items())
+    return f"{render(program.final_assertion)} does not hold in the end: {shown}"
+
+
+def named(program: Program, values: Outcome) -> dict[str, int]:
+    return {str(what): value for what, value in zip(program.observed, values, strict=True)}
+
+
+def _entry(write: Write | None) -> str:
+    return "sfence" if write is None else f"{write.address}={write.value}"
+
+
+def _command(program: Program, token: str) -> str:
+    source = program.source or program.name
+    chosen = ("--program", program.name) if source.endswith(".py") else ()  # a module may hold several
+    return replay_command(token, [source], chosen)

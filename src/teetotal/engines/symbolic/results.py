@@ -1,0 +1,160 @@
+"""What ``teetotal verify`` answers, as plain values with the contract's JSON keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from teetotal.answers.events import EventId, ModelName
+from teetotal.answers.schedules import ScheduleStep, replay_command, to_token
+from teetotal.answers.verdicts import Edge, ModelResult, StoryStep, Verdict, Violation, ViolationKind
+from teetotal.engines.symbolic.schedules import Replay
+from teetotal.engines.symbolic.verify import Outcome
+from teetotal.programs.promela.instructions import FenceSite, InBounds
+from teetotal.programs.promela.program import PromelaProgram
+from teetotal.traces.trace import Trace
+
+
+class FenceRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A fence of the text: directly ``after`` the store on that line, or before it; ``processes`` have it."""
+
+    kind: str
+    file: str
+    line: int
+    after: bool
+    processes: int
+
+
+class VerifyResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The answer about one file. ``complete`` is true only if nothing was cut off."""
+
+    input: str
+    command: str
+    goal: str
+    engine: str
+    models: dict[ModelName, ModelResult]
+    verdict: Verdict
+    complete: bool
+    seconds: float
+    states: int
+    violations: list[Violation] = []
+    fences: list[FenceRow] | None = None
+    sets: list[list[FenceRow]] | None = None
+    iterations: int | None = None
+    verifications: int | None = None
+    witness: dict[ModelName, str] = {}
+    notes: list[str] = []
+
+
+def result(
+    program: PromelaProgram,
+    goal: str,
+    engine: str,
+    outcomes: list[Outcome],
+    witness: dict[ModelName, str],
+) -> VerifyResult:
+    models: dict[ModelName, ModelResult] = {}
+    verdict = Verdict.SAFE
+    violations: list[Violation] = []
+    notes: list[str] = []
+    for outcome in outcomes:
+        holds = {Verdict.SAFE: True, Verdict.VIOLATION: False, Verdict.INCONCLUSIVE: None}[outcome.verdict]
+        found = [violation(program, goal, outcome)] if outcome.verdict is Verdict.VIOLATION else []
+        models[outcome.model] = ModelResult(
+            verdict=outcome.verdict,
+            robust=holds if goal == "robust" else None,
+            safe=holds if goal == "safe" else None,
+            violations=found,
+            states=outcome.states,
+        )
+        violations += found
+        verdict = verdict + outcome.verdict
+        if outcome.verdict is Verdict.INCONCLUSIVE:
+            notes.append(f"{outcome.model}: {outcome.why}")
+    return VerifyResult(
+        input=program.source,
+        command="verify",
+        goal=goal,
+        engine=engine,
+        models=models,
+        verdict=verdict,
+        complete=all(outcome.verdict is not Verdict.INCONCLUSIVE for outcome in outcomes),
+        seconds=sum(outcome.seconds for outcome in outcomes),
+        states=sum(outcome.states for outcome in outcomes),
+        violations=violations,
+        witness=witness,
+        notes=notes,
+    )
+
+
+def violation(program: PromelaProgram, goal: str, outcome: Outcome) -> Violation:
+    replay = outcome.replay
+    assert replay is not None
+    kind: ViolationKind = "robustness" if goal == "robust" else "assertion"
+    for p in range(len(program.processes)):
+        state = replay.control(p)
+        if state.status == "failed" and isinstance(program.instruction(p, state), InBounds):
+            kind = "wild access"
+    return told(replay, kind, outcome.why, _again(replay, goal, outcome.schedule))
+
+
+def _again(replay: Replay, goal: str, schedule: Sequence[ScheduleStep]) -> str:
+    """The command that shows it again; none where the run is of a program with other fences than the text has. A run
+    that shows that a program is not robust is one without its ghost variables."""
+    program = replay.program
+    if program.fences != program.written_fences:
+        return ""
+    token = to_token(replay.model, schedule, program.addresses, replay.run.memory.semantics)
+    return replay_command(token, [program.source], ["--goal", "robust"] if goal == "robust" else [])
+
+
+def told(replay: Replay, kind: ViolationKind, message: str, again: str = "") -> Violation:
+    """A run as the story of its events. What no machine knows (choices, labels, ghosts, atomic blocks) is in
+    ``replay.lines`` only."""
+    events = [line.event for line in replay.lines if line.event is not None]
+    numbers = {event.id: number for number, event in enumerate(events)}
+    steps: list[StoryStep] = []
+    for line in replay.lines:
+        event = line.event or line.committed
+        if event is not None:
+            steps += (StoryStep(store.thread, "commit", numbers[store.id]) for store in line.flushed)
+            action: Literal["event", "commit"] = "event" if line.event is not None else "commit"
+            steps.append(StoryStep(event.thread, action, numbers[event.id], [list(b) for b in line.buffers]))
+    cycle = _cycle(replay, numbers)
+    places = [events[edge.source].location for edge in cycle] if cycle else [line.location for line in replay.lines]
+    return Violation(
+        model=replay.model,
+        kind=kind,
+        events=events,
+        cycle=cycle,
+        steps=steps,
+        locations=list(dict.fromkeys(str(place) for place in places if place is not None)),
+        message=message,
+        replay=again,
+    )
+
+
+def _cycle(replay: Replay, numbers: dict[EventId, int]) -> list[Edge]:
+    """Why the run is not sequentially consistent, if it is not. Atomic blocks make events that the story does not tell."""
+    run = replay.run.copy()
+    while commits := run.memory.commits():  # only a run whose stores are all visible has a trace
+        run.take(commits[0])
+    if any(event.id not in numbers for events in run.events for event in events):
+        return []
+    trace = Trace.from_run(run)
+    return [
+        Edge(numbers[trace.event(e.source).id], numbers[trace.event(e.target).id], e.reason, e.because)
+        for e in trace.cycle()
+    ]
+
+
+def fence_row(site: FenceSite, processes: int) -> FenceRow:
+    return FenceRow(
+        kind=str(site.kind),
+        file=site.location.file,
+        line=site.location.line,
+        after=site.after,
+        processes=processes,
+    )

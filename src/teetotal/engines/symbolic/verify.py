@@ -1,0 +1,241 @@
+"""The engines behind one function: ``verify(program, model)`` says safe, violation or inconclusive, with evidence.
+
+``saturate`` (the default) goes through stages, each of them exact but the last:
+
+1. joining states that differ in one component: few, large states, which prove most programs safe;
+2. if that finds a bad state: breadth-first, with subsumption only, for a path to it;
+3. if stage 1 does not end soon: blurring the automata as well (merging nodes that ``k`` rounds of refinement do not tell
+   apart). Its "safe" is a proof like the others', with a certificate. A bad state that it reaches may not be real: stage 2
+   looks for it too, as long again. If nothing is decided, all begins again with eight times the work and ``k + 1``.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from itertools import count
+from typing import Any, Literal
+
+import msgspec
+
+from teetotal import _core
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.schedules import ScheduleStep
+from teetotal.answers.verdicts import Verdict
+from teetotal.engines.symbolic.certificates import Certificate, write
+from teetotal.engines.symbolic.graph import MODEL_NUMBERS, ControlGraph
+from teetotal.engines.symbolic.schedules import Replay, replay_core
+from teetotal.models import is_sc
+from teetotal.programs.promela.program import PromelaProgram
+
+FIRST_WORK = 20_000
+"""How many nodes of automata stage 1 may build in its first round."""
+
+Report = Callable[[int, int, int], None]
+"""Called now and then with the numbers of states and of those still to expand, and the depth."""
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """When to give up: seconds of this run, and megabytes of this process."""
+
+    seconds: float | None = None
+    megabytes: float | None = None
+
+
+NO_LIMITS = Limits()
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What one engine says about one program under one model. ``certificate`` proves a safe verdict of ``saturate``;
+    ``replay`` is the violation as the model's machine ran it."""
+
+    verdict: Verdict
+    engine: str
+    model: ModelName
+    states: int
+    seconds: float
+    why: str = ""
+    schedule: tuple[ScheduleStep, ...] = ()
+    replay: Replay | None = None
+    certificate: Certificate | None = None
+
+
+def interrupted(engine: str, model: ModelName) -> Outcome:
+    """What is known when the user ends the run."""
+    return Outcome(verdict=Verdict.INCONCLUSIVE, engine=engine, model=model, states=0, seconds=0.0, why="interrupted")
+
+
+class OutOfBudget(Exception):
+    """A limit is hit."""
+
+
+def _because(reason: OutOfBudget, graph: ControlGraph) -> str:
+    growing = graph.growing()
+    return f"{reason}; {growing}" if growing else str(reason)
+
+
+class Watch:
+    """Passes reports on, and ends the run when a limit is hit."""
+
+    def __init__(self, limits: Limits, report: Report | None) -> None:
+        self.limits, self.report = limits, report
+        self.started = time.process_time()
+        self.until = math.inf if limits.seconds is None else time.monotonic() + limits.seconds
+        self.states = 0
+
+    def __call__(self, states: int, frontier: int, depth: int) -> None:
+        self.states = states or self.states
+        if time.monotonic() > self.until:
+            raise OutOfBudget(f"time: more than {self.limits.seconds:g} s")
+        if self.limits.megabytes is not None and _megabytes() > self.limits.megabytes:
+            raise OutOfBudget(f"memory: more than {self.limits.megabytes:g} MB")
+        if self.report is not None:
+            self.report(self.states, frontier, depth)
+
+
+def _megabytes() -> float:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096 / 1e6
+
+
+def verify(
+    program: PromelaProgram | ControlGraph,
+    model: ModelName,
+    *,
+    engine: str = "saturate",
+    fences: frozenset[int] = frozenset(),
+    semantics: Semantics = Semantics(),
+    limits: Limits = NO_LIMITS,
+    certify: bool = False,
+    report: Report | None = None,
+) -> Outcome:
+    """Whether no assertion fails and no forbidden state is reached, with these of the program's ``sites`` fenced."""
+    graph = program if isinstance(program, ControlGraph) else ControlGraph(program, semantics)
+    watch = Watch(limits, report)
+    present = [site in fences for site in range(len(graph.program.sites))]
+    number = MODEL_NUMBERS[model]
+    answer: Literal["safe", "bad", "cut", "unconfirmed"]
+    name, _, argument = engine.partition(":")
+    try:
+        if name == "saturate" and not argument:
+            answer, found = _saturate(graph, number, present, certify, watch)
+        elif name == "bounded" and argument.isdecimal() and len(argument) < 10:
+            found = _core.verify_bounded(graph.core, number, present, int(argument), watch)
+            answer = found["answer"]
+        elif name == "accelerate" and not argument:
+            found = _core.verify_accelerate(graph.core, number, present, watch)
+            answer = found["answer"]
+        else:
+            raise TeetotalError(f"no engine {engine!r}: saturate, accelerate, or bounded:N")
+    except OutOfBudget as reason:
+        seconds = time.process_time() - watch.started
+        return Outcome(
+            verdict=Verdict.INCONCLUSIVE,
+            engine=engine,
+            model=model,
+            states=watch.states,
+            seconds=seconds,
+            why=_because(reason, graph),
+        )
+    schedule: list[ScheduleStep] = []
+    replay = None
+    why = ""
+    if answer == "bad":
+        replay, schedule = replay_core(graph, fences, model, found["schedule"])
+        bad = replay.bad()
+        assert bad is not None, "the engine's violation is none"
+        why = bad
+    elif answer == "cut":
+        why = f"a buffer was full with {argument} stores"
+    elif answer == "unconfirmed":
+        why = "a bad state was reached, but no schedule that leads to it was found"
+    verdicts = {"safe": Verdict.SAFE, "bad": Verdict.VIOLATION}
+    certificate = None
+    if certify and answer == "safe" and name == "saturate":
+        certificate = write(graph, model, fences, found)
+    return Outcome(
+        verdict=verdicts.get(answer, Verdict.INCONCLUSIVE),
+        engine=engine,
+        model=model,
+        states=found["states"],
+        seconds=time.process_time() - watch.started,
+        why=why,
+        schedule=tuple(schedule),
+        replay=replay,
+        certificate=certificate,
+    )
+
+
+def robust(
+    program: PromelaProgram | ControlGraph,
+    model: ModelName,
+    *,
+    fences: frozenset[int] = frozenset(),
+    semantics: Semantics = Semantics(),
+    limits: Limits = NO_LIMITS,
+    report: Report | None = None,
+) -> Outcome:
+    """Whether every trace is sequentially consistent. Ghost variables and properties do not matter: ``replay`` is of the
+    program without them (``locality.events_only``)."""
+    graph = (program if isinstance(program, ControlGraph) else ControlGraph(program, semantics)).events_only
+    watch = Watch(limits, report)
+    present = [site in fences for site in range(len(graph.program.sites))]
+    try:
+        found = _core.verify_robust(graph.core, MODEL_NUMBERS[model], present, watch)
+    except OutOfBudget as reason:
+        return Outcome(
+            verdict=Verdict.INCONCLUSIVE,
+            engine="robust",
+            model=model,
+            states=watch.states,
+            seconds=time.process_time() - watch.started,
+            why=_because(reason, graph),
+        )
+    if found["answer"] == "safe":
+        return Outcome(
+            verdict=Verdict.SAFE,
+            engine="robust",
+            model=model,
+            states=found["states"],
+            seconds=time.process_time() - watch.started,
+        )
+    replay, schedule = replay_core(graph, fences, model, found["schedule"])
+    for step in replay.drain():
+        schedule.append(step)
+    assert not is_sc(replay.run.trace()), "the engine's violation is none"
+    return Outcome(
+        verdict=Verdict.VIOLATION,
+        engine="robust",
+        model=model,
+        states=found["states"],
+        seconds=time.process_time() - watch.started,
+        why="not robust: the trace has a happens-before cycle",
+        schedule=tuple(schedule),
+        replay=replay,
+    )
+
+
+def _saturate(
+    graph: ControlGraph, model: int, present: list[bool], certify: bool, watch: Watch
+) -> tuple[Literal["safe", "bad"], dict[str, Any]]:
+    def run(joining: bool, blur: int, work: int) -> dict[str, Any]:
+        exchanges = [] if certify or not joining else [(g.exchanged, g.locations, g.values) for g in graph.renamings]
+        found: dict[str, Any] = _core.verify_saturate(
+            graph.core, model, present, joining, blur, work, certify, exchanges, watch
+        )
+        return found
+
+    for round_ in count():
+        work = FIRST_WORK * 8**round_
+        found = run(True, 0, work)
+        if found["answer"] == "bad":
+            found = run(False, 0, 0)
+        if found["answer"] == "gave up":
+            found = run(True, 2 + round_, 4 * work)
+            if found["answer"] == "bad":  # perhaps not really
+                found = run(False, 0, 4 * work)
+        if found["answer"] != "gave up":
+            return found["answer"], found
+    raise AssertionError("count() does not end")

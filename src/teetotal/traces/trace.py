@@ -1,0 +1,373 @@
+"""A trace in columns: what happened in one execution, with po, src and co, for any number of events up to 2^31 - 1.
+
+Burnim, Sen, Stergiou (TACAS 2011), section 4. ``models.Trace`` is the same thing as plain tuples, for small programs
+and for tests; this one holds a number per event and column, and leaves all loops to the core (``core/graph.hpp``).
+
+=====================================  ==================================================================
+paper                                  here
+=====================================  ==================================================================
+``E``                                  the columns; event ``i`` is the ``i``-th in the order of appearance
+``→_p``                                the order of appearance within a thread
+``src``                                ``src``: the number of the write that a read saw, -1 for the initial value
+``→_st``                               ``co``: the position of a write among those of its address, -1 for others
+Definition 2, conflict order           ``conflict_edges``: reduced edges, with the same closure
+Definition 3, happens-before           ``happens_before``: reduced edges, with the same closure
+Proposition 1                          ``is_sc``
+=====================================  ==================================================================
+
+The order of appearance of events of different threads means nothing to the relations. But the nearer it is to the
+order in which things happened, the faster a cycle is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from teetotal import _core, models
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import Event, EventId, Issue, Kind, Location
+from teetotal.answers.verdicts import Edge, Reason
+
+REASONS: tuple[Reason, ...] = ("po", "src", "co", "fr")
+"""By number: ``graph::Reason`` in the core."""
+
+MAX_THREADS = 1 << 16
+"""A trace's threads are numbered from 0; a number beyond this is refused instead of making room for all below it."""
+
+
+class TraceError(TeetotalError):
+    """Columns that no execution can have."""
+
+
+class Edges(NamedTuple):
+    """Successors in compressed rows: those of event ``i`` are ``targets[offsets[i]:offsets[i + 1]]``."""
+
+    offsets: NDArray[np.int64]
+    targets: NDArray[np.int32]
+    reasons: NDArray[np.uint8]
+
+    def of(self, event: int) -> list[tuple[int, Reason]]:
+        row = slice(self.offsets[event], self.offsets[event + 1])
+        return [(int(f), REASONS[r]) for f, r in zip(self.targets[row], self.reasons[row], strict=True)]
+
+    def pairs(self) -> Iterator[tuple[int, int, Reason]]:
+        """One edge after the other; for small traces."""
+        for event in range(len(self.offsets) - 1):
+            for target, reason in self.of(event):
+                yield event, target, reason
+
+
+class Trace:
+    """Columns, never changed once made. ``valued`` is False where the recorder did not say the values."""
+
+    def __init__(
+        self,
+        *,
+        thread: ArrayLike,
+        kind: ArrayLike,
+        address: ArrayLike,
+        src: ArrayLike,
+        co: ArrayLike,
+        wrote: ArrayLike | None = None,
+        read: ArrayLike | None = None,
+        written: ArrayLike | None = None,
+        valued: ArrayLike | None = None,
+        location: ArrayLike | None = None,
+        addresses: Sequence[str] | None = None,
+        locations: Sequence[Location] = (),
+    ) -> None:
+        """``wrote`` defaults to every store, rmw, lock and unlock; values to unknown; names to the numbers.
+
+        TraceError names the first event that cannot be.
+        """
+        self.thread = column(thread, np.int32)
+        size = len(self.thread)
+        self.kind = column(kind, np.uint8)
+        self.address = column(address, np.int32)
+        self.src = column(src, np.int64)
+        self.co = column(co, np.int64)
+        self.wrote = writing(self.kind) if wrote is None else column(wrote, np.bool_)
+        self.read = np.zeros(size, np.int64) if read is None else column(read, np.int64)
+        self.written = np.zeros(size, np.int64) if written is None else column(written, np.int64)
+        given = read is not None or written is not None
+        self.valued = np.full(size, given) if valued is None else column(valued, np.bool_)
+        self.location = np.full(size, -1, np.int32) if location is None else column(location, np.int32)
+        self.addresses = default_names(self.address) if addresses is None else addresses
+        self.locations = locations
+        for name in ("kind", "address", "src", "co", "wrote", "read", "written", "valued", "location"):
+            if len(getattr(self, name)) != size:
+                raise TraceError(f"column {name} has {len(getattr(self, name))} events, column thread has {size}")
+        if size and int(self.location.max()) >= len(locations):
+            raise TraceError(f"a location is numbered {self.location.max()}, and there are {len(locations)}")
+        if self.thread_count > MAX_THREADS:
+            raise TraceError(f"a thread is numbered {self.thread_count - 1}; at most {MAX_THREADS - 1} is supported")
+        self._graph = self._make_graph()  # refuses what cannot be
+
+    # -- other ways to make one ---------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_sc(cls, *, kind: ArrayLike, address: ArrayLike, wrote: ArrayLike | None = None, **columns: Any) -> Trace:
+        """The columns of an SC execution in the order in which its events happened: src and co follow from it."""
+        kinds, numbers = column(kind, np.uint8), column(address, np.int32)
+        wrotes = writing(kinds) if wrote is None else column(wrote, np.bool_)
+        names = columns.get("addresses")
+        count = len(names) if names is not None else int(numbers.max(initial=-1)) + 1
+        try:
+            src, co = _core.order_of_sc(kinds, numbers, wrotes, count)
+        except _core.MalformedError as error:
+            raise malformed(error) from None
+        return cls(kind=kinds, address=numbers, wrote=wrotes, src=src, co=co, **columns)
+
+    @classmethod
+    def from_events(cls, events: Iterable[Event]) -> Trace:
+        """The events of an SC execution in the order in which they happened."""
+        columns = EventColumns(events)
+        return cls.from_sc(**columns.arrays())
+
+    @classmethod
+    def from_run(cls, run: models.Run) -> Trace:
+        """A run on a machine of any model, in the order in which its events were issued; co from what was visible."""
+        rest = [iter(thread) for thread in run.events]
+        order = [next(rest[step.thread]) for step in run.schedule if isinstance(step, Issue)]
+        return cls._from_relations(order, dict(run.src), run.trace().co)
+
+    @classmethod
+    def from_model(cls, trace: models.Trace) -> Trace:
+        """The specification's trace: a thread after the other."""
+        return cls._from_relations(list(trace.events()), dict(trace.src), trace.co)
+
+    @classmethod
+    def _from_relations(
+        cls,
+        events: list[Event],
+        sources: dict[EventId, EventId | None],
+        orders: Iterable[tuple[str, Sequence[EventId]]],
+    ) -> Trace:
+        number = {event.id: i for i, event in enumerate(events)}
+        src = np.full(len(events), -1, np.int64)
+        co = np.full(len(events), -1, np.int64)
+        for reader, source in sources.items():
+            if source is not None:
+                src[number[reader]] = number[source]
+        for _, order in orders:
+            for position, event in enumerate(order):
+                co[number[event]] = position
+        return cls(src=src, co=co, **EventColumns(events).arrays())
+
+    # -- events -------------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.thread)
+
+    def __iter__(self) -> Iterator[Event]:
+        return (self.event(i) for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<Trace of {len(self)} events, {self.thread_count} threads, {len(self.addresses)} addresses>"
+
+    def __getitem__(self, window: slice) -> Trace:
+        """The events of a window, and the relations between them. A read whose source lies outside sees the initial
+        value there; TraceError where that would be wrong, because a write of the window is older than that source."""
+        start, stop, step = window.indices(len(self))
+        if step != 1:
+            raise TraceError("a slice of a trace has step 1")
+        stop = max(start, stop)
+        address, wrote, src, co = (
+            self.address[start:stop],
+            self.wrote[start:stop],
+            self.src[start:stop],
+            self.co[start:stop],
+        )
+        outside = (src >= 0) & ((src < start) | (src >= stop))
+        oldest = np.full(len(self.addresses), np.iinfo(np.int64).max)
+        np.minimum.at(oldest, address[wrote], co[wrote])
+        wrong = np.flatnonzero(outside)[self.co[src[outside]] > oldest[address[outside]]]
+        if len(wrong):
+            event = start + int(wrong[0])
+            raise TraceError(f"event {event} reads from outside the slice what is newer than a write inside it")
+        return Trace(
+            thread=self.thread[start:stop],
+            kind=self.kind[start:stop],
+            address=address,
+            src=np.where(outside | (src < 0), -1, src - start),
+            co=ranks(address, wrote, co),
+            wrote=wrote,
+            read=self.read[start:stop],
+            written=self.written[start:stop],
+            valued=self.valued[start:stop],
+            location=self.location[start:stop],
+            addresses=self.addresses,
+            locations=self.locations,
+        )
+
+    def event(self, i: int) -> Event:
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"event {i} of {len(self)}")
+        kind, address, place = Kind(self.kind[i]), int(self.address[i]), int(self.location[i])
+        wrote, valued = bool(self.wrote[i]), bool(self.valued[i])
+        value = self.written[i] if wrote else self.read[i] if kind is Kind.LD else None
+        return Event(
+            thread=int(self.thread[i]),
+            index=int(self.index[i]),
+            kind=kind,
+            address=None if address < 0 else self.addresses[address],
+            value=int(value) if valued and value is not None else None,
+            read=int(self.read[i]) if valued and kind.is_atomic else None,
+            location=None if place < 0 else self.locations[place],
+            wrote=kind.is_atomic and wrote and not valued,
+        )
+
+    @property
+    def thread_count(self) -> int:
+        return int(self.thread.max(initial=-1)) + 1
+
+    @cached_property
+    def index(self) -> NDArray[np.int64]:
+        """The position of each event within its thread."""
+        return _core.positions_in_thread(self.thread, self.thread_count)
+
+    # -- order --------------------------------------------------------------------------------------------------------
+
+    def happens_before(self) -> Edges:
+        """Each event's next of its thread (po), its readers (src), the next write in co, and from a read the first
+        write after its source (fr)."""
+        return Edges(*self._graph.edges(True))
+
+    def conflict_edges(self) -> Edges:
+        """``happens_before`` without po."""
+        return Edges(*self._graph.edges(False))
+
+    def is_sc(self) -> bool:
+        """Whether some sequentially consistent execution has this trace: happens-before is acyclic."""
+        return self._graph.is_acyclic()
+
+    def cycle(self) -> list[Edge]:
+        """A cycle of happens-before with the fewest edges, each with its reason; empty if there is none.
+
+        Positions are those of this trace (``excerpt`` renumbers them). One edge of po, co or fr may leap over events
+        of its thread or address. The cycle starts at its event that appeared first.
+        """
+        return self._edges(self._graph.shortest_cycle())
+
+    def path(self, source: int, target: int) -> list[Edge]:
+        """From one event to another along happens-before with the fewest edges, counted as in ``cycle``; empty if
+        there is no way, or if both are the same."""
+        return self._edges(self._graph.shortest_path(source, target))
+
+    def is_sequential(self) -> bool:
+        """Whether src and co are those of an SC execution whose events happened in the order of appearance."""
+        src, co = _core.order_of_sc(self.kind, self.address, self.wrote, len(self.addresses))
+        return bool(np.array_equal(src, self.src) and np.array_equal(co, self.co))
+
+    def _edges(self, steps: Iterable[tuple[int, int, int]]) -> list[Edge]:
+        return [Edge(a, b, REASONS[reason], self.why(a, b, REASONS[reason])) for a, b, reason in steps]
+
+    def why(self, source: int, target: int, reason: Reason) -> str:
+        """A sentence for an edge of happens-before."""
+        a, b = self.event(source), self.event(target)
+        match reason:
+            case "po":
+                return f"because T{a.thread} does {a.text} before {b.text}"
+            case "src":
+                return f"because {reading(b)} saw {whose(a)}"
+            case "co":
+                return f"because {whose(a)} reached memory before {whose(b)}"
+            case "fr":
+                seen = "the initial value" if self.src[source] < 0 else whose(self.event(int(self.src[source])))
+                return f"because {reading(a)} saw {seen}, which {whose(b)} overwrites"
+
+    def _make_graph(self) -> _core.Graph:
+        try:
+            return _core.Graph(
+                self.thread, self.kind, self.address, self.wrote, self.src, self.co,
+                self.thread_count, len(self.addresses),
+            )  # fmt: skip
+        except _core.MalformedError as error:
+            raise malformed(error) from None
+
+
+def excerpt(trace: Trace, cycle: Sequence[Edge]) -> tuple[list[Event], list[Edge]]:
+    """A cycle by itself, as a ``Violation`` has it: its events, and its edges between positions among those."""
+    numbers = list(dict.fromkeys(edge.source for edge in cycle))
+    position = {number: i for i, number in enumerate(numbers)}
+    edges = [Edge(position[e.source], position[e.target], e.reason, e.because) for e in cycle]
+    return [trace.event(number) for number in numbers], edges
+
+
+class EventColumns:
+    """Events one by one into columns: for events that are Python objects anyway."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self.addresses: dict[str, int] = {}
+        self.locations: dict[Location, int] = {}
+        self.rows = [self._row(event) for event in events]
+
+    def _row(self, event: Event) -> tuple[int, int, int, int, int, bool, bool, int]:
+        address = -1 if event.address is None else self.addresses.setdefault(event.address, len(self.addresses))
+        place = -1 if event.location is None else self.locations.setdefault(event.location, len(self.locations))
+        read = event.value if event.kind is Kind.LD else event.read
+        written = event.value if event.writes else None
+        valued = (read is not None or not event.reads) and (written is not None or not event.writes)
+        return event.thread, event.kind, address, read or 0, written or 0, event.writes, valued, place
+
+    def arrays(self) -> dict[str, Any]:
+        """The arguments of ``Trace`` and ``Trace.from_sc``."""
+        names = ("thread", "kind", "address", "read", "written", "wrote", "valued", "location")
+        types = (np.int32, np.uint8, np.int32, np.int64, np.int64, np.bool_, np.bool_, np.int32)
+        columns = zip(*self.rows, strict=True) if self.rows else [()] * len(names)
+        arrays: dict[str, Any] = {n: np.array(c, t) for n, t, c in zip(names, types, columns, strict=True)}
+        return {**arrays, "addresses": tuple(self.addresses), "locations": tuple(self.locations)}
+
+
+def column(values: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
+    """As a contiguous array of that type; TraceError where a number does not fit in it."""
+    array = np.asarray(values)
+    if array.dtype != dtype and array.size:
+        wanted = np.dtype(dtype)
+        if wanted.kind != "b" and array.dtype.kind in "iu":
+            limits = np.iinfo(wanted)
+            if int(array.min()) < limits.min or int(array.max()) > limits.max:
+                raise TraceError(f"a number in a column of {wanted} does not fit: {array.min()} to {array.max()}")
+        elif not (array.dtype.kind == wanted.kind or (wanted.kind == "b" and array.dtype.kind in "iu")):
+            raise TraceError(f"a column of {wanted} cannot be made from {array.dtype}")
+    if array.ndim != 1:
+        raise TraceError(f"a column has one dimension, not {array.ndim}")
+    return np.ascontiguousarray(array, dtype)
+
+
+def writing(kind: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Which events write where nothing else is said: stores, and every atomic operation."""
+    return np.isin(kind, (Kind.ST, Kind.RMW, Kind.LOCK, Kind.UNLOCK))
+
+
+def default_names(address: NDArray[np.int32]) -> Sequence[str]:
+    return [f"a{number}" for number in range(int(address.max(initial=-1)) + 1)]
+
+
+def ranks(address: NDArray[np.int32], wrote: NDArray[np.bool_], co: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The positions of the given writes among themselves, address by address."""
+    writes = np.flatnonzero(wrote)
+    order = writes[np.lexsort((co[writes], address[writes]))]
+    ordered = address[order]
+    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(order) else np.empty(0, np.int64)
+    result = np.full(len(address), -1, np.int64)
+    result[order] = np.arange(len(order)) - np.repeat(first, np.diff(np.r_[first, len(order)]))
+    return result
+
+
+def malformed(error: _core.MalformedError) -> TraceError:
+    event, what = error.args
+    return TraceError(what if event < 0 else f"event {event}: {what}")
+
+
+def whose(event: Event) -> str:
+    return f"T{event.thread}'s {event.text}"
+
+
+def reading(event: Event) -> str:
+    return f"T{event.thread}'s {'load' if event.kind is Kind.LD else event.kind} of {event.address}"
