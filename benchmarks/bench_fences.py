@@ -13,9 +13,10 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+from teetotal.answers.costs import parse
 from teetotal.answers.events import Kind
-from teetotal.fences.costs import parse
-from teetotal.fences.fencing import Options, fence
+from teetotal.answers.options import FenceOptions
+from teetotal.fences.fencing import fence
 from teetotal.fences.linden_wolper import insert_fences
 from teetotal.fences.of_program import Goal
 from teetotal.programs.promela import load
@@ -45,10 +46,10 @@ def c_programs(quick: bool) -> None:
     )
     for path in sorted((HERE / "programs").glob("*.c"))[: 4 if quick else None]:
         began = _processor_time()
-        result = fence(str(path)).result
+        result = fence(str(path)).answer
         spent = _processor_time() - began
-        least = fence(str(path), Options(minimum=True)).result.cost
-        stronger = fence(str(path), Options(minimum=True, strengthen=True)).result
+        least = fence(str(path), FenceOptions(minimum=True)).answer.cost
+        stronger = fence(str(path), FenceOptions(minimum=True, strengthen=True)).answer
         told = ", ".join(f"{count} {kind}" for kind, count in Counter(f.kind for f in stronger.fences).items())
         kinds = Counter(placed.kind for placed in result.fences)
         print(
@@ -83,8 +84,8 @@ def _counts(path: Path, goal: Goal) -> str:
 def _fewest(path: Path, goal: Goal) -> str:
     """Of as many fences, those with fewer mfences. What a place costs tells how many processes have it."""
     costs = {"mfence": 100, "sfence": 99}
-    options = Options(goal=goal, minimum=True, costs=parse("mfence=100,sfence=99,loop=1"))
-    placed = fence(str(path), options).result.fences
+    options = FenceOptions(goal=goal, minimum=True, costs=parse("mfence=100,sfence=99,loop=1"))
+    placed = fence(str(path), options).answer.fences
     return "+".join(f"{sum(each.cost for each in placed if each.kind == kind) / costs[kind]:g}" for kind in costs)
 
 

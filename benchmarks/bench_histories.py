@@ -19,7 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from teetotal.answers.events import Semantics
-from teetotal.histories.check import Engine, HistoryModel, check
+from teetotal.answers.history import Engine, HistoryModel
+from teetotal.histories.check import check
 from teetotal.histories.generate import corrupted_history, random_history, to_axe
 from teetotal.histories.history import History
 from teetotal.histories.problem import Problem

@@ -14,9 +14,10 @@ import tempfile
 from itertools import combinations
 from pathlib import Path
 
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
 from teetotal.engines.symbolic.graph import ControlGraph
-from teetotal.engines.symbolic.verify import Limits, Outcome, robust, verify
+from teetotal.engines.symbolic.verify import Outcome, robust, verify
 from teetotal.fences.linden_wolper import insert_fences
 from teetotal.programs.promela import compile_text
 from teetotal.reproduce.tacas13 import measured, programs
@@ -80,7 +81,7 @@ def main() -> None:
             graph = ControlGraph(program)
             cells = []
             for ask, model, width in ((verify, "tso", 12), (verify, "pso", 12), (robust, "tso", 13)):
-                cells.append(cell(ask(graph, model, fences=fences, limits=Limits(seconds=LIMIT)), width))
+                cells.append(cell(ask(graph, model, fences=fences, budget=Budget(seconds=LIMIT)), width))
             states, seconds_text = spin(text)
             print(f"{name:16}{n:>3}{''.join(cells)}{states:>18}{seconds_text:>9}", flush=True)
     symmetric_clients(range(2, 5 if quick else 9))
@@ -96,7 +97,7 @@ def symmetric_clients(numbers: range) -> None:
         cells = []
         for model, symmetry, width in (("tso", True, 12), ("pso", True, 12), ("tso", False, 18)):
             graph = ControlGraph(program, symmetry=symmetry)
-            cells.append(cell(verify(graph, model, limits=Limits(seconds=LIMIT)), width))
+            cells.append(cell(verify(graph, model, budget=Budget(seconds=LIMIT)), width))
         print(f"{name:16}{n:>3}{''.join(cells)}", flush=True)
 
 

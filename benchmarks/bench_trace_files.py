@@ -16,6 +16,7 @@ import numpy as np
 
 from teetotal import traces
 from teetotal.answers.events import Location
+from teetotal.answers.options import MonitorOptions
 from teetotal.traces import monitoring
 from teetotal.traces.trace import Trace
 
@@ -40,7 +41,7 @@ def read(path: Path) -> None:
 
 def watch(path: Path) -> None:
     with traces.open_trace(path) as reader:
-        monitoring.monitor(reader, monitoring.Options(monitors=("exact-tso",)))
+        monitoring.monitor(reader, MonitorOptions(monitors=("exact-tso",)))
 
 
 def rate(n: int, work: Callable[..., Any], *arguments: Any) -> str:

@@ -4,14 +4,7 @@ Each thread raises its flag, and while the other's flag is up too, the one whose
 needs the store of one's own flag to be visible before the other's flag is read, which a store buffer does not give.
 """
 
-from teetotal import (
-    array,
-    ld,
-    mfence,
-    program,
-    sfence,
-    st,
-)
+from teetotal import array, ld, mfence, program, sfence, st
 
 flag = array("flag", 2)
 

@@ -1,13 +1,6 @@
 """Peterson's mutual exclusion for two threads, without and with its fences."""
 
-from teetotal import (
-    array,
-    ld,
-    mfence,
-    program,
-    sfence,
-    st,
-)
+from teetotal import array, ld, mfence, program, sfence, st
 
 flag = array("flag", 2)
 

@@ -1,13 +1,6 @@
 """A counter behind a spinlock: by exchange, by compare-and-swap, and by a load and a store, which is no lock at all."""
 
-from teetotal import (
-    cas,
-    ld,
-    program,
-    sfence,
-    st,
-    xchg,
-)
+from teetotal import cas, ld, program, sfence, st, xchg
 
 
 def by_exchange():

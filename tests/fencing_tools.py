@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from teetotal.fences.fencing import Answer, Options, fence
+from teetotal.answers.options import FenceOptions
+from teetotal.fences.fencing import Repair, fence
 
 PROGRAMS = Path(__file__).parent.parent / "benchmarks" / "programs"
 NEEDS_COMPILER = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
@@ -24,22 +25,22 @@ TWO_THREADS = """int main(void) {
 """
 
 
-def fenced(directory: Path, name: str, text: str, **options: object) -> Answer:
+def fenced(directory: Path, name: str, text: str, **options: object) -> Repair:
     path = directory / name
     path.write_bytes(text.encode())
-    return fence(str(path), Options(**options))  # type: ignore[arg-type]
+    return fence(str(path), FenceOptions(**options))  # type: ignore[arg-type]
 
 
-def added(answer: Answer) -> list[str]:
+def added(answer: Repair) -> list[str]:
     return _lines(answer, "+")
 
 
-def taken(answer: Answer) -> list[str]:
+def taken(answer: Repair) -> list[str]:
     return _lines(answer, "-")
 
 
-def _lines(answer: Answer, sign: str) -> list[str]:
-    return [line[1:] for line in answer.result.diff.splitlines() if line.startswith(sign) and line[:3] != 3 * sign]
+def _lines(answer: Repair, sign: str) -> list[str]:
+    return [line[1:] for line in answer.answer.diff.splitlines() if line.startswith(sign) and line[:3] != 3 * sign]
 
 
 def warnings(path: Path, compiler: str, *flags: str) -> list[str]:

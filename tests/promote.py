@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from teetotal import checking, models
+from teetotal.answers.check import CheckAnswer
 from teetotal.answers.events import MODELS, Semantics
-from teetotal.answers.verdicts import CheckResult
+from teetotal.answers.options import CheckOptions
 from teetotal.generate import Cycle, litmus
 from teetotal.generate.files import PREDICTION, PREDICTION_ADDRESS, parse_prediction
 from teetotal.programs import litmus as litmus_format
@@ -65,13 +66,13 @@ def tests() -> list[Test]:
 # -- what it does -----------------------------------------------------------------------------------------------------
 
 
-def results(test: Test) -> tuple[CheckResult, CheckResult]:
+def results(test: Test) -> tuple[CheckAnswer, CheckAnswer]:
     """By the engines: with ``--rmw all`` and with ``--rmw address``."""
-    both = [checking.check(test.program, checking.Options(semantics=semantics)) for semantics in (ALL, ADDRESS)]
+    both = [checking.check(test.program, CheckOptions(semantics=semantics)) for semantics in (ALL, ADDRESS)]
     return both[0], both[1]
 
 
-def row(test: Test, found: tuple[CheckResult, CheckResult]) -> Row:
+def row(test: Test, found: tuple[CheckAnswer, CheckAnswer]) -> Row:
     """A line of expected.csv. States are final states, executions one for each class of SC executions."""
     everything, address = found
     line = {"file": test.path.name}
@@ -87,7 +88,7 @@ def row(test: Test, found: tuple[CheckResult, CheckResult]) -> Row:
 # -- whether it can be true ---------------------------------------------------------------------------------------------
 
 
-def doubts(test: Test, found: tuple[CheckResult, CheckResult]) -> Iterator[str]:
+def doubts(test: Test, found: tuple[CheckAnswer, CheckAnswer]) -> Iterator[str]:
     """Why the results cannot be right; nothing where theory, author and specification agree with them."""
     if PREDICTION not in test.info:
         yield "has no Prediction line"
@@ -114,7 +115,7 @@ def doubts(test: Test, found: tuple[CheckResult, CheckResult]) -> Iterator[str]:
             yield from _specification(test.program, result, semantics)
 
 
-def _inclusions(result: CheckResult, semantics: Semantics) -> Iterator[str]:
+def _inclusions(result: CheckAnswer, semantics: Semantics) -> Iterator[str]:
     """A weaker model has every outcome of a stronger one, and a robust program the same ones."""
     outcomes = {model: {tuple(o.items()) for o in result.models[model].outcomes or ()} for model in MODELS}
     for stronger, weaker in (("sc", "tso"), ("tso", "pso")):
@@ -125,7 +126,7 @@ def _inclusions(result: CheckResult, semantics: Semantics) -> Iterator[str]:
             yield f"{_name(model, semantics)} is robust, with outcomes that are not SC"
 
 
-def _specification(program: Program, result: CheckResult, semantics: Semantics) -> Iterator[str]:
+def _specification(program: Program, result: CheckAnswer, semantics: Semantics) -> Iterator[str]:
     for model in MODELS:
         states = models.final_states(program, model, semantics)
         found = {program.outcome(locals_, dict(memory)) for locals_, memory in states}  # type: ignore[arg-type]

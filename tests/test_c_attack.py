@@ -6,15 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from teetotal.answers.verdicts import CheckResult, Verdict
-from teetotal.engines.runtime.checking import Options, check
+from teetotal.answers.check import CheckAnswer
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import check
 from teetotal.programs.c.build import Source
 
 
-def checked(tmp_path: Path, code: str, **options: object) -> CheckResult:
+def checked(tmp_path: Path, code: str, **options: object) -> CheckAnswer:
     path = tmp_path / "test.c"
     path.write_text(code)
-    return check(Source((str(path),)), Options(**options))  # type: ignore[arg-type]
+    return check(Source((str(path),)), CheckOptions(**options))  # type: ignore[arg-type]
 
 
 def test_many_threads_are_no_crash(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ import pytest
 from click.testing import CliRunner
 
 from c_programs import COMPILERS, compiled, explore
+from teetotal.answers.check import CheckAnswer
 from teetotal.answers.errors import TeetotalError
-from teetotal.answers.verdicts import CheckResult
+from teetotal.checking import check
 from teetotal.cli import teetotal
-from teetotal.engines.runtime.checking import check
 from teetotal.programs.c.assembly import Text
 from teetotal.programs.c.audit import unseen_in
 from teetotal.programs.c.build import Source, unseen
@@ -206,12 +206,12 @@ rd:	movl (%rdi), %eax  /* a comment
 """
 
 
-def checked(folder: Path, *flags: str, files: tuple[str, ...] = (), compiler: str | None = None) -> CheckResult:
+def checked(folder: Path, *flags: str, files: tuple[str, ...] = (), compiler: str | None = None) -> CheckAnswer:
     (folder / "user.c").write_text(USER)
     return check(Source((str(folder / "user.c"), *files), flags, compiler))
 
 
-def robust_on_tso(result: CheckResult) -> bool | None:
+def robust_on_tso(result: CheckAnswer) -> bool | None:
     return result.models["tso"].robust
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from teetotal.answers.events import Semantics
-from teetotal.answers.verdicts import Verdict
-from teetotal.engines.runtime.checking import Options, check
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import check
 from teetotal.programs.c.build import Source
 from teetotal.reproduce import tacas11
 
@@ -47,7 +48,7 @@ def source(name: str, *flags: str) -> Source:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_robust_where_the_papers_say_so(name: str) -> None:
-    result = check(source(name), Options(semantics=PAPERS))
+    result = check(source(name), CheckOptions(semantics=PAPERS))
     assert result.complete
     assert result.models["sc"].safe
     assert result.models["tso"].robust is (name not in NOT_ROBUST_ON_TSO)
@@ -56,7 +57,7 @@ def test_robust_where_the_papers_say_so(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_fenced_variants_are_robust(name: str) -> None:
-    result = check(source(name, "-DFENCED"), Options(semantics=PAPERS))
+    result = check(source(name, "-DFENCED"), CheckOptions(semantics=PAPERS))
     assert result.verdict is Verdict.SAFE
     assert result.complete
 
@@ -64,7 +65,7 @@ def test_fenced_variants_are_robust(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_what_breaks_on_each_machine(name: str) -> None:
     """The assertions of the programs, on the executions of each model itself."""
-    result = check(source(name), Options(goal="safe"))
+    result = check(source(name), CheckOptions(goal="safe"))
     early = any("memory that nobody has written" in note for note in result.notes)
     assert early is (name in EARLY)
     assert result.complete is not early
@@ -73,7 +74,7 @@ def test_what_breaks_on_each_machine(name: str) -> None:
         known = (model, name) not in UNKNOWN
         assert result.models[model].safe is (name not in unsafe if known else None), model  # type: ignore[index]
     unknown = any(name == unsure for _, unsure in UNKNOWN)
-    fenced = check(source(name, "-DFENCED"), Options(goal="safe")).verdict
+    fenced = check(source(name, "-DFENCED"), CheckOptions(goal="safe")).verdict
     assert fenced is (Verdict.INCONCLUSIVE if unknown else Verdict.SAFE)
 
 

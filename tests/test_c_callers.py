@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from c_programs import COMPILERS
-from teetotal.answers.verdicts import Verdict
-from teetotal.engines.runtime.checking import Options, check
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import check
 from teetotal.programs.c import Source
 
 BUFFERING = """#include <atomic>
@@ -57,7 +58,7 @@ def test_what_waits_and_what_was_allocated(compiler: str, tmp_path: Path) -> Non
         "  std::thread t([=] { a.lock(); b.lock(); ++*shared; b.unlock(); a.unlock(); });\n"  # line 7
         "  b.lock();\n  a.lock();\n  ++*shared;\n  a.unlock();\n  b.unlock();\n  t.join();\n}\n"
     )
-    result = check(Source((str(file),), (), compiler), Options(models=()))
+    result = check(Source((str(file),), (), compiler), CheckOptions(models=()))
     (deadlock,) = [violation for violation in result.violations if violation.kind == "deadlock"]
     assert f"T0 to lock a ({file}:9)" in deadlock.message
     assert f"T1 to lock b ({file}:7)" in deadlock.message
@@ -76,7 +77,7 @@ def test_atomic_structs(compiler: str, members: str, tmp_path: Path) -> None:
         "int main() { std::thread t(add); add(); t.join(); S end = s.exchange(S{}); assert(end.a[0] == 2);\n"
         "  assert(end.a[0] + end.a[1] == 0); s.store(end); }\n"
     )
-    result = check(Source((str(file),), (), compiler), Options(nondet=(0, 0)))
+    result = check(Source((str(file),), (), compiler), CheckOptions(nondet=(0, 0)))
     if "12" in members:
         assert any("12 bytes, which needs a lock" in note for note in result.notes)
     else:

@@ -10,11 +10,14 @@ from typing import Any, Literal
 import pytest
 
 from c_programs import COMPILERS
+from teetotal.answers.check import CheckAnswer
 from teetotal.answers.events import Semantics
+from teetotal.answers.options import CheckOptions
 from teetotal.answers.strategies import parse
-from teetotal.answers.verdicts import CheckResult, Verdict
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import check
 from teetotal.engines.runtime import driver as runtime
-from teetotal.engines.runtime.checking import Options, _Findings, check
+from teetotal.engines.runtime.checking import _Findings
 from teetotal.programs.c.build import CompileError, Source
 from teetotal.report import terminal
 
@@ -33,13 +36,13 @@ PROGRAMS = Path(__file__).parents[1] / "benchmarks" / "programs"
 
 
 def run(tmp_path: Path, text: str, *, suffix: str = ".c", flags: tuple[str, ...] = (), compiler: str | None = None,
-        arguments: tuple[str, ...] = (), options: Options = Options()) -> CheckResult:  # fmt: skip
+        arguments: tuple[str, ...] = (), options: CheckOptions = CheckOptions()) -> CheckAnswer:  # fmt: skip
     file = tmp_path / f"program{suffix}"
     file.write_text(text)
     return check(Source((str(file),), flags, compiler, arguments), options)
 
 
-def lines(result: CheckResult, text: str) -> set[str]:
+def lines(result: CheckAnswer, text: str) -> set[str]:
     """The source lines, as text, of the cycles of all violations."""
     source = text.splitlines()
     places = (v.events[edge.source].location for v in result.violations for edge in v.cycle)
@@ -120,7 +123,7 @@ RUN(f, g)
     assert result.models["sc"].safe
     assert result.models["tso"].robust
     assert result.models["pso"].robust is robust
-    safety = run(tmp_path, text, options=Options(goal="safe"))
+    safety = run(tmp_path, text, options=CheckOptions(goal="safe"))
     assert [safety.models[model].safe for model in ("sc", "tso", "pso")] == [True, True, robust]
 
 
@@ -203,7 +206,7 @@ def test_a_program_without_threads(tmp_path: Path) -> None:
     ids=["fork", "hang", "endless", "assembly"],
 )  # fmt: skip
 def test_what_cannot_be_decided_is_said(tmp_path: Path, text: str, note: str) -> None:
-    result = run(tmp_path, text, options=Options(loop_bound=3))
+    result = run(tmp_path, text, options=CheckOptions(loop_bound=3))
     assert result.verdict is Verdict.INCONCLUSIVE
     assert not result.complete
     assert any(note in told for told in result.notes), result.notes
@@ -253,11 +256,13 @@ def test_budgets_and_seeds(tmp_path: Path) -> None:
         HEAD
         + "volatile int x; void *f(void *p) { for (int i = 0; i < 6; i++) { int r = x; x = i; } return 0; } RUN(f, f)"
     )
-    limited = run(tmp_path, text, options=Options(executions=100))
+    limited = run(tmp_path, text, options=CheckOptions(executions=100))
     assert (limited.executions, limited.complete, limited.models["tso"].robust) == (100, False, None)
     for how in ("random:50", "pct:50:3"):
         strategy = parse(how)
-        first, again, other = (run(tmp_path, text, options=Options(explore=strategy, seed=seed)) for seed in (1, 1, 2))
+        first, again, other = (
+            run(tmp_path, text, options=CheckOptions(explore=strategy, seed=seed)) for seed in (1, 1, 2)
+        )
         assert first.executions == again.executions == other.executions == 50
         assert first.notes == again.notes
 
@@ -268,7 +273,7 @@ def test_a_spinning_thread_goes_on_when_something_changes(tmp_path: Path) -> Non
         + "volatile int x; void *f(void *p) { while (!x) ; return 0; } void *g(void *p) { x = 1; return 0; } RUN(f, g)"
     )
     for how in ("all", "preemptions:2", "random:100", "interleavings"):
-        result = run(tmp_path, text, options=Options(explore=parse(how)))
+        result = run(tmp_path, text, options=CheckOptions(explore=parse(how)))
         assert result.models["sc"].safe is not False
     assert run(tmp_path, text).verdict is Verdict.SAFE
 
@@ -292,7 +297,7 @@ void *g(void *p) { int r = x; return 0; }
 RUN(f, g)"""
     )
     for bad, verdict in ((2, Verdict.VIOLATION), (3, Verdict.SAFE), (4, Verdict.VIOLATION), (9, Verdict.SAFE)):
-        assert run(tmp_path, text, flags=(f"-DBAD={bad}",), options=Options(nondet=(0, 4))).verdict is verdict
+        assert run(tmp_path, text, flags=(f"-DBAD={bad}",), options=CheckOptions(nondet=(0, 4))).verdict is verdict
 
 
 def test_different_sizes_are_one_location_and_no_proof(tmp_path: Path) -> None:
@@ -382,18 +387,18 @@ RUN(f, g)"""
         (unlock, Semantics(rmw="address"), True),
         (unlock, Semantics(rmw="address", mutex="rmw"), False),
     ):
-        watched = run(tmp_path, published, flags=flags, options=Options(semantics=semantics))
-        explored = run(tmp_path, published, flags=flags, options=Options(semantics=semantics, goal="safe"))
+        watched = run(tmp_path, published, flags=flags, options=CheckOptions(semantics=semantics))
+        explored = run(tmp_path, published, flags=flags, options=CheckOptions(semantics=semantics, goal="safe"))
         assert (watched.models["pso"].robust, explored.models["pso"].safe) == (holds, holds)
         assert (watched.models["tso"].robust, explored.models["tso"].safe) == (True, True)
 
 
 def test_a_monitor_that_can_miss_violations_proves_nothing_of_c(tmp_path: Path) -> None:
     text = HEAD + "volatile int x; void *f(void *p) { x = 1; return 0; } void *g(void *p) { return 0; } RUN(f, g)"
-    result = run(tmp_path, text, options=Options(monitors=("burnim-tso", "burnim-pso")))
+    result = run(tmp_path, text, options=CheckOptions(monitors=("burnim-tso", "burnim-pso")))
     assert [result.models[model].robust for model in ("tso", "pso")] == [None, None]
     result = run(
-        tmp_path, text, options=Options(monitors=("burnim-tso",), explore=parse("interleavings"), models=("tso",))
+        tmp_path, text, options=CheckOptions(monitors=("burnim-tso",), explore=parse("interleavings"), models=("tso",))
     )
     assert result.models["tso"].robust is True
 
@@ -402,7 +407,7 @@ def test_what_was_told_before_a_restart_is_forgotten(tmp_path: Path) -> None:
     """The runtime begins again where it learns that a stack is shared, and tells everything anew."""
     text = HEAD + "volatile int x; void *f(void *p) { assert(!x); x = 1; return 0; } RUN(f, f)"
     found = run(tmp_path, text).models["sc"].violations
-    findings = _Findings(Source(("program.c",)), Options(), None, "sc")  # type: ignore[arg-type]
+    findings = _Findings(Source(("program.c",)), CheckOptions(), None, "sc")  # type: ignore[arg-type]
     findings.violations["sc"] += found
     findings.notes.append("something")
     findings.undecided = True
@@ -454,13 +459,13 @@ def test_what_was_not_asked_is_said_and_how_to_ask(tmp_path: Path) -> None:
     assert result.models["tso"].safe is None
     assert any("only TSO and PSO allow" in note and "--goal safe" in note for note in result.notes)
     assert "SC executions" in terminal.render(result)
-    safety = run(tmp_path, STORE_BUFFERING, flags=("-DEND=assert(a || b);",), options=Options(goal="safe"))
+    safety = run(tmp_path, STORE_BUFFERING, flags=("-DEND=assert(a || b);",), options=CheckOptions(goal="safe"))
     assert safety.models["tso"].safe is False
     assert not safety.notes
     shown = terminal.render(safety)
     assert "TSO: NOT SAFE\n" in shown  # and nothing about robustness, which was not asked
     assert "SC executions" not in shown
-    proved = run(tmp_path, STORE_BUFFERING, options=Options(goal="safe"))
+    proved = run(tmp_path, STORE_BUFFERING, options=CheckOptions(goal="safe"))
     assert "safe (no assertion fails)" in terminal.render(proved)
 
 
@@ -470,7 +475,7 @@ def test_a_crash_is_found_on_each_machine(tmp_path: Path, goal: Literal["robust"
         "volatile int x; void *f(void *p) { x = 1; return 0; }"
         "void *g(void *p) { if (x) *(volatile int *)8 = 1; return 0; } RUN(f, g)"
     )
-    result = run(tmp_path, text, options=Options(goal=goal))
+    result = run(tmp_path, text, options=CheckOptions(goal=goal))
     assert {violation.kind for violation in result.violations} == {"crash"}
     assert [model.safe for model in result.models.values()] == [False] * 3
     assert result.complete
@@ -480,7 +485,7 @@ def test_a_crash_is_found_on_each_machine(tmp_path: Path, goal: Literal["robust"
 @pytest.mark.parametrize("goal", ["robust", "safe"])
 def test_more_than_can_be_followed_is_refused(tmp_path: Path, goal: Literal["robust", "safe"]) -> None:
     text = HEAD + "char a[1 << 20]; void *f(void *p) { memset(a, 1, sizeof a); return 0; } RUN(f, f)"
-    result = run(tmp_path, text, options=Options(goal=goal))
+    result = run(tmp_path, text, options=CheckOptions(goal=goal))
     assert result.verdict is Verdict.INCONCLUSIVE
     assert any("fill of more than 512 KB" in note for note in result.notes), result.notes
 
@@ -510,7 +515,7 @@ def test_a_search_without_an_execution_proves_nothing(
 
     file = tmp_path / "program.c"
     file.write_text("int main(void) { return 0; }")
-    options = Options(models=("tso", "pso"), goal=goal)
+    options = CheckOptions(models=("tso", "pso"), goal=goal)
     assert check(Source((str(file),)), options).verdict is Verdict.SAFE
     monkeypatch.setattr(runtime, "answers", none)
     result = check(Source((str(file),)), options)

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from c_programs import COMPILERS, compiled, explore
-from teetotal.answers.verdicts import CheckResult, Verdict
-from teetotal.engines.runtime.checking import Options, check
+from teetotal.answers.check import CheckAnswer
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import check
 from teetotal.programs.c.build import Source
 
 HEAD = """#include <assert.h>
@@ -52,10 +54,10 @@ void *g(void *p) { LOCK; memcpy(&other, &shared, sizeof other); UNLOCK; assert(o
 }
 
 
-def run(tmp_path: Path, text: str, *flags: str, compiler: str | None = None, **options: object) -> CheckResult:
+def run(tmp_path: Path, text: str, *flags: str, compiler: str | None = None, **options: object) -> CheckAnswer:
     file = tmp_path / "program.c"
     file.write_text(text)
-    return check(Source((str(file),), flags, compiler), Options(**options))  # type: ignore[arg-type]
+    return check(Source((str(file),), flags, compiler), CheckOptions(**options))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)

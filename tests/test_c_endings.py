@@ -9,9 +9,11 @@ from typing import NamedTuple
 import pytest
 
 from c_programs import COMPILERS, compiled, explore
+from teetotal.answers.check import CheckAnswer
 from teetotal.answers.errors import TeetotalError
-from teetotal.answers.verdicts import CheckResult, Goal, Verdict
-from teetotal.engines.runtime.checking import Options, check
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.verdict import Goal, Verdict
+from teetotal.checking import check
 from teetotal.programs.c.build import CompileError, Source
 
 HEAD = """
@@ -378,13 +380,13 @@ CXX = {
 }
 
 
-def run(tmp_path: Path, text: str, compiler: str | None, suffix: str = ".c", goal: Goal = "robust") -> CheckResult:
+def run(tmp_path: Path, text: str, compiler: str | None, suffix: str = ".c", goal: Goal = "robust") -> CheckAnswer:
     file = tmp_path / f"program{suffix}"
     file.write_text(text)
-    return check(Source((str(file),), (), compiler), Options(goal=goal))
+    return check(Source((str(file),), (), compiler), CheckOptions(goal=goal))
 
 
-def expect(result: CheckResult, case: Case) -> None:
+def expect(result: CheckAnswer, case: Case) -> None:
     told = [*(violation.message for violation in result.violations), *result.notes]
     assert result.verdict is case.verdict, told
     assert any(case.says in line for line in told) or not case.says, told
@@ -440,7 +442,7 @@ def test_what_begins_a_program_is_not_left_out(tmp_path: Path, flag: str) -> Non
     file = tmp_path / "program.c"
     file.write_text("int main(void) { }")
     with pytest.raises(TeetotalError, match=flag):
-        check(Source((str(file),), (flag,)), Options())
+        check(Source((str(file),), (flag,)), CheckOptions())
 
 
 def test_functions_that_the_linker_is_told_of(tmp_path: Path) -> None:
@@ -448,7 +450,7 @@ def test_functions_that_the_linker_is_told_of(tmp_path: Path) -> None:
     file.write_text(
         HEAD + "void begin(void) { n = 1; } void end(void) { assert(n == 1); assert(0); } int main(void) { }"
     )
-    result = check(Source((str(file),), ("-Wl,-init=begin", "-Wl,-fini=end")), Options())
+    result = check(Source((str(file),), ("-Wl,-init=begin", "-Wl,-fini=end")), CheckOptions())
     assert [violation.message for violation in result.violations] == [f"T0's assertion 0 fails at {file}:24"]
 
 

@@ -7,15 +7,17 @@ from pathlib import Path
 import pytest
 
 from c_programs import COMPILERS
-from teetotal.answers.verdicts import CheckResult, Verdict
-from teetotal.engines.runtime.checking import Options, check
+from teetotal.answers.check import CheckAnswer
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import check
 from teetotal.programs.c.build import Source
 
 
-def run(tmp_path: Path, text: str, compiler: str, *, suffix: str = ".cc", flags: tuple[str, ...] = ()) -> CheckResult:
+def run(tmp_path: Path, text: str, compiler: str, *, suffix: str = ".cc", flags: tuple[str, ...] = ()) -> CheckAnswer:
     file = tmp_path / f"program{suffix}"
     file.write_text(text)
-    return check(Source((str(file),), flags, compiler), Options())
+    return check(Source((str(file),), flags, compiler), CheckOptions())
 
 
 HANDLERS = """#include <assert.h>

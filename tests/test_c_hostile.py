@@ -21,10 +21,12 @@ import pytest
 
 from c_programs import compiled
 from interrupts import PATIENCE, hear_interrupts, let_work, members
-from teetotal.answers.verdicts import CheckResult, Verdict
+from teetotal.answers.check import CheckAnswer
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import check
 from teetotal.engines.runtime import checking as c_check
 from teetotal.engines.runtime import driver as runtime
-from teetotal.engines.runtime.checking import Options, check
 from teetotal.programs.c import Source
 from teetotal.scale.processes import children
 
@@ -162,7 +164,7 @@ def program() -> Iterator[Path]:
         yield built
 
 
-def checked(program: Path, body: str, *, fenced: bool = True, **options: object) -> CheckResult:
+def checked(program: Path, body: str, *, fenced: bool = True, **options: object) -> CheckAnswer:
     """The verdict on one of them. Afterwards nothing is left: no process, no folder."""
 
     @contextmanager
@@ -173,7 +175,7 @@ def checked(program: Path, body: str, *, fenced: bool = True, **options: object)
     source = Source((str(program.parent / "program.c"),), (), None, arguments)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(c_check, "built", built)
-        result = check(source, Options(models=("tso",), **options))  # type: ignore[arg-type]
+        result = check(source, CheckOptions(models=("tso",), **options))  # type: ignore[arg-type]
     assert not any(_is_runtime(child) for child in children())
     assert not list(Path(tempfile.gettempdir()).glob(f"teetotal-{os.getpid()}-*"))
     return result
@@ -192,14 +194,14 @@ def line_of(body: str) -> str:
     return f"program.c:{before.count(chr(10)) + 1}"
 
 
-def undecided(result: CheckResult, note: str) -> None:
+def undecided(result: CheckAnswer, note: str) -> None:
     assert result.verdict is Verdict.INCONCLUSIVE, result
     assert not result.complete
     assert not result.violations
     assert any(note in told for told in result.notes), result.notes
 
 
-def violated(result: CheckResult, note: str) -> None:
+def violated(result: CheckAnswer, note: str) -> None:
     assert result.verdict is Verdict.VIOLATION, result
     assert {violation.kind for violation in result.violations} == {"robustness"}
     assert any(note in told for told in result.notes), result.notes

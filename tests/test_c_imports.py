@@ -15,9 +15,9 @@ import pytest
 
 import imports_page
 from c_programs import COMPILERS, compiled, explore
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import check
 from teetotal.engines.runtime import driver as runtime
-from teetotal.engines.runtime.checking import check
 from teetotal.programs.c.build import Source
 
 HEAD = """#define _GNU_SOURCE

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from c_programs import COMPILERS, compiled, explore
-from teetotal.answers.verdicts import CheckResult, Verdict
+from teetotal.answers.check import CheckAnswer
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import check
 from teetotal.engines.runtime import driver as runtime
-from teetotal.engines.runtime.checking import Options, check
 from teetotal.programs.c.build import Source
 
 RUNTIME = Path(__file__).parent.parent / "runtime"
@@ -71,10 +73,10 @@ int main(int n, char **given) {{
     assert sorted(told) == sorted(("unsupported", name) for name in REFUSED)
 
 
-def run(tmp_path: Path, text: str, *flags: str, suffix: str = ".c", compiler: str | None = None) -> CheckResult:
+def run(tmp_path: Path, text: str, *flags: str, suffix: str = ".c", compiler: str | None = None) -> CheckAnswer:
     file = tmp_path / f"program{suffix}"
     file.write_text(text)
-    return check(Source((str(file),), flags, compiler), Options(models=("tso",)))
+    return check(Source((str(file),), flags, compiler), CheckOptions(models=("tso",)))
 
 
 PROPERTIES = r"""

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from library_clients import CLIENTS, TWO, Client, Weakened
-from teetotal.answers.verdicts import Goal
-from teetotal.engines.runtime.checking import Options, check
-from teetotal.fences.fencing import Options as Fencing
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.options import FenceOptions as Fencing
+from teetotal.answers.verdict import Goal
+from teetotal.checking import check
 from teetotal.fences.fencing import fence
 from teetotal.programs.c.build import Source
 
@@ -48,7 +49,9 @@ def write(client: Client, folder: Path) -> str:
 def said(client: Client, folder: Path, goal: Goal) -> str:
     """``safe``, ``named``, or what is wrong. Under TSO: Concurrency Kit has no fences for less on this machine."""
     try:
-        result = check(Source((write(client, folder),), client.flags), Options(models=("tso",), goal=goal, seconds=30))
+        result = check(
+            Source((write(client, folder),), client.flags), CheckOptions(models=("tso",), goal=goal, seconds=30)
+        )
     except AssertionError:
         return "error"
     word, notes = str(result.verdict), "\n".join(result.notes)
@@ -98,11 +101,11 @@ def test_a_weakened_library_is_found_and_mended(client: Client, tmp_path: Path) 
     flags = (f"-I{tmp_path}", *client.flags)
     source = write(client, tmp_path)
     model = client.weakened.model
-    found = check(Source((source,), flags), Options(models=(model,), seconds=30))
+    found = check(Source((source,), flags), CheckOptions(models=(model,), seconds=30))
     assert found.models[model].robust is False
     answer = fence(source, Fencing(models=(model,), flags=flags, seconds=60))
-    assert str(answer.result.verdict) == "safe"
-    (placed,) = answer.result.fences
+    assert str(answer.answer.verdict) == "safe"
+    (placed,) = answer.answer.fences
     assert placed.file == str(file)
     assert abs(placed.line - line) <= client.weakened.close
 
@@ -112,8 +115,8 @@ def test_a_fence_goes_beside_the_call_of_what_lies_in_the_system_s_headers(tmp_p
     installed(client)
     source = write(client, tmp_path)
     answer = fence(source, Fencing(models=("tso",)))
-    assert str(answer.result.verdict) == "safe"
-    assert [(placed.kind, placed.file, placed.after) for placed in answer.result.fences] == [
+    assert str(answer.answer.verdict) == "safe"
+    assert [(placed.kind, placed.file, placed.after) for placed in answer.answer.fences] == [
         ("mfence", source, "ck_pr_store_int(&x, 1);"),
         ("mfence", source, "ck_pr_store_int(&y, 1);"),
     ]

@@ -11,9 +11,10 @@ from typing import NamedTuple
 import pytest
 
 from c_programs import COMPILERS, explore
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import check
 from teetotal.engines.runtime import driver as runtime
-from teetotal.engines.runtime.checking import Options, check
 from teetotal.engines.runtime.events import Names
 from teetotal.engines.runtime.replaying import replay
 from teetotal.programs.c.build import Source, build
@@ -377,9 +378,9 @@ def test_thread_locals_that_are_shared_are_memory_like_any_other(tmp_path: Path)
         "pthread_join(t, &r); assert(s || r); }\n"
     )
     program = Source((str(file),))
-    result = check(program, Options())
+    result = check(program, CheckOptions())
     assert (result.models["tso"].robust, result.models["sc"].safe) == (False, True)
-    failed = check(program, Options(goal="safe")).models["tso"]
+    failed = check(program, CheckOptions(goal="safe")).models["tso"]
     assert failed.verdict is Verdict.VIOLATION
     token = failed.violations[0].replay.split()[2]
     again = replay(token, program)
@@ -394,7 +395,7 @@ def test_errno_of_another_thread_bars_the_proof(tmp_path: Path) -> None:
         "static void *f(void *unused) { return (void *)(long)*p; }\n"
         "int main(void) { pthread_t t; p = &errno; pthread_create(&t, 0, f, 0); pthread_join(t, 0); }\n"
     )
-    result = check(Source((str(file),)), Options())
+    result = check(Source((str(file),)), CheckOptions())
     assert result.verdict is Verdict.INCONCLUSIVE
     assert any("errno" in note for note in result.notes)
 
@@ -408,7 +409,7 @@ def test_a_token_knows_what_of_a_stack_is_shared(tmp_path: Path) -> None:
         "int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); leaves(); pthread_join(t, 0); }\n"
     )
     program = Source((str(file),))
-    found = check(program, Options()).violations[0]
+    found = check(program, CheckOptions()).violations[0]
     assert found.kind == "use after return"
     assert found.message.endswith(f"T0 returned at {file}:3")
     again = replay(found.replay.split()[2], program)

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from c_programs import COMPILERS
+from teetotal.answers.check import CheckAnswer
 from teetotal.answers.errors import ProgramError
-from teetotal.answers.verdicts import CheckResult, Verdict
-from teetotal.engines.runtime.checking import Options, check
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import check
 from teetotal.programs.c.build import CompileError, Source, errors_first
 from teetotal.report import terminal
 
@@ -18,13 +20,13 @@ TWO_THREADS = """int main(void) { pthread_t t, u; pthread_create(&t, 0, f, 0); p
 """
 
 
-def run(tmp_path: Path, text: str, compiler: str | None = None, options: Options = Options()) -> CheckResult:
+def run(tmp_path: Path, text: str, compiler: str | None = None, options: CheckOptions = CheckOptions()) -> CheckAnswer:
     file = tmp_path / "program.c"
     file.write_text(text)
     return check(Source((str(file),), (), compiler), options)
 
 
-def told(result: CheckResult) -> str:
+def told(result: CheckAnswer) -> str:
     return "\n".join(str(event) for violation in result.violations for event in violation.events)
 
 
@@ -125,7 +127,7 @@ def test_where_a_loop_was_cut(tmp_path: Path) -> None:
         "#include <pthread.h>\nvolatile int n;\nstatic void *f(void *p) {\n  for (;;)\n    n = n + 1;\n}\n"
         "static void *g(void *p) { return 0; }\n"
     )
-    result = run(tmp_path, text + TWO_THREADS, options=Options(loop_bound=3))
+    result = run(tmp_path, text + TWO_THREADS, options=CheckOptions(loop_bound=3))
     assert f"loop at {tmp_path / 'program.c'}:5 cut after 3 rounds; see --loop-bound" in result.notes
 
 

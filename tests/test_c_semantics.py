@@ -8,11 +8,13 @@ import pytest
 
 from c_programs import compiled, explore, translate
 from notation import program
+from teetotal.answers.check import CheckAnswer
 from teetotal.answers.events import Semantics
+from teetotal.answers.options import CheckOptions
 from teetotal.answers.strategies import parse
-from teetotal.answers.verdicts import CheckResult, Goal, Verdict
+from teetotal.answers.verdict import Goal, Verdict
+from teetotal.checking import check
 from teetotal.engines.runtime import driver as runtime
-from teetotal.engines.runtime.checking import Options, check
 from teetotal.programs.c.build import Source
 
 HEAD = """#include <assert.h>
@@ -32,7 +34,7 @@ static void over(void) { volatile char b[512]; for (int i = 0; i < 512; i++) b[i
 """
 
 
-def run(tmp_path: Path, text: str, options: Options = Options()) -> CheckResult:
+def run(tmp_path: Path, text: str, options: CheckOptions = CheckOptions()) -> CheckAnswer:
     file = tmp_path / "program.c"
     file.write_text(HEAD + text)
     return check(Source((str(file),)), options)
@@ -80,7 +82,7 @@ ADDRESS = Semantics(rmw="address")
 @pytest.mark.parametrize("name", [*ORDERED, *UNORDERED])
 def test_what_keeps_stores_in_order_where_an_rmw_does_not(tmp_path: Path, name: str, goal: Goal) -> None:
     text = two(*(ORDERED | UNORDERED)[name])
-    result = run(tmp_path, text, Options(models=("pso",), semantics=ADDRESS, goal=goal))
+    result = run(tmp_path, text, CheckOptions(models=("pso",), semantics=ADDRESS, goal=goal))
     assert result.verdict is (Verdict.SAFE if name in ORDERED else Verdict.VIOLATION)
 
 
@@ -93,7 +95,7 @@ int main(void) { pthread_t t, u; pthread_create(&t, 0, idle, 0); SET(x); pthread
   pthread_join(u, 0); assert(GET(y) == 1); pthread_join(t, 0); return 0; }
 """
     papers = Semantics(rmw="address", mutex="rmw")
-    assert run(tmp_path, text, Options(models=("pso",), semantics=papers, goal=goal)).verdict is Verdict.SAFE
+    assert run(tmp_path, text, CheckOptions(models=("pso",), semantics=papers, goal=goal)).verdict is Verdict.SAFE
 
 
 # -- a compare-and-swap that fails -------------------------------------------------------------------------------------
@@ -118,7 +120,8 @@ def test_the_choice_holds_for_every_compare_and_swap(tmp_path: Path, operation: 
     """A mutex that somebody holds, tried, is one too. With --failed-cas write two of them conflict."""
     text = two(operation, operation).replace("int main(void) {", "int main(void) { pthread_mutex_lock(&m);")
     counts = [
-        run(tmp_path, text, Options(semantics=Semantics(failed_cas=choice))).executions for choice in ("read", "write")
+        run(tmp_path, text, CheckOptions(semantics=Semantics(failed_cas=choice))).executions
+        for choice in ("read", "write")
     ]
     assert counts == [1, 2]
 
@@ -138,10 +141,10 @@ def test_a_recursive_mutex_counts_what_was_tried(tmp_path: Path) -> None:
     assert (result.models["sc"].safe, result.complete) == (True, True)
 
 
-def check_with(tmp_path: Path, text: str, *flags: str) -> CheckResult:
+def check_with(tmp_path: Path, text: str, *flags: str) -> CheckAnswer:
     file = tmp_path / "program.c"
     file.write_text(HEAD + text)
-    return check(Source((str(file),), flags), Options(models=("tso",)))
+    return check(Source((str(file),), flags), CheckOptions(models=("tso",)))
 
 
 # -- what is waiting, and what is not ----------------------------------------------------------------------------------
@@ -172,7 +175,7 @@ COUNTED = "while (!GET(x)) { if (counted()) assert(0); over(); }"
 )
 def test_a_loop_with_a_state_of_its_own_does_not_wait(tmp_path: Path, declared: str, body: str) -> None:
     """Each round sees the same and writes nothing that others see, but it does come to an end."""
-    result = run(tmp_path, f"{declared}\n{two(body, 'SET(x);')}", Options(models=("tso",)))
+    result = run(tmp_path, f"{declared}\n{two(body, 'SET(x);')}", CheckOptions(models=("tso",)))
     assert [violation.kind for violation in result.violations] == ["assertion"]
 
 
@@ -192,7 +195,7 @@ BUFFERING = {
 @pytest.mark.parametrize("name", BUFFERING)
 def test_what_leaves_executions_out_finds_and_never_proves(tmp_path: Path, name: str, how: str) -> None:
     for goal in ("robust", "safe"):
-        result = run(tmp_path, two(*BUFFERING[name]), Options(explore=parse(how), goal=goal))  # type: ignore[arg-type]
+        result = run(tmp_path, two(*BUFFERING[name]), CheckOptions(explore=parse(how), goal=goal))  # type: ignore[arg-type]
         violated = name == "not safe" or (name == "not robust" and goal == "robust")
         assert result.verdict is (Verdict.VIOLATION if violated else Verdict.INCONCLUSIVE)
         assert not result.complete

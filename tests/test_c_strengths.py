@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 from c_programs import compiled, explore
+from teetotal.answers.check import CheckAnswer
 from teetotal.answers.events import Kind
-from teetotal.answers.verdicts import CheckResult, Goal
-from teetotal.engines.runtime.checking import Options, check
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.verdict import Goal
+from teetotal.checking import check
 from teetotal.engines.runtime.replaying import replay
 from teetotal.programs.c.build import Source
 from test_c_synchronisation import INTERPRETER
@@ -121,11 +123,11 @@ BEFORE = {
 }
 
 
-def run(tmp_path: Path, name: str, call: str, goal: Goal = "robust") -> tuple[Source, CheckResult]:
+def run(tmp_path: Path, name: str, call: str, goal: Goal = "robust") -> tuple[Source, CheckAnswer]:
     file = tmp_path / "program.c"
     file.write_text(TEXT.replace("BEFORE", BEFORE.get(name, "")).replace("CALL", call).replace("AFTER", ""))
     source = Source((str(file),))
-    return source, check(source, Options(models=("tso",), goal=goal))
+    return source, check(source, CheckOptions(models=("tso",), goal=goal))
 
 
 @pytest.mark.parametrize("name", NO_FENCES)
@@ -230,7 +232,7 @@ def test_a_try_is_one_step_of_a_schedule(tmp_path: Path) -> None:
         "int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); y = 1; b = x; pthread_join(t, 0); assert(a || b); }\n"
     )
     source = Source((str(file),))
-    (found,) = check(source, Options(models=("tso",), goal="safe")).violations
+    (found,) = check(source, CheckOptions(models=("tso",), goal="safe")).violations
     tries = [event for event in found.events if "try to lock" in event.text]
     assert [(event.kind, "succeeds" in event.text) for event in tries] == [(Kind.RMW, True)]
     again = replay(shlex.split(found.replay)[2], source)

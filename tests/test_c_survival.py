@@ -14,9 +14,10 @@ import pytest
 
 from c_programs import compiled, explore
 from interrupts import PATIENCE, hear_interrupts, let_work, members
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import check
 from teetotal.engines.runtime import driver as runtime
-from teetotal.engines.runtime.checking import Options, check
 from teetotal.engines.runtime.replaying import replay
 from teetotal.programs.c import Source
 
@@ -50,7 +51,7 @@ ENDS = {  # neither is followed by anybody: named, and no proof
 def test_a_death_is_told_and_the_rest_explored(how: str, goal: str, tmp_path: Path) -> None:
     file = tmp_path / "death.c"
     file.write_text(HEAD + SOMETIMES.replace("END", ENDS[how]) + RUN)
-    result = check(Source((str(file),)), Options(goal=goal))  # type: ignore[arg-type]
+    result = check(Source((str(file),)), CheckOptions(goal=goal))  # type: ignore[arg-type]
     assert not result.complete
     assert result.executions >= 3
     assert result.verdict is Verdict.VIOLATION
@@ -134,6 +135,6 @@ def test_an_interrupt_keeps_what_was_found() -> None:
 def test_a_search_whose_memory_is_full_says_so(tmp_path: Path) -> None:
     file = tmp_path / "full.c"
     file.write_text(HEAD + SOMETIMES.replace("END", "x = 2") + RUN)
-    result = check(Source((str(file),)), Options(max_megabytes=0))
+    result = check(Source((str(file),)), CheckOptions(max_megabytes=0))
     assert not result.complete
     assert "what is yet to be explored needs more than 0 MB; see --memory" in result.notes

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from c_programs import compiled, explore
-from teetotal.answers.verdicts import CheckResult, Verdict
-from teetotal.engines.runtime.checking import Options, check
+from teetotal.answers.check import CheckAnswer
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import check
 from teetotal.engines.runtime.replaying import replay
 from teetotal.programs.c.build import Source
 
@@ -205,7 +207,7 @@ void *two(void *p) { WAIT(2); return 0; }
 """
 
 
-def run(tmp_path: Path, text: str, *flags: str, options: Options = Options(models=("tso",))) -> CheckResult:
+def run(tmp_path: Path, text: str, *flags: str, options: CheckOptions = CheckOptions(models=("tso",))) -> CheckAnswer:
     file = tmp_path / "program.c"
     file.write_text(CONDITIONS + text)
     return check(Source((str(file),), flags), options)
@@ -266,7 +268,7 @@ def test_wake_ups_for_no_reason_on_demand(tmp_path: Path) -> None:
     void *user(void *p) { LOCKED(TEST (!ready) pthread_cond_wait(&c, &m); assert(ready)); return 0; }
     void *maker(void *p) { LOCKED(ready = 1; WAKE); return 0; }
     RUN(user, maker)"""
-    signal, spurious = "-DWAKE=pthread_cond_signal(&c)", Options(models=("tso",), spurious=1)
+    signal, spurious = "-DWAKE=pthread_cond_signal(&c)", CheckOptions(models=("tso",), spurious=1)
     assert run(tmp_path, text, "-DTEST=if", signal).verdict is Verdict.SAFE
     (found,) = run(tmp_path, text, "-DTEST=if", signal, options=spurious).violations
     assert "ready fails" in found.message
@@ -328,7 +330,7 @@ def test_what_was_called_safe(tmp_path: Path, name: str) -> None:
         f"static void *f(void *p) {{ {other} return 0; }}\n"
         f"int main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); {one} pthread_join(t, 0); }}\n"
     )
-    assert check(Source((str(file),)), Options()).verdict is verdict
+    assert check(Source((str(file),)), CheckOptions()).verdict is verdict
 
 
 def test_a_failed_trylock_that_writes_is_no_place_for_a_lock() -> None:

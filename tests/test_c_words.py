@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from teetotal.answers.verdicts import Violation
-from teetotal.engines.runtime.checking import Options, check
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.violation import Violation
+from teetotal.checking import check
 from teetotal.engines.runtime.replaying import replay
 from teetotal.programs.c.build import Source
 
@@ -39,7 +40,9 @@ int main(void) {
 )
 
 
-def violations(tmp_path: Path, text: str, *flags: str, options: Options = Options(models=("tso",))) -> list[Violation]:
+def violations(
+    tmp_path: Path, text: str, *flags: str, options: CheckOptions = CheckOptions(models=("tso",))
+) -> list[Violation]:
     file = tmp_path / "program.c"
     file.write_text(text)
     return check(Source((str(file),), flags), options).violations
@@ -80,7 +83,7 @@ def violations(tmp_path: Path, text: str, *flags: str, options: Options = Option
 )  # fmt: skip
 @pytest.mark.parametrize("model", ["sc", "tso"])
 def test_each_operation_has_its_name(tmp_path: Path, code: str, words: list[str], model: str) -> None:
-    options = Options(models=("tso",), goal="safe" if model == "tso" else "robust")
+    options = CheckOptions(models=("tso",), goal="safe" if model == "tso" else "robust")
     found = [v for v in violations(tmp_path, ALONE.replace("CODE", code), options=options) if v.model == model]
     told = [event.text for event in found[0].events if event.thread == 0]
     assert [told[0], *told[-1:]] == ["create thread 1", "join thread 1"]

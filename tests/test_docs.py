@@ -23,9 +23,16 @@ import pytest
 
 import teetotal
 from teetotal import cli, load
-from teetotal.answers import verdicts
+from teetotal.answers.answer import Refusal
+from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import Event
+from teetotal.answers.fence import FenceAnswer, PlacedFence
+from teetotal.answers.history import HistoryAnswer, HistoryViolation
+from teetotal.answers.monitor import MonitorAnswer, MonitorModel, MonitorViolation
+from teetotal.answers.replay import ReplayAnswer
+from teetotal.answers.verify import FenceRow, VerifyAnswer
+from teetotal.answers.violation import Edge, StoryStep, Violation
 from teetotal.cli import main
 from teetotal.engines.states import outcomes
 
@@ -192,12 +199,14 @@ def test_the_reference_has_every_option(command: click.Command, section: str) ->
 def test_the_reference_has_every_key() -> None:
     page = (ROOT / "docs" / "reference" / "json.md").read_text()
     structs: list[type[msgspec.Struct]] = [
-        *(verdicts.CheckResult, verdicts.ModelResult, verdicts.Violation, verdicts.Edge, verdicts.StoryStep, Event),
-        *(verdicts.MonitorResult, verdicts.MonitorModel, verdicts.MonitorViolation),
+        *(CheckAnswer, ModelAnswer, Violation, Edge, StoryStep, Event),
+        *(MonitorAnswer, MonitorModel, MonitorViolation, HistoryAnswer, HistoryViolation, FenceAnswer, PlacedFence),
+        *(VerifyAnswer, FenceRow, ReplayAnswer, Refusal),
     ]
     for struct in structs:
         for field in msgspec.structs.fields(struct):
-            assert f"| `{field.encode_name}` |" in page, f"{struct.__name__} has {field.encode_name}"
+            row = rf"^\| [^|]*`{field.encode_name}`[^|]* \|"
+            assert re.search(row, page, re.MULTILINE), f"{struct.__name__} has {field.encode_name}"
 
 
 def test_the_reference_has_every_public_name() -> None:

@@ -16,12 +16,13 @@ from random_programs import SHAPES, seeded
 from small_programs import ld, program, st
 from teetotal import models
 from teetotal.answers.events import Issue, Semantics
-from teetotal.answers.verdicts import Verdict
-from teetotal.checking import Options, check
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.options import CheckOptions as OptionsC
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import check
+from teetotal.checking import check as check_c
 from teetotal.engines.executions import count_classes, executions
 from teetotal.engines.executions.robustness import robustness
-from teetotal.engines.runtime.checking import Options as OptionsC
-from teetotal.engines.runtime.checking import check as check_c
 from teetotal.engines.states import outcomes
 from teetotal.programs.c.build import Source
 from teetotal.programs.expressions import Const, Final, Op, Reg
@@ -69,7 +70,7 @@ def test_a_race_is_asked_again_after_its_reversal_was_planned(candidate: Program
 
 def test_a_ring_behind_guards_is_not_robust_whatever_the_order_of_its_threads() -> None:
     for listed in (ring_behind_guards(), reversed_threads(ring_behind_guards())):
-        result = check(listed, Options(models=("tso",)))
+        result = check(listed, CheckOptions(models=("tso",)))
         assert result.models["tso"].robust is False
         assert result.verdict is Verdict.VIOLATION
 

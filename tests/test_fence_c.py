@@ -19,8 +19,8 @@ from fencing_tools import (
     warnings,
 )
 from teetotal.answers.errors import TeetotalError
-from teetotal.answers.verdicts import Verdict
-from teetotal.engines.runtime.checking import check
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import check
 from teetotal.fences.fencing import fence
 from teetotal.programs.c import Source
 
@@ -38,14 +38,14 @@ def robust(path: Path) -> bool | None:
 def test_every_benchmark_is_repaired_and_no_fence_can_be_dropped(tmp_path: Path, name: str) -> None:
     original = PROGRAMS / f"{name}.c"
     answer = fence(str(original))
-    assert answer.result.verdict is Verdict.SAFE
-    assert bool(answer.result.fences) == (name not in ROBUST)
+    assert answer.answer.verdict is Verdict.SAFE
+    assert bool(answer.answer.fences) == (name not in ROBUST)
     patched = tmp_path / f"{name}.c"
     patched.write_text(answer.text)
     for compiler in COMPILERS:
         assert warnings(patched, compiler) == warnings(original, compiler)
     lines = answer.text.split("\n")
-    for placed in answer.result.fences:
+    for placed in answer.answer.fences:
         assert placed.patched_line is not None
         assert "atomic_thread_fence(memory_order_" in lines[placed.patched_line - 1]
         without = [line for number, line in enumerate(lines, start=1) if number != placed.patched_line]
@@ -74,7 +74,7 @@ static void *right(void *a) { y = 1; r[1] = x; return a; }
 
 def test_one_line_functions_includes_and_umlauts(tmp_path: Path) -> None:
     answer = fenced(tmp_path, "odd.c", ODD)
-    assert answer.result.verdict is Verdict.SAFE
+    assert answer.answer.verdict is Verdict.SAFE
     assert added(answer) == [
         "#include <stdatomic.h>",
         "    atomic_thread_fence(memory_order_seq_cst);",
@@ -89,8 +89,8 @@ def test_braces_where_there_were_none(tmp_path: Path) -> None:
         "        x = 1; // über\n    else\n        x = 2;", "        x = 1; // über\n    else\n        return 0;"
     )
     answer = fenced(tmp_path, "odd.c", text, every=True)
-    assert answer.result.verdict is Verdict.SAFE
-    sets = [[(f.line, f.after, f.before) for f in one] for one in answer.result.sets]
+    assert answer.answer.verdict is Verdict.SAFE
+    sets = [[(f.line, f.after, f.before) for f in one] for one in answer.answer.sets]
     assert any((7, "x = 1;", "") in one for one in sets)
 
 
@@ -118,7 +118,7 @@ def test_a_body_without_braces_gets_them(tmp_path: Path) -> None:
 
 def test_crlf_stays_crlf(tmp_path: Path) -> None:
     answer = fenced(tmp_path, "odd.c", ODD.replace("\n", "\r\n"))
-    assert answer.result.verdict is Verdict.SAFE
+    assert answer.answer.verdict is Verdict.SAFE
     assert answer.text.count("\n") == answer.text.count("\r\n") == ODD.count("\n") + 2
 
 
@@ -128,7 +128,7 @@ def test_crlf_stays_crlf(tmp_path: Path) -> None:
 )
 def test_styles(tmp_path: Path, style: str, words: str) -> None:
     answer = fenced(tmp_path, "odd.c", ODD, style=style)
-    assert answer.result.verdict is Verdict.SAFE
+    assert answer.answer.verdict is Verdict.SAFE
     assert answer.text.count(words) == 2
     assert "stdatomic" not in answer.text
 
@@ -137,9 +137,9 @@ def test_a_macro_that_does_both_is_refused_with_the_place(tmp_path: Path) -> Non
     text = ODD.replace("static volatile", "#define BOTH() do { x = 1; r[0] = y; } while (0)\nstatic volatile")
     text = text.replace("    if (argument == 0)", "    BOTH();\n    if (argument == 0)")
     answer = fenced(tmp_path, "odd.c", text)
-    assert answer.result.verdict is Verdict.VIOLATION
-    assert answer.result.diff == ""
-    assert any("odd.c:7: st x = 1 and ld y → 0 come from one statement" in note for note in answer.result.notes)
+    assert answer.answer.verdict is Verdict.VIOLATION
+    assert answer.answer.diff == ""
+    assert any("odd.c:7: st x = 1 and ld y → 0 come from one statement" in note for note in answer.answer.notes)
 
 
 ATOMIC = (
@@ -168,7 +168,7 @@ static void *right(void *argument) {
 
 def test_stronger_stores_instead_of_fences(tmp_path: Path) -> None:
     answer = fenced(tmp_path, "sb.c", ATOMIC, strengthen=True)
-    assert answer.result.verdict is Verdict.SAFE
+    assert answer.answer.verdict is Verdict.SAFE
     assert added(answer) == [
         "    atomic_store_explicit(&x, 1, memory_order_seq_cst);",
         "    atomic_store_explicit(&y, 1, memory_order_seq_cst);",
@@ -198,7 +198,7 @@ int main() {
 
 def test_cpp_with_lambdas(tmp_path: Path) -> None:
     answer = fenced(tmp_path, "sb.cpp", CPP, minimum=True)
-    assert answer.result.verdict is Verdict.SAFE
+    assert answer.answer.verdict is Verdict.SAFE
     assert added(answer) == ["        std::atomic_thread_fence(std::memory_order_seq_cst);"] * 2
     stronger = fenced(tmp_path, "sb.cpp", CPP, strengthen=True)
     assert added(stronger) == [
@@ -224,13 +224,13 @@ def test_an_over_fenced_program_is_reduced(tmp_path: Path) -> None:
 
 def test_goal_safe(tmp_path: Path) -> None:
     """Store buffering is harmless where nobody asks: safe as it is, but not robust."""
-    assert fenced(tmp_path, "sb.c", ATOMIC, goal="safe").result.fences == []
+    assert fenced(tmp_path, "sb.c", ATOMIC, goal="safe").answer.fences == []
     asked = ATOMIC.replace("    return 0;\n}", "    assert(r[0] || r[1]);\n    return 0;\n}").replace(
         "#include <pthread.h>", "#include <assert.h>\n#include <pthread.h>"
     )
     answer = fenced(tmp_path, "sb.c", asked, goal="safe", minimum=True)
-    assert answer.result.verdict is Verdict.SAFE
-    assert [f.kind for f in answer.result.fences] == ["mfence", "mfence"]
+    assert answer.answer.verdict is Verdict.SAFE
+    assert [f.kind for f in answer.answer.fences] == ["mfence", "mfence"]
 
 
 def test_on_this_processor_the_patch_ends_what_the_program_did() -> None:
@@ -262,8 +262,8 @@ def test_declarations_under_the_preprocessor_and_odd_bodies(tmp_path: Path) -> N
 """,
     )
     answer = fenced(tmp_path, "sb.c", text)
-    assert answer.result.verdict is Verdict.SAFE
-    assert len(answer.result.fences) == 2
+    assert answer.answer.verdict is Verdict.SAFE
+    assert len(answer.answer.fences) == 2
     compiles_without_new_warnings(tmp_path, text, answer.text, ".c")
 
 
@@ -293,17 +293,17 @@ static void *right(void *argument) {
 
 def test_where_macros_hide_what_a_statement_is_there_are_no_fences(tmp_path: Path) -> None:
     answer = fenced(tmp_path, "hidden.cpp", HIDDEN)
-    assert answer.result.verdict is Verdict.SAFE
-    assert [f.line for f in answer.result.fences] == [9, 15]
-    assert f"{tmp_path}/hidden.cpp: the compiler does not take fences at line 8" in answer.result.notes[0]
+    assert answer.answer.verdict is Verdict.SAFE
+    assert [f.line for f in answer.answer.fences] == [9, 15]
+    assert f"{tmp_path}/hidden.cpp: the compiler does not take fences at line 8" in answer.answer.notes[0]
 
 
 def test_a_long_chain_of_conditions(tmp_path: Path) -> None:
     chain = "\n    else ".join(f"if (r[0] == {number}) r[0] = {number + 1};" for number in range(600))
     text = ATOMIC.replace("    return argument;", f"    {chain}\n    return argument;", 1)
     answer = fenced(tmp_path, "chain.c", text)
-    assert answer.result.verdict is Verdict.SAFE
-    assert [f.line for f in answer.result.fences] == [8, 614]
+    assert answer.answer.verdict is Verdict.SAFE
+    assert [f.line for f in answer.answer.fences] == [8, 614]
 
 
 def test_what_does_not_compile_is_said_as_such(tmp_path: Path) -> None:
@@ -314,8 +314,8 @@ def test_what_does_not_compile_is_said_as_such(tmp_path: Path) -> None:
 @pytest.mark.skipif(shutil.which("clang") is None, reason="no clang")
 def test_with_another_compiler(tmp_path: Path) -> None:
     answer = fenced(tmp_path, "sb.c", ATOMIC, compiler="clang")
-    assert answer.result.verdict is Verdict.SAFE
-    assert len(answer.result.fences) == 2
+    assert answer.answer.verdict is Verdict.SAFE
+    assert len(answer.answer.fences) == 2
 
 
 def test_a_macro_that_takes_a_statement_keeps_it(tmp_path: Path) -> None:
@@ -359,12 +359,12 @@ static void *right(void *argument) {
 @pytest.mark.parametrize("minimum", [False, True])
 def test_a_helper_costs_as_often_as_it_is_called(tmp_path: Path, minimum: bool) -> None:
     answer = fenced(tmp_path, "helped.c", HELPED, minimum=minimum)
-    assert [(f.kind, f.after, f.cost, f.passes) for f in answer.result.fences] == [("mfence", "store(&x);", 10, 1)]
+    assert [(f.kind, f.after, f.cost, f.passes) for f in answer.answer.fences] == [("mfence", "store(&x);", 10, 1)]
 
 
 def test_every_place_where_a_helper_s_fence_could_stand_is_told_with_its_passes(tmp_path: Path) -> None:
     answer = fenced(tmp_path, "helped.c", HELPED, every=True, models=("tso",))
-    sets = [[(f.after, f.cost, f.passes) for f in one] for one in answer.result.sets]
+    sets = [[(f.after, f.cost, f.passes) for f in one] for one in answer.answer.sets]
     assert sets == [[("store(&x);", 10, 1)], [("*place = 1;", 40, 4)]]
 
 
@@ -374,13 +374,13 @@ def test_a_helper_that_needs_its_fence_everywhere_gets_it_once(tmp_path: Path) -
         "store(&c);\n    __atomic_exchange_n(&y, 1, __ATOMIC_SEQ_CST)", "store(&y)"
     )
     answer = fenced(tmp_path, "helped.c", text, minimum=True)
-    assert answer.result.cost == 20
-    found = fenced(tmp_path, "helped.c", text, every=True).result.sets
+    assert answer.answer.cost == 20
+    found = fenced(tmp_path, "helped.c", text, every=True).answer.sets
     assert [("*place = 1;", 20.0, 2.0)] in [[(f.after, f.cost, f.passes) for f in one] for one in found]
 
 
 def test_existing_fences_are_weighed_as_well(tmp_path: Path) -> None:
     text = HELPED.replace("*place = 1;", "*place = 1;\n    __atomic_thread_fence(__ATOMIC_SEQ_CST);")
     answer = fenced(tmp_path, "helped.c", text, remove=True, minimum=True)
-    assert [(f.after, f.cost) for f in answer.result.fences] == [("store(&x);", 10)]
-    assert [(f.line, f.passes) for f in answer.result.removed] == [(7, 4)]
+    assert [(f.after, f.cost) for f in answer.answer.fences] == [("store(&x);", 10)]
+    assert [(f.line, f.passes) for f in answer.answer.removed] == [(7, 4)]

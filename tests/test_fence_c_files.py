@@ -18,14 +18,15 @@ from click.testing import CliRunner
 
 from fencing_tools import COMPILERS, NEEDS_COMPILER, TWO_THREADS
 from interrupts import PATIENCE, hear_interrupts, let_work
+from teetotal.answers.costs import Costs
 from teetotal.answers.errors import TeetotalError
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.options import FenceOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import check
 from teetotal.cli import teetotal as command
-from teetotal.engines.runtime.checking import check
 from teetotal.fences import text as texts
 from teetotal.fences.c_files import CFiles
-from teetotal.fences.costs import Costs
-from teetotal.fences.fencing import Options, fence
+from teetotal.fences.fencing import fence
 from teetotal.programs.c import Source
 
 HEADER = """/* A lock for two. */
@@ -99,16 +100,16 @@ def robust() -> bool:
 
 @NEEDS_COMPILER
 def test_fences_in_files_and_headers_in_one_patch(project: Path) -> None:
-    answer = fence(FILES, Options(flags=FLAGS))
-    assert answer.result.verdict is Verdict.SAFE
-    assert answer.result.input == "source/main.c with space/other.c"
-    assert [(f.file, f.line, f.kind) for f in answer.result.fences] == [
+    answer = fence(FILES, FenceOptions(flags=FLAGS))
+    assert answer.answer.verdict is Verdict.SAFE
+    assert answer.answer.input == "source/main.c with space/other.c"
+    assert [(f.file, f.line, f.kind) for f in answer.answer.fences] == [
         ("include/lock.h", 8, "sfence"),
         ("include/lock.h", 9, "mfence"),
         ("source/main.c", 14, "sfence"),
     ]
     done = subprocess.run(
-        ["patch", "-p1", "-s"], input=answer.result.diff, cwd=project, text=True, capture_output=True, check=False
+        ["patch", "-p1", "-s"], input=answer.answer.diff, cwd=project, text=True, capture_output=True, check=False
     )
     assert done.returncode == 0, done.stdout
     for name, text in answer.texts.items():
@@ -120,7 +121,7 @@ def test_fences_in_files_and_headers_in_one_patch(project: Path) -> None:
     for compiler in COMPILERS:
         for file in FILES:
             subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", *FLAGS, file], check=True)
-    for placed in answer.result.fences:  # none can go
+    for placed in answer.answer.fences:  # none can go
         assert placed.patched_line is not None
         text = (project / placed.file).read_text()
         lines = text.split("\n")
@@ -146,9 +147,9 @@ def test_headers_are_found_however_they_are_included(project: Path, flags: tuple
     (project / "include" / "lock.h").write_text(HEADER.replace("extern", '#include "half.h"\nextern', 1))
     (project / FILES[0]).write_text(MAIN.replace('"../include/lock.h"', words))
     (project / FILES[1]).write_text(OTHER.replace("<lock.h>", words))
-    answer = fence(FILES, Options(flags=(*flags, "-DN=2")))
-    assert answer.result.verdict is Verdict.SAFE
-    assert [(f.file, f.kind) for f in answer.result.fences] == [
+    answer = fence(FILES, FenceOptions(flags=(*flags, "-DN=2")))
+    assert answer.answer.verdict is Verdict.SAFE
+    assert [(f.file, f.kind) for f in answer.answer.fences] == [
         ("include/lock.h", "sfence"),
         ("include/lock.h", "mfence"),
         ("source/main.c", "sfence"),
@@ -158,11 +159,11 @@ def test_headers_are_found_however_they_are_included(project: Path, flags: tuple
 @NEEDS_COMPILER
 def test_from_another_directory_names_stay_as_given(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(project / "source")
-    answer = fence(("../source/main.c", "../with space/other.c"), Options(flags=("-I", "../include", "-DN=2")))
+    answer = fence(("../source/main.c", "../with space/other.c"), FenceOptions(flags=("-I", "../include", "-DN=2")))
     header = str(project / "include" / "lock.h")
-    assert {f.file for f in answer.result.fences} == {"../source/main.c", header}
+    assert {f.file for f in answer.answer.fences} == {"../source/main.c", header}
     done = subprocess.run(
-        ["patch", "-p1", "-s", "-d", "/"], input=answer.result.diff, text=True, capture_output=True, check=False
+        ["patch", "-p1", "-s", "-d", "/"], input=answer.answer.diff, text=True, capture_output=True, check=False
     )
     assert done.returncode == 0, done.stdout
     monkeypatch.chdir(project)
@@ -174,25 +175,25 @@ def test_where_temporary_files_lie_below(project: Path, monkeypatch: pytest.Monk
     """Names of copies are then told relative to the current directory."""
     (project / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(project / "temporary"))
-    answer = fence(FILES, Options(flags=FLAGS, compiler=shutil.which("clang")))
-    assert "include/lock.h:8, include/lock.h:9, include/lock.h:10" in answer.result.fences[0].breaks
+    answer = fence(FILES, FenceOptions(flags=FLAGS, compiler=shutil.which("clang")))
+    assert "include/lock.h:8, include/lock.h:9, include/lock.h:10" in answer.answer.fences[0].breaks
     assert list((project / "temporary").iterdir()) == []
 
 
 @NEEDS_COMPILER
 def test_a_header_in_another_encoding_is_left_alone_and_named(project: Path) -> None:
     (project / "include" / "lock.h").write_bytes(HEADER.replace("two", "zwölf").encode("latin-1"))
-    answer = fence(FILES, Options(flags=FLAGS))
-    assert answer.result.verdict is Verdict.VIOLATION
-    assert "include/lock.h:1: not a text file in UTF-8; so no fences there" in answer.result.notes
+    answer = fence(FILES, FenceOptions(flags=FLAGS))
+    assert answer.answer.verdict is Verdict.VIOLATION
+    assert "include/lock.h:1: not a text file in UTF-8; so no fences there" in answer.answer.notes
     (project / "include" / "lock.h").write_text(HEADER.replace("two", "zwölf → €"))
-    assert fence(FILES, Options(flags=FLAGS)).result.verdict is Verdict.SAFE
+    assert fence(FILES, FenceOptions(flags=FLAGS)).answer.verdict is Verdict.SAFE
 
 
 @NEEDS_COMPILER
 def test_violations_can_be_replayed_on_the_files_themselves(project: Path) -> None:
-    answer = fence(FILES, Options(flags=FLAGS))
-    replays = [violation.replay for violation in answer.result.violations if violation.replay]
+    answer = fence(FILES, FenceOptions(flags=FLAGS))
+    replays = [violation.replay for violation in answer.answer.violations if violation.replay]
     assert len(replays) >= 3
     for line in replays[:3]:
         program, *arguments = shlex.split(line)
@@ -207,10 +208,10 @@ def test_headers_of_the_system_are_left_alone(project: Path) -> None:
     (project / "system").mkdir()
     shutil.move(project / "include" / "lock.h", project / "system" / "lock.h")
     (project / FILES[0]).write_text(MAIN.replace('"../include/lock.h"', "<lock.h>"))
-    answer = fence(FILES, Options(flags=("-isystem", "system", "-DN=2")))
-    assert answer.result.verdict is Verdict.VIOLATION
+    answer = fence(FILES, FenceOptions(flags=("-isystem", "system", "-DN=2")))
+    assert answer.answer.verdict is Verdict.VIOLATION
     assert any(
-        "system/lock.h:9 and system/lock.h:10: ld flag" in note and "by hand" in note for note in answer.result.notes
+        "system/lock.h:9 and system/lock.h:10: ld flag" in note and "by hand" in note for note in answer.answer.notes
     )
 
 
@@ -221,8 +222,8 @@ def test_a_header_for_c_and_cpp_gets_words_of_both(project: Path) -> None:
         HEADER.replace("void unlock", '#ifdef __cplusplus\nextern "C"\n#endif\nvoid unlock')
     )
     files = ("source/main.cpp", FILES[1])
-    answer = fence(files, Options(flags=FLAGS))
-    assert answer.result.verdict is Verdict.SAFE
+    answer = fence(files, FenceOptions(flags=FLAGS))
+    assert answer.answer.verdict is Verdict.SAFE
     assert "__atomic_thread_fence(__ATOMIC_SEQ_CST);" in answer.texts["include/lock.h"]
     assert "std::atomic_thread_fence(std::memory_order_release);" in answer.texts[files[0]]
 
@@ -290,14 +291,14 @@ static void *right(void *argument) {
 def test_fences_behind_macros_are_fences(tmp_path: Path) -> None:
     path = tmp_path / "sb.c"
     path.write_text(SB)
-    assert [(f.kind, f.line) for f in fence(str(path)).result.unnecessary] == [("mfence", 16), ("mfence", 17)]
-    removed = fence(str(path), Options(remove=True))
-    assert len(removed.result.removed) == 1
-    assert removed.result.verdict is Verdict.SAFE
+    assert [(f.kind, f.line) for f in fence(str(path)).answer.unnecessary] == [("mfence", 16), ("mfence", 17)]
+    removed = fence(str(path), FenceOptions(remove=True))
+    assert len(removed.answer.removed) == 1
+    assert removed.answer.verdict is Verdict.SAFE
     assert "    NONE();\n" in removed.text
     # a name of the kernel's that means something else here
     path.write_text(SB.replace("NONE()", "smp_mb()"))
-    assert [f.line for f in fence(str(path)).result.unnecessary] == [16, 17]
+    assert [f.line for f in fence(str(path)).answer.unnecessary] == [16, 17]
 
 
 def test_a_header_of_the_system_is_one_however_it_is_found(tmp_path: Path) -> None:
@@ -330,13 +331,13 @@ def test_strict_flags(tmp_path: Path, compiler: str) -> None:
     path = tmp_path / "sb.c"
     plain = SB.replace("    MB();\n", "").replace("    FULL;\n", "").replace("    NONE();\n", "")
     path.write_text(plain)
-    answer = fence(str(path), Options(flags=STRICT, compiler=compiler))
-    assert answer.result.verdict is Verdict.SAFE
+    answer = fence(str(path), FenceOptions(flags=STRICT, compiler=compiler))
+    assert answer.answer.verdict is Verdict.SAFE
     path.write_text(
         plain.replace("    x = 1;\n    r[0] = y;", "    int one = (x = 1);\n    int seen = y;\n    r[0] = seen + one;")
     )
     with pytest.raises(TeetotalError, match="the fences that were found do not compile as they would be written"):
-        fence(str(path), Options(flags=STRICT, compiler=compiler))
+        fence(str(path), FenceOptions(flags=STRICT, compiler=compiler))
 
 
 @NEEDS_COMPILER
@@ -345,10 +346,10 @@ def test_two_accesses_of_one_statement_on_two_lines(tmp_path: Path) -> None:
     path.write_text(
         SB.replace("    x = 1;\n    MB();\n    r[0] = y;", "    r[0] = (x = 1,\n        (void)r[0],\n        y);")
     )
-    answer = fence(str(path), Options(compiler=shutil.which("clang")))
-    assert answer.result.verdict is Verdict.VIOLATION
-    assert any(str(path) in note and ("by hand" in note or "two statements" in note) for note in answer.result.notes)
-    assert answer.result.violations[0].replay.startswith("teetotal replay")
+    answer = fence(str(path), FenceOptions(compiler=shutil.which("clang")))
+    assert answer.answer.verdict is Verdict.VIOLATION
+    assert any(str(path) in note and ("by hand" in note or "two statements" in note) for note in answer.answer.notes)
+    assert answer.answer.violations[0].replay.startswith("teetotal replay")
 
 
 def test_the_limit_of_all_sets_is_told_exactly(tmp_path: Path) -> None:
@@ -357,12 +358,12 @@ def test_the_limit_of_all_sets_is_told_exactly(tmp_path: Path) -> None:
         "X86_64 MP\n{ uint64_t x; uint64_t y; uint64_t z; }\n P0 | P1 ;\n movq $1,(x) | movq (y),%rax ;\n"
         " movq $2,(z) | movq (x),%rcx ;\n movq $1,(y) | ;\nexists (1:rax=1 /\\ 1:rcx=0)\n"
     )
-    everything = fence(str(path), Options(every=True)).result
+    everything = fence(str(path), FenceOptions(every=True)).answer
     count = len(everything.sets)
     assert count > 1
     assert not any("more than" in note for note in everything.notes)
-    assert fence(str(path), Options(every=True, most=count)).result.notes == []
-    fewer = fence(str(path), Options(every=True, most=count - 1)).result
+    assert fence(str(path), FenceOptions(every=True, most=count)).answer.notes == []
+    fewer = fence(str(path), FenceOptions(every=True, most=count - 1)).answer
     assert fewer.sets == everything.sets[:-1]
     assert fewer.notes == [f"there are more than these {count - 1} sets; see --most"]
 

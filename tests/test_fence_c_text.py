@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from teetotal.answers.events import Kind
+from teetotal.answers.remedies import Order
 from teetotal.fences.c_gaps import Gaps
 from teetotal.fences.c_macros import Macros, parse
 from teetotal.fences.c_orders import strongest
-from teetotal.fences.kinds import Order
 from teetotal.fences.text import apply
 
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from symbolic_programs import NAMES, PROGRAMS
+from teetotal.answers.costs import Costs, parse
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import Kind
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
 from teetotal.engines.symbolic.checker import check
 from teetotal.engines.symbolic.graph import ControlGraph
-from teetotal.engines.symbolic.verify import Limits, robust, verify
-from teetotal.fences.costs import Costs, parse
+from teetotal.engines.symbolic.verify import robust, verify
 from teetotal.fences.linden_wolper import insert_fences
 from teetotal.fences.of_program import Goal
 from teetotal.programs.promela import compile_text, load
@@ -105,7 +106,7 @@ def test_unsafe_under_sc_has_no_fences(costs: Costs | None) -> None:
 
 @pytest.mark.parametrize("costs", [None, Costs()])
 def test_a_budget_that_runs_out_is_told(costs: Costs | None) -> None:
-    found = insert_fences(load(PROGRAMS / "lamport_fast.pml"), limits=Limits(seconds=0.0), costs=costs)
+    found = insert_fences(load(PROGRAMS / "lamport_fast.pml"), budget=Budget(seconds=0.0), costs=costs)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "time" in found.undecided
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from fencing_tools import added, fenced, taken
 from teetotal.answers.errors import TeetotalError
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.verdict import Verdict
 from teetotal.cli import teetotal as command
 from teetotal.fences.fencing import fence
 
@@ -29,7 +29,7 @@ exists (0:rax=0 /\\ 1:rax=0)
 
 def test_a_row_in_the_table_and_the_rest_as_it_was(tmp_path: Path) -> None:
     answer = fenced(tmp_path, "sb.litmus", SB)
-    assert answer.result.verdict is Verdict.SAFE
+    assert answer.answer.verdict is Verdict.SAFE
     assert added(answer) == [" mfence        | mfence        ;"]
     assert taken(answer) == []
     assert answer.text.replace(" mfence        | mfence        ;\n", "") == SB
@@ -37,7 +37,7 @@ def test_a_row_in_the_table_and_the_rest_as_it_was(tmp_path: Path) -> None:
 
 def test_crlf_stays_crlf(tmp_path: Path) -> None:
     answer = fenced(tmp_path, "sb.litmus", SB.replace("\n", "\r\n"))
-    assert answer.result.verdict is Verdict.SAFE
+    assert answer.answer.verdict is Verdict.SAFE
     assert answer.text.count("\n") == answer.text.count("\r\n") == SB.count("\n") + 1
 
 
@@ -46,19 +46,19 @@ def test_a_fence_in_one_column_only(tmp_path: Path) -> None:
         "movq $1,(x)   | movq $1,(y) ", "movq $1,(x)   | movq (y),%rax"
     )
     answer = fenced(tmp_path, "mp.litmus", passing)
-    assert [f.kind for f in answer.result.fences] == ["sfence"]
+    assert [f.kind for f in answer.answer.fences] == ["sfence"]
     assert added(answer)[0].split("|")[1].strip() == ";"
-    assert fenced(tmp_path, "mp.litmus", passing, models=("tso",)).result.diff == ""
+    assert fenced(tmp_path, "mp.litmus", passing, models=("tso",)).answer.diff == ""
 
 
 def test_existing_fences_that_are_not_needed(tmp_path: Path) -> None:
     over = SB.replace(" movq (y)", " mfence        | mfence        ;\n sfence        | mfence        ;\n movq (y)", 1)
     answer = fenced(tmp_path, "sb.litmus", over)
-    assert answer.result.diff == ""
-    assert len(answer.result.unnecessary) == 3  # each by itself
+    assert answer.answer.diff == ""
+    assert len(answer.answer.unnecessary) == 3  # each by itself
     removed = fenced(tmp_path, "sb.litmus", over, remove=True)
-    assert removed.result.verdict is Verdict.SAFE
-    assert [f.kind for f in removed.result.removed] == ["sfence", "mfence"] or len(removed.result.removed) == 2
+    assert removed.answer.verdict is Verdict.SAFE
+    assert [f.kind for f in removed.answer.removed] == ["sfence", "mfence"] or len(removed.answer.removed) == 2
     assert removed.text.count("mfence") == 2
     assert "sfence" not in removed.text
 
@@ -82,10 +82,10 @@ exists (0:r0=0 /\\ 1:r1=2)
 
 def test_c_litmus(tmp_path: Path) -> None:
     answer = fenced(tmp_path, "sb.litmus", C_SB)
-    assert answer.result.verdict is Verdict.SAFE
+    assert answer.answer.verdict is Verdict.SAFE
     assert "  // größer\n" in answer.text
     assert "  atomic_thread_fence(memory_order_seq_cst);" in added(answer)
-    assert len(answer.result.fences) == 2
+    assert len(answer.answer.fences) == 2
 
 
 def test_c_litmus_in_the_words_of_the_kernel(tmp_path: Path) -> None:
@@ -118,14 +118,14 @@ sb = program(left(1), right(), x=0, y=0)
 
 def test_python(tmp_path: Path) -> None:
     answer = fenced(tmp_path, "sb.py", PYTHON)
-    assert answer.result.verdict is Verdict.SAFE
+    assert answer.answer.verdict is Verdict.SAFE
     assert added(answer) == [
         "from teetotal import ld, mfence, program, st  # what it needs",
         "        yield mfence()",
         "\tyield mfence()",
     ]
-    assert [f.line for f in answer.result.fences] == [9, 14]
-    assert [f.patched_line for f in answer.result.fences] == [10, 16]
+    assert [f.line for f in answer.answer.fences] == [9, 14]
+    assert [f.patched_line for f in answer.answer.fences] == [10, 16]
 
 
 def test_python_with_another_name_for_teetotal(tmp_path: Path) -> None:
@@ -140,8 +140,8 @@ def test_python_statements_that_share_a_line_are_refused_with_the_place(tmp_path
         '        yield st("x", 1)\n        r = yield ld("y")', '        yield st("x", 1); r = yield ld("y")'
     )
     answer = fenced(tmp_path, "sb.py", text)
-    assert answer.result.verdict is Verdict.VIOLATION
-    assert any("sb.py:9: several statements on one line" in note for note in answer.result.notes)
+    assert answer.answer.verdict is Verdict.VIOLATION
+    assert any("sb.py:9: several statements on one line" in note for note in answer.answer.notes)
 
 
 def test_a_shared_function_gets_one_fence(tmp_path: Path) -> None:
@@ -150,8 +150,8 @@ def test_a_shared_function_gets_one_fence(tmp_path: Path) -> None:
         '    r = yield ld(other)\n\n\nsb = program(thread("x", "y"), thread("y", "x"), x=0, y=0)\n'
     )
     answer = fenced(tmp_path, "sb.py", text)
-    assert len(answer.result.fences) == 1
-    assert answer.result.verdict is Verdict.SAFE
+    assert len(answer.answer.fences) == 1
+    assert answer.answer.verdict is Verdict.SAFE
 
 
 def test_python_fences_that_are_not_needed_go(tmp_path: Path) -> None:
@@ -160,11 +160,11 @@ def test_python_fences_that_are_not_needed_go(tmp_path: Path) -> None:
     )
     text = text.replace('\tyield st("y", 1)\n', '\tyield st("y", 1)\n\tyield mfence()\n')
     answer = fenced(tmp_path, "sb.py", text)
-    assert answer.result.diff == ""
-    assert [(f.kind, f.line) for f in answer.result.unnecessary] == [("sfence", 11)]
+    assert answer.answer.diff == ""
+    assert [(f.kind, f.line) for f in answer.answer.unnecessary] == [("sfence", 11)]
     removed = fenced(tmp_path, "sb.py", text, remove=True)
     assert taken(removed) == ["        yield sfence"]
-    assert removed.result.verdict is Verdict.SAFE
+    assert removed.answer.verdict is Verdict.SAFE
 
 
 def test_write_keeps_a_backup_and_the_patch_applies(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_the_diff_is_one_that_patch_understands(tmp_path: Path) -> None:
     answer = fenced(tmp_path, "sb.litmus", SB.rstrip("\n"))
     done = subprocess.run(
         ["patch", "-s", str(tmp_path / "sb.litmus")],
-        input=answer.result.diff.encode(),
+        input=answer.answer.diff.encode(),
         capture_output=True,
         check=False,
     )
@@ -203,10 +203,10 @@ def test_all_sets_and_costs(tmp_path: Path) -> None:
         " movq $2,(z) | movq (z),%rbx ;\n movq $1,(y) | movq (x),%rcx ;\nexists (1:rax=1 /\\ 1:rcx=0)\n"
     )
     answer = fenced(tmp_path, "mp.litmus", passing, every=True)
-    assert answer.result.verdict is Verdict.SAFE
-    costs = [sum(f.cost for f in one) for one in answer.result.sets]
+    assert answer.answer.verdict is Verdict.SAFE
+    costs = [sum(f.cost for f in one) for one in answer.answer.sets]
     assert costs == sorted(costs)
-    assert len({tuple((f.kind, f.line) for f in one) for one in answer.result.sets}) == len(costs)
+    assert len({tuple((f.kind, f.line) for f in one) for one in answer.answer.sets}) == len(costs)
     run = CliRunner().invoke(
         command, ["fence", str(tmp_path / "mp.litmus"), "--cost", "sfence=0", "--json"], standalone_mode=False
     )
@@ -220,23 +220,23 @@ def test_a_fence_that_is_there_stays_where_another_would_do_as_well(tmp_path: Pa
     right = ["movq $1,(y)", "mfence", "movq (x),%rax", ""]
     rows = "".join(f" {a} | {b} ;\n" for a, b in zip(left, right, strict=True))
     text = f"X86_64 kept\n{{}}\n P0 | P1 ;\n{rows}exists (0:rax=0)\n"
-    result = fenced(tmp_path, "kept.litmus", text, minimum=True, remove=True).result
+    result = fenced(tmp_path, "kept.litmus", text, minimum=True, remove=True).answer
     assert (result.verdict, result.fences, result.removed) == (Verdict.SAFE, [], [])
 
 
 def test_a_program_that_is_wrong_anyway(tmp_path: Path) -> None:
     text = PYTHON.replace("x=0, y=0)", 'x=0, y=0, always="x == 2")')
     answer = fenced(tmp_path, "sb.py", text, goal="safe")
-    assert answer.result.verdict is Verdict.VIOLATION
-    assert "under SC too" in answer.result.notes[0]
+    assert answer.answer.verdict is Verdict.VIOLATION
+    assert "under SC too" in answer.answer.notes[0]
 
 
 @pytest.mark.parametrize("example", ["dekker", "message_passing", "peterson", "spinlock", "store_buffering"])
 def test_the_examples_are_repaired(example: str) -> None:
     path = Path(__file__).parent.parent / "examples" / f"{example}.py"
     answer = fence(str(path))
-    assert answer.result.fences
-    assert answer.result.verdict is Verdict.SAFE
+    assert answer.answer.fences
+    assert answer.answer.verdict is Verdict.SAFE
 
 
 def test_loading_the_command_does_not_load_the_solvers() -> None:

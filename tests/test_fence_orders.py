@@ -14,11 +14,12 @@ import pytest
 
 from fencing_tools import NEEDS_COMPILER, PROGRAMS, TWO_THREADS, added, compiles_without_new_warnings, fenced
 from teetotal import models
+from teetotal.answers.costs import Costs, parse
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import ModelName, Semantics
-from teetotal.answers.verdicts import Verdict
-from teetotal.fences.costs import Costs, parse
-from teetotal.fences.fencing import Answer, Options, fence, job, source
+from teetotal.answers.options import FenceOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.fences.fencing import Repair, fence, job, source
 from teetotal.fences.insertion import Search
 from teetotal.programs import litmus
 
@@ -75,7 +76,7 @@ def price(chosen: Sequence[Choice], costs: Costs) -> Fraction:
     return sum((getattr(costs, kind) for *_, kind in chosen), Fraction(0))
 
 
-def search(threads: Sequence[Sequence[Statement]], options: Options) -> Search:
+def search(threads: Sequence[Sequence[Statement]], options: FenceOptions) -> Search:
     return Search(job(source("random.litmus", written(threads), options), options).problem)
 
 
@@ -108,7 +109,7 @@ def test_cheapest_sets_are_those_of_brute_force() -> None:
         models_, semantics = random_.choice(MODEL_SETS), random_.choice(SEMANTICS)
         names = ("mfence", "sfence", "release", "seq_cst", "rmw")
         costs = Costs(**{name: Fraction(random_.randint(1, 9)) for name in names})
-        mine = search(threads, Options(models=models_, semantics=semantics, costs=costs, strengthen=True))
+        mine = search(threads, FenceOptions(models=models_, semantics=semantics, costs=costs, strengthen=True))
         best = next(mine.cheapest_first())
         chosen = as_choices(mine, best)
         kinds |= {kind for *_, kind in chosen}
@@ -131,7 +132,7 @@ def test_all_irredundant_sets_are_those_of_brute_force() -> None:
         "R": [[("x", 1), ("y", 1)], [("y", 2), ("x", 0)]],
     }
     for (name, threads), semantics in product(shapes.items(), SEMANTICS):
-        mine = search(threads, Options(models=("pso",), semantics=semantics, costs=costs, strengthen=True))
+        mine = search(threads, FenceOptions(models=("pso",), semantics=semantics, costs=costs, strengthen=True))
         sets = {as_choices(mine, found) for found in mine.cheapest_first()}
         expected: list[frozenset[Choice]] = []
         for size in range(4):
@@ -144,12 +145,12 @@ def test_all_irredundant_sets_are_those_of_brute_force() -> None:
 
 def test_minimal_sets_prefer_an_order_to_the_fence_beside_it() -> None:
     threads = [[("x", 1), ("y", 0)], [("y", 1), ("x", 0)]]
-    mine = search(threads, Options(strengthen=True))
+    mine = search(threads, FenceOptions(strengthen=True))
     assert as_choices(mine, mine.minimal()) == {("at", 4, "seq_cst"), ("at", 8, "seq_cst")}
     minimal = [as_choices(mine, found) for found in mine.cheapest_first() if mine.is_minimal(found)]
     assert minimal == [{("at", 4, "seq_cst"), ("at", 8, "seq_cst")}]
     dear = Costs(seq_cst=Fraction(11), rmw=Fraction(11))
-    mine = search(threads, Options(strengthen=True, costs=dear))
+    mine = search(threads, FenceOptions(strengthen=True, costs=dear))
     assert as_choices(mine, mine.minimal()) == {("after", 4, "mfence"), ("after", 8, "mfence")}
 
 
@@ -176,20 +177,20 @@ exists (1:r0=1 /\\ 1:r1=0)
 """
 
 
-def strengthened(directory: Path, name: str, text: str, **options: object) -> Answer:
+def strengthened(directory: Path, name: str, text: str, **options: object) -> Repair:
     return fenced(directory, name, text, strengthen=True, **options)
 
 
-def new_lines(answer: Answer) -> list[str]:
+def new_lines(answer: Repair) -> list[str]:
     return [line.strip() for line in added(answer)]
 
 
 def test_the_kernel_s_words(tmp_path: Path) -> None:
     text = KERNEL.replace("(*z)", "(*x)")
     answer = strengthened(tmp_path, "mp.litmus", text)
-    assert answer.result.verdict is Verdict.SAFE
+    assert answer.answer.verdict is Verdict.SAFE
     assert new_lines(answer) == ["smp_store_release(y, 1);"]
-    assert [(f.kind, f.line, f.patched_line, f.at) for f in answer.result.fences] == [
+    assert [(f.kind, f.line, f.patched_line, f.at) for f in answer.answer.fences] == [
         ("release", 5, 5, "WRITE_ONCE(*y, 1)")
     ]
 
@@ -256,11 +257,11 @@ def test_c_stores_become_stronger(tmp_path: Path, store: str, seq_cst: str, rmw:
     text = c_text(RELAXED, store)
     for cost, word, wanted in (("", "seq_cst", seq_cst), ("rmw=1", "exchange", rmw)):
         answer = strengthened(tmp_path, "sb.c", text, costs=parse(cost), minimum=bool(cost))
-        assert answer.result.verdict is Verdict.SAFE
-        assert {f.kind for f in answer.result.fences} == {"rmw" if cost else "seq_cst"}
+        assert answer.answer.verdict is Verdict.SAFE
+        assert {f.kind for f in answer.answer.fences} == {"rmw" if cost else "seq_cst"}
         assert new_lines(answer)[1] == f"{wanted};"
         assert word in new_lines(answer)[0]
-        assert [f.patched_line for f in answer.result.fences] == [f.line for f in answer.result.fences] == [9, 15]
+        assert [f.patched_line for f in answer.answer.fences] == [f.line for f in answer.answer.fences] == [9, 15]
         compiles_without_new_warnings(tmp_path, text, answer.text, ".c")
 
 
@@ -288,8 +289,8 @@ MACROS = """#define ONE 1
 def test_stores_behind_macros_are_written_out(tmp_path: Path, store: str, stronger: str | None) -> None:
     text = c_text("STORE(x, 1)", store).replace("#define ONE 1\n", MACROS)
     answer = strengthened(tmp_path, "sb.c", text)
-    assert answer.result.verdict is Verdict.SAFE
-    assert [f.kind for f in answer.result.fences] == ["seq_cst", "seq_cst" if stronger else "mfence"]
+    assert answer.answer.verdict is Verdict.SAFE
+    assert [f.kind for f in answer.answer.fences] == ["seq_cst", "seq_cst" if stronger else "mfence"]
     assert new_lines(answer)[1] == stronger or (stronger is None and "atomic_thread_fence" in new_lines(answer)[1])
     compiles_without_new_warnings(tmp_path, text, answer.text, ".c")
 
@@ -306,8 +307,8 @@ def test_stores_behind_macros_are_written_out(tmp_path: Path, store: str, strong
 )
 def test_what_is_seq_cst_already_needs_nothing(tmp_path: Path, store: str) -> None:
     answer = strengthened(tmp_path, "sb.c", c_text(RELAXED, store), minimum=True)
-    assert [f.line for f in answer.result.fences] == [9]
-    assert answer.result.verdict is Verdict.SAFE
+    assert [f.line for f in answer.answer.fences] == [9]
+    assert answer.answer.verdict is Verdict.SAFE
 
 
 @NEEDS_COMPILER
@@ -323,8 +324,8 @@ def test_what_is_seq_cst_already_needs_nothing(tmp_path: Path, store: str) -> No
 def test_where_the_order_cannot_change_there_are_fences(tmp_path: Path, store: str) -> None:
     text = c_text(RELAXED, store).replace("#define ONE 1", "#define ONE 1\n#define TWO THREE\n#define THREE (r[1] = 2)")
     answer = strengthened(tmp_path, "sb.c", text)
-    assert answer.result.verdict is Verdict.SAFE
-    assert [(f.kind, f.line) for f in answer.result.fences] == [("seq_cst", 11), ("mfence", 17)]
+    assert answer.answer.verdict is Verdict.SAFE
+    assert [(f.kind, f.line) for f in answer.answer.fences] == [("seq_cst", 11), ("mfence", 17)]
 
 
 CPP = """#include <atomic>
@@ -365,7 +366,7 @@ def test_cpp_members(tmp_path: Path) -> None:
         "pointer->y.store(box.r[1] + 1, std::memory_order_seq_cst);",
     ]
     answer = strengthened(tmp_path, "sb.cpp", CPP, costs=parse("rmw=2"), flags=("-std=c++20",))
-    assert answer.result.verdict is Verdict.SAFE
+    assert answer.answer.verdict is Verdict.SAFE
     assert new_lines(answer) == [
         "box.x.exchange(1, std::memory_order_seq_cst);",
         "pointer->y.exchange(box.r[1] + 1, std::memory_order::seq_cst);",
@@ -400,12 +401,12 @@ def test_the_cheaper_kind_is_chosen_where_it_suffices(tmp_path: Path) -> None:
     path = tmp_path / "mp.c"
     path.write_text(MESSAGE)
     answer = fence(str(path))
-    assert [(f.kind, f.line, f.cost) for f in answer.result.fences] == [("sfence", 7, 3)]
-    dear = fence(str(path), Options(costs=parse("sfence=11")))
+    assert [(f.kind, f.line, f.cost) for f in answer.answer.fences] == [("sfence", 7, 3)]
+    dear = fence(str(path), FenceOptions(costs=parse("sfence=11")))
     assert [(f.kind, f.line) for f in dear.result.fences] == [("mfence", 7)]
-    stronger = fence(str(path), Options(strengthen=True))
+    stronger = fence(str(path), FenceOptions(strengthen=True))
     assert [(f.kind, f.line, f.cost) for f in stronger.result.fences] == [("release", 8, 2)]
-    everything = fence(str(path), Options(strengthen=True, every=True))
+    everything = fence(str(path), FenceOptions(strengthen=True, every=True))
     assert [[(f.kind, f.line) for f in one] for one in everything.result.sets] == [[("release", 8)]]
     assert msgspec.json.decode(msgspec.json.encode(stronger.result))["fences"][0]["kind"] == "release"
 
@@ -414,8 +415,8 @@ def test_the_cheaper_kind_is_chosen_where_it_suffices(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["chaselev", "peterson", "seqlock", "spsc"])
 def test_benchmarks_with_stronger_stores(tmp_path: Path, name: str) -> None:
     path = PROGRAMS / f"{name}.c"
-    fences = fence(str(path), Options(minimum=True)).result
-    stronger = fence(str(path), Options(minimum=True, strengthen=True))
+    fences = fence(str(path), FenceOptions(minimum=True)).answer
+    stronger = fence(str(path), FenceOptions(minimum=True, strengthen=True))
     assert stronger.result.verdict is Verdict.SAFE
     assert stronger.result.cost < fences.cost
     assert {placed.kind for placed in stronger.result.fences} & {"release", "seq_cst"}
@@ -459,6 +460,6 @@ def test_cheapest_sets_of_c_programs_are_those_of_brute_force(tmp_path: Path) ->
         )
         path = tmp_path / "program.c"
         path.write_text(in_c(threads))
-        answer = fence(str(path), Options(models=("pso",), costs=costs, strengthen=strengthen, minimum=True))
-        assert answer.result.verdict is Verdict.SAFE
-        assert answer.result.cost == float(expected), (threads, costs)
+        answer = fence(str(path), FenceOptions(models=("pso",), costs=costs, strengthen=strengthen, minimum=True))
+        assert answer.answer.verdict is Verdict.SAFE
+        assert answer.answer.cost == float(expected), (threads, costs)

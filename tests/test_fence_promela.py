@@ -14,13 +14,14 @@ import pytest
 
 from symbolic_programs import NAMES, PROGRAMS, random_program
 from teetotal import _core
+from teetotal.answers.costs import Costs, parse
 from teetotal.answers.events import Issue, ModelName, Semantics
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.options import FenceOptions
+from teetotal.answers.verdict import Verdict
 from teetotal.engines.symbolic.graph import MODEL_NUMBERS, ControlGraph
 from teetotal.engines.symbolic.schedules import Replay
 from teetotal.engines.symbolic.verify import robust, verify
-from teetotal.fences.costs import Costs, parse
-from teetotal.fences.fencing import Options, fence
+from teetotal.fences.fencing import fence
 from teetotal.fences.insertion import Hopeless, Search
 from teetotal.fences.of_program import Goal
 from teetotal.fences.promela import PromelaProblem, killers_of, patched
@@ -51,7 +52,7 @@ def without(text: str, line: int, old: str, new: str) -> Iterator[str]:
 def test_repaired_and_proved_and_nothing_can_go_or_be_cheaper(name: str, goal: Goal) -> None:
     path = PROGRAMS / f"{name}.pml"
     was_right = holds(path.read_text(), goal)
-    result, text = fence(str(path), Options(goal=goal))
+    result, text = fence(str(path), FenceOptions(goal=goal))
     assert result.verdict is Verdict.SAFE
     assert bool(result.fences) == (result.diff != "") == (not was_right)
     assert result.minimality == "minimal: none can go, none can be of a cheaper kind"
@@ -68,19 +69,19 @@ def test_repaired_and_proved_and_nothing_can_go_or_be_cheaper(name: str, goal: G
 @pytest.mark.parametrize("name", ["dijkstra", "szymanski"])
 def test_a_set_of_least_cost_is_the_first_of_all(name: str) -> None:
     path = str(PROGRAMS / f"{name}.pml")
-    every = fence(path, Options(every=True, most=60)).result
-    least = fence(path, Options(minimum=True)).result
+    every = fence(path, FenceOptions(every=True, most=60)).answer
+    least = fence(path, FenceOptions(minimum=True)).answer
     assert every.verdict is Verdict.SAFE
     assert len(every.sets) > 1
     costs = [sum(placed.cost for placed in one) for one in every.sets]
     assert costs == sorted(costs)
-    assert every.cost == least.cost == costs[0] <= fence(path).result.cost
+    assert every.cost == least.cost == costs[0] <= fence(path).answer.cost
 
 
 def test_a_fence_costs_each_process_that_has_it_and_more_in_a_loop() -> None:
     path = str(PROGRAMS / "peterson_n.pml")  # three processes, in a loop
     for costs, factor in ((Costs(), 4), (parse("loop=7"), 7)):
-        result = fence(path, Options(costs=costs, every=True)).result
+        result = fence(path, FenceOptions(costs=costs, every=True)).answer
         for one in (result.fences, *result.sets):
             for placed in one:
                 assert placed.in_loop
@@ -97,8 +98,8 @@ active proctype Q() {{ byte a, b; a = y; b = x; assert(!(a == 1 && b == 0)) }}
 def test_costs_decide_which_kind(costs: str, kind: str, tmp_path: Path) -> None:
     path = tmp_path / "pair.pml"
     path.write_text(PAIR.format(""))
-    for options in (Options(costs=parse(costs)), Options(costs=parse(costs), minimum=True)):
-        (placed,) = fence(str(path), options).result.fences
+    for options in (FenceOptions(costs=parse(costs)), FenceOptions(costs=parse(costs), minimum=True)):
+        (placed,) = fence(str(path), options).answer.fences
         assert (placed.kind, placed.after) == (kind, "x = 1")
 
 
@@ -280,7 +281,7 @@ def test_over_fenced_programs_are_reduced(name: str, goal: Goal, tmp_path: Path)
     program = compile_text(original, "over.pml")
     path = tmp_path / "over.pml"
     path.write_text(patched(program, frozenset(range(len(program.sites)))).text)
-    result, text = fence(str(path), Options(goal=goal, remove=True))
+    result, text = fence(str(path), FenceOptions(goal=goal, remove=True))
     assert result.verdict is Verdict.SAFE
     assert not result.fences
     assert result.removed
@@ -292,7 +293,7 @@ def test_over_fenced_programs_are_reduced(name: str, goal: Goal, tmp_path: Path)
         assert not holds(patched(left, frozenset(), frozenset({number})).text, goal)
     bare = patched(left, frozenset(), existing).text
     assert _words(bare) == _words(original)
-    assert fence(str(path), Options(goal=goal)).result.unnecessary
+    assert fence(str(path), FenceOptions(goal=goal)).answer.unnecessary
 
 
 def _words(text: str) -> list[str]:
@@ -303,7 +304,7 @@ def _words(text: str) -> list[str]:
 def test_remove_writes_what_promela_allows(tmp_path: Path) -> None:
     path = tmp_path / "over.pml"
     path.write_text(OVER)
-    result, text = fence(str(path), Options(remove=True))
+    result, text = fence(str(path), FenceOptions(remove=True))
     assert result.verdict is Verdict.SAFE
     assert [(placed.kind, placed.line) for placed in result.removed] == [
         ("sfence", 4), ("sfence", 6), ("mfence", 8), ("sfence", 9), ("mfence", 10), ("sfence", 12), ("mfence", 13),
@@ -346,7 +347,7 @@ end: skip
 def test_a_cheaper_kind_in_the_place_of_a_dearer_one(tmp_path: Path) -> None:
     path = tmp_path / "pair.pml"
     path.write_text(PAIR.format("mfence;"))
-    result, text = fence(str(path), Options(remove=True, minimum=True))
+    result, text = fence(str(path), FenceOptions(remove=True, minimum=True))
     assert [placed.kind for placed in result.removed] == ["mfence"]
     assert [placed.kind for placed in result.fences] == ["sfence"]
     assert text == PAIR.format("sfence;")
@@ -383,7 +384,7 @@ def test_every_gap_can_be_written(name: str) -> None:
 def patch_of(text: str, tmp_path: Path, **options: object) -> str:
     path = tmp_path / "program.pml"
     path.write_bytes(text.encode())
-    result, patched_text = fence(str(path), Options(**options))  # type: ignore[arg-type]
+    result, patched_text = fence(str(path), FenceOptions(**options))  # type: ignore[arg-type]
     assert result.verdict is Verdict.SAFE, result.notes
     return patched_text
 
@@ -428,14 +429,14 @@ def test_a_store_and_a_load_that_one_macro_makes_leave_no_gap(tmp_path: Path) ->
 def test_what_is_unsafe_under_sc_no_fence_repairs(tmp_path: Path) -> None:
     path = tmp_path / "unsafe.pml"
     path.write_text("byte x; active [2] proctype P() { x = 1; cs: skip } forbidden(m, P[0]@cs && P[1]@cs)")
-    result, _ = fence(str(path), Options(goal="safe"))
+    result, _ = fence(str(path), FenceOptions(goal="safe"))
     assert result.verdict is Verdict.VIOLATION
     assert "SC too" in result.notes[0]
     assert result.violations[0].replay == f"teetotal replay 1s:0.1 {path}"
 
 
 def test_a_budget_that_runs_out_is_told() -> None:
-    result, text = fence(str(PROGRAMS / "lamport_fast.pml"), Options(goal="safe", seconds=0.0))
+    result, text = fence(str(PROGRAMS / "lamport_fast.pml"), FenceOptions(goal="safe", seconds=0.0))
     assert result.verdict is Verdict.INCONCLUSIVE
     assert not result.complete
     assert "is not known: time" in result.notes[0]

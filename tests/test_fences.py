@@ -16,10 +16,11 @@ from program_strategies import programs
 from random_programs import ATOMIC, FENCED, PLAIN, seeded
 from small_programs import MFENCE, SFENCE, fetch_add, ld, program, ring, st
 from teetotal import models
+from teetotal.answers.costs import Costs
 from teetotal.answers.events import Kind, Location, ModelName, Semantics
+from teetotal.answers.options import FenceOptions
 from teetotal.engines.states.outcomes import outcomes
-from teetotal.fences.costs import Costs
-from teetotal.fences.fencing import Job, Options, Patch, run
+from teetotal.fences.fencing import Job, Patch, run
 from teetotal.fences.insertion import Finding, Hopeless, Search, Site, Undecided
 from teetotal.fences.of_program import Goal, ProgramProblem
 from teetotal.fences.slots import everywhere
@@ -287,7 +288,7 @@ def test_a_fence_that_may_be_needed_is_not_called_unnecessary() -> None:
         write=lambda added, removed: Patch({"program": ""}, {}),
         check=lambda patched: [],
     )
-    result = run("program", job, Options(), "fence").result
+    result = run("program", job, FenceOptions(), "fence").answer
     assert result.unnecessary == []
     assert result.notes == ["whether the mfence at program:7 is needed is not known: the budget ran out"]
     assert job.problem.always == {0}

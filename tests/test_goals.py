@@ -15,8 +15,9 @@ from notation import program
 from teetotal import checking, traces
 from teetotal.answers.errors import Fault
 from teetotal.answers.events import Event, Kind, ModelName
+from teetotal.answers.options import CheckOptions
 from teetotal.answers.strategies import parse
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.verdict import Verdict
 from teetotal.engines.executions.robustness import Robustness
 from teetotal.programs.expressions import Final
 from teetotal.programs.litmus import read
@@ -42,7 +43,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 def safe(text: str) -> dict[ModelName, bool | None]:
-    result = checking.check(read(text, "test.litmus"), checking.Options(goal="safe"))
+    result = checking.check(read(text, "test.litmus"), CheckOptions(goal="safe"))
     return {model: found.safe for model, found in result.models.items()}
 
 
@@ -154,7 +155,7 @@ def observed(subject: Program) -> Program:
     ],
 )
 def test_an_outcome_that_sc_lacks_is_not_robust(subject: Program, options: dict[str, Any]) -> None:
-    result = checking.check(observed(subject), checking.Options(models=("tso",), **options))
+    result = checking.check(observed(subject), CheckOptions(models=("tso",), **options))
     assert result.models["tso"].robust is False
     (violation,) = result.violations
     assert (violation.kind, violation.monitor) == ("robustness", None)
@@ -163,7 +164,7 @@ def test_an_outcome_that_sc_lacks_is_not_robust(subject: Program, options: dict[
 
 def test_without_such_an_outcome_robustness_stays_unknown() -> None:
     fenced = observed(program("T0: x=1; mfence; r0=y || T1: y=1; mfence; r1=x"))
-    result = checking.check(fenced, checking.Options(models=("tso",), explore=parse("random:0")))
+    result = checking.check(fenced, CheckOptions(models=("tso",), explore=parse("random:0")))
     assert result.models["tso"].robust is None
     assert result.verdict is Verdict.INCONCLUSIVE
 

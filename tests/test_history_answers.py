@@ -12,10 +12,11 @@ from click.testing import CliRunner, Result
 
 from teetotal.answers import history as result
 from teetotal.answers.errors import TeetotalError
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.history import ENGINES, HISTORY_MODELS
+from teetotal.answers.verdict import Verdict
 from teetotal.cli.history import history
 from teetotal.histories import explain, hard
-from teetotal.histories.check import ENGINES, HISTORY_MODELS, check, models_of
+from teetotal.histories.check import check, models_of
 from teetotal.histories.generate import corrupted_history, random_history, to_axe
 from teetotal.histories.history import History, to_text
 from teetotal.histories.readers import read_text

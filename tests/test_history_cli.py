@@ -11,9 +11,11 @@ from click.testing import CliRunner, Result
 
 from shared import data
 from teetotal.answers.errors import ParseError, TeetotalError
+from teetotal.answers.history import ENGINES
 from teetotal.cli.generate import generate
-from teetotal.cli.history import ENGINES, FORMATS, MODELS, history
-from teetotal.histories import check, readers
+from teetotal.cli.history import FORMATS, history
+from teetotal.histories import readers
+from teetotal.histories.check import check, models_of
 
 SB = "# sb\n0: M[0] := 1\n0: M[1] == 0\n1: M[1] := 1\n1: M[0] == 0\ncheck\n"
 
@@ -36,8 +38,6 @@ def sb(tmp_path: Path) -> Path:
 
 
 def test_the_lists_of_the_command_line_are_the_librarys() -> None:
-    assert ENGINES == check.ENGINES
-    assert MODELS == check.HISTORY_MODELS
     assert FORMATS == readers.FORMATS
 
 
@@ -160,7 +160,7 @@ def test_the_examples_are_what_their_comments_say() -> None:
     assert {path.name for path in folder.iterdir()} == set(expected)
     for name, allowed in expected.items():
         (one,) = readers.read(folder / name)
-        assert [m for m, v in check.models_of(one).items() if str(v) == "safe"] == allowed.split()
+        assert [m for m, v in models_of(one).items() if str(v) == "safe"] == allowed.split()
 
 
 @pytest.mark.parametrize("model", ["sc", "tso", "pso"])
@@ -171,8 +171,8 @@ def test_axes_own_traces(model: str) -> None:
     assert len(histories) == len(expected) == 199
     for one, (answer, name) in zip(histories, expected, strict=True):
         assert one.name == name
-        for engine in check.ENGINES:
+        for engine in ENGINES:
             if engine == "ccm+enum" and model != "sc":
                 continue
-            outcome = check.check(one, model, engine=engine)  # type: ignore[arg-type]
+            outcome = check(one, model, engine=engine)  # type: ignore[arg-type]
             assert str(outcome.verdict) == ("safe" if answer == "OK" else "violation"), f"{name} {engine}"

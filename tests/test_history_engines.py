@@ -12,9 +12,10 @@ from histories import random_small
 from teetotal import _core
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import MODELS, Kind, Semantics
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.history import ENGINES
+from teetotal.answers.verdict import Verdict
 from teetotal.histories import hard, witness
-from teetotal.histories.check import ENGINES, check
+from teetotal.histories.check import check
 from teetotal.histories.generate import corrupted_history, random_history, weak_history
 from teetotal.histories.history import History, Operation, to_text
 from teetotal.histories.problem import MODEL_NUMBERS, Problem, Unwritten

@@ -8,16 +8,19 @@ import pytest
 
 from histories import random_small
 from teetotal.answers.events import MODELS, Semantics
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.options import HistoryOptions
+from teetotal.answers.verdict import Verdict
 from teetotal.histories import hard
 from teetotal.histories.check import check, models_of
-from teetotal.histories.explain import explain, render
+from teetotal.histories.examining import examine
+from teetotal.histories.explain import explain
 from teetotal.histories.generate import corrupted_history
 from teetotal.histories.history import History, to_text
 from teetotal.histories.problem import Problem, Unwritten
 from teetotal.histories.readers import read_text
 from teetotal.histories.shrink import closed, needs_of, part
 from teetotal.histories.specification import consistent
+from teetotal.report.history import explanation as shown
 
 
 def check_explanation(history: History, model: str) -> None:
@@ -42,7 +45,6 @@ def check_explanation(history: History, model: str) -> None:
         if edge.reason in ("co", "fr"):
             assert first.address == second.address
             assert second.written is not None
-    assert render(history, explanation, "f")
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -64,7 +66,7 @@ def test_store_buffering() -> None:
     (history,) = read_text("T0: st x = 1\nT0: ld y -> 0\nT1: st y = 1\nT1: ld x -> 0\nT1: ld x -> 1\n")
     explanation = explain(history, "sc")
     assert explanation.operations == [0, 1, 2, 3]
-    assert render(history, explanation, "sb.txt") == [
+    assert shown(examine(history, "sb.txt", HistoryOptions())) == [
         "  (1) T0: st x = 1    sb.txt:1",
         "  (2) T0: ld y -> 0   sb.txt:2",
         "  (3) T1: st y = 1    sb.txt:3",

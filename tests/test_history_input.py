@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from teetotal.answers.errors import ParseError
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.verdict import Verdict
 from teetotal.cli.history import say
 from teetotal.histories.check import check
 from teetotal.histories.history import NIL, History, to_text

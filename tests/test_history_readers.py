@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from histories import random_small
 from teetotal.answers.errors import ParseError
 from teetotal.answers.events import Semantics
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.verdict import Verdict
 from teetotal.histories.check import check
 from teetotal.histories.generate import random_history, to_axe
 from teetotal.histories.history import History, to_text

@@ -9,10 +9,10 @@ import pytest
 
 from histories import random_small
 from teetotal.answers.events import Semantics
-from teetotal.answers.history import kernel_of
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.verdict import Verdict
 from teetotal.histories import hard
 from teetotal.histories.check import check
+from teetotal.histories.examining import kernel_of
 from teetotal.histories.history import History, to_text
 from teetotal.histories.problem import Problem
 from teetotal.histories.readers import read_text

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from litmus_tools import outcomes
 from teetotal.answers.errors import ParseError
 from teetotal.answers.events import ModelName
-from teetotal.answers.verdicts import Verdict
-from teetotal.checking import Options, check
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import check
 from teetotal.engines.states.outcomes import outcomes as explored
 from teetotal.fences.fencing import fence
 from teetotal.programs import litmus
@@ -218,7 +219,7 @@ def test_two_threads(model: ModelName) -> None:
     program = litmus.read(f"{text}exists (0:goes_on=1 /\\ 1:goes_on=1 /\\ x=4294967295)\n", "t.litmus")
     assert upheld(program, outcomes(program, model))
     assert explored(program, model).values == outcomes(program, model)
-    assert check(program, Options()).verdict is not Verdict.INCONCLUSIVE
+    assert check(program, CheckOptions()).verdict is not Verdict.INCONCLUSIVE
 
 
 def test_fences_of_a_test_with_unsigned_numbers(tmp_path: Path) -> None:
@@ -229,8 +230,8 @@ def test_fences_of_a_test_with_unsigned_numbers(tmp_path: Path) -> None:
     )
     path.write_text(f"C sb\n{{ }}\n{functions}\nexists (0:r=1 /\\ 1:r=1)\n")
     answer = fence(str(path))
-    assert answer.result.verdict is Verdict.SAFE
-    assert [placed.kind for placed in answer.result.fences] == ["mfence", "mfence"]
+    assert answer.answer.verdict is Verdict.SAFE
+    assert [placed.kind for placed in answer.answer.fences] == ["mfence", "mfence"]
 
 
 REFUSED = {

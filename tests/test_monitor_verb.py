@@ -22,7 +22,9 @@ from interrupts import PATIENCE, hear_interrupts
 from recorded import recorded_events
 from teetotal import models, traces
 from teetotal.answers.events import Event, Kind, Location, Semantics
-from teetotal.answers.verdicts import MonitorResult, Verdict
+from teetotal.answers.monitor import MonitorAnswer
+from teetotal.answers.options import MonitorOptions
+from teetotal.answers.verdict import Verdict
 from teetotal.cli import teetotal
 from teetotal.engines.executions import monitors
 from teetotal.traces import Batch, Tables, monitoring
@@ -63,8 +65,8 @@ def saved(events: list[Event], path: Path) -> str:
     return str(path)
 
 
-def monitored(events: list[Event], size: int = 7, **options: Any) -> MonitorResult:
-    return monitoring.monitor(InPieces(Trace.from_events(events), size), monitoring.Options(**options))
+def monitored(events: list[Event], size: int = 7, **options: Any) -> MonitorAnswer:
+    return monitoring.monitor(InPieces(Trace.from_events(events), size), MonitorOptions(**options))
 
 
 def placed(rng: random.Random, size: int) -> list[Event]:
@@ -189,7 +191,7 @@ def test_a_path_out_of_the_window_is_left_out_and_said_so(tmp_path: Path) -> Non
     assert "event 0, at dekker.c:12, which happens before it" in message
     assert "the events lie 1,003 apart, more than the window of 100 events keeps" in message
     # A file is looked at once more, so that all three are known.
-    again = monitoring.monitor(InPieces(Trace.from_events(events), 10), monitoring.Options(window=100), again=path)
+    again = monitoring.monitor(InPieces(Trace.from_events(events), 10), MonitorOptions(window=100), again=path)
     assert again.violations[0].events == [events[0], events[2], events[-1]]
     assert "T0's st x = 1 at dekker.c:12 (event 0)" in again.violations[0].message
     assert again.violations[0].cycle == []
@@ -420,4 +422,4 @@ def test_a_batch_without_events_is_nothing_special() -> None:
                 yield batch
 
     reader = Empty(Trace.from_events(STORE_BUFFERING), 1)
-    assert monitoring.monitor(reader, monitoring.Options()).verdict is Verdict.VIOLATION
+    assert monitoring.monitor(reader, MonitorOptions()).verdict is Verdict.VIOLATION

@@ -6,7 +6,7 @@ import pytest
 
 from teetotal.answers.errors import ParseError
 from teetotal.answers.events import MODELS, Kind, ModelName, Semantics
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.verdict import Verdict
 from teetotal.engines.symbolic.graph import ControlGraph
 from teetotal.engines.symbolic.verify import robust, verify
 from teetotal.programs.promela import compile_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from teetotal.answers.errors import ParseError, ProgramError
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.verdict import Verdict
 from teetotal.engines.symbolic.verify import verify
 from teetotal.models import is_sc, traces
 from teetotal.programs.program import Load, Store

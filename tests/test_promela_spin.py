@@ -15,8 +15,9 @@ import pytest
 
 from symbolic_programs import NAMES, PROGRAMS, random_program
 from teetotal.answers.events import Kind
-from teetotal.answers.verdicts import Verdict
-from teetotal.engines.symbolic.verify import Limits, verify
+from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
+from teetotal.engines.symbolic.verify import verify
 from teetotal.fences.promela import patched
 from teetotal.programs.promela import compile_text, load
 
@@ -47,7 +48,7 @@ def spin_finds_an_error(text: str, folder: Path) -> bool:
 
 
 def ours(text: str) -> bool:
-    outcome = verify(compile_text(text), "sc", limits=Limits(seconds=30))
+    outcome = verify(compile_text(text), "sc", budget=Budget(seconds=30))
     assert outcome.verdict is not Verdict.INCONCLUSIVE
     return outcome.verdict is Verdict.VIOLATION
 

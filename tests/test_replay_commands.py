@@ -18,7 +18,7 @@ from teetotal import cli
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.schedules import TokenError, from_token, replay_command, to_token, with_choices
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.verdict import Verdict
 from teetotal.engines.symbolic.schedules import replay_schedule
 from teetotal.engines.symbolic.verify import robust, verify
 from teetotal.programs.promela import compile_text

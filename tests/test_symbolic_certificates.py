@@ -17,7 +17,7 @@ from promela_configurations import Configuration, configurations, covers
 from symbolic_programs import NAMES, PROGRAMS, random_program
 from teetotal.answers.errors import ParseError
 from teetotal.answers.events import ModelName, Semantics
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.verdict import Verdict
 from teetotal.engines.symbolic.certificates import Certificate, Malformed, digest, read, save
 from teetotal.engines.symbolic.checker import Rejected, check
 from teetotal.engines.symbolic.graph import ControlGraph, Row

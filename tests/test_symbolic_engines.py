@@ -14,26 +14,26 @@ from hypothesis import strategies as st
 
 from symbolic_programs import NAMES, PROGRAMS, random_program
 from teetotal.answers.events import ModelName, Semantics
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
 from teetotal.engines.symbolic.checker import check
 from teetotal.engines.symbolic.graph import ControlGraph
-from teetotal.engines.symbolic.verify import Limits, verify
+from teetotal.engines.symbolic.verify import verify
 from teetotal.programs.promela import compile_text, load
 
 MODELS: tuple[ModelName, ...] = ("sc", "tso", "pso")
-SHORT = Limits(seconds=0.5)
 
 
 def agree(graph: ControlGraph, model: ModelName, fences: frozenset[int] = frozenset(), capacity: int = 2) -> Verdict:
     """What saturate says, after the others have not contradicted it. Those may give up."""
-    ours = verify(graph, model, fences=fences, certify=True, limits=Limits(seconds=20))
+    ours = verify(graph, model, fences=fences, certify=True, budget=Budget(seconds=20))
     assert ours.verdict is not Verdict.INCONCLUSIVE
     if ours.certificate is not None:
         check(graph.program.with_fences(fences), ours.certificate, model, graph.semantics)
-    forgetful = verify(graph, model, fences=fences, limits=Limits(seconds=20))  # without a certificate: see Unread
+    forgetful = verify(graph, model, fences=fences, budget=Budget(seconds=20))  # without a certificate: see Unread
     assert forgetful.verdict is ours.verdict
     for engine in (f"bounded:{capacity}", "accelerate"):
-        other = verify(graph, model, engine=engine, fences=fences, limits=SHORT)
+        other = verify(graph, model, engine=engine, fences=fences, budget=Budget(seconds=0.5))
         assert other.verdict in (ours.verdict, Verdict.INCONCLUSIVE), f"{engine} under {model}, fences {set(fences)}"
     return ours.verdict
 
@@ -106,17 +106,17 @@ def test_stores_beyond_any_small_bound_are_found() -> None:
 
 def test_limits_make_it_inconclusive() -> None:
     graph = ControlGraph(load(PROGRAMS / "ticket.pml"))
-    stopped = verify(graph, "tso", limits=Limits(seconds=0.0))
+    stopped = verify(graph, "tso", budget=Budget(seconds=0.0))
     assert stopped.verdict is Verdict.INCONCLUSIVE
     assert "time" in stopped.why
-    stopped = verify(graph, "tso", limits=Limits(megabytes=1))
+    stopped = verify(graph, "tso", budget=Budget(megabytes=1))
     assert stopped.verdict is Verdict.INCONCLUSIVE
     assert "memory" in stopped.why
 
 
 def test_an_endless_counter_is_named() -> None:
     text = (PROGRAMS / "ticket.pml").read_text().replace("byte", "int")
-    stopped = verify(compile_text(text), "tso", limits=Limits(seconds=0.5))
+    stopped = verify(compile_text(text), "tso", budget=Budget(seconds=0.5))
     assert stopped.verdict is Verdict.INCONCLUSIVE
     assert stopped.why.startswith("time: more than 0.5 s; ticket has taken ")
     assert stopped.seconds < 1
@@ -124,7 +124,7 @@ def test_an_endless_counter_is_named() -> None:
 
 def test_progress_is_reported() -> None:
     seen: list[tuple[int, int, int]] = []
-    verify(ControlGraph(load(PROGRAMS / "ticket.pml")), "tso", report=lambda *row: seen.append(row))
+    verify(ControlGraph(load(PROGRAMS / "ticket.pml")), "tso", budget=Budget(watcher=lambda *row: seen.append(row)))
     assert seen
     assert max(states for states, _, _ in seen) > 100
 

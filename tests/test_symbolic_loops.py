@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from explicit_states import explored
 from symbolic_programs import looping_program
 from teetotal.answers.events import ModelName, Semantics
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
 from teetotal.engines.symbolic.graph import ControlGraph
-from teetotal.engines.symbolic.verify import Limits, verify
+from teetotal.engines.symbolic.verify import verify
 from teetotal.programs.promela import compile_text
 
 MODELS: tuple[ModelName, ...] = ("sc", "tso", "pso")
@@ -34,7 +35,7 @@ def test_engines_agree_with_explicit_states_on_loops_that_store(seed: int) -> No
     graph = ControlGraph(program, semantics)
     for model in MODELS:
         judged = explored(program, model, semantics)
-        said = {engine: verify(graph, model, engine=engine, limits=Limits(seconds=0.2)) for engine in ENGINES}
+        said = {engine: verify(graph, model, engine=engine, budget=Budget(seconds=0.2)) for engine in ENGINES}
         for engine, outcome in said.items():
             impossible = {"bad": S, "safe": V}.get(judged)
             assert outcome.verdict is not impossible, f"{engine} under {model}"
@@ -171,9 +172,9 @@ def test_loop(name: str) -> None:
         judged = explored(program, model, Semantics())
         assert judged in ({V: ["bad"], S: ["safe", "full", "large"]}[verdict]), model
         for engine in ("saturate", "accelerate"):
-            outcome = verify(graph, model, engine=engine, limits=Limits(seconds=10))
+            outcome = verify(graph, model, engine=engine, budget=Budget(seconds=10))
             assert outcome.verdict is verdict, f"{engine} under {model}: {outcome.why}"
-        assert verify(graph, model, engine="bounded:3", limits=Limits(seconds=10)).verdict in (
+        assert verify(graph, model, engine="bounded:3", budget=Budget(seconds=10)).verdict in (
             verdict,
             Verdict.INCONCLUSIVE,
         )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import ModelName, Semantics
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.verdict import Verdict
 from teetotal.engines.symbolic.graph import ControlGraph
 from teetotal.engines.symbolic.verify import robust
 from teetotal.models import robust as robust_by_definition

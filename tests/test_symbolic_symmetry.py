@@ -11,30 +11,30 @@ from hypothesis import strategies as st
 from symbolic_programs import owning_program, repeated_program
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import ModelName, Semantics
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
 from teetotal.engines.symbolic.checker import check
 from teetotal.engines.symbolic.graph import ControlGraph
 from teetotal.engines.symbolic.renaming import renamings
 from teetotal.engines.symbolic.symmetry import interchangeable
-from teetotal.engines.symbolic.verify import Limits, robust, verify
+from teetotal.engines.symbolic.verify import robust, verify
 from teetotal.programs.promela import compile_text
 from teetotal.programs.promela.program import PromelaProgram
 
 MODELS: tuple[ModelName, ...] = ("sc", "tso", "pso")
-LIMITS = Limits(seconds=20)
 
 
 def agree(program: PromelaProgram, model: ModelName) -> Verdict:
     """The verdict with symmetry, and without it."""
-    verdict = verify(ControlGraph(program), model, limits=LIMITS).verdict
+    verdict = verify(ControlGraph(program), model, budget=Budget(seconds=20)).verdict
     assert verdict is not Verdict.INCONCLUSIVE
-    assert verify(ControlGraph(program, symmetry=False), model, limits=LIMITS).verdict is verdict
+    assert verify(ControlGraph(program, symmetry=False), model, budget=Budget(seconds=20)).verdict is verdict
     return verdict
 
 
 def certify(program: PromelaProgram, model: ModelName, verdict: Verdict) -> None:
     """Where control states are numbered alike, certificates still hold every state, and the checker confirms them."""
-    found = verify(program, model, certify=True, limits=LIMITS)
+    found = verify(program, model, certify=True, budget=Budget(seconds=20))
     assert found.verdict is verdict
     if verdict is Verdict.SAFE:
         assert found.certificate is not None
@@ -63,7 +63,7 @@ def test_symmetry_changes_no_verdict_about_robustness(seed: int) -> None:
     program = compile_text(repeated_program(seed))
     try:
         found = [
-            robust(ControlGraph(program, symmetry=symmetry), model, limits=LIMITS).verdict
+            robust(ControlGraph(program, symmetry=symmetry), model, budget=Budget(seconds=20)).verdict
             for model in MODELS[1:]
             for symmetry in (True, False)
         ]
@@ -80,7 +80,7 @@ def test_random_programs_are_worth_testing() -> None:
         program = compile_text(repeated_program(seed))
         classes, processes = len(set(interchangeable(program))), len(program.processes)
         kind = "all" if classes == 1 else "none" if classes == processes else "some"
-        verdict = verify(program, "pso", limits=LIMITS).verdict
+        verdict = verify(program, "pso", budget=Budget(seconds=20)).verdict
         kinds.add((kind, verdict))
         if seed < 20:
             certify(program, "pso", verdict)

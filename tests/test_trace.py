@@ -11,7 +11,7 @@ import pytest
 
 from teetotal import models
 from teetotal.answers.events import Commit, Event, EventId, Issue, Kind, Location, Request, Semantics
-from teetotal.answers.verdicts import Edge
+from teetotal.answers.violation import Edge
 from teetotal.traces.trace import Trace, TraceError, excerpt
 
 SEMANTICS = [Semantics(), Semantics(rmw="address", mutex="rmw", failed_cas="write")]

@@ -9,15 +9,17 @@ from hypothesis import strategies as st
 
 from small_programs import MFENCE, ld, lock, program
 from small_programs import st as store
+from teetotal.answers.check import CheckAnswer
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import MODELS, Commit, Issue, Semantics, Step
 from teetotal.answers.schedules import from_token, to_token
-from teetotal.answers.verdicts import CheckResult, Verdict, both, to_json
+from teetotal.answers.verdict import Verdict, both
 from teetotal.checking import check
 from teetotal.engines import story
 from teetotal.models import Run
 from teetotal.programs.expressions import Const, Final, Op
 from teetotal.programs.program import Assert, Assume, Program
+from teetotal.report.json import to_json
 
 VERDICTS = st.sampled_from(Verdict)
 
@@ -46,7 +48,7 @@ def test_exit_statuses() -> None:
 def test_results_survive_json_and_add_up() -> None:
     buffering = program([store("x", 1), ld("r", "y")], [store("y", 1), ld("s", "x")])
     result = check(buffering)
-    again = msgspec.json.decode(to_json(result), type=CheckResult)
+    again = msgspec.json.decode(to_json(result), type=CheckAnswer)
     assert again == result
     twice = result + again
     assert twice.executions == 2 * (result.executions or 0)

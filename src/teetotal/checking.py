@@ -1,226 +1,203 @@
-"""``check``: what a program can do under each model, and whether it stays robust and safe there.
+"""``check`` and ``replay``: from a path by its front end to its engine, once for every kind of program.
 
-Outcomes and safety come from exploring each model's own states (``explore.outcomes``); robustness comes from SC
-executions alone, watched by monitors (``explore.robustness``). A violation of either is replayed on the machines of
-``models/`` before it is told: a report that they do not confirm is a fault of teetotal, not of the program.
-
-The two check each other. A robust program has SC's outcomes and no others, so an outcome that SC lacks is a violation of
-robustness, whatever the monitors were able to see; and if they claim to have proved the opposite, that is a ``Fault``.
+==================  =======================================  ==============================================
+file                front end                                engine
+==================  =======================================  ==============================================
+``.litmus``         ``programs.litmus`` → ``Program``        ``engines.interpreted``: states and executions
+``.py``             ``programs.python`` → ``Program``        the same
+``.c``, ``.cpp``…   ``programs.c`` → ``Source``              ``engines.runtime``: the program itself, run
+``.pml``            ``programs.promela`` → its own graph     ``engines.symbolic``: buffers without bound
+==================  =======================================  ==============================================
 """
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from itertools import islice
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from teetotal.answers.errors import Fault
-from teetotal.answers.events import MODELS, ModelName, Semantics, Step
-from teetotal.answers.strategies import Strategy
-from teetotal.answers.verdicts import (
-    CheckResult,
-    Goal,
-    Interrupted,
-    ModelResult,
-    Verdict,
-    Violation,
-    ViolationKind,
-    both,
-)
-from teetotal.engines import story
-from teetotal.engines.executions.robustness import Robustness, robustness
-from teetotal.engines.states.outcomes import MAX_MEGABYTES, MAX_STATES, Outcomes, outcomes
-from teetotal.programs import goals
-from teetotal.programs.observation import filtered, observation
+from teetotal.answers.answer import Interrupted, Refusal, Undecided
+from teetotal.answers.check import CheckAnswer
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.replay import ReplayAnswer
+from teetotal.answers.verdict import Goal, Verdict
+from teetotal.budget import Budget, Watcher
+from teetotal.programs import files, goals
+from teetotal.programs.c.build import Source
 from teetotal.programs.program import Program
+from teetotal.scale import supervision
+from teetotal.scale.local import OutOfBudget, WorkerDied, each, in_order
 
-LOOP_BOUND = 10
-"""Backward jumps a thread takes in one execution, where neither the program nor the user says otherwise. Loops that only
-read until something changes need no bound: see core/execution.hpp."""
+if TYPE_CHECKING:
+    from teetotal.programs.files import Subject
 
-
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    models: tuple[ModelName, ...] = ("tso", "pso")
-    semantics: Semantics = Semantics()
-    explore: Strategy = Strategy("all")
-    monitors: tuple[str, ...] = ()
-    seconds: float = math.inf
-    max_states: int = MAX_STATES
-    max_megabytes: int = MAX_MEGABYTES
-    loop_bound: int | None = None
-    seed: int = 0
-    goal: Goal = "robust"
-
-
-Watcher = Callable[[str, int, float], None]
-"""Told now and then what is being counted, how many there are so far, and an estimate of the fraction done (0: unknown)."""
+TIME_IS_OVER = "the time given by --time is over"
+MEMORY_IS_USED_UP = "the memory is used up"
 
 
 def check(
-    program: Program, options: Options = Options(), *, command: str = "check", watcher: Watcher | None = None
-) -> CheckResult:
-    started = time.perf_counter()
-    deadline = started + options.seconds
+    subject: Subject, options: CheckOptions = CheckOptions(), *, command: str = "check", watcher: Watcher | None = None
+) -> CheckAnswer:
+    """Whether a program is robust and safe, or only safe, as ``options.goal`` says. ``Interrupted`` with what is known by
+    then, where the user ends it."""
+    budget = Budget(options.seconds, options.max_megabytes, watcher)
+    if isinstance(subject, Program):
+        from teetotal.engines import interpreted
 
-    def left() -> float:
-        return max(0.0, deadline - time.perf_counter())
+        return interpreted.check(subject, options, budget, command=command)
+    if isinstance(subject, Source):
+        from teetotal.engines.runtime import checking as compiled
 
-    if options.goal == "safe":
-        program = goals.demanding(program)
-    if options.loop_bound is not None:
-        program = msgspec.structs.replace(program, loop_bound=options.loop_bound)
-    asked = [model for model in MODELS if model == "sc" or model in options.models]
-    reached: dict[ModelName, Outcomes] = {}
-    for model in asked:
-        reached[model] = outcomes(
-            program,
-            model,
-            options.semantics,
-            max_states=options.max_states,
-            max_megabytes=options.max_megabytes,
-            seconds=left(),
-            watcher=None if watcher is None else partial(watcher, f"{model.upper()} states"),
-        )
-        if reached[model].interrupted:
-            deadline = 0.0  # nothing more is explored, and what is known is told
-    relaxed = [model for model in asked if model != "sc"]
-    watched: Robustness | None = None
-    if relaxed and options.goal == "robust":
-        watched = _robustness(program, relaxed, options, left(), watcher)
-    results = {model: _model_result(program, model, reached, watched, options) for model in asked}
-    interrupted = any(found.interrupted for found in reached.values()) or (watched is not None and watched.interrupted)
-    if interrupted:
-        raise Interrupted(_result(program, results, reached, watched, options, command, started))
-    return _result(program, results, reached, watched, options, command, started)
+        return compiled.check(subject, options, budget, command=command)
+    from teetotal.engines.symbolic import checking as symbolic
+
+    return symbolic.check(subject, options, budget, command=command)
 
 
-def _robustness(
-    program: Program, models: Sequence[ModelName], options: Options, seconds: float, watcher: Watcher | None
-) -> Robustness:
-    if program.loop_bound is None:
-        program = msgspec.structs.replace(program, loop_bound=LOOP_BOUND)
-    return robustness(
-        program,
-        models,
-        options.semantics,
-        strategy=options.explore,
-        monitors=options.monitors,
-        seed=options.seed,
-        seconds=seconds,
-        max_megabytes=options.max_megabytes,
-        watcher=None if watcher is None else partial(watcher, "SC executions"),
+def replay(
+    token: str,
+    paths: Sequence[str],
+    options: CheckOptions = CheckOptions(),
+    *,
+    goal: Goal | None = None,
+    gdb: bool = False,
+    show_output: bool = False,
+) -> ReplayAnswer | None:
+    """The execution that a token describes, again. ``goal``, as it was asked: with ``safe``, what a litmus test claims
+    must hold; with ``robust``, a Promela program runs without its ghost variables. None after a look in the debugger."""
+    budget = Budget(options.seconds)
+    if not all(map(files.is_c, paths)) and len(paths) == 1 and options.program is None:
+        subject: Subject = files.chosen(files.read(paths, options), paths[0], None)
+    else:
+        (subject,) = files.read(paths, options)
+    judged = True
+    if isinstance(subject, Program):
+        from teetotal.engines import story
+
+        told = story.replayed(goals.demanding(subject) if goal == "safe" else subject, token)
+    elif isinstance(subject, Source):
+        from teetotal.engines.runtime import replaying
+
+        shown = replaying.replay(token, subject, gdb=gdb, show_output=show_output, spurious=options.spurious)
+        if shown is None:
+            return None
+        told = shown
+    else:
+        from teetotal.engines.symbolic import results
+
+        told, judged = results.replayed(subject, token, without_ghosts=goal == "robust")
+    return ReplayAnswer(
+        input=" ".join(paths),
+        command="replay",
+        name=subject.name if isinstance(subject, Program) else " ".join(paths),
+        verdict=Verdict.VIOLATION if told.cycle or told.message else Verdict.SAFE,
+        complete=judged,
+        seconds=budget.passed,
+        execution=told,
+        judged=judged,
     )
 
 
-def _model_result(
-    program: Program,
-    model: ModelName,
-    everywhere: Mapping[ModelName, Outcomes],
-    watched: Robustness | None,
-    options: Options,
-) -> ModelResult:
-    reached = everywhere[model]
-    violations = safety_violations(program, model, reached, options.semantics)
-    safe = False if violations else True if reached.complete else None
-    robust: bool | None = True if model == "sc" else None
-    if model != "sc" and watched is not None:
-        cycles = _cycles(program, model, everywhere, watched, options.semantics)
-        robust = False if cycles else True if watched.proves(model) else None
-        violations = violations + cycles
-    word, positive, negative = observation(program, reached.values)
-    holds = both(robust, safe) if options.goal == "robust" else safe
-    return ModelResult(
-        verdict={True: Verdict.SAFE, False: Verdict.VIOLATION, None: Verdict.INCONCLUSIVE}[holds],
-        robust=robust,
-        safe=safe,
-        complete=reached.complete,
-        violations=violations,
-        observation=word if program.condition is not None and (reached.complete or word == "Sometimes") else None,
-        positive=positive if program.condition is not None else None,
-        negative=negative if program.condition is not None else None,
-        outcomes=[story.named(program, values) for values in sorted(filtered(program, reached.values))],
-        states=reached.states,
-    )
+# -- many files -------------------------------------------------------------------------------------------------------
+
+Watching = Callable[[str], AbstractContextManager[Watcher | None]]
+"""From a program's name to who is told about it."""
 
 
-def _cycles(
-    program: Program,
-    model: ModelName,
-    everywhere: Mapping[ModelName, Outcomes],
-    watched: Robustness,
-    semantics: Semantics,
-) -> list[Violation]:
-    """Violations of robustness: those that monitors saw, or else an execution with an outcome that SC does not have."""
-    found = watched.violations[model]
-    if found or not everywhere["sc"].complete:
-        return found
-    beyond = everywhere[model].values - everywhere["sc"].values
-    for values in sorted(beyond)[:1]:
-        if watched.proves(model):
-            shown = ", ".join(f"{name}={value}" for name, value in story.named(program, values).items())
-            raise Fault(
-                f"{program.source or 'program'}: {program.name}: {model.upper()} has the outcome {shown}, which SC does "
-                f"not have, and yet the program was found to be robust; one of the two answers is wrong"
-            )
-        schedule = everywhere[model].schedule(values)
-        return [story.violation(program, model, schedule, semantics, kind="robustness")]
-    return []
+class Done(msgspec.Struct, frozen=True):
+    """What became of the files of a job: its programs' answers, what was wrong with them, or with teetotal (``fault``)."""
+
+    answers: list[CheckAnswer] = []
+    refusals: list[Refusal] = []
+    undecided: Undecided | None = None
+    interrupted: bool = False
+    fault: str = ""
 
 
-def safety_violations(program: Program, model: ModelName, reached: Outcomes, semantics: Semantics) -> list[Violation]:
-    found: list[Violation] = []
+class Job(msgspec.Struct, frozen=True):
+    """A file, or the C files of one program, as they are sent to a worker. ``late`` and ``full`` are what is printed where
+    it has to be ended by force for its time or its memory."""
 
-    def add(schedule: Sequence[Step], kind: ViolationKind, message: str) -> None:
-        found.append(story.violation(program, model, schedule, semantics, kind=kind, message=message))
+    paths: tuple[str, ...]
+    options: CheckOptions
+    watching: Watching | None = None
+    late: str = ""
+    full: str = ""
 
-    for failure in reached.failures:
-        kind: ViolationKind = "wild access" if failure.wild else "assertion"
-        add(failure.schedule, kind, story.failure(program, failure.thread, failure.instruction))
-    broken = (values for values in sorted(reached.values) if not story.final_assertion_holds(program, values))
-    for values in islice(broken, 1):
-        add(reached.schedule(values), "final assertion", story.broken_final_assertion(program, values))
-        if goals.claims(program):  # which replay takes for an assertion where it is told to
-            found[-1] = msgspec.structs.replace(found[-1], replay=f"{found[-1].replay} --goal safe")
-    if reached.deadlock is not None:
-        add(reached.deadlock, "deadlock", story.DEADLOCK)
-    return found
+    @property
+    def name(self) -> str:
+        return " ".join(self.paths)
+
+    def undecided(self, why: str) -> Undecided:
+        seconds = self.options.seconds if self.options.seconds < math.inf else None
+        return Undecided(input=self.name, command="check", notes=[why], seconds=seconds)
+
+    def refusal(self, problem: TeetotalError | str) -> Refusal:
+        error = TeetotalError(problem) if isinstance(problem, str) else problem
+        return Refusal.of(error, self.name, "check")
+
+    def run(self) -> Done:
+        """Within its limits, and whatever happens."""
+        options = self.options
+        try:
+            with supervision.watching(options.seconds, options.max_megabytes, late=self.late, full=self.full):
+                return self._run()
+        except MemoryError:
+            return Done(undecided=self.undecided(MEMORY_IS_USED_UP))
+        except RecursionError:
+            return Done(refusals=[self.refusal(f"{self.name}: nested too deeply")])
+        except OSError as error:
+            return Done(refusals=[self.refusal(f"{self.name}: {error.strerror or error}")])
+        except Exception:
+            return Done(fault=f"{self.name}: {traceback.format_exc()}")
+
+    def _run(self) -> Done:
+        answers: list[CheckAnswer] = []
+        refusals: list[Refusal] = []
+        try:
+            subjects = files.read(self.paths, self.options)
+        except TeetotalError as error:
+            return Done(refusals=[self.refusal(error)])
+        for subject in subjects:
+            try:
+                with nullcontext() if self.watching is None else self.watching(subject.name) as watcher:
+                    answers.append(check(subject, self.options, watcher=watcher))
+            except Interrupted as interrupt:
+                return Done([*answers, interrupt.answer], refusals, interrupted=True)  # type: ignore[list-item]
+            except TeetotalError as error:
+                refusals.append(self.refusal(error))
+        return Done(answers, refusals)
+
+    def ended(self, death: WorkerDied) -> Done:
+        """Where its process has not answered."""
+        if isinstance(death, OutOfBudget):
+            return Done(undecided=self.undecided(MEMORY_IS_USED_UP if death.memory else TIME_IS_OVER))
+        if self.name.endswith(".py") or death.status == supervision.BAD_INPUT:  # whoever runs a file is at its mercy
+            return Done(refusals=[self.refusal(f"{self.name}: {death}")])
+        if death.status == supervision.FAULT:
+            return Done(fault=f"{self.name}: {death}")
+        return Done(undecided=self.undecided(str(death)))
 
 
-def _result(
-    program: Program,
-    results: dict[ModelName, ModelResult],
-    reached: dict[ModelName, Outcomes],
-    watched: Robustness | None,
-    options: Options,
-    command: str,
-    started: float,
-) -> CheckResult:
-    notes = []
-    if options.goal == "safe" and program.condition is not None and not goals.claims(program):
-        notes.append("`exists` is a question, and no part of the goal")
-    for model, found in reached.items():
-        if found.cut:
-            notes.append(f"{model.upper()}: a loop was cut after {program.loop_bound} backward jumps; see --loop-bound")
-        elif not found.complete:
-            notes.append(f"{model.upper()}: stopped after {found.states:,} states; see --time, --states and --memory")
-    if watched is not None:
-        notes += watched.notes
-    return CheckResult(
-        input=program.source or program.name,
-        command=command,
-        name=program.name,
-        models=results,
-        verdict=sum((result.verdict for result in results.values()), Verdict.SAFE),
-        complete=all(found.complete for found in reached.values()) and (watched is None or watched.complete),
-        seconds=time.perf_counter() - started,
-        executions=None if watched is None else watched.executions,
-        blocked=None if watched is None else watched.blocked,
-        states=sum(found.states for found in reached.values()),
-        violations=[violation for result in results.values() for violation in result.violations],
-        notes=notes,
-        goal=options.goal,
-    )
+def run(job: Job) -> Done:
+    return job.run()
+
+
+def check_all(jobs: Sequence[Job], workers: int, advance: Callable[[], None]) -> Iterator[Done]:
+    """In the order of the jobs, by that many processes."""
+    if not jobs:
+        return
+    options = jobs[0].options
+    seconds = options.seconds if options.seconds < math.inf else None
+
+    def done() -> Iterator[tuple[int, Done]]:
+        for position, answer in each(run, jobs, workers, seconds, options.max_megabytes):
+            advance()
+            yield position, jobs[position].ended(answer) if isinstance(answer, WorkerDied) else answer
+
+    yield from in_order(done())

@@ -13,7 +13,8 @@ from tempfile import TemporaryDirectory
 
 from battery.channels import Program
 from teetotal.answers.errors import TeetotalError
-from teetotal.engines.runtime.checking import Options, check
+from teetotal.answers.options import CheckOptions
+from teetotal.checking import check
 from teetotal.programs.c.build import CompileError
 
 SECONDS = 20.0
@@ -34,7 +35,7 @@ def answer(program: Program) -> tuple[str, str]:
     """The word for what is said about a channel's program, and the text that it rests on."""
     with TemporaryDirectory() as folder:
         try:
-            result = check(program.source(Path(folder)), Options(models=("tso",), seconds=SECONDS))
+            result = check(program.source(Path(folder)), CheckOptions(models=("tso",), seconds=SECONDS))
         except Exception as error:
             refused = isinstance(error, TeetotalError) and not isinstance(error, CompileError)
             return (NAMED if refused and _names(program, str(error)) else ERROR), repr(error)

@@ -14,8 +14,11 @@ from typing import Literal
 
 import msgspec
 
-from teetotal.answers.verdicts import CheckResult, Goal, Verdict, ViolationKind
-from teetotal.engines.runtime.checking import Options, check
+from teetotal.answers.check import CheckAnswer
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.verdict import Goal, Verdict
+from teetotal.answers.violation import ViolationKind
+from teetotal.checking import check
 from teetotal.programs.c.build import Source
 
 DATA = Path(__file__).parent / "lives"
@@ -85,7 +88,7 @@ def answer(question: Question, compiler: str | None = None) -> tuple[str, str]:
     with TemporaryDirectory() as folder:
         file = Path(folder) / ("program.c" if life.language == "c" else "program.cc")
         file.write_text(life.source)
-        options = Options(models=("tso",), goal=question.goal, seconds=SECONDS)
+        options = CheckOptions(models=("tso",), goal=question.goal, seconds=SECONDS)
         try:
             result = check(Source((str(file),), (), compiler), options)
         except Exception as error:  # of the user's making or ours: these programs are in order
@@ -93,7 +96,7 @@ def answer(question: Question, compiler: str | None = None) -> tuple[str, str]:
     return _word(life, result), "\n".join([*(violation.message for violation in result.violations), *result.notes])
 
 
-def _word(life: Life, result: CheckResult) -> str:
+def _word(life: Life, result: CheckAnswer) -> str:
     if result.verdict is not Verdict.VIOLATION:
         return str(result.verdict)
     kinds = [violation.kind for violation in result.violations]

@@ -16,7 +16,7 @@ import traceback
 import click
 
 from teetotal.answers.errors import TeetotalError
-from teetotal.cli import streams
+from teetotal.report import streams
 from teetotal.scale import supervision
 
 VERBS = {

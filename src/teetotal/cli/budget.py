@@ -7,25 +7,14 @@ from functools import wraps
 from typing import Any
 
 import click
-import msgspec
 
-from teetotal.answers.verdicts import Verdict, to_json
-from teetotal.cli.streams import visible
+from teetotal.answers.answer import Refusal, Undecided
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import MEMORY_IS_USED_UP, TIME_IS_OVER
+from teetotal.report.json import to_json
+from teetotal.report.streams import visible
 from teetotal.scale import supervision
-
-TIME_IS_OVER = "the time given by --time is over"
-MEMORY_IS_USED_UP = "the memory is used up"
-
-
-class Undecided(msgspec.Struct, frozen=True):
-    """The answer about an input that was given up before anything else could be said about it."""
-
-    input: str
-    command: str
-    notes: list[str]
-    verdict: Verdict = Verdict.INCONCLUSIVE
-    complete: bool = False
-    seconds: float | None = None
 
 
 def told(answer: Undecided, as_json: bool) -> str:
@@ -53,9 +42,11 @@ def _limited(verb: str, callback: Callable[..., int]) -> Callable[..., int]:
         if seconds is not None and verb == "verify":  # its files are programs of their own
             seconds *= max(1, len(paths))
 
+        name, as_json = " ".join(paths) or verb, bool(parameters.get("as_json"))
+
         def undecided(why: str) -> str:
-            answer = Undecided(" ".join(paths) or verb, verb, [why], seconds=seconds)
-            return told(answer, bool(parameters.get("as_json")))
+            answer = Undecided(input=name, command=verb, notes=[why], seconds=seconds)
+            return told(answer, as_json)
 
         try:
             late, full = undecided(TIME_IS_OVER), undecided(MEMORY_IS_USED_UP)
@@ -64,5 +55,9 @@ def _limited(verb: str, callback: Callable[..., int]) -> Callable[..., int]:
         except MemoryError:
             click.echo(undecided(MEMORY_IS_USED_UP))
             return Verdict.INCONCLUSIVE.exit_status
+        except TeetotalError as error:
+            if as_json:  # what is wrong is said on standard error, too
+                click.echo(to_json(Refusal.of(error, name, verb)))
+            raise
 
     return run

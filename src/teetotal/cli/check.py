@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import sys
-import traceback
-from collections.abc import Iterator, Sequence
-from math import inf
-from pathlib import Path
+from functools import partial
 
 import click
-import msgspec
 
 from teetotal import checking
 from teetotal.answers import strategies
-from teetotal.answers.errors import TeetotalError
+from teetotal.answers.answer import Refusal
 from teetotal.answers.events import ModelName
-from teetotal.answers.verdicts import CheckResult, Interrupted, Verdict, to_json
-from teetotal.checking import Options
-from teetotal.cli.budget import MEMORY_IS_USED_UP, TIME_IS_OVER, Undecided, told
+from teetotal.answers.options import COMPILED_LOOP_BOUND as COMPILED
+from teetotal.answers.options import LOOP_BOUND as INTERPRETED
+from teetotal.answers.options import MAX_MEGABYTES, MAX_STATES, CheckOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import Job
+from teetotal.cli.budget import told
 from teetotal.cli.options import (
     Models,
     WithCompilerFlags,
@@ -27,133 +26,15 @@ from teetotal.cli.options import (
     semantics_options,
     spurious_option,
 )
-from teetotal.cli.streams import keep_in_line
-from teetotal.engines.runtime import checking as c_check
-from teetotal.engines.states.outcomes import MAX_MEGABYTES, MAX_STATES
-from teetotal.programs import c, files
+from teetotal.programs import files
 from teetotal.report import terminal
+from teetotal.report.json import to_json
 from teetotal.report.progress import counting, progress
+from teetotal.report.streams import keep_in_line
 from teetotal.scale import supervision
-from teetotal.scale.local import OutOfBudget, WorkerDied, available_workers, in_order
-from teetotal.scale.local import each as pool
+from teetotal.scale.local import available_workers
 
-
-class Answer(msgspec.Struct, frozen=True):
-    """What became of one file: its programs' results, and what was wrong with it, or with teetotal (``fault``)."""
-
-    results: list[CheckResult]
-    problems: list[str] = []
-    undecided: Undecided | None = None
-    interrupted: bool = False
-    fault: str = ""
-
-
-class FileJob(msgspec.Struct, frozen=True):
-    """One file to check, as it is sent to a worker."""
-
-    path: str
-    options: Options
-    show_progress: bool = False
-    as_json: bool = False
-
-    def run(self) -> Answer:
-        results: list[CheckResult] = []
-        problems: list[str] = []
-        if self.path.endswith(".pml"):
-            return self.verify()
-        try:
-            programs = files.read(self.path)
-        except TeetotalError as error:
-            return Answer(results, [str(error)])
-        for program in programs:
-            try:
-                with counting(program.name, self.show_progress) as watcher:
-                    results.append(checking.check(program, self.options, watcher=watcher))
-            except Interrupted as interrupt:
-                return Answer([*results, interrupt.result], problems, interrupted=True)
-            except TeetotalError as error:
-                problems.append(str(error))
-        return Answer(results, problems)
-
-    def verify(self) -> Answer:
-        """Promela is for buffers without bound, and has its own engines."""
-        from teetotal.engines.symbolic.checking import check_file
-
-        options = self.options
-        try:
-            return Answer(
-                [
-                    check_file(
-                        self.path,
-                        options.models,
-                        options.semantics,
-                        options.seconds,
-                        options.max_megabytes,
-                        options.goal,
-                    )
-                ]
-            )
-        except Interrupted as interrupt:
-            return Answer([interrupt.result], [], interrupted=True)
-        except TeetotalError as error:
-            return Answer([], [str(error)])
-
-
-class CJob(msgspec.Struct, frozen=True):
-    """One C program to check."""
-
-    source: c.Source
-    options: c_check.Options
-    show_progress: bool = False
-    as_json: bool = False
-
-    @property
-    def path(self) -> str:
-        return self.source.name
-
-    def run(self) -> Answer:
-        try:
-            with counting(self.source.name, self.show_progress) as watcher:
-                return Answer([c_check.check(self.source, self.options, progress=watcher)])
-        except Interrupted as interrupt:
-            return Answer([interrupt.result], interrupted=True)
-        except TeetotalError as error:
-            return Answer([], [str(error)])
-
-
-Job = FileJob | CJob
 _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
-
-
-def run(job: Job) -> Answer:
-    """The job within its limits."""
-    late, full = (told(_undecided(job, why), job.as_json) for why in (TIME_IS_OVER, MEMORY_IS_USED_UP))
-    try:
-        with supervision.watching(job.options.seconds, job.options.max_megabytes, late=late, full=full):
-            return job.run()
-    except MemoryError:
-        return Answer([], undecided=_undecided(job, MEMORY_IS_USED_UP))
-    except RecursionError:
-        return Answer([], [f"{job.path}: nested too deeply"])
-    except OSError as error:
-        return Answer([], [f"{job.path}: {error.strerror or error}"])
-    except Exception:
-        return Answer([], fault=f"{job.path}: {traceback.format_exc()}")
-
-
-def _undecided(job: Job, why: str) -> Undecided:
-    return Undecided(job.path, "check", [why], seconds=job.options.seconds if job.options.seconds < inf else None)
-
-
-def _ended(job: Job, death: WorkerDied) -> Answer:
-    """What to say of a job whose process has not answered."""
-    if isinstance(death, OutOfBudget):
-        return Answer([], undecided=_undecided(job, MEMORY_IS_USED_UP if death.memory else TIME_IS_OVER))
-    if job.path.endswith(".py") or death.status == supervision.BAD_INPUT:  # whoever runs a file is at its mercy
-        return Answer([], [f"{job.path}: {death}"])
-    if death.status == supervision.FAULT:
-        return Answer([], fault=f"{job.path}: {death}")
-    return Answer([], undecided=_undecided(job, str(death)))
 
 
 @click.command(cls=WithCompilerFlags, short_help="Robust and safe on TSO and PSO?")
@@ -188,8 +69,7 @@ def _ended(job: Job, death: WorkerDied) -> Answer:
 @spurious_option
 @click.option("--loop-bound", type=click.IntRange(min=0, max=2**31 - 1), metavar="N",
               help="Backward jumps that a thread may take (default: none for outcomes and for loops that only wait, "
-              f"{checking.LOOP_BOUND} otherwise); in C, visits of one instruction (default: "
-              f"{c_check.LOOP_BOUND}).")  # fmt: skip
+              f"{INTERPRETED} otherwise); in C, visits of one instruction (default: {COMPILED}).")  # fmt: skip
 @click.option("--time", "seconds", type=click.FloatRange(min=0), metavar="SECONDS",
               help="Time to spend on each program (default: no limit).")  # fmt: skip
 @click.option("--states", type=click.IntRange(min=1, max=2**32 - 2), default=MAX_STATES, show_default=True,
@@ -239,7 +119,7 @@ def check(
     stays sequentially consistent, and whether assertions hold. A Python file is run to find its programs. C and C++
     files given together are one program, and what follows -- goes to the compiler. Directories are searched for litmus
     tests."""
-    options = Options(
+    options = CheckOptions(
         models=models,
         semantics=semantics(rmw, mutex, failed_cas),
         explore=strategies.parse(explore),
@@ -247,79 +127,59 @@ def check(
         seconds=float("inf") if seconds is None else seconds,
         max_states=states,
         max_megabytes=memory,
-        loop_bound=loop_bound,
-        seed=seed,
-        goal=goal,  # type: ignore[arg-type]
-    )
-    found, problems = files.find(paths)
-    for path in found:
-        keep_in_line(path)
-    for problem in problems:
-        click.echo(f"teetotal: {problem}", err=True)
-    c_files = [path for path in found if Path(path).suffix in c.SUFFIXES]
-    programs_in_c = [(path,) for path in c_files] if each else [tuple(c_files)] if c_files else []
-    c_options = c_check.Options(
-        models=models,
-        semantics=options.semantics,
-        explore=options.explore,
-        monitors=options.monitors,
-        seconds=options.seconds,
         executions=executions,
         loop_bound=loop_bound,
         seed=seed,
         nondet=nondet,
-        max_megabytes=memory,
-        goal=options.goal,
+        goal=goal,  # type: ignore[arg-type]
         spurious=spurious,
+        compiler=compiler,
+        flags=flags,
+        arguments=arguments,
     )
-    jobs: list[Job] = [FileJob(path, options, len(found) == 1, as_json) for path in found if path not in c_files]
-    jobs += [
-        CJob(
-            c.Source(names, flags, compiler, arguments),
-            c_options,
-            len(found) == len(c_files) and len(programs_in_c) == 1,
-            as_json,
-        )
-        for names in programs_in_c
-    ]
+    found, problems = files.find(paths)
+    for path in found:
+        keep_in_line(path)
+    refusals = [Refusal.of(problem, problem.message.partition(": ")[0], "check") for problem in problems]
+    programs = files.together(found, each)
+    jobs = []
+    for names in programs:
+        job = Job(names, options, partial(counting, wanted=len(programs) == 1))
+        late, full = (told(job.undecided(why), as_json) for why in (checking.TIME_IS_OVER, checking.MEMORY_IS_USED_UP))
+        jobs.append(Job(names, options, job.watching, late, full))
     verdicts: list[Verdict] = []
-    bad = len(problems)
     fault = False
-    for answer in _answers(jobs, workers or available_workers(), seconds, memory):
-        for result in answer.results:
-            if as_json:
-                click.echo(to_json(result))
-            else:
-                click.echo(("\n" if verdicts else "") + terminal.render(
-                    result, every_outcome=outcomes, every_violation=violations
-                ))  # fmt: skip
-            verdicts.append(result.verdict)
-        if answer.undecided is not None:
-            click.echo(("\n" if verdicts and not as_json else "") + told(answer.undecided, as_json))
-            verdicts.append(answer.undecided.verdict)
-        if answer.fault:
-            fault = True
-            click.echo(f"{answer.fault}\nteetotal: {supervision.FAULT_OF_OURS}", err=True)
-        for problem_text in answer.problems:
-            bad += 1
-            click.echo(f"teetotal: {problem_text}", err=True)
-        sys.stdout.flush()
-        if answer.interrupted:
-            raise click.Abort
+    _refuse(refusals, as_json)
+    with progress("checking", len(jobs)) as advance:
+        for done in checking.check_all(jobs, workers or available_workers(), advance):
+            for answer in done.answers:
+                if as_json:
+                    click.echo(to_json(answer))
+                else:
+                    shown = terminal.render(answer, every_outcome=outcomes, every_violation=violations)
+                    click.echo(("\n" if verdicts else "") + shown)
+                verdicts.append(answer.verdict)
+            if done.undecided is not None:
+                click.echo(("\n" if verdicts and not as_json else "") + told(done.undecided, as_json))
+                verdicts.append(done.undecided.verdict)
+            if done.fault:
+                fault = True
+                click.echo(f"{done.fault}\nteetotal: {supervision.FAULT_OF_OURS}", err=True)
+            _refuse(done.refusals, as_json)
+            refusals += done.refusals
+            sys.stdout.flush()
+            if done.interrupted:
+                raise click.Abort
     if len(verdicts) > 1 and not as_json:
         counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict if verdict in verdicts]
         click.echo(f"\n{len(verdicts)} programs: {', '.join(counts)}")
     if fault:
         return supervision.FAULT
-    return 2 if bad else sum(verdicts, Verdict.SAFE).exit_status
+    return 2 if refusals else sum(verdicts, Verdict.SAFE).exit_status
 
 
-def _answers(jobs: Sequence[Job], workers: int, seconds: float | None, memory: int) -> Iterator[Answer]:
-    with progress("checking", len(jobs)) as advance:
-
-        def done() -> Iterator[tuple[int, Answer]]:
-            for position, answer in pool(run, jobs, workers, seconds, memory):
-                advance()
-                yield position, _ended(jobs[position], answer) if isinstance(answer, WorkerDied) else answer
-
-        yield from in_order(done())
+def _refuse(refusals: list[Refusal], as_json: bool) -> None:
+    for refusal in refusals:
+        if as_json:
+            click.echo(to_json(refusal))
+        click.echo(f"teetotal: {refusal.message}", err=True)

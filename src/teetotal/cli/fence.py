@@ -5,10 +5,13 @@ from __future__ import annotations
 import click
 import msgspec
 
+from teetotal.answers import costs
+from teetotal.answers.answer import Interrupted
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import ModelName
-from teetotal.answers.fences import FenceResult
-from teetotal.answers.verdicts import Verdict, to_json
+from teetotal.answers.fence import FenceAnswer
+from teetotal.answers.options import FenceOptions
+from teetotal.answers.verdict import Verdict
 from teetotal.cli.options import (
     Models,
     WithCompilerFlags,
@@ -18,8 +21,9 @@ from teetotal.cli.options import (
     semantics,
     semantics_options,
 )
-from teetotal.fences import costs, fencing, text
+from teetotal.fences import fencing, text
 from teetotal.report import fences as report
+from teetotal.report.json import to_json
 
 
 @click.command(cls=WithCompilerFlags, short_help="The fewest fences, written back into the source.")
@@ -74,7 +78,7 @@ def fence(
     """Find fences that make a program robust (or safe), prove that each of them is needed, and print the patch. The
     patched program is explored again, whole. Several C and C++ files are one program; what follows -- goes to the
     compiler."""
-    options = fencing.Options(
+    options = FenceOptions(
         models=tuple(model for model in models if model != "sc"),
         goal=goal,  # type: ignore[arg-type]
         semantics=semantics(rmw, mutex, failed_cas),
@@ -98,14 +102,14 @@ def fence(
     if options.monitors and goal != "robust":
         raise click.UsageError("--monitor is for --goal robust: no monitor is asked whether something fails")
     try:
-        answer = fencing.fence(paths, options)
-    except fencing.Interrupted as interrupt:
-        _tell(interrupt.answer.result, as_json)
+        repair = fencing.fence(paths, options)
+    except Interrupted as interrupt:
+        _tell(interrupt.answer, as_json)  # type: ignore[arg-type]
         raise click.Abort from interrupt
-    result = answer.result
+    result = repair.answer
     if write and result.verdict is Verdict.SAFE and result.diff:
         try:
-            backups = text.write(answer.texts, answer.originals)
+            backups = text.write(repair.texts, repair.originals)
         except TeetotalError:
             _tell(result, as_json)  # the search may have been long: what it found is not lost
             raise
@@ -114,7 +118,7 @@ def fence(
     return result.verdict.exit_status
 
 
-def _tell(result: FenceResult, as_json: bool) -> None:
+def _tell(result: FenceAnswer, as_json: bool) -> None:
     click.echo(to_json(result) if as_json else report.render(result))
     if not as_json:
         for path, backup in result.backups.items():

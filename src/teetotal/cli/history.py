@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import json
+import math
 import operator
 import os
 import sys
 from collections import Counter
-from functools import reduce
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
+from msgspec.structs import replace
 
-from teetotal.cli.budget import TIME_IS_OVER, Undecided, told
+from teetotal.answers.answer import Undecided
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.history import ENGINES, HISTORY_MODELS, HistoryAnswer
+from teetotal.answers.options import HistoryOptions as Options
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import TIME_IS_OVER
+from teetotal.cli.budget import told
 from teetotal.cli.options import memory_option, semantics, semantics_options
+from teetotal.histories import examining
+from teetotal.report import history as report
+from teetotal.report.json import to_json
 from teetotal.report.progress import progress
 
-ENGINES = (
-    "auto", "wsc+enum", "ccm+enum", "enum", "dbcop", "wsc+dbcop", "sat",
-    "six+enum", "six+dbcop", "guess+enum", "guess+dbcop",
-)  # fmt: skip
-MODELS = ("sc", "tso", "pso", "wsc", "ccm")
 FORMATS = ("axe", "text", "json", "dbcop", "polysi", "edn", "tracegen", "gem5")
 EXPLAINED = 10
 """In text, proofs are printed for at most so many histories unless --explain is given."""
@@ -63,21 +69,18 @@ def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: s
     Formats: axe, our own text, dbcop (JSON and text), PolySI and Plume text, Jepsen EDN, rocket-chip TraceGen logs, gem5
     execution traces. A consistent history gets a witness, an inconsistent one a proof over a minimal part of it.
     """
-    from msgspec.structs import replace
-
-    from teetotal.answers.history import Options, examine_all
 
     names = list(dict.fromkeys(models.split(",")))
     for name in names:
-        if name not in MODELS:
-            raise click.BadParameter(f"{name!r} is none of {', '.join(MODELS)}", param_hint="--model")
+        if name not in HISTORY_MODELS:
+            raise click.BadParameter(f"{name!r} is none of {', '.join(HISTORY_MODELS)}", param_hint="--model")
     _refuse_odd_combinations(names, given_witness, chosen)
     workers = chosen.pop("workers")
     options = [
         Options(
             model=name,  # type: ignore[arg-type]
             engine=chosen["engine"],
-            seconds=chosen["seconds"],
+            seconds=math.inf if chosen["seconds"] is None else chosen["seconds"],
             semantics=semantics(chosen["rmw"], chosen["mutex"], chosen["failed_cas"]),
             use_order=chosen["order"],
             kernel=chosen["kernel"],
@@ -92,24 +95,24 @@ def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: s
     ]
     if given_witness:
         return _check_given(files, given_witness, options[0])
-    report = Report(as_json)
+    printed = Report(as_json)
     counts = {}
     for file in files:
         try:
             counts[file] = _count(file, options[0])
         except TimeoutError:
             counts[file] = 0
-            report.unread(file, options)
+            printed.unread(file, options)
     total = sum(counts.values()) * len(names)
     explain = chosen["explain"] if chosen["explain"] is not None else as_json or total <= EXPLAINED
     workers = workers or (_cores() if sum(os.path.getsize(f) for f in files) >= PARALLEL_BYTES else 1)
     asked = [replace(option, explain=explain and as_json) for option in options]
     tasks = [task for file in files for task in _shares(file, counts[file], asked, workers)]
     with progress("histories", total) as advance:
-        for result in examine_all(tasks, workers):
-            report.add(result, options)
+        for answer in examining.examine_all(tasks, workers):
+            printed.add(answer, options)
             advance()
-    return report.finish(explain, options)
+    return printed.finish(explain, options)
 
 
 def _refuse_odd_combinations(models: list[str], given_witness: str | None, chosen: dict[str, Any]) -> None:
@@ -139,7 +142,7 @@ def _refuse_odd_combinations(models: list[str], given_witness: str | None, chose
 
 def late(what: str, as_json: bool, seconds: float | None) -> str:
     """What is said of a history that has to be ended by force."""
-    return told(Undecided(what, "history", [TIME_IS_OVER], seconds=seconds), as_json)
+    return told(Undecided(input=what, command="history", notes=[TIME_IS_OVER], seconds=seconds), as_json)
 
 
 def _cores() -> int:
@@ -147,10 +150,8 @@ def _cores() -> int:
 
 
 def _count(file: str, options: Any) -> int:
-    from teetotal.answers.errors import TeetotalError
-    from teetotal.answers.history import read_once
 
-    histories, _ = read_once(file, options, bounded=True)
+    histories, _ = examining.read_once(file, options, bounded=True)
     if not histories:
         raise TeetotalError(f"{file}: there is no history in it")
     return len(histories)
@@ -168,122 +169,65 @@ class Report:
 
     def __init__(self, as_json: bool) -> None:
         self.as_json = as_json
-        self.tally: Counter[tuple[str, str]] = Counter()
-        self.violations: list[Any] = []
+        self.tally: Counter[tuple[str, Verdict]] = Counter()
+        self.violations: list[HistoryAnswer] = []
 
-    def add(self, result: Any, options: list[Any]) -> None:
-        from teetotal.answers.verdicts import to_json
-
-        self.tally[result.model, str(result.verdict)] += 1
+    def add(self, answer: HistoryAnswer, options: list[Options]) -> None:
+        self.tally[answer.model, answer.verdict] += 1
         if self.as_json:
-            click.echo(to_json(result))
+            click.echo(to_json(answer))
             return
-        say(
-            f"{_word(result.verdict):12} {result.model:3}  {_name(result)}: {result.operations:,} operations, "
-            f"{result.threads} threads, {result.seconds:.3f} s by {result.decided_by}"
-        )
-        if result.learned:
-            say(f"  known all the same: {result.learned}")
-        if result.witness_checked:
-            say(f"  witness of {result.witness_steps:,} steps checked")
-        if result.kernel:
-            _show_kernel(result.kernel)
-        _show_notes(result.notes)
-        if options[0].witness and result.witness is not None:
-            _show_witness(result, options[0])
-        if str(result.verdict) == "violation":
-            self.violations.append(result)
+        say(report.lines(answer))
+        if options[0].witness and answer.witness is not None:
+            _show_witness(answer, options[0])
+        if answer.verdict is Verdict.VIOLATION:
+            self.violations.append(answer)
 
-    def unread(self, file: str, options: list[Any]) -> None:
+    def unread(self, file: str, options: list[Options]) -> None:
         """A file for which the time was over before it was read."""
-        from teetotal.answers.history import not_read
-
         for option in options:
-            self.add(not_read(file, option), options)
+            self.add(examining.not_read(file, option), options)
 
-    def finish(self, explain: bool, options: list[Any]) -> int:
-        from teetotal.answers.verdicts import Verdict
-
+    def finish(self, explain: bool, options: list[Options]) -> int:
         if self.tally.total() > 1 and not self.as_json:
-            self._table()
+            say(report.table(self.tally))
             if self.violations and not explain:
-                say(f"{len(self.violations)} without their proofs; --explain prints them")
+                say([f"{len(self.violations)} without their proofs; --explain prints them"])
         if explain and not self.as_json:
-            for result in self.violations:
-                self._explain(result, next(option for option in options if option.model == result.model))
-        verdicts = (Verdict(verdict) for _, verdict in self.tally)
-        return reduce(Verdict.__add__, verdicts, Verdict.SAFE).exit_status
+            for answer in self.violations:
+                self._explain(answer, next(option for option in options if option.model == answer.model))
+        return sum((verdict for _, verdict in self.tally), Verdict.SAFE).exit_status
 
-    def _table(self) -> None:
-        say(f"\n{'model':8}{'consistent':>12}{'violation':>12}{'inconclusive':>14}")
-        for model in dict.fromkeys(model for model, _ in self.tally):
-            numbers = [self.tally[model, verdict] for verdict in ("safe", "violation", "inconclusive")]
-            say(f"{model:8}{numbers[0]:>12}{numbers[1]:>12}{numbers[2]:>14}")
-
-    def _explain(self, result: Any, options: Any) -> None:
-        from teetotal.answers.history import INTERRUPTED, explained, read_once
-
+    def _explain(self, answer: HistoryAnswer, options: Options) -> None:
         if self.tally.total() > 1:
-            say(f"\n{_name(result)} and {result.model}:")
+            say([f"\n{report.name(answer)} and {answer.model}:"])
         sys.stdout.flush()  # the verdict is to be seen while the proof is looked for
-        histories, spent = read_once(result.input, options)
-        left = None if options.seconds is None else max(0.0, options.seconds - spent - result.seconds)
-        found = explained(histories[result.index], result.input, options, left)
-        for line in found.get("text", ()):
-            say(line)
-        _show_models(found.get("models", {}))
-        _show_notes(found["notes"])
-        if any(note.startswith(INTERRUPTED) for note in found["notes"]):
+        histories, spent = examining.read_once(answer.input, options)
+        assert answer.seconds is not None
+        left = max(0.0, options.seconds - spent - answer.seconds)
+        proved = examining.explained(histories[answer.index], replace(answer, notes=[]), options, left)
+        say([*report.explanation(proved), *report.models(proved.models), *report.notes(proved.notes)])
+        if any(note.startswith(examining.INTERRUPTED) for note in proved.notes):
             raise KeyboardInterrupt
 
 
-def say(text: str) -> None:
-    """Prints a line of which parts come from files: what could control a terminal is shown as an escape."""
-    click.echo("".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text))
+def say(lines: Iterable[str]) -> None:
+    """Prints lines of which parts come from files: what could control a terminal is shown as an escape."""
+    for text in lines:
+        click.echo("".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text))
 
 
-def _name(result: Any) -> str:
-    return result.name or Path(result.input).name
-
-
-def _word(verdict: Any) -> str:
-    return "consistent" if str(verdict) == "safe" else str(verdict)
-
-
-def _show_notes(notes: list[str]) -> None:
-    for note in notes:
-        say(f"  note: {note}")
-
-
-def _show_witness(result: Any, options: Any) -> None:
-    from teetotal.answers.history import read_once
+def _show_witness(answer: HistoryAnswer, options: Options) -> None:
     from teetotal.histories.witness import from_json, narrate
 
-    histories, _ = read_once(result.input, options)
-    for line in narrate(histories[result.index], from_json(result.witness), limit=len(result.witness)):
-        say("  " + line)
-
-
-def _show_kernel(kernel: Any) -> None:
-    def share(part: int) -> str:
-        return f"{part:,} ({100 * part / kernel.kernel:.2f} %)" if kernel.kernel else str(part)
-
-    say(f"  SC-kernel: {kernel.kernel:,} of {kernel.pairs:,} pairs of writes of one address")
-    say(f"  found by CCM {share(kernel.ccm)}, by wSC {share(kernel.wsc)}")
-    say(f"  with the six-write rule {share(kernel.six)}, with one guessed pair {share(kernel.guess)}")
-
-
-def _show_models(models: dict[str, Any]) -> None:
-    for verdict, word in (("violation", "violates"), ("safe", "satisfies"), ("inconclusive", "undecided")):
-        named = [model for model, found in models.items() if str(found) == verdict]
-        if named:
-            say(f"  {word} {', '.join(named)}")
+    assert answer.witness is not None
+    histories, _ = examining.read_once(answer.input, options)
+    lines = narrate(histories[answer.index], from_json(answer.witness), limit=len(answer.witness))
+    say("  " + line for line in lines)
 
 
 def _check_given(files: tuple[str, ...], path: str, options: Any) -> int:
     """Checks witnesses that an earlier run wrote, without any engine."""
-    from teetotal.answers.errors import TeetotalError
-    from teetotal.answers.history import read_once
     from teetotal.histories.history import HistoryError
     from teetotal.histories.witness import from_json, refute
 
@@ -300,20 +244,19 @@ def _check_given(files: tuple[str, ...], path: str, options: Any) -> int:
             raise TeetotalError(
                 f"{path}:{number}: not a result of teetotal history --json about these files"
             ) from error
-        known = read_once(file, options)[0]
+        known = examining.read_once(file, options)[0]
         if not 0 <= index < len(known) or known[index].name != name:
             raise TeetotalError(f"{path}:{number}: {file} has no history {name} at this place")
         reason = refute(known[index], witness, model, options.semantics)
         checked += 1
         wrong += bool(reason)
-        say(f"{'wrong' if reason else 'right':8} {model:3}  {name or file}" + (f": {reason}" if reason else ""))
+        say([f"{'wrong' if reason else 'right':8} {model:3}  {name or file}" + (f": {reason}" if reason else "")])
     if checked == 0:
         raise TeetotalError(f"{path}: no witness for a history of {', '.join(files)}")
     return 1 if wrong else 0
 
 
 def _lines(path: str) -> list[str]:
-    from teetotal.answers.errors import TeetotalError
 
     try:
         return Path(path).read_text().splitlines()

@@ -12,10 +12,12 @@ from typing import Literal
 import click
 
 from teetotal.answers.errors import TeetotalError
-from teetotal.answers.verdicts import Verdict, to_json
+from teetotal.answers.options import MonitorOptions
+from teetotal.answers.verdict import Verdict
 from teetotal.cli.options import budget_options, monitor_names, semantics, semantics_options
-from teetotal.cli.streams import terminal, visible
 from teetotal.engines.executions.monitors import MONITORS
+from teetotal.report.json import to_json
+from teetotal.report.streams import terminal, visible
 
 
 @click.command(short_help="The monitors over a recorded SC trace.")
@@ -57,9 +59,7 @@ def monitor(
         raise click.UsageError("--monitor names no monitor")
     if paths.count("-") > 1:
         raise click.UsageError("standard input can be read only once")
-    options = monitoring.Options(
-        monitors=names, semantics=semantics(rmw, mutex, failed_cas), group=group, window=window
-    )
+    options = MonitorOptions(monitors=names, semantics=semantics(rmw, mutex, failed_cas), group=group, window=window)
     verdict, bad = Verdict.SAFE, False
     for number, path in enumerate(paths):
         try:

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
-import sys
-import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from teetotal.answers.errors import TeetotalError
-from teetotal.answers.events import ModelName
-from teetotal.answers.verdicts import Verdict, to_json
+from teetotal.answers.options import VerifyOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
 from teetotal.cli.options import Models, semantics, semantics_options
-from teetotal.cli.streams import terminal
-
-if TYPE_CHECKING:
-    from teetotal.engines.symbolic.certificates import Certificate
-    from teetotal.engines.symbolic.schedules import Replay
-    from teetotal.programs.promela import PromelaProgram
+from teetotal.report.json import to_json
+from teetotal.report.progress import counting
 
 
 @click.command()
@@ -54,283 +46,64 @@ def verify(files: tuple[str, ...], **options: Any) -> int:
             raise click.UsageError("--all, --cost and --write belong to --fence")
     if options["goal"] == "robust" and options["engine"] != "saturate":
         raise click.UsageError("robustness has an engine of its own: no --engine with --goal robust")
+    asked = VerifyOptions(
+        models=options["model"],
+        goal=options["goal"],
+        engine=options["engine"],
+        semantics=semantics(options["rmw"], options["mutex"], options["failed_cas"]),
+        seconds=float("inf") if options["seconds"] is None else options["seconds"],
+        max_megabytes=options["megabytes"],
+    )
     if options["checked"]:
-        return _confirm(files, options).exit_status
+        return _confirm(files, asked, options).exit_status
     verdict = Verdict.SAFE
     for file in files:
-        verdict = verdict + (_fence if options["fence"] else _verify)(file, options)
+        verdict = verdict + _verify(file, asked, options)
     return verdict.exit_status
 
 
-def _report(options: dict[str, Any]) -> Any:
-    shown = options["progress"]
-    if shown is None:
-        shown = sys.stderr.isatty() and not options["as_json"]
-    if not shown:
-        return None
-    last = [time.monotonic()]
+def _verify(file: str, asked: VerifyOptions, options: dict[str, Any]) -> Verdict:
+    from teetotal import verifying
+    from teetotal.answers import costs
+    from teetotal.report import verify as report
 
-    def report(states: int, frontier: int, depth: int) -> None:
-        if time.monotonic() - last[0] > 0.5:
-            last[0] = time.monotonic()
-            terminal().write(f"\r{states} states, {frontier} to expand, depth {depth} ")
-            terminal().flush()
-
-    return report
-
-
-def _verify(file: str, options: dict[str, Any]) -> Verdict:
-    from teetotal.engines.symbolic import certificates, results
-    from teetotal.engines.symbolic.graph import ControlGraph
-    from teetotal.engines.symbolic.verify import Limits, interrupted, robust
-    from teetotal.engines.symbolic.verify import verify as run
-    from teetotal.programs.promela import load
-
-    program = load(file)
-    graph = ControlGraph(program, semantics(options["rmw"], options["mutex"], options["failed_cas"]))
-    end = None if options["seconds"] is None else time.monotonic() + options["seconds"]
-    report = _report(options)
-    engine = "robust" if options["goal"] == "robust" else options["engine"]
-    certify = options["certificate"] is not None
-    outcomes = []
-    witness: dict[ModelName, str] = {}
-    trouble: BaseException | None = None  # told after what is known all the same
-    for model in options["model"]:
-        left = None if end is None else max(0.0, end - time.monotonic())
-        limits = Limits(seconds=left, megabytes=options["megabytes"])
-        try:
-            if options["goal"] == "robust":
-                outcome = robust(graph, model, limits=limits, report=report)
-            else:
-                outcome = run(graph, model, engine=engine, limits=limits, certify=certify, report=report)
-        except KeyboardInterrupt:
-            trouble = click.Abort()
-            outcomes.append(interrupted(engine, model))
-            break
-        outcomes.append(outcome)
-        if outcome.certificate is not None:
-            path = _certificate_path(Path(options["certificate"]), model, len(options["model"]) > 1)
-            try:
-                certificates.save(outcome.certificate, path)
-                witness[model] = str(path)
-            except TeetotalError as error:
-                trouble = trouble or error
-    if certify and not witness and trouble is None:
+    shown = options["progress"] if options["progress"] is not None else not options["as_json"]
+    certificate = options["certificate"]
+    with counting(file, shown, even_in_logs=bool(options["progress"])) as watcher:
+        budget = Budget(asked.seconds, asked.max_megabytes, watcher)
+        if options["fence"]:
+            cost = costs.parse(options["cost"]) if options["cost"] else None
+            found = verifying.fence(
+                file, asked, budget, certificate, costs=cost, every=options["every"], write=options["write"]
+            )
+        else:
+            found = verifying.verify(file, asked, budget, certificate)
+    answer = found.answer
+    if certificate is not None and not options["fence"] and not answer.witness and found.trouble is None:
         click.echo("teetotal: no certificate: only a safe verdict of the saturate engine has one", err=True)
-    answer = results.result(program, options["goal"], engine, outcomes, witness)
-    if options["as_json"]:
-        click.echo(to_json(answer))
-    else:
-        _print(file, outcomes, witness, answer)
-    if trouble is not None:
-        raise trouble
+    click.echo(to_json(answer) if options["as_json"] else report.render(answer))
+    if isinstance(found.trouble, KeyboardInterrupt):
+        raise click.Abort
+    if found.trouble is not None:
+        raise found.trouble
     return answer.verdict
 
 
-def _certificate_path(path: Path, model: str, several: bool) -> Path:
-    return path.with_suffix(f".{model}{path.suffix}") if several else path
-
-
-def _print(file: str, outcomes: Any, witness: dict[ModelName, str], answer: Any) -> None:
-    click.echo(file)
-    for outcome in outcomes:
-        what = {
-            Verdict.SAFE: "proved" if not outcome.engine.startswith("bounded") else "no buffer was ever full",
-            Verdict.VIOLATION: outcome.why,
-            Verdict.INCONCLUSIVE: outcome.why,
-        }[outcome.verdict]
-        click.echo(f"  {outcome.model}  {outcome.verdict}: {what} ({outcome.states} states, {outcome.seconds:.3f} s)")
-        if outcome.model in witness:
-            click.echo(f"      certificate: {witness[outcome.model]}")
-        if outcome.replay is not None:
-            print_lines(outcome.replay)
-            (violation,) = answer.models[outcome.model].violations
-            click.echo(f"  Again: {violation.replay}")
-
-
-def print_lines(replay: Replay) -> None:
-    """A run, a step a line."""
-    from teetotal.report import terminal
-
-    rows: list[tuple[str, str, tuple[tuple[str, ...], ...]]] = []
-    for line in replay.lines:
-        name = replay.program.processes[line.step.thread].name
-        rows += [(f"T{store.thread} {name}: {store.text} reaches memory", "", ()) for store in line.flushed]
-        where = "" if line.location is None or line.committed else f"line {line.location.line}"
-        rows.append((f"T{line.step.thread} {line.text}", where, line.buffers))
-    click.echo("\n".join(terminal.table(rows, replay.model)))
-
-
-def _fence(file: str, options: dict[str, Any]) -> Verdict:
-    import msgspec
-
-    from teetotal.engines.symbolic import certificates, results
-    from teetotal.engines.symbolic.verify import Limits
-    from teetotal.fences import costs, text
-    from teetotal.fences.linden_wolper import insert_fences
-    from teetotal.programs.promela import load
-
-    program = load(file)
-    started = time.process_time()
-    found = insert_fences(
-        program,
-        goal=options["goal"],
-        models=tuple(model for model in options["model"] if model != "sc"),
-        engine=options["engine"],
-        semantics=semantics(options["rmw"], options["mutex"], options["failed_cas"]),
-        limits=Limits(seconds=options["seconds"], megabytes=options["megabytes"]),
-        every=options["every"],
-        costs=costs.parse(options["cost"]) if options["cost"] else None,
-        report=_report(options),
-    )
-    seconds = time.process_time() - started
-    witness: dict[ModelName, str] = {}
-    backup = None
-    trouble: TeetotalError | None = None  # told after what is known all the same
-    try:
-        for proof in found.proofs if options["certificate"] is not None else ():
-            if proof.certificate is not None:
-                path = _certificate_path(Path(options["certificate"]), proof.model, len(found.proofs) > 1)
-                certificates.save(proof.certificate, path)
-                witness[proof.model] = str(path)
-        if options["write"] and found.verdict is Verdict.SAFE and found.text != program.text:
-            backup = text.write({file: found.text}, {file: program.text})[file]
-    except TeetotalError as error:
-        trouble = error
-    failures = [] if found.failure is None else [found.failure]
-    answer = results.result(program, options["goal"], options["engine"], [*found.proofs, *failures], witness)
-    answer = msgspec.structs.replace(
-        answer,
-        seconds=seconds,
-        verdict=found.verdict,
-        complete=found.verdict is not Verdict.INCONCLUSIVE,
-        notes=[*answer.notes, *([found.undecided] if found.undecided else [])],
-        fences=[results.fence_row(fence.site, fence.processes) for fence in found.fences],
-        sets=[[results.fence_row(f.site, f.processes) for f in s] for s in found.sets] if options["every"] else None,
-        iterations=found.iterations,
-        verifications=found.verifications,
-    )
-    if options["as_json"]:
-        click.echo(to_json(answer))
-    elif found.undecided:
-        click.echo(f"{file}\n  {found.verdict}: {found.undecided}")
-    elif found.failure is not None:
-        click.echo(file)
-        reason = "already so under SC: no fence helps" if found.failure.model == "sc" else "no fences found"
-        click.echo(f"  {found.failure.model}  {found.failure.verdict}: {found.failure.why} ({reason})")
-        if found.failure.replay is not None:
-            print_lines(found.failure.replay)
-            (violation,) = answer.models[found.failure.model].violations
-            if violation.replay:
-                click.echo(f"  Again: {violation.replay}")
-    else:
-        _print_fences(file, program, found, answer, witness, seconds, backup)
-    if trouble is not None:
-        raise trouble
-    return answer.verdict
-
-
-def _print_fences(
-    file: str,
-    program: Any,
-    found: Any,
-    answer: Any,
-    witness: dict[ModelName, str],
-    seconds: float,
-    backup: str | None,
-) -> None:
-    click.echo(file)
-    for row in answer.fences:
-        times = f" (in {row.processes} processes)" if row.processes > 1 else ""
-        click.echo(f"  line {row.line}: {row.kind} {'after' if row.after else 'before'} the store{times}")
-    if not answer.fences:
-        click.echo("  no fences needed")
-    for number, rows in enumerate(answer.sets or [], 1):
-        click.echo(f"  set {number}: " + (", ".join(f"{row.kind} line {row.line}" for row in rows) or "no fences"))
-    click.echo(f"  {found.iterations} iterations, {found.verifications} verifications, {seconds:.3f} s")
-    for proof in found.proofs:
-        click.echo(f"  {proof.model}  {proof.verdict}: proved with these fences ({proof.states} states)")
-        if proof.model in witness:
-            click.echo(f"      certificate: {witness[proof.model]}")
-    if backup is not None:
-        click.echo(f"  {file} is patched; as it was: {backup}")
-        return
-    if found.text != program.text:
-        if witness:
-            click.echo("  the certificates are about the fenced text: use --write, or apply the diff, before --check")
-        old, new = program.text.splitlines(keepends=True), found.text.splitlines(keepends=True)
-        click.echo("".join(difflib.unified_diff(old, new, file, f"{file} (fenced)")), nl=False)
-
-
-def _confirm(files: tuple[str, ...], options: dict[str, Any]) -> Verdict:
-    """Whether the certificates prove what the command line says: each of its models has to have one."""
-    import msgspec
-
-    from teetotal.engines.symbolic import certificates
-    from teetotal.programs.promela import load
+def _confirm(files: tuple[str, ...], asked: VerifyOptions, options: dict[str, Any]) -> Verdict:
+    from teetotal import verifying
 
     if len(files) > 1:
         raise click.UsageError("a certificate is about one file")
     if options["fence"] or options["certificate"] is not None or options["goal"] != "safe":
         raise click.UsageError("--check is about the file as it is, and whether it is safe: nothing else with it")
     (file,) = files
-    program = load(file)
-    given = {path: certificates.read(Path(path)) for path in options["checked"]}
-    rows = []
-    for model in options["model"]:
-        about = {path: certificate for path, certificate in given.items() if certificate.model == model}
-        rows += [_confirmed(program, model, path, certificate, options) for path, certificate in about.items()]
-        if not about:
-            rows.append(_row(file, model, None, f"no certificate for {model.upper()}, which --model asks for"))
-    for path, certificate in given.items():
-        if certificate.model not in options["model"]:
-            reason = f"it was made for {certificate.model.upper()}, which --model does not ask for"
-            rows.append(_row(file, certificate.model, path, reason))
     verdict = Verdict.SAFE
-    for row in rows:
-        accepted = row["accepted"]
-        verdict = verdict + (Verdict.SAFE if accepted else Verdict.INCONCLUSIVE)
+    for found in verifying.confirm(file, options["checked"], asked, Budget(asked.seconds, asked.max_megabytes)):
+        verdict = verdict + found.verdict
         if options["as_json"]:
-            click.echo(msgspec.json.encode(row))
+            click.echo(to_json(found))
             continue
-        named = "" if row["certificate"] is None else f"{row['certificate']}: "
-        told = f"accepted: safe under {row['model'].upper()} ({row['states']} states)" if accepted else row["reason"]
-        click.echo(f"{file}: {named}{'' if accepted else 'rejected: '}{told}")
+        named = "" if found.certificate is None else f"{found.certificate}: "
+        told = f"accepted: safe under {found.model.upper()} ({found.states} states)"
+        click.echo(f"{file}: {named}{told if found.accepted else f'rejected: {found.reason}'}")
     return verdict
-
-
-def _confirmed(
-    program: PromelaProgram, model: ModelName, path: str, certificate: Certificate, options: dict[str, Any]
-) -> dict[str, Any]:
-    from teetotal.engines.symbolic.certificates import Malformed
-    from teetotal.engines.symbolic.checker import Rejected, check
-    from teetotal.engines.symbolic.verify import Limits, OutOfBudget, Watch
-
-    watch = Watch(Limits(seconds=options["seconds"], megabytes=options["megabytes"]), None)
-    chosen = semantics(options["rmw"], options["mutex"], options["failed_cas"])
-    states, reason = 0, None
-    started = time.process_time()
-    try:
-        states = check(program, certificate, model, chosen, lambda: watch(0, 0, 0))
-    except Malformed as error:
-        raise Malformed(f"{path}: {error}") from error
-    except (Rejected, OutOfBudget) as error:
-        reason = str(error)
-    return _row(program.source, model, path, reason, states, time.process_time() - started)
-
-
-def _row(
-    file: str, model: ModelName, path: str | None, reason: str | None, states: int = 0, seconds: float = 0.0
-) -> dict[str, Any]:
-    return {
-        "input": file,
-        "command": "verify",
-        "model": model,
-        "verdict": "safe" if reason is None else "inconclusive",
-        "complete": reason is None,
-        "seconds": seconds,
-        "states": states,
-        "certificate": path,
-        "accepted": reason is None,
-        "reason": reason,
-    }

@@ -6,8 +6,8 @@ import linecache
 from collections.abc import Sequence
 
 from teetotal.answers.events import Commit, EventId, ModelName, Semantics, Step
-from teetotal.answers.schedules import replay_command, to_token
-from teetotal.answers.verdicts import StoryStep, Violation, ViolationKind
+from teetotal.answers.schedules import TokenError, from_token, replay_command, to_token
+from teetotal.answers.violation import StoryStep, Violation, ViolationKind
 from teetotal.models import Run, Write
 from teetotal.programs.expressions import Outcome, render
 from teetotal.programs.program import Assert, Instruction, Program
@@ -48,6 +48,15 @@ def violation(
         message=message,
         replay=_command(program, token),
     )
+
+
+def replayed(program: Program, token: str) -> Violation:
+    """The execution that a token describes, told, whether or not it violates anything."""
+    model, schedule, semantics = from_token(token, list(program.memory))
+    try:
+        return violation(program, model, schedule, semantics, kind="replay")
+    except ValueError as error:
+        raise TokenError(f"{program.source or program.name}: {error}; the token belongs to another program") from None
 
 
 def told(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import re
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+from teetotal.answers.check import CheckAnswer
 from teetotal.answers.errors import ProgramError, TeetotalError
 from teetotal.answers.events import Event, EventId, Kind, Location, ModelName, Semantics
-from teetotal.answers.verdicts import CheckResult, Goal, Violation
-from teetotal.engines.runtime import checking as c_check
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.verdict import Goal
+from teetotal.answers.violation import Violation
+from teetotal.budget import Budget
+from teetotal.engines.runtime import checking
 from teetotal.fences.c_files import CFiles
 from teetotal.fences.c_text import MARKS, Point
 from teetotal.fences.insertion import Finding, Site, Undecided
@@ -52,11 +54,11 @@ class CProblem:
         always: frozenset[int] = frozenset(),
         monitors: tuple[str, ...] = (),
         loop_bound: int | None = None,
-        seconds: float = math.inf,
+        budget: Budget | None = None,
     ) -> None:
         self.files, self.models, self.goal, self.semantics = files, tuple(models), goal, semantics
         self.always, self.monitors, self.loop_bound = always, monitors, loop_bound
-        self.deadline = time.perf_counter() + seconds
+        self.budget = budget or Budget()
         self._weighed = False  # the first exploration tells what each site costs
         self._original: dict[object, Violation] | None = None
 
@@ -81,14 +83,14 @@ class CProblem:
     def _killers(self, violation: Violation) -> frozenset[int]:
         return killers(violation.model, violation.events, violation.steps, passed(violation.events, self.files.points))
 
-    def _explored(self, on: frozenset[int]) -> CheckResult:
+    def _explored(self, on: frozenset[int]) -> CheckAnswer:
         try:
             return self.check(self.files.explored(on), marked=True)
         except CompileError as error:
             self.check_as_it_is()  # what is wrong with the program itself is told as such
             raise Misplaced(self.files.source.name, error.message) from error
 
-    def check_patched(self, changed: Mapping[str, str], more_flags: tuple[str, ...] = ()) -> CheckResult:
+    def check_patched(self, changed: Mapping[str, str], more_flags: tuple[str, ...] = ()) -> CheckAnswer:
         try:
             return self.check(changed, more_flags)
         except CompileError as error:
@@ -99,12 +101,12 @@ class CProblem:
 
     def check(
         self, changed: Mapping[str, str], more_flags: tuple[str, ...] = (), *, marked: bool = False
-    ) -> CheckResult:
+    ) -> CheckAnswer:
         """Of the program with these texts in the files' places."""
         with self.files.copied(changed, marked=marked, more_flags=more_flags) as copies:
             try:
-                marks = c_check.Marks(MARKS) if marked and not self._weighed else None
-                result = copies.told(c_check.check(copies.source, self._options(), marks=marks))
+                marks = checking.Marks(MARKS) if marked and not self._weighed else None
+                result = copies.told(checking.check(copies.source, self._options(), self.budget, marks=marks))
                 if marks is not None:
                     self.files.weigh(marks.passes)
                     self._weighed = True
@@ -113,17 +115,16 @@ class CProblem:
         names = " ".join(Path(name).name for name in self.files.source.files)
         return msgspec.structs.replace(result, input=self.files.source.name, name=names)
 
-    def check_as_it_is(self) -> CheckResult:
-        return c_check.check(self.files.source, self._options())
+    def check_as_it_is(self) -> CheckAnswer:
+        return checking.check(self.files.source, self._options(), self.budget)
 
-    def _options(self) -> c_check.Options:
-        return c_check.Options(
+    def _options(self) -> CheckOptions:
+        return CheckOptions(
             models=self.models,
             semantics=self.semantics,
             monitors=self.monitors,
             loop_bound=self.loop_bound,
             goal=self.goal,
-            seconds=max(0.0, self.deadline - time.perf_counter()),
         )
 
     # -- violations as the user's own program shows them -----------------------------------------------------------------

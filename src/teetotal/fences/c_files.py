@@ -13,12 +13,12 @@ from pathlib import Path
 
 import msgspec
 
+from teetotal.answers.costs import Costs
 from teetotal.answers.errors import ParseError
 from teetotal.answers.events import Location
 from teetotal.fences.c_copies import Copies
 from teetotal.fences.c_macros import MEANS_TWO_THINGS, Macros, parse
 from teetotal.fences.c_text import HEADERS, CText, Style
-from teetotal.fences.costs import Costs
 from teetotal.programs import text_files
 from teetotal.programs.c.build import CXX_SUFFIXES, Source, preprocessed
 from teetotal.scale.supervision import scratch_folder

@@ -14,9 +14,9 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
+from teetotal.answers.remedies import Order
 from teetotal.fences.c_macros import Macros
 from teetotal.fences.c_syntax import Expression, Node
-from teetotal.fences.kinds import Order
 from teetotal.fences.text import Edit, apply
 
 _EXPLICIT: Mapping[str, str | None] = {

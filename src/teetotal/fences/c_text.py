@@ -12,13 +12,13 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Literal
 
+from teetotal.answers.costs import PREFERRED, Costs
 from teetotal.answers.events import Kind, Location
+from teetotal.answers.remedies import KINDS, Order, Remedy
 from teetotal.fences.c_gaps import Gap, Gaps
 from teetotal.fences.c_macros import NO_MACROS, Macros
 from teetotal.fences.c_orders import strongest
-from teetotal.fences.costs import PREFERRED, Costs
 from teetotal.fences.insertion import Site
-from teetotal.fences.kinds import KINDS, Order, Remedy
 from teetotal.fences.sources import Patched
 from teetotal.fences.text import Edit, apply
 

@@ -2,57 +2,34 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from teetotal import checking
+from teetotal.answers.answer import Interrupted
+from teetotal.answers.check import CheckAnswer
+from teetotal.answers.costs import PREFERRED
 from teetotal.answers.errors import ParseError, TeetotalError
-from teetotal.answers.events import Location, ModelName, Semantics
-from teetotal.answers.fences import FenceResult, PlacedFence
-from teetotal.answers.verdicts import CheckResult, Goal, Verdict, Violation
+from teetotal.answers.events import Location
+from teetotal.answers.fence import FenceAnswer, PlacedFence
+from teetotal.answers.options import CheckOptions, FenceOptions
+from teetotal.answers.remedies import Order, Remedy
+from teetotal.answers.verdict import Verdict
+from teetotal.answers.violation import Violation
+from teetotal.budget import Budget
+from teetotal.engines import interpreted
 from teetotal.fences import text as texts
-from teetotal.fences.costs import PREFERRED, Costs
 from teetotal.fences.hopeless import why_hopeless
 from teetotal.fences.insertion import Hopeless, Problem, Search, Site, Undecided
-from teetotal.fences.kinds import Order, Remedy
 from teetotal.fences.of_program import ProgramProblem
 from teetotal.fences.slots import Slots, from_fences, without_equals
 from teetotal.fences.sources import TextSource, relocated
 from teetotal.programs import goals, text_files
+from teetotal.programs.c.build import COMPILED
 from teetotal.programs.program import Program
-
-Style = Literal["c11", "cpp11", "linux", "x86"]
-C_SUFFIXES = (".c", ".cc", ".cpp", ".cxx", ".C")
-
-
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """``minimum``: of least total cost. ``every``: all minimal sets, ``most`` of them at most. ``remove``: existing fences
-    may go. ``program``: only this one of a Python module. ``monitors``: those that tell robust from not; where one can miss
-    violations, nothing is proved."""
-
-    models: tuple[ModelName, ...] = ("tso", "pso")
-    goal: Goal = "robust"
-    semantics: Semantics = Semantics()
-    costs: Costs = Costs()
-    minimum: bool = False
-    every: bool = False
-    most: int = 1000
-    remove: bool = False
-    program: str | None = None
-    seconds: float = math.inf
-    loop_bound: int | None = None
-    style: Style | None = None
-    strengthen: bool = False
-    monitors: tuple[str, ...] = ()
-    compiler: str | None = None
-    flags: tuple[str, ...] = ()
-    arguments: tuple[str, ...] = ()
 
 
 class Patch(NamedTuple):
@@ -69,15 +46,15 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     existing: frozenset[int]
     originals: Mapping[str, str]
     write: Callable[[frozenset[int], frozenset[int]], Patch]
-    check: Callable[[Mapping[str, str]], list[CheckResult]]
+    check: Callable[[Mapping[str, str]], list[CheckAnswer]]
     notes: Sequence[str] = ()
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """The result, and the patched texts that it speaks of, by the names of their files, with those that they were made
-    of: see ``text.write``. ``result, text = answer`` for one file."""
+class Repair(msgspec.Struct, frozen=True):
+    """The answer, and the patched texts that it speaks of, by the names of their files, with those that they were made
+    of: see ``text.write``. ``answer, text = repair`` for one file."""
 
-    result: FenceResult
+    answer: FenceAnswer
     texts: Mapping[str, str]
     originals: Mapping[str, str]
 
@@ -87,26 +64,28 @@ class Answer(msgspec.Struct, frozen=True):
         return next(iter(self.texts.values()))
 
     def __iter__(self) -> Iterator[Any]:
-        return iter((self.result, self.text))
+        return iter((self.answer, self.text))
+
+    def __str__(self) -> str:
+        return f"{self.answer}\n{self.answer.diff}" if self.answer.diff else str(self.answer)
 
 
-class Interrupted(KeyboardInterrupt):
-    """The user ended it; ``answer`` is what was found until then."""
-
-    def __init__(self, answer: Answer) -> None:
-        super().__init__()
-        self.answer = answer
-
-
-def fence(path: str | Sequence[str], options: Options = Options(), *, command: str = "fence") -> Answer:
+def fence(
+    path: str | Sequence[str],
+    options: FenceOptions = FenceOptions(),
+    budget: Budget | None = None,
+    *,
+    command: str = "fence",
+) -> Repair:
     """Of one file, or of the C and C++ files of one program."""
     paths = (path,) if isinstance(path, str) else tuple(path)
-    if all(Path(each).suffix in C_SUFFIXES for each in paths):
-        return fence_c(paths, options, command)
+    budget = budget or Budget(options.seconds, options.max_megabytes)
+    if all(Path(each).suffix in COMPILED for each in paths):
+        return fence_c(paths, options, budget, command)
     if len(paths) > 1:
-        other = next(each for each in paths if Path(each).suffix not in C_SUFFIXES)
+        other = next(each for each in paths if Path(each).suffix not in COMPILED)
         raise TeetotalError(
-            f"{other}: several files are the C and C++ files of one program ({' '.join(C_SUFFIXES)}); headers of yours "
+            f"{other}: several files are the C and C++ files of one program ({' '.join(COMPILED)}); headers of yours "
             "are found by themselves, and anything else goes one by one"
         )
     (only,) = paths
@@ -119,32 +98,32 @@ def fence(path: str | Sequence[str], options: Options = Options(), *, command: s
             raise TeetotalError(
                 f"{only}: --monitor is for programs that are run: those in Promela are proved, as by verify"
             )
-        return run(only, promela.job(only, text, options), options, command)
-    return run(only, job(source(only, text, options), options), options, command)
+        return run(only, promela.job(only, text, options, budget), options, budget, command)
+    return run(only, job(source(only, text, options), options, budget), options, budget, command)
 
 
-def fence_c(paths: tuple[str, ...], options: Options, command: str) -> Answer:
+def fence_c(paths: tuple[str, ...], options: FenceOptions, budget: Budget, command: str) -> Repair:
     """Gaps that the compiler does not take for gaps are left out, and if need be more and more around them."""
     from teetotal.fences.c import Misplaced
 
     without: set[Location] = set()
     for around in (0, 2, 10, 50):
         try:
-            return run(" ".join(paths), c_job(paths, options, without), options, command)
+            return run(" ".join(paths), c_job(paths, options, budget, without), options, budget, command)
         except Misplaced as misplaced:
             if not misplaced.places:
                 raise
             reach = range(-around, around + 1)
             without |= {Location(place.file, place.line + offset) for place in misplaced.places for offset in reach}
-    return run(" ".join(paths), c_job(paths, options, without), options, command)
+    return run(" ".join(paths), c_job(paths, options, budget, without), options, budget, command)
 
 
-def _refuse_strengthen(path: str, options: Options) -> None:
+def _refuse_strengthen(path: str, options: FenceOptions) -> None:
     if options.strengthen:
         raise TeetotalError(f"{path}: --strengthen is for C and C++, where stores have orders")
 
 
-def source(path: str, text: str, options: Options) -> TextSource:
+def source(path: str, text: str, options: FenceOptions) -> TextSource:
     """Where fences can be put into a text. What is wrong with it is told by its reader, before anything is cut out."""
     match Path(path).suffix:
         case ".litmus":
@@ -170,7 +149,7 @@ def source(path: str, text: str, options: Options) -> TextSource:
             raise ParseError(f"{path}: fences cannot be put into {suffix or 'files without a suffix'}")
 
 
-def job(source: TextSource, options: Options) -> Job:
+def job(source: TextSource, options: FenceOptions, budget: Budget) -> Job:
     """A job for programs that teetotal interprets: slots come from the text with a fence in every place."""
     if not source.programs(source.text):
         raise ParseError(f"{source.path}: no program is called {options.program}")
@@ -218,7 +197,7 @@ def job(source: TextSource, options: Options) -> Job:
         existing=existing,
         monitors=options.monitors,
         loop_bound=options.loop_bound,
-        seconds=options.seconds,
+        budget=budget,
     )
 
     def write(added: frozenset[int], removed: frozenset[int]) -> Patch:
@@ -227,16 +206,17 @@ def job(source: TextSource, options: Options) -> Job:
         lines = {site: patched.lines[key] for site, key in chosen.items() if key in patched.lines}
         return Patch({source.path: patched.text}, lines)
 
-    def check(patched: Mapping[str, str]) -> list[CheckResult]:
-        asked = checking.Options(
+    def check(patched: Mapping[str, str]) -> list[CheckAnswer]:
+        asked = CheckOptions(
             models=options.models,
             semantics=options.semantics,
             monitors=options.monitors,
             loop_bound=options.loop_bound,
-            seconds=max(0.0, problem.deadline - time.perf_counter()),
             goal=options.goal,
         )
-        return [checking.check(program, asked) for program in source.programs(patched[source.path])]
+        return [
+            interpreted.check(program, asked, Budget(budget.left)) for program in source.programs(patched[source.path])
+        ]
 
     return Job(
         problem=problem,
@@ -248,7 +228,9 @@ def job(source: TextSource, options: Options) -> Job:
     )
 
 
-def c_job(paths: tuple[str, ...], options: Options, without: Collection[Location] = frozenset()) -> Job:
+def c_job(
+    paths: tuple[str, ...], options: FenceOptions, budget: Budget, without: Collection[Location] = frozenset()
+) -> Job:
     """A job for a program that is compiled and run."""
     from teetotal.fences.c import KERNEL_FENCES, CProblem
     from teetotal.fences.c_files import CFiles
@@ -264,11 +246,11 @@ def c_job(paths: tuple[str, ...], options: Options, without: Collection[Location
         always=frozenset() if options.remove else files.existing,
         monitors=options.monitors,
         loop_bound=options.loop_bound,
-        seconds=options.seconds,
+        budget=budget,
     )
     outside = options.style == "linux" and not files.mentions("smp_mb") and not files.mentions("smp_wmb")
 
-    def check(patched: Mapping[str, str]) -> list[CheckResult]:
+    def check(patched: Mapping[str, str]) -> list[CheckAnswer]:
         return [problem.check_patched(patched, KERNEL_FENCES if outside else ())]
 
     notes = ["checked with smp_mb and smp_wmb as the compiler's own fences"] if outside else []
@@ -307,8 +289,7 @@ def _existing(source: TextSource, sites: Sequence[Site]) -> frozenset[int]:
     return frozenset(number for number, site in enumerate(sites) if source.places[site.place].existing is not None)
 
 
-def run(path: str, job: Job, options: Options, command: str) -> Answer:
-    started = time.perf_counter()
+def run(path: str, job: Job, options: FenceOptions, budget: Budget, command: str) -> Repair:
     search = Search(job.problem)
     notes = list(job.notes)
     sets: list[frozenset[int]] = []
@@ -340,37 +321,36 @@ def run(path: str, job: Job, options: Options, command: str) -> Answer:
         notes.append("interrupted")
     if verdict is not Verdict.SAFE:
         found_so_far = [finding.violation for finding in search.seen]
-        failure = FenceResult(
+        failure = FenceAnswer(
             input=path,
             command=command,
             models=list(options.models),
             goal=options.goal,
             verdict=verdict,
             complete=verdict is Verdict.VIOLATION,
-            seconds=time.perf_counter() - started,
+            seconds=budget.passed,
             sets=[_Telling(path, search, {}).all(one) for one in sets],
             violations=violations or found_so_far,
             checks=search.checks,
             notes=notes,
         )
-        answer = Answer(failure, job.originals, job.originals)
         if interrupted:
-            raise Interrupted(answer)
-        return answer
+            raise Interrupted(failure)
+        return Repair(failure, job.originals, job.originals)
     added = chosen - job.existing
     removed = job.existing - chosen if options.remove else frozenset[int]()
     patched = job.write(added, removed)
     results = job.check(patched.texts)
     verdict = _met(results, options)
     told = _Telling(path, search, patched.lines)
-    result = FenceResult(
+    result = FenceAnswer(
         input=path,
         command=command,
         models=list(options.models),
         goal=options.goal,
         verdict=verdict,
         complete=all(result.complete for result in results),
-        seconds=time.perf_counter() - started,
+        seconds=budget.passed,
         fences=told.all(added),
         cost=float(search.cost(added)),
         least_cost=least,
@@ -384,7 +364,7 @@ def run(path: str, job: Job, options: Options, command: str) -> Answer:
         checks=search.checks,
         notes=notes,
     )
-    return Answer(result, patched.texts, job.originals)
+    return Repair(result, patched.texts, job.originals)
 
 
 def _unnecessary(job: Job, search: Search, notes: list[str]) -> frozenset[int]:
@@ -404,13 +384,13 @@ def _unnecessary(job: Job, search: Search, notes: list[str]) -> frozenset[int]:
     return frozenset(found)
 
 
-def _met(results: list[CheckResult], options: Options) -> Verdict:
+def _met(results: list[CheckAnswer], options: FenceOptions) -> Verdict:
     """What the goal asks, and no more: a robust program may well fail its own assertions under SC."""
     verdict = Verdict.SAFE
     for result in results:
         for model in options.models:
             holds = result.models[model].robust if options.goal == "robust" else result.models[model].safe
-            verdict += {True: Verdict.SAFE, False: Verdict.VIOLATION, None: Verdict.INCONCLUSIVE}[holds]
+            verdict += Verdict.of(holds)
     return verdict
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from teetotal.answers.events import Event, Kind
-from teetotal.answers.verdicts import Violation
+from teetotal.answers.violation import Violation
 
 
 def why_hopeless(violation: Violation) -> Iterator[str]:

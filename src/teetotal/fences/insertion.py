@@ -24,9 +24,9 @@ import msgspec
 
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Location
-from teetotal.answers.verdicts import Violation
+from teetotal.answers.remedies import Remedy
+from teetotal.answers.violation import Violation
 from teetotal.fences.hitting import CheapestFirst, greedy
-from teetotal.fences.kinds import Remedy
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):

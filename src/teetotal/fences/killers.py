@@ -29,7 +29,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
 from teetotal.answers.events import Event, Kind, ModelName
-from teetotal.answers.verdicts import StoryStep
+from teetotal.answers.violation import StoryStep
 
 Passed = Callable[[Event], Iterable[tuple[int, Kind]]]
 """What an event's thread passed since its event before: the sites, and as which fence each would stand there."""

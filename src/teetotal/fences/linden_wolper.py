@@ -17,16 +17,15 @@ beside the first (their Remark 1). Beyond the paper, a cheapest set and all mini
 
 from __future__ import annotations
 
-import math
-
 import msgspec
 
+from teetotal.answers.costs import Costs
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import Kind, ModelName, Semantics
-from teetotal.answers.verdicts import Goal, Verdict
+from teetotal.answers.verdict import Goal, Verdict
+from teetotal.budget import Budget
 from teetotal.engines.symbolic.schedules import Replay
-from teetotal.engines.symbolic.verify import NO_LIMITS, Limits, Outcome, Report
-from teetotal.fences.costs import Costs
+from teetotal.engines.symbolic.verify import Outcome
 from teetotal.fences.insertion import Hopeless, Search, Undecided
 from teetotal.fences.promela import PromelaProblem, patched
 from teetotal.programs.promela.compile import compile_text
@@ -75,10 +74,9 @@ def insert_fences(
     models: tuple[ModelName, ...] = ("tso", "pso"),
     engine: str = "saturate",
     semantics: Semantics = Semantics(),
-    limits: Limits = NO_LIMITS,
+    budget: Budget | None = None,
     every: bool = False,
     costs: Costs | None = None,
-    report: Report | None = None,
 ) -> Insertion:
     """Fences at stores that make the program safe (or robust) under the models, each of them needed.
 
@@ -86,18 +84,7 @@ def insert_fences(
     """
 
     def problem_of(fenced: PromelaProgram) -> PromelaProblem:
-        seconds = math.inf if limits.seconds is None else limits.seconds
-        return PromelaProblem(
-            fenced,
-            models,
-            goal,
-            semantics,
-            costs or Costs(),
-            engine=engine,
-            seconds=seconds,
-            megabytes=limits.megabytes,
-            report=report,
-        )
+        return PromelaProblem(fenced, models, goal, semantics, costs or Costs(), engine=engine, budget=budget)
 
     problem = problem_of(program)
     sets: list[frozenset[int]] = []

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
+from teetotal.answers.costs import Costs
 from teetotal.answers.events import Kind, Location
+from teetotal.answers.remedies import KINDS, Order, Remedy
 from teetotal.fences.c_gaps import Gap, Gaps, Statement
 from teetotal.fences.c_orders import StoreCall, strongest
-from teetotal.fences.costs import Costs
-from teetotal.fences.kinds import KINDS, Order, Remedy
 from teetotal.fences.sources import Patched, Place
 from teetotal.fences.text import Edit, apply
 from teetotal.programs import litmus

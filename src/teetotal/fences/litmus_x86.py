@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from teetotal.answers.events import Kind, Location
-from teetotal.fences.kinds import Remedy
+from teetotal.answers.remedies import Remedy
 from teetotal.fences.sources import Patched, Place, all_fences
 from teetotal.fences.text import Edit, apply, newline_of
 from teetotal.programs import litmus

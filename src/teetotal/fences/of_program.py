@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Sequence
 
 import msgspec
 
 from teetotal.answers.events import ModelName, Semantics
-from teetotal.answers.verdicts import Goal, Violation
-from teetotal.checking import LOOP_BOUND, safety_violations
+from teetotal.answers.options import LOOP_BOUND
+from teetotal.answers.verdict import Goal
+from teetotal.answers.violation import Violation
+from teetotal.budget import Budget
 from teetotal.engines.executions.robustness import robustness
-from teetotal.engines.states.outcomes import MAX_MEGABYTES, MAX_STATES, outcomes
+from teetotal.engines.interpreted import safety_violations
+from teetotal.engines.states.outcomes import outcomes
 from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.killers import killers
 from teetotal.fences.slots import Slots
@@ -35,17 +36,14 @@ class ProgramProblem:
         existing: frozenset[int] | None = None,
         monitors: Sequence[str] = (),
         loop_bound: int | None = None,
-        seconds: float = math.inf,
-        max_states: int = MAX_STATES,
-        max_megabytes: int = MAX_MEGABYTES,
+        budget: Budget | None = None,
     ) -> None:
         self.slots = [slots] if isinstance(slots, Slots) else list(slots)
         self.models, self.goal, self.semantics = tuple(models), goal, semantics
         self.always, self.loop_bound = always, loop_bound
         self.existing = always if existing is None else existing
         self.monitors = monitors
-        self.max_states, self.max_megabytes = max_states, max_megabytes
-        self.deadline = time.perf_counter() + seconds
+        self.budget = budget or Budget()
 
     @property
     def sites(self) -> Sequence[Site]:
@@ -73,7 +71,7 @@ class ProgramProblem:
     def _not_robust(self, program: Program) -> list[Violation]:
         if program.loop_bound is None:
             program = msgspec.structs.replace(program, loop_bound=LOOP_BOUND)
-        found = robustness(program, self.models, self.semantics, monitors=self.monitors, seconds=self._left())
+        found = robustness(program, self.models, self.semantics, monitors=self.monitors, budget=self.budget)
         if found.interrupted:
             raise KeyboardInterrupt
         violations = [violation for model in self.models for violation in found.violations[model]]
@@ -85,14 +83,7 @@ class ProgramProblem:
         """SC first: what is unsafe there stays so with any fences."""
         violations: list[Violation] = []
         for model in ("sc", *self.models):
-            found = outcomes(
-                program,
-                model,
-                self.semantics,
-                max_states=self.max_states,
-                max_megabytes=self.max_megabytes,
-                seconds=self._left(),
-            )
+            found = outcomes(program, model, self.semantics, budget=self.budget)
             if found.interrupted:
                 raise KeyboardInterrupt
             violations += safety_violations(program, model, found, self.semantics)
@@ -102,6 +93,3 @@ class ProgramProblem:
             if model == "sc" and violations:
                 break
         return violations
-
-    def _left(self) -> float:
-        return max(0.0, self.deadline - time.perf_counter())

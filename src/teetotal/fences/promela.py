@@ -11,21 +11,23 @@ A fence costs as much as it costs each process that has it.
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from teetotal.answers.check import CheckAnswer, ModelAnswer
+from teetotal.answers.costs import PREFERRED, Costs
 from teetotal.answers.events import Event, Kind, ModelName, Semantics
-from teetotal.answers.verdicts import CheckResult, Goal, ModelResult, StoryStep, Verdict
+from teetotal.answers.options import FenceOptions
+from teetotal.answers.verdict import Goal, Verdict
+from teetotal.answers.violation import StoryStep
+from teetotal.budget import Budget
 from teetotal.engines.symbolic.graph import ControlGraph
 from teetotal.engines.symbolic.results import violation
 from teetotal.engines.symbolic.schedules import Line, Replay
-from teetotal.engines.symbolic.verify import Limits, Outcome, Report, robust, verify
+from teetotal.engines.symbolic.verify import Outcome, robust, verify
 from teetotal.fences import text as texts
-from teetotal.fences.costs import PREFERRED, Costs
 from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.killers import killers
 from teetotal.fences.sources import Patched
@@ -35,7 +37,7 @@ from teetotal.programs.promela.instructions import Slot
 from teetotal.programs.promela.program import PromelaProgram
 
 if TYPE_CHECKING:
-    from teetotal.fences.fencing import Job, Options
+    from teetotal.fences.fencing import Job
 
 
 def loops(program: PromelaProgram) -> list[list[bool]]:
@@ -85,16 +87,13 @@ class PromelaProblem:
         *,
         always: frozenset[int] = frozenset(),
         engine: str = "saturate",
-        seconds: float = math.inf,
-        megabytes: float | None = None,
-        report: Report | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self.program, self.models, self.goal, self.always = program, tuple(models), goal, always
-        self.engine, self.megabytes, self.report = engine, megabytes, report
+        self.engine, self.budget = engine, budget or Budget()
         self.graph = ControlGraph(program, semantics)
         self.costs = costs
         self.existing = program.written_fences
-        self.deadline = time.perf_counter() + seconds
         self.last: Outcome | None = None
         self._known: dict[tuple[frozenset[int], ModelName], Outcome] = {}
 
@@ -126,13 +125,9 @@ class PromelaProblem:
         return self.last
 
     def ask(self, on: frozenset[int], model: ModelName, certify: bool = False) -> Outcome:
-        left = None if self.deadline == math.inf else max(0.0, self.deadline - time.perf_counter())
-        limits = Limits(seconds=left, megabytes=self.megabytes)
         if self.goal == "robust":
-            return robust(self.graph, model, fences=on, limits=limits, report=self.report)
-        return verify(
-            self.graph, model, engine=self.engine, fences=on, limits=limits, certify=certify, report=self.report
-        )
+            return robust(self.graph, model, fences=on, budget=self.budget)
+        return verify(self.graph, model, engine=self.engine, fences=on, budget=self.budget, certify=certify)
 
     def findings(self, fences: frozenset[int]) -> list[Finding]:
         """SC first: what is unsafe there stays so with any fences."""
@@ -208,7 +203,7 @@ def _removal(program: PromelaProgram, number: int) -> texts.Edit:
     return texts.Edit(start, end + len(rest) + 1 if alone else end, "", number)
 
 
-def job(path: str, text: str, options: Options) -> Job:
+def job(path: str, text: str, options: FenceOptions, budget: Budget) -> Job:
     from teetotal.fences.fencing import Job, Patch
 
     program = compile_text(text, path, "gaps")
@@ -220,36 +215,35 @@ def job(path: str, text: str, options: Options) -> Job:
         options.semantics,
         options.costs,
         always=frozenset() if options.remove else existing,
-        seconds=options.seconds,
+        budget=budget,
     )
 
     def write(added: frozenset[int], removed: frozenset[int]) -> Patch:
         done = patched(program, added, removed)
         return Patch({path: done.text}, {number: done.lines[number] for number in added})
 
-    def check(new: Mapping[str, str]) -> list[CheckResult]:
-        left = max(0.0, problem.deadline - time.perf_counter())
-        return [_proof(path, compile_text(new[path], path), options, left)]
+    def check(new: Mapping[str, str]) -> list[CheckAnswer]:
+        return [_proof(path, compile_text(new[path], path), options, budget)]
 
     return Job(problem=problem, existing=existing, originals={path: text}, write=write, check=check)
 
 
-def _proof(path: str, program: PromelaProgram, options: Options, seconds: float) -> CheckResult:
+def _proof(path: str, program: PromelaProgram, options: FenceOptions, budget: Budget) -> CheckAnswer:
     """What the engine says of the patched text: of the goal, and nothing else."""
-    problem = PromelaProblem(program, options.models, options.goal, options.semantics, seconds=seconds)
+    problem = PromelaProblem(program, options.models, options.goal, options.semantics, budget=budget)
     outcomes = [problem.ask(frozenset(), model) for model in options.models]
-    models: dict[ModelName, ModelResult] = {}
+    models: dict[ModelName, ModelAnswer] = {}
     verdict = Verdict.SAFE
     for outcome in outcomes:
         verdict += outcome.verdict
-        holds = {Verdict.SAFE: True, Verdict.VIOLATION: False, Verdict.INCONCLUSIVE: None}[outcome.verdict]
-        models[outcome.model] = ModelResult(
+        holds = outcome.verdict.holds
+        models[outcome.model] = ModelAnswer(
             verdict=outcome.verdict,
             robust=holds if options.goal == "robust" else None,
             safe=holds if options.goal == "safe" else None,
             states=outcome.states,
         )
-    return CheckResult(
+    return CheckAnswer(
         input=path,
         command="fence",
         name=program.name,

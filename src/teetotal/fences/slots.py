@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from teetotal.answers.costs import Costs
 from teetotal.answers.events import Event, EventId, Kind
-from teetotal.fences.costs import Costs
+from teetotal.answers.remedies import KINDS, Order, Remedy
 from teetotal.fences.insertion import Site
 from teetotal.fences.killers import Passed
-from teetotal.fences.kinds import KINDS, Order, Remedy
 from teetotal.programs.program import Assert, Assign, Assume, Branch, Fence, Instruction, Program, Thread
 
 

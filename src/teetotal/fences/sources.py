@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from teetotal.answers.events import Kind, Location
-from teetotal.fences.kinds import KINDS, Remedy
+from teetotal.answers.remedies import KINDS, Remedy
 from teetotal.programs.program import Fence, Instruction, Program, Thread
 
 

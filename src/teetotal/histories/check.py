@@ -27,7 +27,7 @@ import numpy as np
 from teetotal import _core
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import ModelName, Semantics
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.verdict import Verdict
 from teetotal.histories.history import History
 from teetotal.histories.problem import MODEL_NUMBERS, Problem, Unwritten
 from teetotal.histories.time_limit import Clock, ProcessEnded, within

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from teetotal.answers.events import Event, Kind, Location, ModelName, Semantics
-from teetotal.answers.verdicts import Edge, Reason
+from teetotal.answers.violation import Edge, Reason
 from teetotal.histories import proof
-from teetotal.histories.history import INITIAL_SOURCE, UNKNOWN_SOURCE, History, thread_name
+from teetotal.histories.history import INITIAL_SOURCE, UNKNOWN_SOURCE, History
 from teetotal.histories.problem import Problem, Unwritten
 from teetotal.histories.proof import INITIAL, OVERWRITES, PROGRAM, READS_FROM, STORE
 from teetotal.histories.shrink import part, shrink
@@ -24,8 +24,6 @@ EXPLAIN_SECONDS = 20.0
 """How long an explanation may take if no time is given."""
 SHRINK_SHARE = 0.7
 """Of that time, what shrinking may take; the rest is for the proof."""
-MOST_LINES = 60
-"""Lines of proof that the terminal shows; JSON has them all."""
 
 
 class Explanation(NamedTuple):
@@ -232,24 +230,9 @@ def event(history: History, op: int, file: str | None) -> Event:
         value=_plain(operation.read if operation.kind is Kind.LD else operation.written),
         read=_plain(operation.read if operation.kind is Kind.RMW else None),
         location=Location(file, operation.line) if file and operation.line else None,
+        words=operation.text,
     )
 
 
 def _plain(value: int | None) -> int | None:
     return None if value is None else int(value)  # nil is a number in JSON
-
-
-def render(history: History, explanation: Explanation, file: str, limit: int | None = MOST_LINES) -> list[str]:
-    """The explanation for a reader."""
-    shown = []
-    for number, op in enumerate(explanation.operations, start=1):
-        operation = history[op]
-        place = f"   {file}:{operation.line}" if operation.line else ""
-        shown.append((f"  ({number}) {thread_name(operation.thread)}: {operation.text}", place))
-    shown += [(f"  final {address} = {history.final[address]}", "") for address in explanation.finals]
-    width = max((len(text) for text, _ in shown), default=0)
-    lines = [f"{text:{width}}{place}".rstrip() for text, place in shown]
-    proof = explanation.proof
-    if limit is not None and len(proof) > limit:
-        proof = [*proof[:limit], f"… and {len(proof) - limit} more lines, which --json shows"]
-    return [*lines, *("  " + line for line in proof)]

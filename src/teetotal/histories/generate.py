@@ -14,7 +14,7 @@ import numpy as np
 from teetotal import _core
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Kind, ModelName
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.verdict import Verdict
 from teetotal.histories.check import check
 from teetotal.histories.history import NO_ADDRESS, History
 

@@ -4,6 +4,7 @@ in a process of its own."""
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import pickle
 import select
@@ -18,11 +19,11 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Clock:
-    """So many seconds from now on; None is without a limit."""
+    """So many seconds from now on; None and infinity are without a limit."""
 
     def __init__(self, seconds: float | None) -> None:
         self.started = time.monotonic()
-        self.seconds = seconds
+        self.seconds = None if seconds == math.inf else seconds
 
     @property
     def passed(self) -> float:

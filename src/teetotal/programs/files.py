@@ -1,20 +1,38 @@
-"""From a path to programs: which front end reads which file, and which files a directory holds."""
+"""From paths to programs: which front end reads which file, and which files a directory holds."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-from teetotal.answers.errors import ParseError
+from teetotal.answers.errors import ParseError, TeetotalError
+from teetotal.answers.options import ProgramOptions
+from teetotal.programs.c.build import SUFFIXES as C_SUFFIXES
+from teetotal.programs.c.build import Source
 from teetotal.programs.program import Program
 
+if TYPE_CHECKING:
+    from teetotal.programs.promela.program import PromelaProgram
+
+    Subject = Program | Source | PromelaProgram
+    """Whatever can be checked: interpreted, compiled, or proved with buffers of any length."""
+
+Named = TypeVar("Named", bound="Subject")
 SUFFIXES = (".litmus", ".py", ".pml")
 
 
-def read(path: str) -> list[Program]:
-    """The programs of a file: one for a litmus test, any number for a Python module."""
+def read(paths: str | Sequence[str], options: ProgramOptions = ProgramOptions()) -> list[Subject]:
+    """The programs of a file: one for a litmus test or in Promela, any number for a Python module. Several C files are one
+    program."""
+    paths = (paths,) if isinstance(paths, str) else tuple(paths)
+    if all(is_c(path) for path in paths):
+        return [Source(paths, options.flags, options.compiler, options.arguments)]
+    if len(paths) > 1:
+        raise TeetotalError("only C files make one program together")
+    (path,) = paths
     match Path(path).suffix:
         case ".litmus":
             from teetotal.programs import litmus
@@ -23,9 +41,37 @@ def read(path: str) -> list[Program]:
         case ".py":
             from teetotal.programs import python
 
-            return python.load(path)
+            programs = python.load(path)
+            return [*programs] if options.program is None else [chosen(programs, path, options.program)]
+        case ".pml":
+            from teetotal.programs import promela
+
+            return [promela.load(path)]
         case suffix:
-            raise ParseError(f"{path}: no front end reads {suffix or 'files without a suffix'}; {_known()}")
+            known = ", ".join((*C_SUFFIXES, *SUFFIXES))
+            raise ParseError(f"{path}: no front end reads {suffix or 'files without a suffix'}; teetotal reads {known}")
+
+
+def chosen(programs: Sequence[Named], path: str, name: str | None) -> Named:
+    """The one of that name, or the only one."""
+    if name is None and len(programs) == 1:
+        return programs[0]
+    for program in programs:
+        if program.name == name:
+            return program
+    known = ", ".join(program.name for program in programs)
+    raise TeetotalError(f"{path}: {f'no program {name}' if name else 'several programs'}; --program takes {known}")
+
+
+def is_c(path: str) -> bool:
+    return Path(path).suffix in C_SUFFIXES
+
+
+def together(paths: Sequence[str], each: bool = False) -> list[tuple[str, ...]]:
+    """The files of each program: all C files are one, unless ``each`` is to be one of its own."""
+    others = [(path,) for path in paths if not is_c(path)]
+    in_c = tuple(path for path in paths if is_c(path))
+    return others + ([(path,) for path in in_c] if each else [in_c] if in_c else [])
 
 
 def find(paths: Iterable[str]) -> tuple[list[str], list[ParseError]]:
@@ -51,7 +97,3 @@ def find(paths: Iterable[str]) -> tuple[list[str], list[ParseError]]:
         else:
             files.append(path)
     return files, problems
-
-
-def _known() -> str:
-    return f"teetotal reads {', '.join(SUFFIXES)}"

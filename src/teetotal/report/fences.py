@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from teetotal.answers.fences import FenceResult, PlacedFence
-from teetotal.answers.verdicts import CheckResult, Verdict
+from teetotal.answers.check import CheckAnswer
+from teetotal.answers.fence import FenceAnswer, PlacedFence
+from teetotal.answers.verdict import Verdict
 from teetotal.report import terminal
 
 
-def render(result: FenceResult) -> str:
+def render(result: FenceAnswer) -> str:
     return "\n".join(_lines(result))
 
 
-def _lines(result: FenceResult) -> Iterator[str]:
+def _lines(result: FenceAnswer) -> Iterator[str]:
     goal = f"{result.goal} under {' and '.join(model.upper() for model in result.models)}"
     if result.diff:
         yield result.diff
@@ -50,7 +51,7 @@ def _lines(result: FenceResult) -> Iterator[str]:
     yield f"{result.input}: {told}; {goal}: {done}; {result.checks} explorations, {result.seconds:.3f} s"
 
 
-def _sets(result: FenceResult, which: str) -> Iterator[str]:
+def _sets(result: FenceAnswer, which: str) -> Iterator[str]:
     yield f"{len(result.sets)} minimal set{'s' * (len(result.sets) != 1)}, {which}:"
     for number, one in enumerate(result.sets, start=1):
         cost = sum(fence.cost for fence in one)
@@ -99,7 +100,7 @@ def _count(fences: Sequence[PlacedFence]) -> str:
     return " and ".join(f"{count} {what}{'s' * (count != 1)}" for what, count in numbers.items() if count)
 
 
-def _verdict(result: CheckResult) -> str:
+def _verdict(result: CheckAnswer) -> str:
     """What each model's executions are; a question that nobody asked of any model is not told."""
     asks_robust = any(model.robust is not None for name, model in result.models.items() if name != "sc")
     asks_safe = any(model.safe is not None for model in result.models.values())

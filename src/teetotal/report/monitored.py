@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from teetotal.answers.verdicts import MonitorResult, MonitorViolation, Verdict, Violation
+from teetotal.answers.monitor import MonitorAnswer, MonitorViolation
+from teetotal.answers.verdict import Verdict
+from teetotal.answers.violation import Violation
 from teetotal.report.terminal import counted, proof
 
 FEW = 5
 """Of more violations than this per monitor, the others get one line each, unless all are asked for."""
 
 
-def render(result: MonitorResult, *, every_violation: bool = False) -> str:
+def render(result: MonitorAnswer, *, every_violation: bool = False) -> str:
     return "\n".join(_lines(result, every_violation))
 
 
-def _lines(result: MonitorResult, every: bool) -> Iterator[str]:
+def _lines(result: MonitorAnswer, every: bool) -> Iterator[str]:
     yield f"{result.input}: {counted(result.events, 'event')}, {counted(result.threads, 'thread')}"
     yield ""
     yield from _table(result)
@@ -50,7 +52,7 @@ def tell(violation: MonitorViolation) -> Iterator[str]:
     )
 
 
-def _table(result: MonitorResult) -> Iterator[str]:
+def _table(result: MonitorAnswer) -> Iterator[str]:
     rows = [("monitor", "model", "reports", f"distinct ({result.group}s)")]
     for model, answer in result.models.items():
         for monitor, reports in answer.reports.items():
@@ -74,7 +76,7 @@ def _same(a: MonitorViolation, b: MonitorViolation) -> bool:
     return ends and a.locations == b.locations and a.monitor != b.monitor
 
 
-def _verdict(result: MonitorResult) -> str:
+def _verdict(result: MonitorAnswer) -> str:
     count = len(result.violations)
     word = {
         Verdict.SAFE: "no violation can be seen in this trace",

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from teetotal.cli.streams import terminal, visible
+from teetotal.report.streams import terminal, visible
 
 
 @contextmanager
@@ -27,10 +27,11 @@ def progress(what: str, total: int) -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def counting(what: str, wanted: bool) -> Iterator[Callable[[str, int, float], None] | None]:
+def counting(what: str, wanted: bool, even_in_logs: bool = False) -> Iterator[Callable[[str, int, float], None] | None]:
     """Yields a function to call with what is counted, how many there are, and the fraction done as far as it is known;
-    None where nobody watches."""
-    if not wanted or not sys.stderr.isatty():
+    None where nobody watches. ``even_in_logs``: a line now and then, too, where there is no terminal."""
+    on_terminal = sys.stderr.isatty()
+    if not wanted or not (on_terminal or even_in_logs):
         yield None
         return
     begun: dict[str, tuple[float, int]] = {}
@@ -39,7 +40,7 @@ def counting(what: str, wanted: bool) -> Iterator[Callable[[str, int, float], No
     def show(counted: str, count: int, fraction: float) -> None:
         nonlocal shown, latest
         now = time.monotonic()
-        if now < shown + 0.1:
+        if now < shown + (0.1 if on_terminal else 10):
             return
         shown = now
         if count < latest:  # it has begun again
@@ -54,13 +55,17 @@ def counting(what: str, wanted: bool) -> Iterator[Callable[[str, int, float], No
             parts.append(f"{fraction:.0%} done")
         if fraction > 0.01 and seconds > 1:
             parts.append(f"about {seconds * (1 - fraction) / fraction:.0f} s to go")
-        _line(what, ", ".join(parts))
+        if on_terminal:
+            _line(what, ", ".join(parts))
+        else:
+            print(f"{what}: {', '.join(parts)}", file=sys.stderr, flush=True)
 
     try:
         yield show
     finally:
-        terminal().write("\r\x1b[K")
-        terminal().flush()
+        if on_terminal:
+            terminal().write("\r\x1b[K")
+            terminal().flush()
 
 
 def _line(what: str, text: str) -> None:

@@ -8,18 +8,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.events import Location, ModelName
-from teetotal.answers.verdicts import CheckResult, ModelResult, Verdict, Violation
+from teetotal.answers.verdict import Verdict
+from teetotal.answers.violation import Violation
 
 FEW = 20
 """More outcomes than this are counted, not listed, unless all are asked for."""
 
 
-def render(result: CheckResult, *, every_outcome: bool = False, every_violation: bool = False) -> str:
+def render(result: CheckAnswer, *, every_outcome: bool = False, every_violation: bool = False) -> str:
     return "\n".join(_lines(result, every_outcome, every_violation))
 
 
-def _lines(result: CheckResult, every_outcome: bool, every_violation: bool) -> Iterator[str]:
+def _lines(result: CheckAnswer, every_outcome: bool, every_violation: bool) -> Iterator[str]:
     yield f"{result.input}: {result.name}" if result.input != result.name else result.input
     constant = {} if every_outcome else _constant(result)
     if constant:
@@ -87,11 +89,15 @@ def steps(violation: Violation, source: str) -> Iterator[str]:
     """The execution, a step a line."""
     rows = []
     for step in violation.steps:
-        event = violation.events[step.event]
         commit = step.action == "commit"
-        what = f"T{step.thread}: {event.text}{' reaches memory' if commit else ''}"
-        where = _place(event.location, source) if event.location is not None and not commit else ""
-        where += f" in {event.within}" if where and event.within else ""
+        what, location, within = f"T{step.thread} {step.text}", step.location, ""
+        if step.action != "step":
+            event = violation.events[step.event]
+            location, within = event.location, event.within
+            if not step.text:
+                what = f"T{step.thread}: {event.text}{' reaches memory' if commit else ''}"
+        where = _place(location, source) if location is not None and not commit else ""
+        where += f" in {within}" if where and within else ""
         rows.append((what, where, step.buffers))
     yield from table(rows, violation.model)
 
@@ -111,7 +117,7 @@ def table(told: Iterable[tuple[str, str, Sequence[Sequence[str]]]], model: Model
         yield f"  {number_text:>{widths[0]}}  {'  '.join(cells)}".rstrip()
 
 
-def _summary(model: ModelResult, about_robustness: bool) -> str:
+def _summary(model: ModelAnswer, about_robustness: bool) -> str:
     words = []
     if about_robustness:
         words.append({True: "robust", False: "NOT ROBUST", None: "robust or not: unknown"}[model.robust])
@@ -121,7 +127,7 @@ def _summary(model: ModelResult, about_robustness: bool) -> str:
     return ", ".join(words)
 
 
-def _constant(result: CheckResult) -> dict[str, int]:
+def _constant(result: CheckAnswer) -> dict[str, int]:
     """What has the same value in every outcome of every model, where there are several outcomes to tell apart."""
     outcomes = [outcome for model in result.models.values() for outcome in model.outcomes or []]
     if not outcomes or all(outcome == outcomes[0] for outcome in outcomes):
@@ -135,7 +141,7 @@ def _values(outcome: dict[str, int]) -> str:
 
 
 def _outcomes(
-    name: ModelName, models: dict[ModelName, ModelResult], constant: dict[str, int], every: bool
+    name: ModelName, models: dict[ModelName, ModelAnswer], constant: dict[str, int], every: bool
 ) -> Iterator[str]:
     outcomes = [outcome for outcome in models[name].outcomes or [] if outcome]
     if not outcomes:
@@ -188,7 +194,7 @@ def _place(place: Location, source: str) -> str:
     return f"line {place.line}" if place.file == source else str(place)
 
 
-def _verdict(result: CheckResult) -> str:
+def _verdict(result: CheckAnswer) -> str:
     robust = result.goal == "robust" and list(result.models) != ["sc"]
     word = {
         Verdict.SAFE: f"safe ({'robust, and ' if robust else ''}no assertion fails)",
@@ -199,7 +205,9 @@ def _verdict(result: CheckResult) -> str:
     if result.executions is not None:
         blocked = f" ({result.blocked:,} blocked)" if result.blocked else ""
         rate = (
-            f", {result.executions / result.seconds:,.0f} a second" if result.cpu and result.executions > 1000 else ""
+            f", {result.executions / result.seconds:,.0f} a second"
+            if result.cpu and result.seconds and result.executions > 1000
+            else ""
         )
         noun = "SC execution" if result.goal == "robust" else "execution"
         counts.append(f"{counted(result.executions, noun)}{blocked}{rate}")

@@ -15,8 +15,9 @@ import msgspec
 
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Kind
-from teetotal.answers.verdicts import Verdict
-from teetotal.engines.symbolic.verify import Limits, verify
+from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
+from teetotal.engines.symbolic.verify import verify
 from teetotal.fences.linden_wolper import insert_fences
 from teetotal.programs.promela import compile_text, load
 
@@ -25,7 +26,6 @@ COLUMNS = (
     "program", "entry", "processes", "sets", "accelerate: states", "iterations", "mfence", "sfence", "seconds", "robust",
     "paper: states", "iterations", "mfence", "sfence", "seconds",
 )  # fmt: skip
-ACCELERATE = Limits(seconds=20)
 
 
 class PaperRow(NamedTuple):
@@ -98,7 +98,7 @@ def measured() -> list[Row]:
         strong = insert_fences(program, goal="robust")
         proof = found.proofs[-1]
         fenced = compile_text(found.text, paper.program)
-        theirs = verify(fenced, "pso", engine="accelerate", limits=ACCELERATE)
+        theirs = verify(fenced, "pso", engine="accelerate", budget=Budget(seconds=20))
         result.append(
             Row(
                 paper.title,

@@ -23,12 +23,16 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from teetotal.answers.because import UNKNOWN, because, overtaking, whose
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Event, Kind, Semantics
-from teetotal.answers.verdicts import Edge, MonitorModel, MonitorResult, MonitorViolation, Verdict
+from teetotal.answers.monitor import MonitorAnswer, MonitorModel, MonitorViolation
+from teetotal.answers.options import MonitorOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.answers.violation import Edge
 from teetotal.engines.executions.monitors import MONITORS, Columns, MonitorInfo, Report, Stream, monitor_info
 from teetotal.traces import Batch, Tables, TraceReader, event_of, open_trace, to_trace
-from teetotal.traces.trace import MAX_THREADS, Trace, reading, whose
+from teetotal.traces.trace import MAX_THREADS, Trace
 
 THREADS = 1024
 """Monitors compare clocks with an entry per thread, for each thread and address: more threads than this are refused."""
@@ -37,18 +41,9 @@ UNPLACED = 1 << 31
 """Places from this number on stand for events without a source location."""
 
 
-class Options(msgspec.Struct, frozen=True):
-    """``window``: how many events are kept for telling violations, at least."""
-
-    monitors: tuple[str, ...] = ("exact-tso", "exact-pso")
-    semantics: Semantics = Semantics()
-    group: Literal["pair", "triple"] = "pair"
-    window: int = 1 << 17
-
-
 def monitor(
-    reader: TraceReader, options: Options, tick: Callable[[], None] = lambda: None, again: str | None = None
-) -> MonitorResult:
+    reader: TraceReader, options: MonitorOptions, tick: Callable[[], None] = lambda: None, again: str | None = None
+) -> MonitorAnswer:
     """Everything up to the end, to the damage (then the result has an ``error``) or to an interrupt. ``tick`` is called
     between batches. ``again``: the path under which the trace can be opened once more."""
     start = time.perf_counter()
@@ -70,7 +65,7 @@ def monitor(
     complete = error is None and not interrupted
     models = watch.models(complete)
     notes = [f"interrupted after {watch.events:,} events"] if interrupted else []
-    return MonitorResult(
+    return MonitorAnswer(
         input=reader.source.name,
         command="monitor",
         models=models,
@@ -89,7 +84,7 @@ def monitor(
 class Watch:
     """All monitors over one trace, batch by batch."""
 
-    def __init__(self, options: Options, tables: Tables) -> None:
+    def __init__(self, options: MonitorOptions, tables: Tables) -> None:
         self.options = options
         self.tables = tables
         self.threads = Numbering()
@@ -145,7 +140,7 @@ class Watch:
 class Watcher:
     """One monitor: how often each distinct violation was seen, and how its first occurrence is told."""
 
-    def __init__(self, name: str, options: Options) -> None:
+    def __init__(self, name: str, options: MonitorOptions) -> None:
         self.info = monitor_info(name)
         self.stream = Stream(name, options.semantics)
         self.group = options.group
@@ -191,11 +186,11 @@ class Told:
     def _in_trace(self, trace: Trace, edge: Edge) -> Edge:
         """An edge of the window's part of the trace, between positions in the whole. What a read saw before that part
         began need not be the initial value."""
-        first, because = self.report.delayed, edge.because
+        first, why = self.report.delayed, edge.because
         if edge.reason == "fr" and trace.src[edge.source] < 0 and first > 0:
             read, write = trace.event(edge.source), trace.event(edge.target)
-            because = f"because {reading(read)} saw a value that {whose(write)} overwrites"
-        return Edge(edge.source + first, edge.target + first, edge.reason, because)
+            why = because("fr", read, write, UNKNOWN)
+        return Edge(edge.source + first, edge.target + first, edge.reason, why)
 
     def violation(
         self, info: MonitorInfo, count: int, locations: list[str], recalled: dict[int, Event]
@@ -213,6 +208,7 @@ class Told:
             numbers = [number for number in self.report_numbers if number in events]
         return MonitorViolation(
             model=info.model,
+            kind="robustness",
             monitor=info.name,
             locations=locations,
             count=count,
@@ -226,19 +222,12 @@ class Told:
 
     def _last_step(self, events: dict[int, Event]) -> Edge:
         previous, deciding = events[self.report.previous], events[self.report.deciding]
-        because = f"because T{previous.thread} does {previous.text} before {deciding.text}"
-        return Edge(self.report.previous, self.report.deciding, "po", because)
+        return Edge(self.report.previous, self.report.deciding, "po", because("po", previous, deciding))
 
     def _overtaking(self, events: dict[int, Event], position: dict[int, int]) -> Edge:
-        """The step that no SC execution has: it closes the cycle."""
         delayed, deciding = events[self.report.delayed], events[self.report.deciding]
         ends = position[self.report.deciding], position[self.report.delayed]
-        model, waiting = self.report.model.upper(), whose(delayed)
-        if deciding.kind is Kind.LD:
-            what = f"{reading(deciding)} may see the value that {waiting} overwrites later"
-            return Edge(*ends, "fr", f"because under {model} {what}")
-        what = f"{whose(deciding)} may reach memory before {waiting}"
-        return Edge(*ends, "co", f"because under {model} {what}")
+        return overtaking(self.report.model, deciding, delayed, ends)
 
     def _message(self, info: MonitorInfo, events: dict[int, Event], locations: list[str]) -> str:
         report = self.report
@@ -386,4 +375,4 @@ def _with_place(event: Event) -> str:
     return f"{whose(event)}{place}"
 
 
-__all__ = ["MONITORS", "Options", "monitor"]
+__all__ = ["MONITORS", "MonitorOptions", "monitor"]

@@ -29,9 +29,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from teetotal import _core, models
+from teetotal.answers.because import because
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Event, EventId, Issue, Kind, Location
-from teetotal.answers.verdicts import Edge, Reason
+from teetotal.answers.violation import Edge, Reason
 
 REASONS: tuple[Reason, ...] = ("po", "src", "co", "fr")
 """By number: ``graph::Reason`` in the core."""
@@ -269,17 +270,8 @@ class Trace:
 
     def why(self, source: int, target: int, reason: Reason) -> str:
         """A sentence for an edge of happens-before."""
-        a, b = self.event(source), self.event(target)
-        match reason:
-            case "po":
-                return f"because T{a.thread} does {a.text} before {b.text}"
-            case "src":
-                return f"because {reading(b)} saw {whose(a)}"
-            case "co":
-                return f"because {whose(a)} reached memory before {whose(b)}"
-            case "fr":
-                seen = "the initial value" if self.src[source] < 0 else whose(self.event(int(self.src[source])))
-                return f"because {reading(a)} saw {seen}, which {whose(b)} overwrites"
+        seen = self.event(int(self.src[source])) if reason == "fr" and self.src[source] >= 0 else None
+        return because(reason, self.event(source), self.event(target), seen)
 
     def _make_graph(self) -> _core.Graph:
         try:
@@ -363,11 +355,3 @@ def ranks(address: NDArray[np.int32], wrote: NDArray[np.bool_], co: NDArray[np.i
 def malformed(error: _core.MalformedError) -> TraceError:
     event, what = error.args
     return TraceError(what if event < 0 else f"event {event}: {what}")
-
-
-def whose(event: Event) -> str:
-    return f"T{event.thread}'s {event.text}"
-
-
-def reading(event: Event) -> str:
-    return f"T{event.thread}'s {'load' if event.kind is Kind.LD else event.kind} of {event.address}"

@@ -6,8 +6,6 @@ whose happens-before must have a cycle: nothing is called a violation on the mon
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -15,12 +13,14 @@ from typing import NamedTuple
 from teetotal import _core, models
 from teetotal.answers import strategies
 from teetotal.answers.events import Issue, ModelName, Semantics
+from teetotal.answers.options import MAX_MEGABYTES
 from teetotal.answers.strategies import Strategy
-from teetotal.answers.verdicts import Violation
+from teetotal.answers.violation import Violation
+from teetotal.budget import Budget
 from teetotal.engines import story
 from teetotal.engines.encoding import encode, encode_semantics
 from teetotal.engines.executions.monitors import MonitorInfo, Report, monitor_info, witness
-from teetotal.engines.states.outcomes import MAX_MEGABYTES, translated_errors
+from teetotal.engines.states.outcomes import translated_errors
 from teetotal.programs.program import Program
 
 
@@ -48,17 +48,16 @@ def robustness(
     strategy: Strategy = Strategy("all"),
     monitors: Sequence[str] = (),
     seed: int = 0,
-    seconds: float = math.inf,
-    max_megabytes: int = MAX_MEGABYTES,
-    watcher: Callable[[int, float], None] | None = None,
+    budget: Budget | None = None,
 ) -> Robustness:
-    """``monitors`` default to the exact ones, which are complete over any strategy that is. ``watcher`` is told now and
-    then how many executions there were, and an estimate of the fraction done."""
+    """``monitors`` default to the exact ones, which are complete over any strategy that is."""
+    budget = budget or Budget()
+    max_megabytes = int(MAX_MEGABYTES if budget.megabytes is None else budget.megabytes)
+    counting = budget.counting("SC executions")
     watching = [monitor_info(name) for name in monitors or [f"exact-{model}" for model in relaxed]]
     watching = [monitor for monitor in watching if monitor.model in relaxed]
     violations: dict[ModelName, list[Violation]] = {model: [] for model in relaxed}
     executions = blocked = 0
-    deadline = time.perf_counter() + seconds
     for searched in strategy.rounds():
         with translated_errors(program):
             result, findings, interrupted = _core.monitored_search(
@@ -69,9 +68,9 @@ def robustness(
                 searched.depth,
                 seed,
                 [monitor.name for monitor in watching],
-                max(0.0, deadline - time.perf_counter()),
+                budget.left,
                 max_megabytes,
-                None if watcher is None else partial(_counting_on, watcher, executions),
+                None if counting is None else partial(_counting_on, counting, executions),
             )
         executions += result.executions
         blocked += result.blocked
@@ -79,7 +78,7 @@ def robustness(
             found = _violation(program, watching[number], triple, schedule, semantics)
             if all(found.shape != known.shape for known in violations[found.model]):
                 violations[found.model].append(found)
-        if findings or interrupted or not result.bounded or time.perf_counter() > deadline:
+        if findings or interrupted or not result.bounded or budget.over:
             break
     notes = []
     if searched is not strategy:
@@ -97,7 +96,7 @@ def robustness(
         notes.append(f"robustness: --explore {strategy} leaves executions out")
     proved: set[ModelName] = set()
     for monitor in watching:
-        if not _complete(monitor, strategy):
+        if not monitor.misses_nothing(strategy):
             notes.append(f"{monitor.name} can miss violations among the executions of --explore {strategy}")
         elif result.complete:
             proved.add(monitor.model)
@@ -109,11 +108,6 @@ def robustness(
 
 def _counting_on(watcher: Callable[[int, float], None], before: int, count: int, fraction: float) -> None:
     watcher(before + count, fraction)
-
-
-def _complete(monitor: MonitorInfo, strategy: Strategy) -> bool:
-    """Whether the monitor misses nothing where the strategy leaves nothing out."""
-    return monitor.complete_over == "classes" or (monitor.complete_over == "interleavings" and not strategy.is_reduced)
 
 
 def _violation(

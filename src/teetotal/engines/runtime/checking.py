@@ -7,40 +7,30 @@ safety is an SC execution that the program itself went through.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from teetotal.answers import strategies
+from teetotal.answers.answer import Interrupted
+from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.errors import ProgramError
-from teetotal.answers.events import MODELS, Event, Issue, Location, ModelName, Semantics
+from teetotal.answers.events import MODELS, Event, Issue, Location, ModelName
+from teetotal.answers.options import COMPILED_LOOP_BOUND, CheckOptions
 from teetotal.answers.schedules import to_token
-from teetotal.answers.strategies import Strategy
-from teetotal.answers.verdicts import (
-    CheckResult,
-    Goal,
-    Interrupted,
-    ModelResult,
-    StoryStep,
-    Verdict,
-    Violation,
-    ViolationKind,
-    both,
-)
+from teetotal.answers.verdict import Verdict, both
+from teetotal.answers.violation import StoryStep, Violation, ViolationKind
+from teetotal.budget import Budget
 from teetotal.engines import story
-from teetotal.engines.executions.monitors import MonitorInfo, Report, monitor_info, witness
+from teetotal.engines.executions.monitors import Report, monitor_info, witness
 from teetotal.engines.runtime import driver, events, replaying, words
-from teetotal.engines.states.outcomes import MAX_MEGABYTES
 from teetotal.programs.c.build import Source, built, unseen
 from teetotal.programs.c.symbols import Symbols
 from teetotal.programs.c.undefined import undefined
-
-LOOP_BOUND = 100
-"""How often a thread may come to the same instruction in one execution. Loops that only read until something changes
-need no bound: see runtime/system.hpp."""
 
 STEPS = 100_000
 """The longest execution: what goes on after so many steps is cut."""
@@ -64,21 +54,6 @@ _STOPPED = {
 """Why the runtime ended a search that did not end by itself."""
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    models: tuple[ModelName, ...] = ("tso", "pso")
-    semantics: Semantics = Semantics()
-    explore: Strategy = Strategy("all")
-    monitors: tuple[str, ...] = ()
-    seconds: float = math.inf
-    executions: int | None = None
-    loop_bound: int | None = None
-    seed: int = 0
-    nondet: tuple[int, int] = (0, 1)
-    max_megabytes: int = MAX_MEGABYTES
-    goal: Goal = "robust"
-    spurious: int = 0
-
-
 class Marks(msgspec.Struct):
     """An array of bytes of the program, by its name, and how often an SC execution reads each of them on average."""
 
@@ -86,72 +61,76 @@ class Marks(msgspec.Struct):
     passes: list[Fraction] = []
 
 
-Progress = Callable[[str, int, float], None]
-"""Called now and then with what is counted, how many there are so far, and the fraction that is done, 0 if unknown."""
-
-
 def check(
     source: Source,
-    options: Options = Options(),
+    options: CheckOptions,
+    budget: Budget,
     *,
     command: str = "check",
-    progress: Progress | None = None,
     marks: Marks | None = None,
-) -> CheckResult:
+) -> CheckAnswer:
     """``marks`` are counted, where they are given."""
-    started = time.perf_counter()
     with built(source) as program:
         symbols = Symbols(program, source.files)
         try:
-            models: list[ModelName] = ["sc"]
-            if options.goal == "safe":
-                models += [model for model in MODELS if model != "sc" and model in options.models]
-            answer: CheckResult | None = None
-            interrupted = False
-            for model in models:
-                executions = options.executions
-                for searched in options.explore.rounds():
-                    left = options.seconds - (time.perf_counter() - started)
-                    asked = msgspec.structs.replace(
-                        options, explore=searched, seconds=max(left, 0.0), executions=executions
-                    )
-                    findings = _Findings(source, asked, symbols, model)
-                    request = findings.request()
-                    if marks is not None and model == "sc":
-                        address, size = symbols.extent(marks.array)
-                        request += [f"marks={address}", f"mark-count={size}"]
-                    try:
-                        for told in driver.answers(program, request, source.arguments):
-                            findings.take(told, progress)
-                    except driver.RuntimeDied as death:
-                        findings.ended_early = str(death)
-                    except KeyboardInterrupt:
-                        findings.ended_early = "interrupted"
-                        interrupted = True
-                    if marks is not None and model == "sc":
-                        marks.passes = findings.passes()
-                    findings.count_unseen(unseen(program))
-                    result = findings.result(command)
-                    answer = result if answer is None else answer + result
-                    if executions is not None:
-                        executions -= result.executions or 0
-                    if findings.settled:
-                        break
-                if interrupted:
-                    break
-            assert answer is not None
-            answer = msgspec.structs.replace(answer, seconds=time.perf_counter() - started)
-            if interrupted:
-                raise Interrupted(answer)
-            return answer
+            return _explored(source, program, symbols, options, budget, command, marks)
         finally:
             symbols.close()
+
+
+def _explored(
+    source: Source,
+    program: Path,
+    symbols: Symbols,
+    options: CheckOptions,
+    budget: Budget,
+    command: str,
+    marks: Marks | None,
+) -> CheckAnswer:
+    """SC and, where that is the goal, each relaxed model; each by the rounds of the strategy."""
+    models = [m for m in MODELS if m == "sc" or (options.goal == "safe" and m in options.models)]
+    answer: CheckAnswer | None = None
+    interrupted = False
+    for model in models:
+        executions = options.executions
+        for searched in options.explore.rounds():
+            asked = replace(options, explore=searched, seconds=budget.left, executions=executions)
+            findings = _Findings(source, asked, symbols, model)
+            request = findings.request()
+            if marks is not None and model == "sc":
+                address, size = symbols.extent(marks.array)
+                request += [f"marks={address}", f"mark-count={size}"]
+            counting = budget.counting(f"{model.upper()} executions")
+            try:
+                for told in driver.answers(program, request, source.arguments):
+                    findings.take(told, counting)
+            except driver.RuntimeDied as death:
+                findings.ended_early = str(death)
+            except KeyboardInterrupt:
+                findings.ended_early = "interrupted"
+                interrupted = True
+            if marks is not None and model == "sc":
+                marks.passes = findings.passes()
+            findings.count_unseen(unseen(program))
+            result = findings.result(command)
+            answer = result if answer is None else answer + result
+            if executions is not None:
+                executions -= result.executions or 0
+            if findings.settled:
+                break
+        if interrupted:
+            break
+    assert answer is not None
+    answer = replace(answer, seconds=budget.passed)
+    if interrupted:
+        raise Interrupted(answer)
+    return answer
 
 
 class _Findings:
     """What the runtime told so far about the executions of one model, and the verdict that follows."""
 
-    def __init__(self, source: Source, options: Options, symbols: Symbols, model: ModelName) -> None:
+    def __init__(self, source: Source, options: CheckOptions, symbols: Symbols, model: ModelName) -> None:
         self.source = source
         self.options = options
         self.symbols = symbols
@@ -176,7 +155,7 @@ class _Findings:
             f"seed={options.seed}",
             *driver.semantics_options(options.semantics),
             f"steps={STEPS}",
-            f"loop-bound={LOOP_BOUND if options.loop_bound is None else options.loop_bound}",
+            f"loop-bound={COMPILED_LOOP_BOUND if options.loop_bound is None else options.loop_bound}",
             f"nondet-low={options.nondet[0]}", f"nondet-high={options.nondet[1]}", f"spurious={options.spurious}",
         ]  # fmt: skip
         request += [f"monitor={monitor.name}" for monitor in self.monitors]
@@ -187,7 +166,7 @@ class _Findings:
             request.append(f"executions={options.executions}")
         return request
 
-    def take(self, answer: dict[str, Any], progress: Progress | None) -> None:
+    def take(self, answer: dict[str, Any], counting: Callable[[int, float], None] | None) -> None:
         match answer["type"]:
             case "loaded":
                 self.names = events.Names(self.symbols, answer["base"])
@@ -196,8 +175,8 @@ class _Findings:
                 self.notes, self.undecided = [], False
             case "progress":
                 self.executions = answer["executions"]
-                if progress is not None:
-                    progress(f"{self.model.upper()} executions", answer["executions"], answer["explored"])
+                if counting is not None:
+                    counting(answer["executions"], answer["explored"])
             case "violation":
                 found = self._robustness(answer)
                 self.violations[found.model].append(found)
@@ -239,7 +218,7 @@ class _Findings:
         )
         token = to_token(monitor.model, steps, list(program.memory), self.options.semantics)
         delayed, deciding = execution.events[report.delayed], execution.events[report.deciding]
-        return msgspec.structs.replace(
+        return replace(
             words.worded(found, execution.told, execution.pointers),
             message=f"{_at(deciding)} overtakes {_at(delayed)}",
             replay=replaying.command(self.source, token, answer.get("stacks", ""), self.options.spurious),
@@ -338,7 +317,7 @@ class _Findings:
 
     # -- the verdict ------------------------------------------------------------------------------------------------------
 
-    def result(self, command: str) -> CheckResult:
+    def result(self, command: str) -> CheckAnswer:
         end = self.end or {
             "executions": self.executions,
             "blocked": 0,
@@ -354,7 +333,7 @@ class _Findings:
         if end["cut"] and end["longest"] >= STEPS:
             notes.append(f"an execution was cut after {STEPS:,} steps")
         elif end["cut"]:
-            bound = LOOP_BOUND if self.options.loop_bound is None else self.options.loop_bound
+            bound = COMPILED_LOOP_BOUND if self.options.loop_bound is None else self.options.loop_bound
             places = sorted({str(at) for place in end.get("loops", []) if (at := self._place(place)) is not None})
             where = f" at {', '.join(places[:_NAMED])}" if places else ""
             notes.append(f"loop{where} cut after {bound} rounds; see --loop-bound")
@@ -383,7 +362,7 @@ class _Findings:
         models = {self.model: self._model(self.model, complete, True)}
         for model in self.relaxed:
             watching = [monitor for monitor in self.monitors if monitor.model == model]
-            sure = any(_complete(monitor, self.options.explore) for monitor in watching)
+            sure = any(monitor.misses_nothing(self.options.explore) for monitor in watching)
             if complete and not sure:
                 notes.append(
                     f"{', '.join(monitor.name for monitor in watching)} can miss violations "
@@ -396,7 +375,7 @@ class _Findings:
                 f"whether anything fails in executions that only {' and '.join(unasked)} allow was not asked: "
                 "--goal safe explores these"
             )
-        return CheckResult(
+        return CheckAnswer(
             input=self.source.name,
             command=command,
             name=self.source.name,
@@ -437,25 +416,20 @@ class _Findings:
         shown = list(races)[:8]
         return shown + ([f"{len(races) - len(shown)} more data races"] if len(races) > len(shown) else [])
 
-    def _model(self, model: ModelName, complete: bool, proved: bool) -> ModelResult:
+    def _model(self, model: ModelName, complete: bool, proved: bool) -> ModelAnswer:
         found = self.violations[model]
         safe: bool | None = False if self.violations[self.model] else True if complete else None
         robust: bool | None = True
         if self.options.goal == "safe":
             robust = True if model == "sc" else None
-            verdict = {True: Verdict.SAFE, False: Verdict.VIOLATION, None: Verdict.INCONCLUSIVE}[safe]
-            return ModelResult(verdict=verdict, robust=robust, safe=safe, violations=found)
+            verdict = Verdict.of(safe)
+            return ModelAnswer(verdict=verdict, robust=robust, safe=safe, violations=found)
         if model != "sc":
             robust = False if found else True if proved else None
             if robust is not True and safe:  # what it does beyond SC was not looked at
                 safe = None
-        holds = both(robust, safe)
-        verdict = {True: Verdict.SAFE, False: Verdict.VIOLATION, None: Verdict.INCONCLUSIVE}[holds]
-        return ModelResult(verdict=verdict, robust=robust, safe=safe, violations=found)
-
-
-def _complete(monitor: MonitorInfo, strategy: Strategy) -> bool:
-    return monitor.complete_over == "classes" or (monitor.complete_over == "interleavings" and not strategy.is_reduced)
+        verdict = Verdict.of(both(robust, safe))
+        return ModelAnswer(verdict=verdict, robust=robust, safe=safe, violations=found)
 
 
 def _at(event: Event) -> str:

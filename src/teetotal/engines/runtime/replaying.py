@@ -16,7 +16,7 @@ from pathlib import Path
 
 from teetotal.answers.events import Commit, ModelName, Semantics, Step
 from teetotal.answers.schedules import TokenError, from_token, replay_command
-from teetotal.answers.verdicts import Violation
+from teetotal.answers.violation import Violation
 from teetotal.engines import story
 from teetotal.engines.runtime import driver, events, words
 from teetotal.programs.c.build import Source, built

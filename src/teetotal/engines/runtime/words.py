@@ -11,8 +11,9 @@ from enum import IntEnum
 
 import msgspec
 
+from teetotal.answers.because import in_words
 from teetotal.answers.events import Event, EventId, Kind
-from teetotal.answers.verdicts import Edge, StoryStep, Violation
+from teetotal.answers.violation import Edge, StoryStep, Violation
 
 
 class Verb(IntEnum):
@@ -171,10 +172,7 @@ def _edge(edge: Edge, events: list[Event]) -> Edge:
     first, second = events[edge.source], events[edge.target]
     because = edge.because
     if any(event.words and not _about_pointers(event) for event in (first, second)):
-        if edge.reason == "po":
-            because = f"because T{first.thread} does {first.text} before {second.text}"
-        else:
-            because = f"because T{first.thread}'s {first.text} came before T{second.thread}'s {second.text}"
+        because = in_words(edge.reason, first, second)
     else:
         for event in (first, second):
             because = because.replace(msgspec.structs.replace(event, words="").text, event.text)

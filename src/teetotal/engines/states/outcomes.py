@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 from teetotal import _core
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import MODELS, Commit, Issue, ModelName, Semantics, Step
+from teetotal.answers.options import MAX_MEGABYTES, MAX_STATES
+from teetotal.budget import Budget
 from teetotal.engines.encoding import encode, encode_observed, encode_semantics
 from teetotal.programs.expressions import Outcome
 from teetotal.programs.program import Instruction, Program
-
-MAX_STATES = 20_000_000
-MAX_MEGABYTES = 4096
 
 
 class Failure(NamedTuple):
@@ -46,16 +44,16 @@ def outcomes(
     semantics: Semantics = Semantics(),
     *,
     max_states: int = MAX_STATES,
-    max_megabytes: int = MAX_MEGABYTES,
-    seconds: float = math.inf,
-    watcher: Callable[[int, float], None] | None = None,
+    budget: Budget | None = None,
 ) -> Outcomes:
-    """``watcher`` is told the number of states now and then."""
+    budget = budget or Budget()
+    megabytes = int(MAX_MEGABYTES if budget.megabytes is None else budget.megabytes)
+    counting = budget.counting(f"{model.upper()} states")
     with translated_errors(program):
         found = _core.Outcomes(
             encode(program), MODELS.index(model), encode_semantics(semantics), encode_observed(program)
         )
-        interrupted = found.explore(max_states, max_megabytes << 20, seconds, watcher)
+        interrupted = found.explore(max_states, megabytes << 20, budget.left, counting)
     names = list(program.memory)
     states = {tuple(values): state for values, state in found.outcomes}
 

@@ -1,45 +1,36 @@
-"""``teetotal check FILE.pml``, the short way in: both questions, safe and robust, for each model."""
+"""``check`` for Promela, the short way in: both questions, safe and robust, for each model."""
 
 from __future__ import annotations
 
-import time
-from math import inf
-
+from teetotal.answers.answer import Interrupted
+from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.errors import ProgramError
-from teetotal.answers.events import ModelName, Semantics
-from teetotal.answers.verdicts import CheckResult, Goal, Interrupted, ModelResult, Verdict
+from teetotal.answers.events import ModelName
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
 from teetotal.engines.symbolic.graph import ControlGraph
 from teetotal.engines.symbolic.results import violation
-from teetotal.engines.symbolic.verify import Limits, Outcome, interrupted, robust, verify
-from teetotal.programs.promela import load
-
-HOLDS = {Verdict.SAFE: True, Verdict.VIOLATION: False, Verdict.INCONCLUSIVE: None}
+from teetotal.engines.symbolic.verify import Outcome, interrupted, robust, verify
+from teetotal.programs.promela.program import PromelaProgram
 
 
-def check_file(
-    path: str, models: tuple[ModelName, ...], semantics: Semantics, seconds: float, megabytes: float, goal: Goal
-) -> CheckResult:
+def check(program: PromelaProgram, options: CheckOptions, budget: Budget, *, command: str = "check") -> CheckAnswer:
     """Whether the program is safe under SC and the models and, if that is the goal, robust, with unbounded buffers.
     ``Interrupted`` with what is known by then, where the user ends it."""
-    started = time.monotonic()
-    program = load(path)
-    graph = ControlGraph(program, semantics)
-    end = started + seconds
-
-    def limits() -> Limits:
-        return Limits(seconds=None if end == inf else max(0.0, end - time.monotonic()), megabytes=megabytes)
-
-    results: dict[ModelName, ModelResult] = {}
+    goal = options.goal
+    graph = ControlGraph(program, options.semantics)
+    results: dict[ModelName, ModelAnswer] = {}
     notes: list[str] = []
     stopped = False
-    for model in dict.fromkeys(("sc", *models)):
+    for model in dict.fromkeys(("sc", *options.models)):
         answers: dict[str, Outcome] = {}
         verdict = Verdict.SAFE
         try:
-            answers["safe"] = verify(graph, model, limits=limits())
+            answers["safe"] = verify(graph, model, budget=budget)
             if model != "sc" and goal == "robust":
                 try:
-                    answers["robust"] = robust(graph, model, limits=limits())
+                    answers["robust"] = robust(graph, model, budget=budget)
                 except ProgramError as error:  # not a program whose robustness is decided
                     verdict = Verdict.INCONCLUSIVE
                     notes.append(str(error))
@@ -52,10 +43,10 @@ def check_file(
             verdict = verdict + answer.verdict
             if answer.verdict is Verdict.INCONCLUSIVE:
                 notes.append(f"{model}, {question}: {answer.why}")
-        results[model] = ModelResult(
+        results[model] = ModelAnswer(
             verdict=verdict,
-            robust=HOLDS[answers["robust"].verdict] if "robust" in answers else None,
-            safe=HOLDS[answers["safe"].verdict],
+            robust=answers["robust"].verdict.holds if "robust" in answers else None,
+            safe=answers["safe"].verdict.holds,
             violations=[
                 violation(program, question, answer)
                 for question, answer in answers.items()
@@ -68,14 +59,14 @@ def check_file(
     overall = Verdict.SAFE
     for result in results.values():
         overall = overall + result.verdict
-    found = CheckResult(
-        input=path,
-        command="check",
+    found = CheckAnswer(
+        input=program.source,
+        command=command,
         name=program.name,
         models=results,
         verdict=overall,
         complete=overall is not Verdict.INCONCLUSIVE and not notes,
-        seconds=time.monotonic() - started,
+        seconds=budget.passed,
         states=sum(result.states or 0 for result in results.values()),
         violations=[v for result in results.values() for v in result.violations],
         notes=list(dict.fromkeys(notes)),

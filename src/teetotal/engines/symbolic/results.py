@@ -5,75 +5,48 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-import msgspec
-
+from teetotal.answers.check import ModelAnswer
 from teetotal.answers.events import EventId, ModelName
-from teetotal.answers.schedules import ScheduleStep, replay_command, to_token
-from teetotal.answers.verdicts import Edge, ModelResult, StoryStep, Verdict, Violation, ViolationKind
-from teetotal.engines.symbolic.schedules import Replay
+from teetotal.answers.schedules import ScheduleStep, TokenError, replay_command, to_token, with_choices
+from teetotal.answers.verdict import Verdict
+from teetotal.answers.verify import FenceRow, VerifyAnswer
+from teetotal.answers.violation import Edge, StoryStep, Violation, ViolationKind
+from teetotal.engines.symbolic.locality import events_only
+from teetotal.engines.symbolic.schedules import Replay, replay_schedule
 from teetotal.engines.symbolic.verify import Outcome
 from teetotal.programs.promela.instructions import FenceSite, InBounds
 from teetotal.programs.promela.program import PromelaProgram
 from teetotal.traces.trace import Trace
 
 
-class FenceRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A fence of the text: directly ``after`` the store on that line, or before it; ``processes`` have it."""
-
-    kind: str
-    file: str
-    line: int
-    after: bool
-    processes: int
-
-
-class VerifyResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The answer about one file. ``complete`` is true only if nothing was cut off."""
-
-    input: str
-    command: str
-    goal: str
-    engine: str
-    models: dict[ModelName, ModelResult]
-    verdict: Verdict
-    complete: bool
-    seconds: float
-    states: int
-    violations: list[Violation] = []
-    fences: list[FenceRow] | None = None
-    sets: list[list[FenceRow]] | None = None
-    iterations: int | None = None
-    verifications: int | None = None
-    witness: dict[ModelName, str] = {}
-    notes: list[str] = []
-
-
-def result(
+def answer(
     program: PromelaProgram,
     goal: str,
     engine: str,
     outcomes: list[Outcome],
     witness: dict[ModelName, str],
-) -> VerifyResult:
-    models: dict[ModelName, ModelResult] = {}
+) -> VerifyAnswer:
+    models: dict[ModelName, ModelAnswer] = {}
     verdict = Verdict.SAFE
     violations: list[Violation] = []
     notes: list[str] = []
     for outcome in outcomes:
-        holds = {Verdict.SAFE: True, Verdict.VIOLATION: False, Verdict.INCONCLUSIVE: None}[outcome.verdict]
+        holds = outcome.verdict.holds
         found = [violation(program, goal, outcome)] if outcome.verdict is Verdict.VIOLATION else []
-        models[outcome.model] = ModelResult(
+        models[outcome.model] = ModelAnswer(
             verdict=outcome.verdict,
             robust=holds if goal == "robust" else None,
             safe=holds if goal == "safe" else None,
             violations=found,
             states=outcome.states,
+            seconds=outcome.seconds,
+            reason=outcome.why,
         )
         violations += found
         verdict = verdict + outcome.verdict
         if outcome.verdict is Verdict.INCONCLUSIVE:
             notes.append(f"{outcome.model}: {outcome.why}")
-    return VerifyResult(
+    return VerifyAnswer(
         input=program.source,
         command="verify",
         goal=goal,
@@ -110,18 +83,35 @@ def _again(replay: Replay, goal: str, schedule: Sequence[ScheduleStep]) -> str:
     return replay_command(token, [program.source], ["--goal", "robust"] if goal == "robust" else [])
 
 
+def replayed(program: PromelaProgram, token: str, *, without_ghosts: bool) -> tuple[Violation, bool]:
+    """The run that a token describes, told, and whether it can be judged: one with atomic blocks cannot."""
+    program = events_only(program) if without_ghosts else program
+    model, schedule, semantics = with_choices(token, program.addresses)
+    try:
+        run = replay_schedule(program, model, schedule, semantics)
+    except TokenError as error:
+        raise TokenError(f"{program.source}: {error}") from None
+    return told(run, "replay", run.bad() or ""), not any(line.locked for line in run.lines)
+
+
 def told(replay: Replay, kind: ViolationKind, message: str, again: str = "") -> Violation:
-    """A run as the story of its events. What no machine knows (choices, labels, ghosts, atomic blocks) is in
-    ``replay.lines`` only."""
+    """A run as a story. What no machine knows (choices, labels, ghosts, atomic blocks) is told as steps without events."""
     events = [line.event for line in replay.lines if line.event is not None]
     numbers = {event.id: number for number, event in enumerate(events)}
     steps: list[StoryStep] = []
     for line in replay.lines:
+        name = replay.program.processes[line.step.thread].name
+        steps += (
+            StoryStep(store.thread, "commit", numbers[store.id], text=f"{name}: {store.text} reaches memory")
+            for store in line.flushed
+        )
+        buffers = [list(buffer) for buffer in line.buffers]
         event = line.event or line.committed
-        if event is not None:
-            steps += (StoryStep(store.thread, "commit", numbers[store.id]) for store in line.flushed)
+        if event is None:
+            steps.append(StoryStep(line.step.thread, "step", -1, buffers, line.text, line.location))
+        else:
             action: Literal["event", "commit"] = "event" if line.event is not None else "commit"
-            steps.append(StoryStep(event.thread, action, numbers[event.id], [list(b) for b in line.buffers]))
+            steps.append(StoryStep(event.thread, action, numbers[event.id], buffers, line.text))
     cycle = _cycle(replay, numbers)
     places = [events[edge.source].location for edge in cycle] if cycle else [line.location for line in replay.lines]
     return Violation(

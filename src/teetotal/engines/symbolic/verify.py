@@ -11,9 +11,7 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable
 from itertools import count
 from typing import Any, Literal
 
@@ -23,7 +21,8 @@ from teetotal import _core
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.schedules import ScheduleStep
-from teetotal.answers.verdicts import Verdict
+from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
 from teetotal.engines.symbolic.certificates import Certificate, write
 from teetotal.engines.symbolic.graph import MODEL_NUMBERS, ControlGraph
 from teetotal.engines.symbolic.schedules import Replay, replay_core
@@ -32,19 +31,6 @@ from teetotal.programs.promela.program import PromelaProgram
 
 FIRST_WORK = 20_000
 """How many nodes of automata stage 1 may build in its first round."""
-
-Report = Callable[[int, int, int], None]
-"""Called now and then with the numbers of states and of those still to expand, and the depth."""
-
-
-class Limits(msgspec.Struct, frozen=True):
-    """When to give up: seconds of this run, and megabytes of this process."""
-
-    seconds: float | None = None
-    megabytes: float | None = None
-
-
-NO_LIMITS = Limits()
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,22 +63,22 @@ def _because(reason: OutOfBudget, graph: ControlGraph) -> str:
 
 
 class Watch:
-    """Passes reports on, and ends the run when a limit is hit."""
+    """What the kernels call now and then: tells how far they are, and ends the run when the budget is used up."""
 
-    def __init__(self, limits: Limits, report: Report | None) -> None:
-        self.limits, self.report = limits, report
+    def __init__(self, budget: Budget, model: ModelName) -> None:
+        self.budget = budget
+        self.counting = budget.counting(f"{model.upper()} states")
         self.started = time.process_time()
-        self.until = math.inf if limits.seconds is None else time.monotonic() + limits.seconds
         self.states = 0
 
     def __call__(self, states: int, frontier: int, depth: int) -> None:
         self.states = states or self.states
-        if time.monotonic() > self.until:
-            raise OutOfBudget(f"time: more than {self.limits.seconds:g} s")
-        if self.limits.megabytes is not None and _megabytes() > self.limits.megabytes:
-            raise OutOfBudget(f"memory: more than {self.limits.megabytes:g} MB")
-        if self.report is not None:
-            self.report(self.states, frontier, depth)
+        if self.budget.over:
+            raise OutOfBudget(f"time: more than {self.budget.seconds:g} s")
+        if self.budget.megabytes is not None and _megabytes() > self.budget.megabytes:
+            raise OutOfBudget(f"memory: more than {self.budget.megabytes:g} MB")
+        if self.counting is not None:
+            self.counting(self.states, 0.0)
 
 
 def _megabytes() -> float:
@@ -107,13 +93,12 @@ def verify(
     engine: str = "saturate",
     fences: frozenset[int] = frozenset(),
     semantics: Semantics = Semantics(),
-    limits: Limits = NO_LIMITS,
+    budget: Budget | None = None,
     certify: bool = False,
-    report: Report | None = None,
 ) -> Outcome:
     """Whether no assertion fails and no forbidden state is reached, with these of the program's ``sites`` fenced."""
     graph = program if isinstance(program, ControlGraph) else ControlGraph(program, semantics)
-    watch = Watch(limits, report)
+    watch = Watch(budget or Budget(), model)
     present = [site in fences for site in range(len(graph.program.sites))]
     number = MODEL_NUMBERS[model]
     answer: Literal["safe", "bad", "cut", "unconfirmed"]
@@ -174,13 +159,12 @@ def robust(
     *,
     fences: frozenset[int] = frozenset(),
     semantics: Semantics = Semantics(),
-    limits: Limits = NO_LIMITS,
-    report: Report | None = None,
+    budget: Budget | None = None,
 ) -> Outcome:
     """Whether every trace is sequentially consistent. Ghost variables and properties do not matter: ``replay`` is of the
     program without them (``locality.events_only``)."""
     graph = (program if isinstance(program, ControlGraph) else ControlGraph(program, semantics)).events_only
-    watch = Watch(limits, report)
+    watch = Watch(budget or Budget(), model)
     present = [site in fences for site in range(len(graph.program.sites))]
     try:
         found = _core.verify_robust(graph.core, MODEL_NUMBERS[model], present, watch)

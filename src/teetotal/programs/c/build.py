@@ -28,7 +28,8 @@ from teetotal.scale.supervision import scratch_folder
 C_SUFFIXES = (".c",)
 CXX_SUFFIXES = (".cc", ".cpp", ".cxx", ".C")
 ASSEMBLY_SUFFIXES = (".s", ".S")
-SUFFIXES = C_SUFFIXES + CXX_SUFFIXES + ASSEMBLY_SUFFIXES
+COMPILED = C_SUFFIXES + CXX_SUFFIXES
+SUFFIXES = COMPILED + ASSEMBLY_SUFFIXES
 
 _COMMON = ("-O0", "-g", "-fPIC", "-fno-builtin", "-fno-omit-frame-pointer", "-fcf-protection=none", "-fsanitize=thread")
 _GCC = ("--param", "tsan-distinguish-volatile=1", "--param", "tsan-instrument-func-entry-exit=0")

@@ -23,6 +23,7 @@ import msgspec
 
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Event, Location, Semantics
+from teetotal.answers.strategies import Strategy
 from teetotal.engines.executions.monitors.columns import Columns, columns
 
 if TYPE_CHECKING:
@@ -61,6 +62,10 @@ class MonitorInfo(msgspec.Struct, frozen=True):
     @property
     def over_classes(self) -> bool:
         return self.complete_over == "classes"
+
+    def misses_nothing(self, strategy: Strategy) -> bool:
+        """Where the strategy leaves nothing out."""
+        return self.over_classes or (self.complete_over == "interleavings" and not strategy.is_reduced)
 
 
 _BURNIM = "Burnim, Sen, Stergiou (TACAS 2011)"

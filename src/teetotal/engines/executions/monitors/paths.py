@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from teetotal.answers.events import Event, Kind
-from teetotal.answers.verdicts import Edge, Reason
+from teetotal.answers.violation import Edge, Reason
 from teetotal.engines.executions.monitors.witness import ReportLike
 
 

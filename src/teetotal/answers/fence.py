@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
+from teetotal.answers.answer import Answer
+from teetotal.answers.check import CheckAnswer
 from teetotal.answers.events import ModelName
-from teetotal.answers.verdicts import CheckResult, Goal, Verdict, Violation
-from teetotal.fences.kinds import RemedyName
+from teetotal.answers.remedies import RemedyName
+from teetotal.answers.verdict import Goal
+from teetotal.answers.violation import Violation
 
 
 class PlacedFence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -27,19 +30,14 @@ class PlacedFence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     breaks: list[str] = []
 
 
-class FenceResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class FenceAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
     """``verdict`` is that of the patched program for the goal, explored again whole. ``minimality`` says what is proved
     of ``fences``. ``sets`` are all minimal sets, where asked for; ``fences`` is the first of them. ``unnecessary`` are
     fences of the program that could go, each by itself; ``removed`` those that the patch takes out. ``backups``: with
     ``--write``, where each file is as it was; ``backup`` is the first."""
 
-    input: str
-    command: str
     models: list[ModelName]
     goal: Goal
-    verdict: Verdict
-    complete: bool
-    seconds: float
     fences: list[PlacedFence] = []
     cost: float = 0.0
     least_cost: bool = False
@@ -48,9 +46,8 @@ class FenceResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     unnecessary: list[PlacedFence] = []
     removed: list[PlacedFence] = []
     diff: str = ""
-    patched: list[CheckResult] = []
+    patched: list[CheckAnswer] = []
     violations: list[Violation] = []
     checks: int = 0
     backup: str | None = None
     backups: dict[str, str] = {}
-    notes: list[str] = []

@@ -9,7 +9,7 @@ import msgspec
 
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Kind
-from teetotal.fences.kinds import Order, Remedy
+from teetotal.answers.remedies import Order, Remedy
 
 PREFERRED = Fraction(999, 1000)
 """Of two fences of the same cost the one that is there already: nothing is changed for nothing."""

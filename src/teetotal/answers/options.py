@@ -1,0 +1,107 @@
+"""What can be asked for: one family of options, the same words in Python and on the command line."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import msgspec
+
+from teetotal.answers.costs import Costs
+from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.history import Engine, HistoryModel
+from teetotal.answers.strategies import Strategy
+from teetotal.answers.verdict import Goal
+
+MAX_STATES = 20_000_000
+MAX_MEGABYTES = 4096
+LOOP_BOUND = 10
+"""Backward jumps a thread takes in one execution, where neither the program nor the user says otherwise. Loops that only
+read until something changes need no bound: see core/execution.hpp."""
+COMPILED_LOOP_BOUND = 100
+"""In C: how often a thread may come to the same instruction in one execution; see runtime/system.hpp."""
+RELAXED: tuple[ModelName, ...] = ("tso", "pso")
+Style = Literal["c11", "cpp11", "linux", "x86"]
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """Of every question. ``seconds``: when to give up, with what is known by then."""
+
+    semantics: Semantics = Semantics()
+    seconds: float = math.inf
+
+
+class ProgramOptions(Options, frozen=True, kw_only=True):
+    """Of questions about programs. ``program``: only this one of a Python module. ``monitors``: those that tell robust
+    from not (default: the exact ones); where one can miss violations, nothing is proved. For C: the ``compiler``, its
+    ``flags``, and the ``arguments`` of main."""
+
+    models: tuple[ModelName, ...] = RELAXED
+    goal: Goal = "robust"
+    program: str | None = None
+    monitors: tuple[str, ...] = ()
+    loop_bound: int | None = None
+    max_megabytes: int = MAX_MEGABYTES
+    compiler: str | None = None
+    flags: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+
+
+class CheckOptions(ProgramOptions, frozen=True, kw_only=True):
+    """``explore``: which executions are watched. ``max_states``: of each model. For C: ``executions`` at most, the
+    range of ``nondet`` values, and how often a thread may wake up on a condition variable for no reason (``spurious``)."""
+
+    explore: Strategy = Strategy("all")
+    seed: int = 0
+    max_states: int = MAX_STATES
+    executions: int | None = None
+    nondet: tuple[int, int] = (0, 1)
+    spurious: int = 0
+
+
+class FenceOptions(ProgramOptions, frozen=True, kw_only=True):
+    """``minimum``: of least total cost. ``every``: all minimal sets, ``most`` of them at most. ``remove``: existing fences
+    may go. ``strengthen``: orders of atomic stores may become stronger. ``style``: how fences are written in C."""
+
+    costs: Costs = Costs()
+    minimum: bool = False
+    every: bool = False
+    most: int = 1000
+    remove: bool = False
+    style: Style | None = None
+    strengthen: bool = False
+
+
+class VerifyOptions(Options, frozen=True, kw_only=True):
+    """``engine``: ``saturate``, ``accelerate`` or ``bounded:N``. ``certify``: a safe answer comes with its proof."""
+
+    models: tuple[ModelName, ...] = RELAXED
+    goal: Goal = "safe"
+    engine: str = "saturate"
+    certify: bool = False
+    max_megabytes: float | None = None
+
+
+class MonitorOptions(Options, frozen=True, kw_only=True):
+    """``group``: what makes violations distinct. ``window``: how many events are kept for telling them, at least."""
+
+    monitors: tuple[str, ...] = ("exact-tso", "exact-pso")
+    group: Literal["pair", "triple"] = "pair"
+    window: int = 1 << 17
+
+
+class HistoryOptions(Options, frozen=True, kw_only=True):
+    """``seconds`` are for all of a history: to read its file, to decide, to explain. ``use_order``: whether ``auto`` tries
+    the file's own order first. ``late``: what to say of a history that takes far longer, and has to be ended."""
+
+    model: HistoryModel = "sc"
+    engine: Engine = "auto"
+    use_order: bool = True
+    explain: bool = True
+    kernel: bool = False
+    check_witness: bool = False
+    witness: bool = False
+    unwritten: Literal["error", "violation"] = "error"
+    format: str | None = None
+    split_transactions: bool = False
+    late: str = ""

@@ -1,0 +1,79 @@
+"""Evidence: events, the cycle of happens-before through them, and the execution as a story."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from teetotal.answers.events import Event, EventId, Location, ModelName
+
+Reason = Literal["po", "src", "co", "fr"]
+
+
+class Edge(msgspec.Struct, frozen=True):
+    """One step of a happens-before cycle, between positions in the violation's ``events``, and why it holds."""
+
+    source: int
+    target: int
+    reason: Reason
+    because: str = ""
+
+
+ViolationKind = Literal[
+    "robustness",
+    "assertion",
+    "final assertion",
+    "deadlock",
+    "wild access",
+    "replay",
+    "livelock",
+    "crash",
+    "use after free",
+    "use after return",
+    "heap overflow",
+    "misuse",
+    "abort",
+    "history",
+]
+"""``replay`` is an execution shown again, whether or not it violates anything. Of those after it ``history`` is of
+recorded histories, the others of C programs."""
+
+
+class StoryStep(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One step of a violating execution as told to a person: an event of a thread, the commit of one of its stores, or a
+    ``step`` that is neither (of Promela: a choice, a label, a ghost variable), and what the buffers of all threads hold
+    after it (oldest store first, ``sfence`` for a marker). ``text`` tells it where the event does not, with the
+    ``location`` of a step."""
+
+    thread: int
+    action: Literal["event", "commit", "step"]
+    event: int
+    buffers: list[list[str]] = []
+    text: str = ""
+    location: Location | None = None
+
+
+class Violation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Evidence against robustness or safety. ``events`` are those of the whole execution where it is
+    short, else those of the cycle; ``steps`` tell it; ``replay`` is the command that shows it again."""
+
+    model: ModelName
+    kind: ViolationKind
+    events: list[Event]
+    cycle: list[Edge] = []
+    steps: list[StoryStep] = []
+    locations: list[str] = []
+    monitor: str | None = None
+    message: str = ""
+    replay: str = ""
+
+    def __str__(self) -> str:
+        what = self.message or " → ".join(str(self.events[edge.source]) for edge in self.cycle)
+        return f"{self.model.upper()}: {self.kind}{f': {what}' if what else ''}"
+
+    @property
+    def shape(self) -> frozenset[tuple[EventId, EventId, Reason]]:
+        """The cycle by itself: two violations of the same shape are one, reached on different ways."""
+        ends = ((self.events[edge.source].id, self.events[edge.target].id, edge.reason) for edge in self.cycle)
+        return frozenset(ends)

@@ -1,0 +1,49 @@
+"""What a question may cost, and who is told how far the answer is: one mechanism for all engines.
+
+A ``Budget`` begins when it is made. Engines ask it what is ``left`` and hand that to their kernels, which also call back
+now and then (``counting``); Ctrl-C reaches them through the same calls.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+Watcher = Callable[[str, int, float], None]
+"""Told now and then what is being counted, how many there are so far, and an estimate of the fraction done (0: unknown)."""
+
+
+class Budget:
+    """So many seconds from now on (None or infinity: no limit), and so many megabytes."""
+
+    def __init__(
+        self, seconds: float | None = None, megabytes: float | None = None, watcher: Watcher | None = None
+    ) -> None:
+        self.started = time.monotonic()
+        self.seconds = math.inf if seconds is None else seconds
+        self.megabytes = megabytes
+        self.watcher = watcher
+
+    @property
+    def passed(self) -> float:
+        return time.monotonic() - self.started
+
+    @property
+    def left(self) -> float:
+        return max(0.0, self.seconds - self.passed)
+
+    @property
+    def over(self) -> bool:
+        return self.left == 0.0
+
+    def end(self) -> None:
+        """Nothing more is to be done: what is known is told."""
+        self.seconds = 0.0
+
+    def counting(self, what: str) -> Callable[[int, float], None] | None:
+        """What a kernel calls with a count and the fraction done; None where nobody watches."""
+        watcher = self.watcher
+        if watcher is None:
+            return None
+        return lambda count, fraction: watcher(what, count, fraction)

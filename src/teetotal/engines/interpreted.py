@@ -1,0 +1,185 @@
+"""``check`` for programs that teetotal interprets: what they can do under each model, and whether they stay robust and
+safe there.
+
+Outcomes and safety come from exploring each model's own states (``states``); robustness comes from SC
+executions alone, watched by monitors (``executions``). A violation of either is replayed on the machines of
+``models/`` before it is told: a report that they do not confirm is a fault of teetotal, not of the program.
+
+The two check each other. A robust program has SC's outcomes and no others, so an outcome that SC lacks is a violation of
+robustness, whatever the monitors were able to see; and if they claim to have proved the opposite, that is a ``Fault``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+
+import msgspec
+
+from teetotal.answers.answer import Interrupted
+from teetotal.answers.check import CheckAnswer, ModelAnswer
+from teetotal.answers.errors import Fault
+from teetotal.answers.events import MODELS, ModelName, Semantics, Step
+from teetotal.answers.options import LOOP_BOUND, CheckOptions
+from teetotal.answers.verdict import Verdict, both
+from teetotal.answers.violation import Violation, ViolationKind
+from teetotal.budget import Budget
+from teetotal.engines import story
+from teetotal.engines.executions.robustness import Robustness, robustness
+from teetotal.engines.states.outcomes import Outcomes, outcomes
+from teetotal.programs import goals
+from teetotal.programs.observation import filtered, observation
+from teetotal.programs.program import Program
+
+
+def check(program: Program, options: CheckOptions, budget: Budget, *, command: str = "check") -> CheckAnswer:
+    if options.goal == "safe":
+        program = goals.demanding(program)
+    if options.loop_bound is not None:
+        program = msgspec.structs.replace(program, loop_bound=options.loop_bound)
+    asked = [model for model in MODELS if model == "sc" or model in options.models]
+    reached: dict[ModelName, Outcomes] = {}
+    for model in asked:
+        reached[model] = outcomes(
+            program,
+            model,
+            options.semantics,
+            max_states=options.max_states,
+            budget=budget,
+        )
+        if reached[model].interrupted:
+            budget.end()
+    relaxed = [model for model in asked if model != "sc"]
+    watched: Robustness | None = None
+    if relaxed and options.goal == "robust":
+        watched = _robustness(program, relaxed, options, budget)
+    results = {model: _model_result(program, model, reached, watched, options) for model in asked}
+    interrupted = any(found.interrupted for found in reached.values()) or (watched is not None and watched.interrupted)
+    answer = _answer(program, results, reached, watched, options, command, budget)
+    if interrupted:
+        raise Interrupted(answer)
+    return answer
+
+
+def _robustness(program: Program, models: Sequence[ModelName], options: CheckOptions, budget: Budget) -> Robustness:
+    if program.loop_bound is None:
+        program = msgspec.structs.replace(program, loop_bound=LOOP_BOUND)
+    return robustness(
+        program,
+        models,
+        options.semantics,
+        strategy=options.explore,
+        monitors=options.monitors,
+        seed=options.seed,
+        budget=budget,
+    )
+
+
+def _model_result(
+    program: Program,
+    model: ModelName,
+    everywhere: Mapping[ModelName, Outcomes],
+    watched: Robustness | None,
+    options: CheckOptions,
+) -> ModelAnswer:
+    reached = everywhere[model]
+    violations = safety_violations(program, model, reached, options.semantics)
+    safe = False if violations else True if reached.complete else None
+    robust: bool | None = True if model == "sc" else None
+    if model != "sc" and watched is not None:
+        cycles = _cycles(program, model, everywhere, watched, options.semantics)
+        robust = False if cycles else True if watched.proves(model) else None
+        violations = violations + cycles
+    word, positive, negative = observation(program, reached.values)
+    holds = both(robust, safe) if options.goal == "robust" else safe
+    return ModelAnswer(
+        verdict=Verdict.of(holds),
+        robust=robust,
+        safe=safe,
+        complete=reached.complete,
+        violations=violations,
+        observation=word if program.condition is not None and (reached.complete or word == "Sometimes") else None,
+        positive=positive if program.condition is not None else None,
+        negative=negative if program.condition is not None else None,
+        outcomes=[story.named(program, values) for values in sorted(filtered(program, reached.values))],
+        states=reached.states,
+    )
+
+
+def _cycles(
+    program: Program,
+    model: ModelName,
+    everywhere: Mapping[ModelName, Outcomes],
+    watched: Robustness,
+    semantics: Semantics,
+) -> list[Violation]:
+    """Violations of robustness: those that monitors saw, or else an execution with an outcome that SC does not have."""
+    found = watched.violations[model]
+    if found or not everywhere["sc"].complete:
+        return found
+    beyond = everywhere[model].values - everywhere["sc"].values
+    for values in sorted(beyond)[:1]:
+        if watched.proves(model):
+            shown = ", ".join(f"{name}={value}" for name, value in story.named(program, values).items())
+            raise Fault(
+                f"{program.source or 'program'}: {program.name}: {model.upper()} has the outcome {shown}, which SC does "
+                f"not have, and yet the program was found to be robust; one of the two answers is wrong"
+            )
+        schedule = everywhere[model].schedule(values)
+        return [story.violation(program, model, schedule, semantics, kind="robustness")]
+    return []
+
+
+def safety_violations(program: Program, model: ModelName, reached: Outcomes, semantics: Semantics) -> list[Violation]:
+    found: list[Violation] = []
+
+    def add(schedule: Sequence[Step], kind: ViolationKind, message: str) -> None:
+        found.append(story.violation(program, model, schedule, semantics, kind=kind, message=message))
+
+    for failure in reached.failures:
+        kind: ViolationKind = "wild access" if failure.wild else "assertion"
+        add(failure.schedule, kind, story.failure(program, failure.thread, failure.instruction))
+    broken = (values for values in sorted(reached.values) if not story.final_assertion_holds(program, values))
+    for values in islice(broken, 1):
+        add(reached.schedule(values), "final assertion", story.broken_final_assertion(program, values))
+        if goals.claims(program):  # which replay takes for an assertion where it is told to
+            found[-1] = msgspec.structs.replace(found[-1], replay=f"{found[-1].replay} --goal safe")
+    if reached.deadlock is not None:
+        add(reached.deadlock, "deadlock", story.DEADLOCK)
+    return found
+
+
+def _answer(
+    program: Program,
+    results: dict[ModelName, ModelAnswer],
+    reached: dict[ModelName, Outcomes],
+    watched: Robustness | None,
+    options: CheckOptions,
+    command: str,
+    budget: Budget,
+) -> CheckAnswer:
+    notes = []
+    if options.goal == "safe" and program.condition is not None and not goals.claims(program):
+        notes.append("`exists` is a question, and no part of the goal")
+    for model, found in reached.items():
+        if found.cut:
+            notes.append(f"{model.upper()}: a loop was cut after {program.loop_bound} backward jumps; see --loop-bound")
+        elif not found.complete:
+            notes.append(f"{model.upper()}: stopped after {found.states:,} states; see --time, --states and --memory")
+    if watched is not None:
+        notes += watched.notes
+    return CheckAnswer(
+        input=program.source or program.name,
+        command=command,
+        name=program.name,
+        models=results,
+        verdict=sum((result.verdict for result in results.values()), Verdict.SAFE),
+        complete=all(found.complete for found in reached.values()) and (watched is None or watched.complete),
+        seconds=budget.passed,
+        executions=None if watched is None else watched.executions,
+        blocked=None if watched is None else watched.blocked,
+        states=sum(found.states for found in reached.values()),
+        violations=[violation for result in results.values() for violation in result.violations],
+        notes=notes,
+        goal=options.goal,
+    )

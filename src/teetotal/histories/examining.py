@@ -1,0 +1,268 @@
+"""Everything that is asked about histories, one or many: verdict, witness and its check, proof, kernel."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.history import HistoryAnswer, HistoryViolation, Kernel
+from teetotal.answers.options import HistoryOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.histories.check import Outcome, check, models_of
+from teetotal.histories.history import History, thread_name
+from teetotal.histories.problem import Problem, Unwritten
+from teetotal.histories.time_limit import Clock, within
+from teetotal.scale import supervision
+
+LONG_WITNESS = 100_000
+"""Steps above which JSON has a witness only if asked (``--witness``)."""
+INTERRUPTED = "interrupted before "
+OTHER_MODELS_SECONDS = 5.0
+"""How long the models that nobody asked for may take if no time is given."""
+
+
+def examine(
+    history: History, file: str, options: HistoryOptions, *, index: int = 0, spent: float = 0.0
+) -> HistoryAnswer:
+    """Everything that was asked about one history, of whose time so much is ``spent``. The verdict comes first: whatever
+    fails after it is a note."""
+    clock = Clock(max(0.0, options.seconds - spent))
+    found: dict[str, Any] = {}
+    notes: list[str] = []
+    try:
+        outcome = check(
+            history,
+            options.model,
+            engine=options.engine,
+            seconds=clock.left,
+            semantics=options.semantics,
+            use_order=options.use_order,
+        )
+        verdict, decided_by = outcome.verdict, outcome.decided_by
+        found |= {"learned": outcome.learned, "effort": outcome.effort, **_witness(history, file, outcome, options)}
+    except Unwritten as error:
+        if options.unwritten == "error":
+            raise TeetotalError(f"{file}: {history.name + ': ' if history.name else ''}{error.message}") from error
+        verdict, decided_by = Verdict.VIOLATION, "values"
+    if options.kernel and options.model == "sc" and verdict is Verdict.SAFE:
+        found["kernel"] = _attempt("the SC-kernel", notes, lambda: within(clock.left, kernel_of, history))
+    answer = _result(
+        history, file, options, index, verdict, decided_by=decided_by, seconds=clock.passed, notes=notes, **found
+    )
+    if verdict is not Verdict.VIOLATION or not options.explain:
+        return answer
+    return replace(explained(history, answer, options, clock.left), seconds=clock.passed)
+
+
+def _result(
+    history: History, file: str, options: HistoryOptions, index: int, verdict: Verdict, **found: Any
+) -> HistoryAnswer:
+    return HistoryAnswer(
+        input=file,
+        command="history",
+        name=history.name,
+        index=index,
+        model=options.model,
+        verdict=verdict,
+        complete=verdict is not Verdict.INCONCLUSIVE,
+        engine=options.engine,
+        operations=len(history),
+        threads=len(history.threads),
+        addresses=len(history.addresses),
+        **found,
+    )
+
+
+def _witness(history: History, file: str, outcome: Outcome, options: HistoryOptions) -> dict[str, Any]:
+    from teetotal.histories import witness
+
+    if outcome.witness is None:
+        return {}
+    found: dict[str, Any] = {"witness_steps": len(outcome.witness)}
+    if options.check_witness:
+        wrong = witness.refute(history, outcome.witness, _base(options), options.semantics)
+        if wrong:
+            raise AssertionError(f"the witness of {history.name or file} is wrong: {wrong}")
+        found["witness_checked"] = True
+    if options.witness or len(outcome.witness) <= LONG_WITNESS:
+        found["witness"] = witness.to_json(outcome.witness)
+    return found
+
+
+def _base(options: HistoryOptions) -> ModelName:
+    # A CCM violation is also one of wSC, and one of wSC also one of SC, whose proof is the simplest.
+    return options.model if options.model in ("tso", "pso") else "sc"
+
+
+def explained(history: History, answer: HistoryAnswer, options: HistoryOptions, seconds: float | None) -> HistoryAnswer:
+    """With the proof of its violation and what other models say, as far as the time allows, and notes about the rest."""
+    clock = Clock(seconds)
+    notes = list(answer.notes)
+    if clock.over:
+        return replace(answer, notes=[*notes, "the time was over before the proof"])
+    share = None if clock.left is None else 0.8 * clock.left
+    proof = _attempt("the proof", notes, lambda: _proof(history, answer.input, options, share))
+    left = OTHER_MODELS_SECONDS if clock.left is None else clock.left
+    known: dict[str, Verdict] = {options.model: Verdict.VIOLATION}
+    models = _attempt("the other models", notes, lambda: models_of(history, options.semantics, left, known))
+    return replace(answer, notes=notes, violations=[] if proof is None else [proof], models=models or {})
+
+
+def _attempt(what: str, notes: list[str], work: Callable[[], Any]) -> Any:
+    """The result of something that is not the verdict, and must not cost it: None with a note if it cannot be had."""
+    try:
+        result = work()
+        if result is None:
+            notes.append(f"the time was over before {what}")
+        return result
+    except KeyboardInterrupt:
+        notes.append(INTERRUPTED + what)
+    except TeetotalError as error:
+        notes.append(error.message)
+    except MemoryError:
+        notes.append(f"no memory for {what}")
+    except Exception as error:  # whatever it is, the verdict stands
+        notes.append(f"{what} failed: {type(error).__name__}: {error}")
+    return None
+
+
+def _proof(history: History, file: str, options: HistoryOptions, seconds: float | None) -> HistoryViolation:
+    from teetotal.histories.explain import event, explain
+
+    explanation = explain(history, _base(options), options.semantics, seconds)
+    events = [event(history, op, file) for op in explanation.operations]
+    return HistoryViolation(
+        model=options.model,
+        kind="history",
+        events=events,
+        threads=[thread_name(history[op].thread) for op in explanation.operations],
+        operations=explanation.operations,
+        finals=[f"{address} = {history.final[address]}" for address in explanation.finals],
+        proof=explanation.proof,
+        cycle=explanation.cycle,
+        locations=[str(e.location) for e in events if e.location],
+        minimal=explanation.minimal,
+    )
+
+
+def kernel_of(history: History) -> Kernel:
+    """The SC-kernel and how much of it each saturation finds (section 4 of the paper, and its table in section 6)."""
+    from teetotal.histories.sat import kernel
+
+    problem = Problem(history, "sc", Semantics())
+    if problem.ambiguous:
+        raise TeetotalError("the SC-kernel is defined for values that are written once")
+    pairs = kernel(problem)
+    if pairs is None:
+        raise TeetotalError("an inconsistent history has no SC-kernel")
+    checker = problem.checker()
+    checker.saturate(None)
+    ordered, opened = len(checker.pairs(True)[0]), len(checker.pairs(False)[0])
+    _, first, _ = problem.checker(rules="base").ccm(True, None)
+    six, guess = (_ordered_by(problem, rule) for rule in ("six", "guess"))
+    return Kernel(pairs=ordered + opened, kernel=len(pairs), wsc=ordered, ccm=len(first), six=six, guess=guess)
+
+
+def _ordered_by(problem: Problem, rule: str) -> int:
+    checker = problem.checker()
+    checker.saturate(None)
+    checker.extend(rule, None)
+    return len(checker.pairs(True)[0])
+
+
+# ---- many histories
+
+Task = tuple[str, int, int, HistoryOptions]
+"""A file, and which of its histories: from, to."""
+
+
+def read_once(file: str, options: HistoryOptions, *, bounded: bool = False) -> tuple[list[History], float]:
+    """The histories of a file, and how long it took to read them; those of the last file are kept, as long as it does not
+    change. ``bounded``, it takes no longer than ``options`` allow: TimeoutError."""
+    from teetotal.histories.readers import read
+
+    status = os.stat(file)
+    key = (file, options.format, options.split_transactions, status.st_mtime_ns, status.st_size)
+    if key not in _LAST_READ:
+        _LAST_READ.clear()
+        clock = Clock(options.seconds if bounded else None)
+        histories = read(file, format=options.format, split_transactions=options.split_transactions, seconds=clock.left)
+        _LAST_READ[key] = histories, clock.passed
+    return _LAST_READ[key]
+
+
+_LAST_READ: dict[tuple[object, ...], tuple[list[History], float]] = {}
+atexit.register(_LAST_READ.clear)  # the columns go before the extension that they belong to
+
+
+def examine_each(task: Task) -> Iterator[HistoryAnswer]:
+    file, start, stop, options = task
+    for index in range(start, stop):
+        with supervision.watching(options.seconds, late=options.late):
+            histories, spent = read_once(file, options)
+            result = examine(histories[index], file, options, index=index, spent=spent)
+        yield result
+        if any(note.startswith(INTERRUPTED) for note in result.notes):
+            raise KeyboardInterrupt
+
+
+def examine_share(task: Task) -> tuple[list[HistoryAnswer], TeetotalError | None]:
+    """A worker's share, up to the first that cannot be examined. It reads the file itself: that is faster than to send
+    the histories."""
+    results = []
+    try:
+        for result in examine_each(task):
+            results.append(result)
+    except TeetotalError as error:
+        return results, error
+    return results, None
+
+
+def examine_all(tasks: list[Task], workers: int) -> Iterator[HistoryAnswer]:
+    """The shares' results, in order, by that many processes; as soon as they are known, for somebody may press Ctrl-C."""
+    if workers == 1 or len(tasks) == 1:
+        for task in tasks:
+            yield from examine_each(task)
+        return
+    from teetotal.scale.local import WorkerDied, each, in_order
+
+    for number, found in enumerate(in_order(each(examine_share, tasks, workers))):
+        if isinstance(found, WorkerDied):
+            yield from _lost(tasks[number], found)
+            continue
+        results, error = found
+        yield from results
+        if error is not None:
+            raise error
+
+
+def _lost(task: Task, why: Exception) -> Iterator[HistoryAnswer]:
+    """What is said about the histories of a share whose process died."""
+    file, start, stop, options = task
+    histories, _ = read_once(file, options)
+    for index in range(start, stop):
+        yield _result(
+            histories[index],
+            file,
+            options,
+            index,
+            Verdict.INCONCLUSIVE,
+            decided_by="memory",
+            seconds=0.0,
+            learned=f"nothing: {why}",
+        )
+
+
+def not_read(file: str, options: HistoryOptions) -> HistoryAnswer:
+    """What is said about a file whose reading took all the time that was given."""
+    nobody = History.of([])
+    learned = "nothing: the time was over before the file was read"
+    return _result(
+        nobody, file, options, 0, Verdict.INCONCLUSIVE, decided_by="reading", seconds=options.seconds, learned=learned
+    )

@@ -1,0 +1,65 @@
+"""The answer of ``teetotal verify`` as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from teetotal.answers.verdict import Verdict
+from teetotal.answers.verify import VerifyAnswer
+from teetotal.answers.violation import Violation
+from teetotal.report.terminal import steps
+
+
+def render(answer: VerifyAnswer) -> str:
+    return "\n".join(_verified(answer) if answer.fences is None else _fenced(answer)).rstrip("\n")
+
+
+def _verified(answer: VerifyAnswer) -> Iterator[str]:
+    yield answer.input
+    for name, model in answer.models.items():
+        what = model.reason
+        if model.verdict is Verdict.SAFE:
+            what = "no buffer was ever full" if answer.engine.startswith("bounded") else "proved"
+        yield f"  {name}  {model.verdict}: {what} ({model.states} states, {model.seconds:.3f} s)"
+        if name in answer.witness:
+            yield f"      certificate: {answer.witness[name]}"
+        for violation in model.violations:
+            yield from _told(violation, answer.input)
+
+
+def _told(violation: Violation, source: str) -> Iterator[str]:
+    yield from steps(violation, source)
+    if violation.replay:
+        yield f"  Again: {violation.replay}"
+
+
+def _fenced(answer: VerifyAnswer) -> Iterator[str]:
+    yield answer.input
+    if answer.verdict is Verdict.INCONCLUSIVE and answer.notes:
+        yield f"  {answer.verdict}: {answer.notes[-1]}"
+        return
+    if answer.verdict is Verdict.VIOLATION:
+        for name, model in answer.models.items():
+            why = "already so under SC: no fence helps" if name == "sc" else "no fences found"
+            yield f"  {name}  {model.verdict}: {model.reason} ({why})"
+            for violation in model.violations:
+                yield from _told(violation, answer.input)
+        return
+    for row in answer.fences or []:
+        times = f" (in {row.processes} processes)" if row.processes > 1 else ""
+        yield f"  line {row.line}: {row.kind} {'after' if row.after else 'before'} the store{times}"
+    if not answer.fences:
+        yield "  no fences needed"
+    for number, rows in enumerate(answer.sets or [], 1):
+        yield f"  set {number}: " + (", ".join(f"{row.kind} line {row.line}" for row in rows) or "no fences")
+    yield f"  {answer.iterations} iterations, {answer.verifications} verifications, {answer.seconds:.3f} s"
+    for name, model in answer.models.items():
+        yield f"  {name}  {model.verdict}: proved with these fences ({model.states} states)"
+        if name in answer.witness:
+            yield f"      certificate: {answer.witness[name]}"
+    if answer.backup is not None:
+        yield f"  {answer.input} is patched; as it was: {answer.backup}"
+    elif answer.diff:
+        if answer.witness:
+            yield "  the certificates are about the fenced text: use --write, or apply the diff, before --check"
+        yield answer.diff
