@@ -55,7 +55,9 @@ def imported(path: Path) -> Iterator[str]:
                 inner = f"{home}.{alias.name}".lstrip(".")
                 yield inner if inner in KNOWN else home
         elif isinstance(node, ast.Import):
-            yield from (alias.name.removeprefix("teetotal.") for alias in node.names if alias.name.startswith("teetotal."))
+            yield from (
+                alias.name.removeprefix("teetotal.") for alias in node.names if alias.name.startswith("teetotal.")
+            )
 
 
 def within(name: str, allowed: set[str]) -> bool:

@@ -211,13 +211,13 @@ def test_an_over_fenced_program_is_reduced(tmp_path: Path) -> None:
     text = (PROGRAMS / "peterson.c").read_text().replace("FENCE();", "atomic_thread_fence(memory_order_seq_cst);")
     (tmp_path / "bench.h").write_text((PROGRAMS / "bench.h").read_text())
     over = fenced(tmp_path, "over.c", text)
-    assert over.result.diff == ""
-    assert [f.line for f in over.result.unnecessary] == [22]
+    assert over.answer.diff == ""
+    assert [f.line for f in over.answer.unnecessary] == [22]
     reduced = fenced(tmp_path, "over.c", text, remove=True)
-    assert reduced.result.verdict is Verdict.SAFE
-    assert [f.line for f in reduced.result.removed] == [22]
+    assert reduced.answer.verdict is Verdict.SAFE
+    assert [f.line for f in reduced.answer.removed] == [22]
     cheapest = fenced(tmp_path, "over.c", text, remove=True, minimum=True)
-    assert cheapest.result.verdict is Verdict.SAFE
+    assert cheapest.answer.verdict is Verdict.SAFE
     assert cheapest.text.count("memory_order_release") == 2
     assert cheapest.text.count("memory_order_seq_cst") == 1
 

@@ -19,6 +19,7 @@ from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.options import FenceOptions
 from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
 from teetotal.fences.fencing import Repair, fence, job, source
 from teetotal.fences.insertion import Search
 from teetotal.programs import litmus
@@ -77,7 +78,7 @@ def price(chosen: Sequence[Choice], costs: Costs) -> Fraction:
 
 
 def search(threads: Sequence[Sequence[Statement]], options: FenceOptions) -> Search:
-    return Search(job(source("random.litmus", written(threads), options), options).problem)
+    return Search(job(source("random.litmus", written(threads), options), options, Budget()).problem)
 
 
 def as_choices(search: Search, sites: frozenset[int]) -> frozenset[Choice]:
@@ -403,12 +404,12 @@ def test_the_cheaper_kind_is_chosen_where_it_suffices(tmp_path: Path) -> None:
     answer = fence(str(path))
     assert [(f.kind, f.line, f.cost) for f in answer.answer.fences] == [("sfence", 7, 3)]
     dear = fence(str(path), FenceOptions(costs=parse("sfence=11")))
-    assert [(f.kind, f.line) for f in dear.result.fences] == [("mfence", 7)]
+    assert [(f.kind, f.line) for f in dear.answer.fences] == [("mfence", 7)]
     stronger = fence(str(path), FenceOptions(strengthen=True))
-    assert [(f.kind, f.line, f.cost) for f in stronger.result.fences] == [("release", 8, 2)]
+    assert [(f.kind, f.line, f.cost) for f in stronger.answer.fences] == [("release", 8, 2)]
     everything = fence(str(path), FenceOptions(strengthen=True, every=True))
-    assert [[(f.kind, f.line) for f in one] for one in everything.result.sets] == [[("release", 8)]]
-    assert msgspec.json.decode(msgspec.json.encode(stronger.result))["fences"][0]["kind"] == "release"
+    assert [[(f.kind, f.line) for f in one] for one in everything.answer.sets] == [[("release", 8)]]
+    assert msgspec.json.decode(msgspec.json.encode(stronger.answer))["fences"][0]["kind"] == "release"
 
 
 @NEEDS_COMPILER
@@ -417,9 +418,9 @@ def test_benchmarks_with_stronger_stores(tmp_path: Path, name: str) -> None:
     path = PROGRAMS / f"{name}.c"
     fences = fence(str(path), FenceOptions(minimum=True)).answer
     stronger = fence(str(path), FenceOptions(minimum=True, strengthen=True))
-    assert stronger.result.verdict is Verdict.SAFE
-    assert stronger.result.cost < fences.cost
-    assert {placed.kind for placed in stronger.result.fences} & {"release", "seq_cst"}
+    assert stronger.answer.verdict is Verdict.SAFE
+    assert stronger.answer.cost < fences.cost
+    assert {placed.kind for placed in stronger.answer.fences} & {"release", "seq_cst"}
     compiles_without_new_warnings(tmp_path, path.read_text(), stronger.text, ".c")
 
 

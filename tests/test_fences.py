@@ -19,6 +19,7 @@ from teetotal import models
 from teetotal.answers.costs import Costs
 from teetotal.answers.events import Kind, Location, ModelName, Semantics
 from teetotal.answers.options import FenceOptions
+from teetotal.budget import Budget
 from teetotal.engines.states.outcomes import outcomes
 from teetotal.fences.fencing import Job, Patch, run
 from teetotal.fences.insertion import Finding, Hopeless, Search, Site, Undecided
@@ -288,7 +289,7 @@ def test_a_fence_that_may_be_needed_is_not_called_unnecessary() -> None:
         write=lambda added, removed: Patch({"program": ""}, {}),
         check=lambda patched: [],
     )
-    result = run("program", job, FenceOptions(), "fence").answer
+    result = run("program", job, FenceOptions(), Budget(), "fence").answer
     assert result.unnecessary == []
     assert result.notes == ["whether the mfence at program:7 is needed is not known: the budget ran out"]
     assert job.problem.always == {0}

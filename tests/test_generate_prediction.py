@@ -15,7 +15,7 @@ from litmus_tools import outcomes as specified_outcomes
 from shared import data
 from teetotal import models
 from teetotal.answers.events import MODELS, Semantics
-from teetotal.engines import executions as explore
+from teetotal.engines import states as explore
 from teetotal.engines.executions.robustness import robustness
 from teetotal.generate import Cycle, Litmus, litmus
 from teetotal.generate.cycles import enumerate_cycles, of_family, sample, vocabulary

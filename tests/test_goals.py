@@ -18,6 +18,7 @@ from teetotal.answers.events import Event, Kind, ModelName
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.strategies import parse
 from teetotal.answers.verdict import Verdict
+from teetotal.engines import interpreted
 from teetotal.engines.executions.robustness import Robustness
 from teetotal.programs.expressions import Final
 from teetotal.programs.litmus import read
@@ -111,7 +112,8 @@ def test_python_programs_have_the_same_goals(run: Run) -> None:
     status, out, err = run("check", "--goal", "safe", "--json", "sb.py")
     assert status == 2
     assert "sb.py: question: nothing here can fail" in err
-    (claim,) = map(json.loads, out.splitlines())
+    claim, refused = map(json.loads, out.splitlines())
+    assert refused["error"].startswith("sb.py: question: nothing here can fail")
     assert [model["safe"] for model in claim["models"].values()] == [True, False, False]
     assert run("fence", "--goal", "safe", "--program", "claim", "sb.py")[0] == 0
 
@@ -175,7 +177,7 @@ def sees_nothing(subject: Program, models: list[ModelName], *_: object, **__: ob
 
 
 def test_robust_with_other_outcomes_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checking, "robustness", sees_nothing)
+    monkeypatch.setattr(interpreted, "robustness", sees_nothing)
     with pytest.raises(Fault, match=r"TSO has the outcome .*, which SC does not have, and yet"):
         checking.check(observed(BUFFERING))
     assert checking.check(observed(program("T0: x=1; mfence; r0=y || T1: y=1; mfence; r1=x"))).verdict is Verdict.SAFE
@@ -203,14 +205,14 @@ def test_json_is_the_same_for_any_number_of_workers(run: Run) -> None:
             status, out, err = run("check", "--json", "--workers", workers, *goal, *files)
             lines = re.sub(r'"(seconds|cpu)":[0-9.e-]+', r'"\1":0', out)
             found.append((status, lines, err))
-    assert found[0][1].count("\n") == 5
+    assert found[0][1].count("\n") == 6
     assert all(one == found[0] for one in found)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_fault_is_told_as_such_and_costs_one_file(run: Run, monkeypatch: pytest.MonkeyPatch, workers: str) -> None:
     """Never a verdict; the other files are still answered."""
-    monkeypatch.setattr(checking, "robustness", sees_nothing)
+    monkeypatch.setattr(interpreted, "robustness", sees_nothing)
     Path("bad.litmus").write_text(f"{SB}exists {BOTH_ZERO}")
     Path("good.litmus").write_text(f"{FENCED}exists {BOTH_ZERO}")
     status, out, err = run("check", "--json", "--workers", workers, "bad.litmus", "good.litmus")

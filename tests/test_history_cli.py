@@ -13,7 +13,7 @@ from shared import data
 from teetotal.answers.errors import ParseError, TeetotalError
 from teetotal.answers.history import ENGINES
 from teetotal.cli.generate import generate
-from teetotal.cli.history import FORMATS, history
+from teetotal.cli.history import history
 from teetotal.histories import readers
 from teetotal.histories.check import check, models_of
 
@@ -35,10 +35,6 @@ def sb(tmp_path: Path) -> Path:
     path = tmp_path / "sb.axe"
     path.write_text(SB)
     return path
-
-
-def test_the_lists_of_the_command_line_are_the_librarys() -> None:
-    assert FORMATS == readers.FORMATS
 
 
 def test_exit_statuses_and_text(sb: Path) -> None:

@@ -135,7 +135,7 @@ def test_a_file_that_is_cut_off(format: str, tmp_path: Path) -> None:
 
 
 def test_what_controls_a_terminal_is_shown_as_an_escape(capsys: pytest.CaptureFixture[str]) -> None:
-    say("a\x1b[2Jb\x9bc\u202ed\ne")
+    say(["a\x1b[2Jb\x9bc\u202ed\ne"])
     assert capsys.readouterr().out == "a\\x1b[2Jb\\x9bc\\u202ed\ne\n"
 
 

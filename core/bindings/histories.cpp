@@ -125,10 +125,6 @@ void bind_histories(nb::module_& m) {
         return with_faults([&] { return read_histories({text.c_str(), text.size()}, format, {split}); });
       },
       "text"_a, "format"_a, "split_transactions"_a = false);
-  m.def("detect_history_format", [](nb::bytes beginning) -> std::optional<std::string> {
-    const auto format = detect_format({beginning.c_str(), beginning.size()});
-    return format ? std::optional<std::string>(*format) : std::nullopt;
-  });
 
   nb::class_<Sources>(m, "HistorySources")
       .def_prop_ro("source", [](nb::handle self) { return view(nb::cast<Sources&>(self).of, self); })

@@ -1,7 +1,6 @@
-// Which format a text is in, by the first line that is clearly one of them.
+// A text in any of the formats. Which it is in, Python tells (histories/formats.py).
 #include <algorithm>
 #include <cstring>
-#include <regex>
 
 #include "histories/readers.hpp"
 
@@ -12,43 +11,6 @@ std::string_view without_mark(std::string_view text) {  // the byte order mark o
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   return text;
 }
-
-}  // namespace
-
-std::optional<std::string_view> detect_format(std::string_view text) {
-  text = without_mark(text);
-  static const std::pair<std::regex, std::string_view> formats[] = {
-      {std::regex(R"([rw]\(\s*-?\d.*)"), "polysi"},
-      {std::regex(R"(\(?\[?\s*(#\S+\s*)?\{\s*:.*)"), "edn"},
-      {std::regex(R"((#jepsen\S*\s*)\{.*)"), "edn"},
-      {std::regex(R"(\[\s*[^\s:=\[\]{}]+(:=|==).*|\[\s*\]!?.*|---.*)"), "dbcop"},
-      {std::regex(R"(\d+\s*:\s*(load|store|swap|load-reserve|store-cond|fence)-(req|resp).*|\d+\s*:\s*resp\b.*)"),
-       "tracegen"},
-      {std::regex(R"(\d+\s*:\s*(M\[|v\d|sync|\{).*|final\s+(M\[|v\d+\s*==).*|check\s*)"), "axe"},
-      {std::regex(R"(\d+\s*:\s*\S.* : .*)"), "gem5"},
-      {std::regex(R"(history\b.*|(init|final)\s+\S+\s*=[^=].*|\S+\s*:\s*(st|ld|rmw|mfence|sfence)\b.*)"), "text"},
-  };
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string line(text.substr(at, std::min<std::size_t>(end - at, 300)));  // enough, and no regex on a huge line
-    at = end + 1;
-    line.erase(0, line.find_first_not_of(" \t\r,"));
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-    const bool comment = line.empty() || line[0] == ';' || (line[0] == '#' && !line.starts_with("#jepsen"));
-    if (comment || line == "[" || line == "(") continue;
-    for (char& c : line)
-      if (c < ' ' || c == 127) c = '?';
-    if (line[0] == '{') {
-      const std::size_t inside = line.find_first_not_of(" \t", 1);
-      return inside != std::string::npos && line[inside] == ':' ? "edn" : "json";
-    }
-    for (const auto& [pattern, name] : formats)
-      if (std::regex_match(line, pattern)) return name;
-  }
-  return std::nullopt;
-}
-
-namespace {
 
 // Names go to Python as they are, and from there to terminals: so they must be UTF-8, without control characters. Of
 // almost all text, eight bytes take one look: none is negative, below a blank, or 127.

@@ -26,8 +26,6 @@ std::vector<History> read_edn(std::string_view text, ReadOptions options);
 std::vector<History> read_tracegen(std::string_view text, ReadOptions options);
 std::vector<History> read_gem5(std::string_view text, ReadOptions options);
 
-// What the beginning of the text looks like: "axe", "text", ... ; nothing where it looks like none of them.
-std::optional<std::string_view> detect_format(std::string_view text);
 std::vector<History> read_histories(std::string_view text, std::string_view format, ReadOptions options);
 
 // "No value yet", which is how databases show an initial state. A history in which it occurs says so (History::nil),

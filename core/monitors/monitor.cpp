@@ -3,128 +3,13 @@
 #include <stdexcept>
 #include <string>
 
-#include "burnim.hpp"
-#include "exact.hpp"
-#include "sober.hpp"
+#include "streaming.hpp"
 
 namespace teetotal::monitors {
-namespace {
-
-// A kernel behind the interface. Its loop is compiled for each small stride, and left only where rows must grow.
-template <class Kernel>
-class Streaming final : public Monitor {
- public:
-  explicit Streaming(const Options& options) : options_(options), kernel_(options.semantics, options.threads) {}
-
-  std::optional<Report> observe(const Event& event) override {
-    one_.clear();
-    observe(std::span(&event, 1), one_);
-    return one_.empty() ? std::nullopt : std::optional(one_.front());
-  }
-
-  void observe(std::span<const Event> events, std::vector<Report>& reports) override {
-    while (!events.empty()) {
-      if (!kernel_.fits(events.front())) make_room(events.front());
-      const std::size_t done = run(events, reports);
-      if constexpr (Kernel::can_undo) history_.insert(history_.end(), events.begin(), events.begin() + done);
-      events = events.subspan(done);
-    }
-  }
-
-  void undo(std::uint64_t events) override {
-    if constexpr (Kernel::can_undo) {
-      kernel_.undo(events);
-      history_.resize(static_cast<std::size_t>(events));
-    } else {
-      throw std::logic_error("this monitor was made without undo");
-    }
-  }
-
-  std::uint64_t events() const override { return kernel_.events(); }
-  std::size_t bytes() const override { return kernel_.words() * sizeof(Word); }
-
- private:
-  // Where rows are copied they cannot be laid out anew for wider clocks: a wider kernel sees everything again.
-  void make_room(const Event& event) {
-    if constexpr (Kernel::can_undo) {
-      if (const std::size_t stride = kernel_.wider_for(event); stride != 0) {
-        kernel_ = Kernel(options_.semantics, options_.threads, stride);
-        std::vector<Event> again;
-        again.swap(history_);
-        std::vector<Report> known;
-        observe(again, known);
-      }
-    }
-    kernel_.make_room(event);
-  }
-
-  // How many events it got through before rows had to grow.
-  std::size_t run(std::span<const Event> events, std::vector<Report>& reports) {
-    switch (kernel_.stride()) {
-      case 4:
-        return loop<4>(events, reports);
-      case 8:
-        return loop<8>(events, reports);
-      case 16:
-        return loop<16>(events, reports);
-      default:
-        return loop<0>(events, reports);
-    }
-  }
-
-  template <std::size_t Stride>
-  TEETOTAL_CLONES std::size_t loop(std::span<const Event> events, std::vector<Report>& reports) {
-    Report found;
-    for (std::size_t i = 0; i < events.size(); ++i) {
-      if (!kernel_.fits(events[i])) return i;
-      if (kernel_.template step<Stride>(events[i], found)) reports.push_back(found);
-    }
-    return events.size();
-  }
-
-  Options options_;
-  Kernel kernel_;
-  std::vector<Event> history_;  // where events can be taken back
-  std::vector<Report> one_;
-};
-
-template <template <bool> class Kernel>
-std::unique_ptr<Monitor> make(const Options& options) {
-  if (options.undo) return std::make_unique<Streaming<Kernel<true>>>(options);
-  return std::make_unique<Streaming<Kernel<false>>>(options);
-}
-
-template <bool Undo>
-using BurnimTso = Burnim<Model::tso, false, Undo>;
-template <bool Undo>
-using BurnimTsoReport = Burnim<Model::tso, true, Undo>;
-template <bool Undo>
-using BurnimPso = Burnim<Model::pso, false, Undo>;
-template <bool Undo>
-using BurnimPsoReport = Burnim<Model::pso, true, Undo>;
-template <bool Undo>
-using SoberAsPrinted = Sober<false, Undo>;
-template <bool Undo>
-using SoberCorrected = Sober<true, Undo>;
-template <bool Undo>
-using ExactTso = Exact<true, false, Undo>;
-template <bool Undo>
-using ExactPso = Exact<false, true, Undo>;
-template <bool Undo>
-using ExactBoth = Exact<true, true, Undo>;
-
-}  // namespace
 
 std::unique_ptr<Monitor> make_monitor(std::string_view name, const Options& options) {
-  if (name == "burnim-tso") return make<BurnimTso>(options);
-  if (name == "burnim-pso") return make<BurnimPso>(options);
-  if (name == "burnim-tso-report") return make<BurnimTsoReport>(options);
-  if (name == "burnim-pso-report") return make<BurnimPsoReport>(options);
-  if (name == "sober") return make<SoberAsPrinted>(options);
-  if (name == "sober-corrected") return make<SoberCorrected>(options);
-  if (name == "exact-tso") return make<ExactTso>(options);
-  if (name == "exact-pso") return make<ExactPso>(options);
-  if (name == kExactBoth) return make<ExactBoth>(options);
+  for (const auto family : {make_burnim, make_burnim_report, make_sober, make_exact, make_exact_both})
+    if (auto monitor = family(name, options)) return monitor;
   throw std::invalid_argument("no monitor is called " + std::string(name));
 }
 

@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from teetotal.answers.errors import TeetotalError
+from teetotal.answers.errors import OutputError
 
 
 def write(path: str | Path, content: bytes, *, overwrite: bool = True) -> None:
@@ -18,7 +18,7 @@ def write(path: str | Path, content: bytes, *, overwrite: bool = True) -> None:
             return
         _write_beside(target.resolve(), content, overwrite)  # a link stays a link
     except OSError as problem:
-        raise TeetotalError(f"cannot write {path}: {problem.strerror}") from problem
+        raise OutputError(f"cannot write {path}: {problem.strerror}") from problem
 
 
 def _write_beside(target: Path, content: bytes, overwrite: bool) -> None:

@@ -24,6 +24,10 @@ class Fault(Exception):
     """teetotal contradicts itself. Never a verdict: the command line says so and exits with status 70."""
 
 
+class OutputError(TeetotalError):
+    """What was found cannot be written where it should be: the disk is full, or nobody may write there."""
+
+
 class ProgramError(TeetotalError):
     """A program that no engine can run."""
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from teetotal.answers.answer import Refusal, Undecided
-from teetotal.answers.errors import TeetotalError
+from teetotal.answers.errors import OutputError, TeetotalError
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import MEMORY_IS_USED_UP, TIME_IS_OVER
 from teetotal.report.json import to_json
@@ -56,7 +56,7 @@ def _limited(verb: str, callback: Callable[..., int]) -> Callable[..., int]:
             click.echo(undecided(MEMORY_IS_USED_UP))
             return Verdict.INCONCLUSIVE.exit_status
         except TeetotalError as error:
-            if as_json:  # what is wrong is said on standard error, too
+            if as_json and not isinstance(error, OutputError):  # on standard error, too, by whoever called
                 click.echo(to_json(Refusal.of(error, name, verb)))
             raise
 

@@ -25,11 +25,11 @@ from teetotal.checking import TIME_IS_OVER
 from teetotal.cli.budget import told
 from teetotal.cli.options import memory_option, semantics, semantics_options
 from teetotal.histories import examining
+from teetotal.histories.formats import FORMATS
 from teetotal.report import history as report
 from teetotal.report.json import to_json
 from teetotal.report.progress import progress
 
-FORMATS = ("axe", "text", "json", "dbcop", "polysi", "edn", "tracegen", "gem5")
 EXPLAINED = 10
 """In text, proofs are printed for at most so many histories unless --explain is given."""
 PARALLEL_BYTES = 1_000_000

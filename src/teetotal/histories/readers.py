@@ -10,9 +10,9 @@ from typing import Any
 from teetotal import _core
 from teetotal.answers.errors import ParseError
 from teetotal.answers.events import Location
+from teetotal.histories import formats
 from teetotal.histories.history import History
 
-FORMATS = ("axe", "text", "json", "dbcop", "polysi", "edn", "tracegen", "gem5")
 _BEGINNING = 1 << 16
 """Bytes in which a format must show itself."""
 
@@ -54,12 +54,14 @@ def read_text(text: str | bytes, *, format: str | None = None, split_transaction
 
 
 def detect(beginning: bytes, name: str) -> str:
-    format = _core.detect_history_format(beginning)
+    format = formats.detect(beginning)
     if format is None:
         if all(line.strip()[:1] in (b"", b"#", b";") for line in beginning.splitlines()):
             raise ParseError(f"{name}: there is no history in it")
-        raise ParseError(f"{name}: this looks like no history; --format says which it is ({', '.join(FORMATS)})")
-    return str(format)
+        raise ParseError(
+            f"{name}: this looks like no history; --format says which it is ({', '.join(formats.FORMATS)})"
+        )
+    return format
 
 
 def _named(columns: list[Any]) -> list[History]:

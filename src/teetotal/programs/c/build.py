@@ -21,7 +21,6 @@ import msgspec
 
 from teetotal.answers.errors import ParseError, TeetotalError
 from teetotal.programs import text_files
-from teetotal.programs.c.elf import has_bit_fields, take_initialisers
 from teetotal.programs.c.frames import mark_ends
 from teetotal.scale.supervision import scratch_folder
 
@@ -164,6 +163,8 @@ def build(source: Source, directory: Path) -> Path:
     made = ["-shared", "-Wl,-Bsymbolic", "-Wl,-z,noexecstack", f"-Wl,-Map={linker_map}", "-o", str(result)]
     _run([*_linker(source), *made, *objects, *link_flags, "-lpthread"], source.name)
     hidden += unaccounted(result, linker_map.read_text(errors="replace"), objects)
+    from teetotal.programs.c.elf import has_bit_fields, take_initialisers  # loaded for C alone
+
     take_initialisers(result)
     if has_bit_fields(result):
         (directory / BIT_FIELDS).touch()
