@@ -166,6 +166,20 @@ C = {
         SAFE,
         "which C leaves undefined",
     ),
+    "a handler that a destructor registers": Case(
+        """static void late(void) { assert(!"reached"); }
+        __attribute__((destructor)) void end(void) { atexit(late); }
+        int main(void) { }""",
+        VIOLATION,
+        "reached",
+    ),
+    "destructors run once though two threads exit": Case(
+        """__attribute__((destructor)) void end(void) { n++; assert(n == 1); }
+        static void *f(void *p) { exit(0); }
+        int main(void) { pthread_create(&t, 0, f, 0); exit(0); }""",
+        SAFE,
+        "which C leaves undefined",
+    ),
     "nobody joins a thread that exits": Case(
         """static void *f(void *p) { exit(0); }
         int main(void) { pthread_create(&t, 0, f, 0); pthread_join(t, 0); assert(!"reached"); }""",

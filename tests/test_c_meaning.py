@@ -240,6 +240,12 @@ CASES: dict[str, Case] = {
     ),
     # -- loops that wait ---------------------------------------------------------------------------------------------
     "a thread-local count is no waiting": Case(["while (!x) assert(!often());", "x = 1;"], "sc tso pso"),
+    "a count in errno is no waiting": Case(["errno = 0; while (!x) assert(++errno < 6);", "x = 1;"], "sc tso pso"),
+    "a count under a key is no waiting": Case(
+        ["pthread_key_create(&key, 0); while (!x) { pthread_setspecific(key, (char *)pthread_getspecific(key) + 1);"
+         " assert((long)pthread_getspecific(key) < 6); }", "x = 1;"],
+        "sc tso pso",
+    ),
     "chance is no waiting": Case(["while (!x) assert(rand() % 5 != 0);", "x = 1;"], "sc tso pso"),
     "the environment is no waiting": Case(["while (!x) assert(!__VERIFIER_nondet_int());", "x = 1;"], "sc tso pso"),
     "waiting": Case(["while (!x) ; assert(x);", "x = 1;"]),
