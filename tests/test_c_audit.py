@@ -557,12 +557,13 @@ def test_code_that_the_linker_tells_nothing_of_is_named() -> None:
 
 
 def test_foreign_objects_are_read_as_ours_are() -> None:
-    """What cannot be followed, or decoded, and what a loop comes back to without its hook."""
+    """What cannot be followed, or decoded, what a loop comes back to without its hook, and the halves of a copy."""
     functions = {
         "odd": "rdtsc; ret",
         "undecoded": ".byte 6; ret",
         "loop": f"movq %rbx, %rdi; {READ}; 1: movq (%rbx), %rcx; jne 1b; ret",
+        "pair": f"movq %rbx, %rdi; {WRITE}; movq %r12, %rdi; {READ}; movq (%r12), %rax; movq %rax, (%rbx); ret",
         "straight": f"movq %rbx, %rdi; {READ}; movq (%rbx), %rcx; ret",
     }
     text = "".join(f"\t.type {name}, @function\n{name}: {code}\n" for name, code in functions.items())
-    assert unseen_in(Object(assembled("\t.text\n" + text))) == ["odd()", "undecoded()", "loop()"]
+    assert unseen_in(Object(assembled("\t.text\n" + text))) == ["odd()", "undecoded()", "loop()", "pair()"]

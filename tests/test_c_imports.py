@@ -407,5 +407,5 @@ def test_what_replaces_a_function_does_what_it_did(tmp_path: Path) -> None:
         "  qsort(n, 3, sizeof *n, down); assert(n[0] == 3 && n[1] == 2 && n[2] == 1);\n}\n"
     )
     result = check(Source((str(file),)))
-    assert result.violations == ()
+    assert not result.violations
     assert result.complete

@@ -10,6 +10,7 @@ from c_programs import COMPILERS
 from teetotal.errors import ProgramError
 from teetotal.programs.c.build import CompileError, Source, errors_first
 from teetotal.programs.c.check import Options, check
+from teetotal.programs.c.naming import Function, Local, Objects
 from teetotal.report import terminal
 from teetotal.verdicts import CheckResult, Verdict
 
@@ -162,29 +163,25 @@ def test_what_stands_in_a_header_is_told_by_its_caller(tmp_path: Path, monkeypat
     assert "line 5 in f(), in primitives.h:2" in "\n".join(terminal.tell(violation, str(tmp_path / "program.c")))
 
 
-def test_a_variable_that_hides_another_has_its_own_name(tmp_path: Path) -> None:
-    text = """#include <pthread.h>
-volatile int *volatile shown;
-static void *f(void *p) {
-  volatile int outer = 0;
-  { volatile int inner = 0; shown = &inner; while (!inner) ; }
-  { volatile int other = 0; (void)other; }
-  return (void *)(long)outer;
-}
-static void *g(void *p) { volatile int *at = shown; if (at) *at = 1; return 0; }
-"""
-    result = run(tmp_path, text + TWO_THREADS)
-    assert result.violations
-    assert "T1's inner in f()" in told(result)
+def test_of_variables_in_one_place_the_innermost_has_the_name() -> None:
+    objects = Objects(None)
+    vars(objects)["_functions"] = [Function(0, 100, "f", None)]
+    objects._locals[0] = [Local(0, 100, -16, "outer", None), Local(10, 20, -16, "inner", None)]
+    assert [objects.local(place, -16) for place in (5, 15, 25)] == ["outer", "inner", "outer"]
 
 
 def test_a_block_that_no_type_fits_has_no_name(tmp_path: Path) -> None:
-    text = (
-        "#include <pthread.h>\n#include <stdlib.h>\nstruct cell { int a, b; }; int *x, *y;\n"
-        "static void *f(void *p) { x[1] = 1; (void)*(volatile int *)&y[1]; return 0; }\n"
-        "static void *g(void *p) { y[1] = 1; (void)*(volatile int *)&x[1]; return 0; }\n"
-        "int main(void) { x = calloc(1, sizeof(struct cell) + 4); y = calloc(1, sizeof(struct cell) + 4); pthread_t t, u;\n"
-        "  pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0); pthread_join(t, 0); pthread_join(u, 0); }\n"
-    )
-    assert run(tmp_path, text).violations
-    assert "cell" not in told(run(tmp_path, text))
+    text = """#include <pthread.h>
+#include <stdlib.h>
+struct cell { int a, b; } *x, *y;
+static void *f(void *p) { x->b = 1; (void)*(volatile int *)&y->b; return 0; }
+static void *g(void *p) { y->b = 1; (void)*(volatile int *)&x->b; return 0; }
+int main(void) {
+  pthread_t t, u;
+  x = calloc(1, sizeof(struct cell)EXTRA);
+  y = calloc(1, sizeof(struct cell)EXTRA);
+  pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0); pthread_join(t, 0); pthread_join(u, 0);
+}
+"""
+    assert "st cell#1.b = 1" in told(run(tmp_path, text.replace("EXTRA", "")))
+    assert "cell" not in told(run(tmp_path, text.replace("EXTRA", " + 4")))
