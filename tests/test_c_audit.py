@@ -435,7 +435,11 @@ GLOBAL = "movq x@GOTPCREL(%rip), %rax"
         (f"movq %rbx, %rdi; {READ}; 1: movq (%rbx), %rcx; jne 1b", ["movq (%rbx), %rcx"], []),
         (f"movq %rbx, %rdi; {READ}; .L1: movq (%rbx), %rcx; jne .L1", ["movq (%rbx), %rcx"], []),
         (f"movq %rbx, %rdi; {READ}; .L1: movq (%rbx), %rcx", [], []),
-        (f"movq %rbx, %rdi; {READ}; .pushsection .data; .long 1; .popsection; movq %rcx, (%rbx)", ["movq %rcx, (%rbx)"], []),
+        (
+            f"movq %rbx, %rdi; {READ}; .pushsection .data; .long 1; .popsection; movq %rcx, (%rbx)",
+            ["movq %rcx, (%rbx)"],
+            [],
+        ),
         (f"movq %rsi, %rdi; {READ}; movq (%rdi), %rcx", ["movq (%rdi), %rcx"], [READ]),
         (f"movq %rbx, %rdi; {READ}; movdqu (%rbx), %xmm0", ["movdqu (%rbx), %xmm0"], [READ]),
         # frames

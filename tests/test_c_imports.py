@@ -401,10 +401,10 @@ def test_what_replaces_a_function_does_what_it_did(tmp_path: Path) -> None:
     file.write_text(
         HEAD + "#include <assert.h>\nstatic int down(const void *a, const void *b) { return *(int *)b - *(int *)a; }\n"
         "int main(void) { char s[8] = {'a', 0, 'c', 'd', 'e', 'f'}, t[4], *end; int n[] = {2, 3, 1};\n"
-        '  assert(!strcmp(strncat(s, "xyz", 1), "ax") && s[3] == \'d\');\n'
-        '  assert(!strcmp(strncpy(t, "x", 4), "x") && !t[3] && strncmp("ab", "ac", 1) == 0 && strcasecmp("aB", "Ab") == 0);\n'
-        '  assert(strtol(" -0x1fg", &end, 0) == -31 && *end == \'g\' && strspn("abc", "ba") == 2 && strrchr("abab", 97)[1]);\n'
-        "  qsort(n, 3, sizeof *n, down); assert(n[0] == 3 && n[1] == 2 && n[2] == 1);\n}\n"
+        """  assert(!strcmp(strncat(s, "xyz", 1), "ax") && s[3] == 'd' && !strcmp(strncpy(t, "x", 4), "x") && !t[3]);
+          assert(!strncmp("ab", "ac", 1) && !strcasecmp("aB", "Ab") && strspn("abc", "ba") == 2 && strrchr("abab", 97)[1]);
+          assert(strtol(" -0x1fg", &end, 0) == -31 && *end == 'g');
+          qsort(n, 3, sizeof *n, down); assert(n[0] == 3 && n[1] == 2 && n[2] == 1); }"""
     )
     result = check(Source((str(file),)))
     assert not result.violations

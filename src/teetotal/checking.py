@@ -27,6 +27,7 @@ from teetotal.explore.strategies import Strategy
 from teetotal.models import Step
 from teetotal.programs.litmus.observation import filtered, observation
 from teetotal.programs.program import Program
+from teetotal.scale import supervision
 from teetotal.verdicts import CheckResult, Goal, Interrupted, ModelResult, Verdict, Violation, ViolationKind, both
 
 LOOP_BOUND = 10
@@ -54,6 +55,7 @@ Watcher = Callable[[str, int, float], None]
 def check(
     program: Program, options: Options = Options(), *, command: str = "check", watcher: Watcher | None = None
 ) -> CheckResult:
+    supervision.looks_at_the_clock()
     started = time.perf_counter()
     deadline = started + options.seconds
 

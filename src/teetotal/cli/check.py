@@ -16,6 +16,7 @@ from teetotal.checking import Options
 from teetotal.cli.budget import MEMORY_IS_USED_UP, TIME_IS_OVER, Undecided, told
 from teetotal.cli.options import (
     Models,
+    Seconds,
     WithCompilerFlags,
     c_options,
     monitor_names,
@@ -190,7 +191,7 @@ def _ended(job: Job, death: WorkerDied) -> Answer:
               help="Backward jumps that a thread may take (default: none for outcomes and for loops that only wait, "
               f"{checking.LOOP_BOUND} otherwise); in C, visits of one instruction (default: "
               f"{c_check.LOOP_BOUND}).")  # fmt: skip
-@click.option("--time", "seconds", type=click.FloatRange(min=0), metavar="SECONDS",
+@click.option("--time", "seconds", type=Seconds(), metavar="SECONDS",
               help="Time to spend on each program (default: no limit).")  # fmt: skip
 @click.option("--states", type=click.IntRange(min=1, max=2**32 - 2), default=MAX_STATES, show_default=True,
               metavar="N", help="States to visit under each model at most.")  # fmt: skip

@@ -7,6 +7,7 @@ import msgspec
 
 from teetotal.cli.options import (
     Models,
+    Seconds,
     WithCompilerFlags,
     c_options,
     memory_option,
@@ -44,7 +45,7 @@ from teetotal.verdicts import Verdict, to_json
 @semantics_options
 @c_options
 @click.option("--loop-bound", type=click.IntRange(min=0, max=2**31 - 1), help="Backward jumps that a thread may take.")
-@click.option("--time", "seconds", type=click.FloatRange(min=0), help="Seconds to spend on the search.")
+@click.option("--time", "seconds", type=Seconds(), help="Seconds to spend on the search.")
 @memory_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def fence(

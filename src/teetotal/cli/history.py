@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from teetotal.cli.budget import TIME_IS_OVER, Undecided, told
-from teetotal.cli.options import memory_option, semantics, semantics_options
+from teetotal.cli.options import Seconds, memory_option, semantics, semantics_options
 from teetotal.cli.progress import progress
 
 ENGINES = (
@@ -38,7 +38,7 @@ PARALLEL_BYTES = 1_000_000
 @click.option(
     "--time",
     "seconds",
-    type=click.FloatRange(min=0),
+    type=Seconds(),
     metavar="SECONDS",
     help="For each history: to read, decide and explain it.",
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from teetotal.cli.options import Models, semantics, semantics_options
+from teetotal.cli.options import Models, Seconds, semantics, semantics_options
 from teetotal.cli.streams import terminal
 from teetotal.errors import TeetotalError
 from teetotal.events import ModelName
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option("--certificate", type=click.Path(), help="where to write the proof of a safe verdict")
 @click.option("--check", "checked", type=click.Path(), metavar="CERTIFICATE", multiple=True,
               help="confirm a proof with independent code; once for each model")  # fmt: skip
-@click.option("--time", "seconds", type=click.FloatRange(min=0), metavar="SECONDS",
+@click.option("--time", "seconds", type=Seconds(), metavar="SECONDS",
               help="give up on a file after so long (inconclusive)")  # fmt: skip
 @click.option("--memory", "megabytes", type=click.FloatRange(min=1, max=2**30), metavar="MB",
               help="give up above so much (inconclusive)")  # fmt: skip

@@ -16,6 +16,7 @@ from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.killers import killers
 from teetotal.fences.slots import Slots
 from teetotal.programs.program import Program
+from teetotal.scale import supervision
 from teetotal.verdicts import Goal, Violation
 
 
@@ -46,6 +47,7 @@ class ProgramProblem:
         self.monitors = monitors
         self.max_states, self.max_megabytes = max_states, max_megabytes
         self.deadline = time.perf_counter() + seconds
+        supervision.looks_at_the_clock()
 
     @property
     def sites(self) -> Sequence[Site]:

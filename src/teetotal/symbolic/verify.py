@@ -24,6 +24,7 @@ from teetotal.errors import TeetotalError
 from teetotal.events import ModelName, Semantics
 from teetotal.models import is_sc
 from teetotal.programs.promela.program import PromelaProgram
+from teetotal.scale import supervision
 from teetotal.schedules import ScheduleStep
 from teetotal.symbolic.certificates import Certificate, write
 from teetotal.symbolic.graph import MODEL_NUMBERS, ControlGraph
@@ -80,6 +81,7 @@ class Watch:
     """Passes reports on, and ends the run when a limit is hit."""
 
     def __init__(self, limits: Limits, report: Report | None) -> None:
+        supervision.looks_at_the_clock()
         self.limits, self.report = limits, report
         self.started = time.process_time()
         self.until = math.inf if limits.seconds is None else time.monotonic() + limits.seconds
@@ -179,10 +181,12 @@ def robust(
 ) -> Outcome:
     """Whether every trace is sequentially consistent. Ghost variables and properties do not matter: ``replay`` is of the
     program without them (``locality.events_only``)."""
-    graph = (program if isinstance(program, ControlGraph) else ControlGraph(program, semantics)).events_only
     watch = Watch(limits, report)
-    present = [site in fences for site in range(len(graph.program.sites))]
+    graph = program if isinstance(program, ControlGraph) else ControlGraph(program, semantics)
     try:
+        watch(0, 0, 0)  # another graph is much work
+        graph = graph.events_only
+        present = [site in fences for site in range(len(graph.program.sites))]
         found = _core.verify_robust(graph.core, MODEL_NUMBERS[model], present, watch)
     except OutOfBudget as reason:
         return Outcome(

@@ -26,6 +26,7 @@ from teetotal.programs.c import events, replaying, runtime, words
 from teetotal.programs.c.build import Source, built, unseen
 from teetotal.programs.c.symbols import Symbols
 from teetotal.programs.c.undefined import undefined
+from teetotal.scale import supervision
 from teetotal.schedules import to_token
 from teetotal.verdicts import (
     CheckResult,
@@ -102,6 +103,7 @@ def check(
     """``marks`` are counted, where they are given."""
     started = time.perf_counter()
     with built(source) as program:
+        supervision.looks_at_the_clock()
         symbols = Symbols(program, source.files)
         try:
             models: list[ModelName] = ["sc"]
