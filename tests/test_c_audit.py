@@ -537,7 +537,7 @@ def test_where_assembly_reads_and_writes(tmp_path: Path, name: str) -> None:
     main = "pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, {}, 0); pthread_join(t, 0);"
     other = "f" if "update" in name else "g"
     (tmp_path / "p.c").write_text(
-        f"{HEAD}static volatile long x[2] __attribute__((aligned(16))), seen; {code}\n"
+        f"{HEAD}static volatile long x[4] __attribute__((aligned(16))), seen; {code}\n"
         f"static void *g(void *p) {{ seen = {place}; return 0; }}\n"
         f"int main(void) {{ {main.format(other)} pthread_join(u, 0); assert({holds}); (void)g; }}\n"
     )

@@ -565,3 +565,11 @@ def test_objects_with_destructors_leave_snapshots_in_use() -> None:
         end, _ = explore(program)
     assert end["restored"] > end["executions"] / 2
     assert not end["unseen"]
+
+
+def test_what_would_last_is_put_back_before_each_execution() -> None:
+    """Also where every execution begins at the beginning."""
+    with compiled(HEAD + C["what would last"].text) as program:
+        end, told = explore(program, "snapshots=0")
+    assert end["executions"] > 1
+    assert [answer for answer in told if answer["type"] == "failure"] == []

@@ -96,6 +96,7 @@ static void work() {
     assert(s.size() == 62);
     try { risky(1); } catch (...) { caught.fetch_add(1); }
     x.fetch_add(1);
+    try { throw; } catch (const std::string &again) { assert(&again == &s); }
   }
 }
 int main() { std::thread a(work), b(work); a.join(); b.join(); assert(caught.load() == 2); }
