@@ -251,6 +251,14 @@ def test_a_refused_function_stops_the_search(compiler: str, tmp_path: Path) -> N
     assert any("the program uses system" in note and ":3" in note for note in result.notes)
 
 
+def test_what_would_outlive_an_execution_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "p.cpp"
+    file.write_text("#include <locale>\nint main() { std::locale::global(std::locale::classic()); }\n")
+    result = check(Source((str(file),)))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert any("the program uses std::locale::global" in note for note in result.notes)
+
+
 WAITING = """#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
