@@ -62,13 +62,25 @@ def eight_accesses() -> Program:
     """Two classes are lost where a race counts as settled although its tail decided which way it went down the tree."""
     swap = Rmw(register="r", address=Addr("x"), value=Const(1), when=Op("==", (Old(), Const(0))))
     add = Rmw(register="s", address=Addr("z"), value=Op("+", (Old(), Const(1))))
+    return program([swap], [st("x", 2)], [st("z", 1)], [ld("r", "z")], [ld("r", "z"), st("x", 2)], [ld("r", "x"), add])
+
+
+def nine_accesses() -> Program:
+    """Two classes are lost where a sleeper that conflicts with the tail counts as covering the race."""
+    swap = Rmw(register="r", address=Addr("y"), value=Const(1), when=Op("==", (Old(), Const(2))))
     return program(
-        [swap], [st("x", 2)], [st("z", 1)], [ld("r", "z")], [ld("r", "z"), st("x", 2)], [ld("r", "x"), add]
+        [st("z", 1)],
+        [st("x", 2)],
+        [st("y", 2), ld("r", "x")],
+        [ld("r", "z")],
+        [swap, ld("s", "z")],
+        [st("z", 2), st("y", 2)],
     )
 
 
 @pytest.mark.parametrize(
-    ("candidate", "classes"), [(six_accesses(), 12), (ring_behind_guards(), 22), (eight_accesses(), 279)]
+    ("candidate", "classes"),
+    [(six_accesses(), 12), (ring_behind_guards(), 22), (eight_accesses(), 279), (nine_accesses(), 162)],
 )
 def test_a_race_is_asked_again_after_its_reversal_was_planned(candidate: Program, classes: int) -> None:
     counted = count_classes(candidate)
