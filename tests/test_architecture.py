@@ -17,7 +17,7 @@ EVERYWHERE = {"answers", "_core"}
 RULES: dict[str, set[str]] = {
     "answers": {"answers"},
     "models": {"answers.events"},
-    "budget": set(),
+    "budget": {"scale"},
     "writing": EVERYWHERE,
     "traces": EVERYWHERE | {"models", "budget", "engines.executions.monitors"},
     "scale": EVERYWHERE,

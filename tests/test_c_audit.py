@@ -21,8 +21,10 @@ from teetotal.answers.errors import TeetotalError
 from teetotal.checking import check
 from teetotal.cli import teetotal
 from teetotal.programs.c.assembly import Text
-from teetotal.programs.c.audit import unseen_in
+from teetotal.programs.c.audit import unaccounted, unseen_in
 from teetotal.programs.c.build import Source, unseen
+from teetotal.programs.c.instrument import make_visible
+from teetotal.programs.c.machine import decode
 from teetotal.programs.c.matching import Evaluation
 from teetotal.programs.c.objects import Object
 
@@ -37,6 +39,7 @@ static long take_large(struct large s) { return s.a; }
 static long take_small(struct small s) { return s.a; }
 __attribute__((no_sanitize("thread"), noinline)) static void stores(volatile long *p) { *p = 1; }
 __attribute__((no_sanitize("thread"), noinline)) static long loads(volatile long *p) { return *p; }
+__attribute__((no_sanitize("thread"), noinline)) static void both(volatile long *p, volatile long *q) { *p = 1; *q = 1; }
 void written(volatile long *p);
 asm(".text; .globl written; written: movq $1, (%rdi); ret");
 static void *at(volatile void *p) { return (void *)p; }
@@ -84,6 +87,7 @@ SEEN = {
     "long double": ("*(volatile long double *)p = 1", "r = *(volatile long double *)p != 0"),
     "add with carry": ("_addcarry_u64(0, 1, 2, (unsigned long long *)p)", LOAD),
     "not instrumented": ("stores(p)", "r = loads(p)"),
+    "below the stack pointer": ("both(p, p + 1)", LOAD),
     "on top": ("written(p)", LOAD),
     "large struct": ("*(struct large *)p = make_large()", "r = take_large(*(struct large *)p)"),
     "small struct": ("*(struct small *)p = make_small()", "r = take_small(*(struct small *)p)"),
@@ -429,10 +433,25 @@ GLOBAL = "movq x@GOTPCREL(%rip), %rax"
         (f"movq %rbx, %rdi; {READ}; call g; movq (%rbx), %rcx", ["movq (%rbx), %rcx"], [READ]),
         # another block
         (f"movq %rbx, %rdi; {READ}; 1: movq (%rbx), %rcx; jne 1b", ["movq (%rbx), %rcx"], []),
+        (f"movq %rbx, %rdi; {READ}; .L1: movq (%rbx), %rcx; jne .L1", ["movq (%rbx), %rcx"], []),
+        (f"movq %rbx, %rdi; {READ}; .L1: movq (%rbx), %rcx", [], []),
+        (
+            f"movq %rbx, %rdi; {READ}; .pushsection .data; .long 1; .popsection; movq %rcx, (%rbx)",
+            ["movq %rcx, (%rbx)"],
+            [],
+        ),
+        (f"movq %rsi, %rdi; {READ}; movq (%rdi), %rcx", ["movq (%rdi), %rcx"], [READ]),
+        (f"movq %rbx, %rdi; {READ}; movdqu (%rbx), %xmm0", ["movdqu (%rbx), %xmm0"], [READ]),
         # frames
         ("movq %rax, -8(%rbp); movq -8(%rbp), %rcx", [], []),
         ("movq %rax, -8(%rbp); leaq -8(%rbp), %rdi; call g", ["movq %rax, -8(%rbp)"], []),
         ("movq %rdi, %rbp; movq (%rbp), %rax", ["movq (%rbp), %rax"], []),
+        (f"leaq -16(%rbp), %rdi; {WRITE}; movq %rax, -16(%rbp); movq %rax, -8(%rbp)", [], []),
+        (
+            f"leaq -16(%rbp), %rdi; {WRITE}; movq %rax, -16(%rbp); #APP; movq %rax, -8(%rbp); #NO_APP",
+            ["movq %rax, -8(%rbp)"],
+            [],
+        ),
         # what nobody can write
         (f"leaq .Lt(%rip), %rdx; {LOOKUP}; .section .rodata; .Lt: .long 0; .text", [], []),
         (f"leaq .Lt(%rip), %rdx; {LOOKUP}; .data; .Lt: .long 0; .text", [LOOKUP], []),
@@ -452,3 +471,103 @@ def test_what_is_a_copy_and_what_are_two_accesses() -> None:
         assert decided("\n".join([announced[0], between, announced[1], copy]))[2] == 0
     assert decided("\n".join([announced[1], announced[0], copy]))[2] == 0
     assert decided(f"movq %rbx, %rdi\n{WRITE}\nmovq %r12, %rdi\ncall __tsan_read4@PLT\n{copy}")[2] == 0
+
+
+def assembled(text: str) -> bytes:
+    with TemporaryDirectory() as directory:
+        file = Path(directory) / "f.s"
+        file.write_text(text)
+        subprocess.run(["gcc", "-c", str(file), "-o", f"{file}.o"], check=True)
+        return Path(f"{file}.o").read_bytes()
+
+
+def test_a_hook_that_comes_too_early_goes() -> None:
+    text = f"\t.text\nf:\n\tmovq %rbx, %rdi\n\t{READ}\n\tcall g\n\tmovq (%rbx), %rcx\n\tret\n"
+    made = make_visible(text, assembled, "f.c").text
+    assert [line.strip()[:1] for line in made.splitlines() if "__tsan" in line] == ["#"]
+    assert made.count("call teetotal_access@PLT") == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "touches"),
+    [
+        ("48 01 07", [("rw", 8)]),  # add %rax, (%rdi)
+        ("48 87 07", [("rw", 8), "locked"]),  # xchg
+        ("48 0f ab 07", [("rw", 8)]),  # bts
+        ("0f ae 07", [("w", 512)]),  # fxsave
+        ("9b d9 37", [("w", 28)]),  # fstenv
+        ("f3 48 a5", [("w", 8), ("r", 8)]),  # rep movsq
+        ("62 f1 7e 48 7f 07", [("w", 64)]),  # vmovdqu32 %zmm0, (%rdi)
+        ("62 f1 7e 49 7f 07", ["odd"]),  # and with a mask
+        ("65 48 89 07", ["odd"]),  # through gs
+        ("67 89 07", ["odd"]),  # an address of 32 bits
+        ("0f e7 07", [("w", 8), "odd"]),  # movntq
+        ("0f 0d 07", []),  # prefetch
+    ],
+)
+def test_what_an_instruction_touches(code: str, touches: list[object]) -> None:
+    found = decode(bytes.fromhex(code))
+    assert found is not None
+    instruction = found[-1]
+    told: list[object] = [(access.direction, access.size) for access in instruction.accesses]
+    told += [word for word, is_so in (("locked", instruction.locked), ("odd", instruction.oddity)) if is_so]
+    assert told == touches
+
+
+RACES = {
+    "an update is a load and a store": (
+        'static void *f(void *p) { asm volatile("addq $1, %0" : "+m"(x[0])); return 0; }', "x[0] == 2"
+    ),
+    "a bit beyond the operand": (
+        'static void *f(void *p) { long n = 64; asm volatile("btsq %1, %0" : "+m"(x[0]) : "r"(n));'
+        " return 0; }", "x[1] == 1 && seen == 1"
+    ),
+    "backwards": (
+        'static void *f(void *p) { long *to = &x[1], n = 2; asm volatile("std; rep stosq; cld"'
+        ' : "+D"(to), "+c"(n) : "a"(1L) : "memory"); return 0; }', "x[0] == 1 && seen == 1"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_where_assembly_reads_and_writes(tmp_path: Path, name: str) -> None:
+    """What is asserted fails in some execution, and only there where another thread comes between."""
+    code, holds = RACES[name]
+    place = "x[1]" if "beyond" in name else "x[0]"
+    main = "pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, {}, 0); pthread_join(t, 0);"
+    other = "f" if "update" in name else "g"
+    (tmp_path / "p.c").write_text(
+        f"{HEAD}static volatile long x[4] __attribute__((aligned(16))), seen; {code}\n"
+        f"static void *g(void *p) {{ seen = {place}; return 0; }}\n"
+        f"int main(void) {{ {main.format(other)} pthread_join(u, 0); assert({holds}); (void)g; }}\n"
+    )
+    result = check(Source((str(tmp_path / "p.c"),)))
+    assert [violation.kind for violation in result.models["sc"].violations] == ["assertion"]
+
+
+def test_a_failed_cmpxchg_is_a_read(tmp_path: Path) -> None:
+    """Two of them in either order are one execution."""
+    failing = """static long x; static void *f(void *p) {
+      long old = 5; asm volatile("lock cmpxchgq %2, %0" : "+m"(x), "+a"(old) : "r"(1L)); return 0; }
+    int main(void) { pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, f, 0);
+      pthread_join(t, 0); pthread_join(u, 0); }"""
+    with compiled(HEAD + failing) as program:
+        assert explore(program)[0]["executions"] == 1
+
+
+def test_code_that_the_linker_tells_nothing_of_is_named() -> None:
+    with compiled("int main(void) { return 0; }") as program:
+        assert any("bytes of code in .text, whose origin" in line for line in unaccounted(program, "", []))
+
+
+def test_foreign_objects_are_read_as_ours_are() -> None:
+    """What cannot be followed, or decoded, what a loop comes back to without its hook, and the halves of a copy."""
+    functions = {
+        "odd": "rdtsc; ret",
+        "undecoded": ".byte 6; ret",
+        "loop": f"movq %rbx, %rdi; {READ}; 1: movq (%rbx), %rcx; jne 1b; ret",
+        "pair": f"movq %rbx, %rdi; {WRITE}; movq %r12, %rdi; {READ}; movq (%r12), %rax; movq %rax, (%rbx); ret",
+        "straight": f"movq %rbx, %rdi; {READ}; movq (%rbx), %rcx; ret",
+    }
+    text = "".join(f"\t.type {name}, @function\n{name}: {code}\n" for name, code in functions.items())
+    assert unseen_in(Object(assembled("\t.text\n" + text))) == ["odd()", "undecoded()", "loop()", "pair()"]

@@ -168,6 +168,20 @@ C = {
         SAFE,
         "which C leaves undefined",
     ),
+    "a handler that a destructor registers": Case(
+        """static void late(void) { assert(!"reached"); }
+        __attribute__((destructor)) void end(void) { atexit(late); }
+        int main(void) { }""",
+        VIOLATION,
+        "reached",
+    ),
+    "destructors run once though two threads exit": Case(
+        """__attribute__((destructor)) void end(void) { n++; assert(n == 1); }
+        static void *f(void *p) { exit(0); }
+        int main(void) { pthread_create(&t, 0, f, 0); exit(0); }""",
+        SAFE,
+        "which C leaves undefined",
+    ),
     "nobody joins a thread that exits": Case(
         """static void *f(void *p) { exit(0); }
         int main(void) { pthread_create(&t, 0, f, 0); pthread_join(t, 0); assert(!"reached"); }""",
@@ -553,3 +567,11 @@ def test_objects_with_destructors_leave_snapshots_in_use() -> None:
         end, _ = explore(program)
     assert end["restored"] > end["executions"] / 2
     assert not end["unseen"]
+
+
+def test_what_would_last_is_put_back_before_each_execution() -> None:
+    """Also where every execution begins at the beginning."""
+    with compiled(HEAD + C["what would last"].text) as program:
+        end, told = explore(program, "snapshots=0")
+    assert end["executions"] > 1
+    assert [answer for answer in told if answer["type"] == "failure"] == []

@@ -92,6 +92,7 @@ READS = {
     "atoi": ("char {v}[8]", "n += atoi({v})"),
     "strtod": ("char {v}[8]", "n += strtod({v}, 0)"),
     "strdup": ("char {v}[8]", "free(strdup({v}))"),
+    "strcpy-from": ("char {v}[8]", "({{ char own[8]; strcpy(own, {v}); }})"),
     "puts": ("char {v}[8]", "puts({v})"),
     "printf": ("char {v}[8]", 'printf("%s", {v})'),
     "fprintf": ("char {v}[8]", 'fprintf(stderr, "%.3s", {v})'),
@@ -250,6 +251,14 @@ def test_a_refused_function_stops_the_search(compiler: str, tmp_path: Path) -> N
     assert any("the program uses system" in note and ":3" in note for note in result.notes)
 
 
+def test_what_would_outlive_an_execution_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "p.cpp"
+    file.write_text("#include <locale>\nint main() { std::locale::global(std::locale::classic()); }\n")
+    result = check(Source((str(file),)))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert any("the program uses std::locale::global" in note for note in result.notes)
+
+
 WAITING = """#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -369,3 +378,42 @@ def test_the_table_and_the_runtime_agree() -> None:
             continue
         by = words[0].partition(":")[2]
         assert {by} <= done if by else {name for name in words[1:] if not name.endswith("*")} <= done, words
+
+
+OVERTAKEN = """static int x, y;
+static void *f(void *p) { x = 1; char own[] = "text"; CALL; return (void *)(long)y; }
+static void *g(void *p) { y = 1; __atomic_thread_fence(__ATOMIC_SEQ_CST); return (void *)(long)x; }
+int main(void) { pthread_t t, s; pthread_create(&t, 0, f, 0); pthread_create(&s, 0, g, 0);
+  pthread_join(t, 0); pthread_join(s, 0); }
+"""
+
+
+@pytest.mark.parametrize(("call", "robust"), [("n += strlen(own)", False), ("strfry(own)", None)])
+def test_nothing_overtakes_a_call_that_nobody_follows(call: str, robust: bool | None, tmp_path: Path) -> None:
+    """Who knows what fences it has: no violation may rest on there being none."""
+    file = tmp_path / "p.c"
+    file.write_text(HEAD + OVERTAKEN.replace("CALL", call))
+    assert check(Source((str(file),))).models["tso"].robust is robust
+
+
+def test_what_is_read_from_cin_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "p.cpp"
+    file.write_text("#include <iostream>\nint main() { int i = 0; std::cin >> i; return 0; }")
+    result = check(Source((str(file),)))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert any("operator>>" in note for note in result.notes)
+
+
+def test_what_replaces_a_function_does_what_it_did(tmp_path: Path) -> None:
+    file = tmp_path / "p.c"
+    file.write_text(
+        HEAD + "#include <assert.h>\nstatic int down(const void *a, const void *b) { return *(int *)b - *(int *)a; }\n"
+        "int main(void) { char s[8] = {'a', 0, 'c', 'd', 'e', 'f'}, t[4], *end; int n[] = {2, 3, 1};\n"
+        """  assert(!strcmp(strncat(s, "xyz", 1), "ax") && s[3] == 'd' && !strcmp(strncpy(t, "x", 4), "x") && !t[3]);
+          assert(!strncmp("ab", "ac", 1) && !strcasecmp("aB", "Ab") && strspn("abc", "ba") == 2 && strrchr("abab", 97)[1]);
+          assert(strtol(" -0x1fg", &end, 0) == -31 && *end == 'g');
+          qsort(n, 3, sizeof *n, down); assert(n[0] == 3 && n[1] == 2 && n[2] == 1); }"""
+    )
+    result = check(Source((str(file),)))
+    assert not result.violations
+    assert result.complete

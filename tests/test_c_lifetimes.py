@@ -424,3 +424,19 @@ def test_only_frames_that_others_may_know_of_are_marked() -> None:
     assert "call\tteetotal_wide_frame_ends@PLT\n\tret" in mark_ends(
         function.format("\tleaq\t-4(%rbp), %rax\n\tfldt\t(%rax)\n")
     )
+
+
+def test_frames_that_end_without_a_return_are_marked() -> None:
+    """Where an exception lands, where setjmp comes back; and an address may be a copy of the stack pointer."""
+    function = "\t.type\tf, @function\nf:\n\tpushq\t%rbp\n{}.L5:\n\tnop\n.L6:\n\tret\n\t.size\tf, .-f\n"
+    table = (
+        "\t.section\t.gcc_except_table\n\t.uleb128 .LLSDACSE1-.LLSDACSB1\n.LLSDACSB1:\n"
+        "\t.uleb128 .LEHB0-.LFB1\n\t.uleb128 .LEHE0-.LEHB0\n\t.uleb128 .L5-.LFB1\n\t.uleb128 0x1\n"
+        "\t.uleb128 .LEHB1-.LFB1\n\t.uleb128 .LEHE1-.LEHB1\n\t.uleb128 0\n\t.uleb128 0\n.LLSDACSE1:\n"
+    )
+    call = "\tcall\tteetotal_frame_ends@PLT\n"
+    assert mark_ends(function.format("") + table) == function.format("").replace(".L5:\n", f".L5:\n{call}") + table
+    twice = "\tcall\t_setjmp@PLT\n"
+    assert mark_ends(function.format(twice)) == function.format(twice + call)
+    for copied in ("\tmovq\t%rsp, %rax\n", "\taddq\t%rbp, %rdi\n"):
+        assert mark_ends(function.format(copied)) == function.format(copied).replace("\tret", f"{call}\tret")

@@ -34,7 +34,9 @@ pthread_barrier_t barrier; pthread_once_t once = PTHREAD_ONCE_INIT;
 int __VERIFIER_nondet_int(void);
 static void first(void) { x = 1; x = 2; }
 static int often(void) { return ++own >= 8; }
+static int wrong(void) { return ++errno >= 6; }
 pthread_key_t key; static void destroyed(void *value) { x = *(int *)value; }
+static int kept(void) { char *n = pthread_getspecific(key); return pthread_setspecific(key, n + 1), n >= (char *)6; }
 static void *nothing(void *unused) { return 0; }
 """
 MAIN = """
@@ -240,6 +242,10 @@ CASES: dict[str, Case] = {
     ),
     # -- loops that wait ---------------------------------------------------------------------------------------------
     "a thread-local count is no waiting": Case(["while (!x) assert(!often());", "x = 1;"], "sc tso pso"),
+    "a count in errno is no waiting": Case(["errno = 0; while (!x) assert(!wrong());", "x = 1;"], "sc tso pso"),
+    "a count under a key is no waiting": Case(
+        ["pthread_key_create(&key, 0); while (!x) assert(!kept());", "x = 1;"], "sc tso pso"
+    ),
     "chance is no waiting": Case(["while (!x) assert(rand() % 5 != 0);", "x = 1;"], "sc tso pso"),
     "the environment is no waiting": Case(["while (!x) assert(!__VERIFIER_nondet_int());", "x = 1;"], "sc tso pso"),
     "waiting": Case(["while (!x) ; assert(x);", "x = 1;"]),

@@ -13,6 +13,7 @@ from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import check
 from teetotal.programs.c.build import CompileError, Source, errors_first
+from teetotal.programs.c.naming import Function, Local, Objects
 from teetotal.report import terminal
 
 TWO_THREADS = """int main(void) { pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0);
@@ -162,3 +163,27 @@ def test_what_stands_in_a_header_is_told_by_its_caller(tmp_path: Path, monkeypat
     assert (store.location.file, store.location.line) == (str(tmp_path / "program.c"), 5)
     assert store.within == "f(), in primitives.h:2"
     assert "line 5 in f(), in primitives.h:2" in "\n".join(terminal.tell(violation, str(tmp_path / "program.c")))
+
+
+def test_of_variables_in_one_place_the_innermost_has_the_name() -> None:
+    objects = Objects(None)
+    vars(objects)["_functions"] = [Function(0, 100, "f", None)]
+    objects._locals[0] = [Local(0, 100, -16, "outer", None), Local(10, 20, -16, "inner", None)]
+    assert [objects.local(place, -16) for place in (5, 15, 25)] == ["outer", "inner", "outer"]
+
+
+def test_a_block_that_no_type_fits_has_no_name(tmp_path: Path) -> None:
+    text = """#include <pthread.h>
+#include <stdlib.h>
+struct cell { int a, b; } *x, *y;
+static void *f(void *p) { x->b = 1; (void)*(volatile int *)&y->b; return 0; }
+static void *g(void *p) { y->b = 1; (void)*(volatile int *)&x->b; return 0; }
+int main(void) {
+  pthread_t t, u;
+  x = calloc(1, sizeof(struct cell)EXTRA);
+  y = calloc(1, sizeof(struct cell)EXTRA);
+  pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0); pthread_join(t, 0); pthread_join(u, 0);
+}
+"""
+    assert "st cell#1.b = 1" in told(run(tmp_path, text.replace("EXTRA", "")))
+    assert "cell" not in told(run(tmp_path, text.replace("EXTRA", " + 4")))

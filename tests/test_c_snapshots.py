@@ -96,6 +96,7 @@ static void work() {
     assert(s.size() == 62);
     try { risky(1); } catch (...) { caught.fetch_add(1); }
     x.fetch_add(1);
+    try { throw; } catch (const std::string &again) { assert(&again == &s); }
   }
 }
 int main() { std::thread a(work), b(work); a.join(); b.join(); assert(caught.load() == 2); }
@@ -164,6 +165,31 @@ def test_the_same_threads_stop_whatever_is_left_on_their_stacks(compiler: str) -
 def test_exceptions_are_among_what_a_snapshot_holds(compiler: str) -> None:
     with compiled(EXCEPTIONS, suffix=".cpp", compiler=compiler) as program:
         assert same(program, *MONITORS, "executions=3000") > 0
+
+
+CAUGHT = """
+#include <atomic>
+#include <cassert>
+#include <thread>
+std::atomic<int> x;
+static void work() {
+  try { x.fetch_add(1); throw 5; } catch (int n) {
+    x.fetch_add(1); x.fetch_add(1);
+    try { throw; } catch (int again) { assert(again == 5); }
+  }
+  x.fetch_add(1);
+}
+int main() { std::thread a(work), b(work); a.join(); b.join(); }
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_snapshot_inside_of_a_handler_knows_what_was_caught(compiler: str) -> None:
+    """What is thrown again is what was caught: otherwise the program ends there, and the snapshots with it."""
+    with compiled(CAUGHT, suffix=".cpp", compiler=compiler) as program:
+        end, told = explore(program, "snapshots=1")
+    assert [answer for answer in told if answer["type"] == "failure"] == []
+    assert end["restored"] > end["executions"] / 2
 
 
 @pytest.mark.parametrize("name", OUTSIDE)

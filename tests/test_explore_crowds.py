@@ -25,8 +25,15 @@ from teetotal.engines.executions import count_classes, executions
 from teetotal.engines.executions.robustness import robustness
 from teetotal.engines.states import outcomes
 from teetotal.programs.c.build import Source
-from teetotal.programs.expressions import Const, Final, Op, Reg
-from teetotal.programs.program import Branch, Instruction, Program
+from teetotal.programs.expressions import (
+    Addr,
+    Const,
+    Final,
+    Old,
+    Op,
+    Reg,
+)
+from teetotal.programs.program import Branch, Instruction, Program, Rmw
 
 CROWD = {"threads": (3, 4, 5, 5, 6, 7), "operations": (3, 3, 2, 2, 2, 1), "addresses": 4}
 PAIRED = {"threads": (5, 6), "operations": (2, 2, 2, 2, 1), "addresses": 2}
@@ -60,7 +67,30 @@ def ring_behind_guards() -> Program:
     )
 
 
-@pytest.mark.parametrize(("candidate", "classes"), [(six_accesses(), 12), (ring_behind_guards(), 22)])
+def eight_accesses() -> Program:
+    """Two classes are lost where a race counts as settled although its tail decided which way it went down the tree."""
+    swap = Rmw(register="r", address=Addr("x"), value=Const(1), when=Op("==", (Old(), Const(0))))
+    add = Rmw(register="s", address=Addr("z"), value=Op("+", (Old(), Const(1))))
+    return program([swap], [st("x", 2)], [st("z", 1)], [ld("r", "z")], [ld("r", "z"), st("x", 2)], [ld("r", "x"), add])
+
+
+def nine_accesses() -> Program:
+    """Two classes are lost where a sleeper that conflicts with the tail counts as covering the race."""
+    swap = Rmw(register="r", address=Addr("y"), value=Const(1), when=Op("==", (Old(), Const(2))))
+    return program(
+        [st("z", 1)],
+        [st("x", 2)],
+        [st("y", 2), ld("r", "x")],
+        [ld("r", "z")],
+        [swap, ld("s", "z")],
+        [st("z", 2), st("y", 2)],
+    )
+
+
+@pytest.mark.parametrize(
+    ("candidate", "classes"),
+    [(six_accesses(), 12), (ring_behind_guards(), 22), (eight_accesses(), 279), (nine_accesses(), 162)],
+)
 def test_a_race_is_asked_again_after_its_reversal_was_planned(candidate: Program, classes: int) -> None:
     counted = count_classes(candidate)
     assert counted is not None

@@ -384,3 +384,32 @@ def test_existing_fences_are_weighed_as_well(tmp_path: Path) -> None:
     answer = fenced(tmp_path, "helped.c", text, remove=True, minimum=True)
     assert [(f.after, f.cost) for f in answer.answer.fences] == [("store(&x);", 10)]
     assert [(f.line, f.passes) for f in answer.answer.removed] == [(7, 4)]
+
+
+RARELY = (
+    """#include <pthread.h>
+
+static volatile int x, y, c, r[2];
+
+static void *left(void *argument) {
+    if (c) {
+        x = 1;
+        r[0] = y;
+    }
+    return argument;
+}
+
+static void *right(void *argument) {
+    c = 1;
+    y = 1;
+    r[1] = x;
+    return argument;
+}
+"""
+    + TWO_THREADS
+)
+
+
+def test_a_fence_that_few_executions_pass_costs_as_much_as_one(tmp_path: Path) -> None:
+    answer = fenced(tmp_path, "rarely.c", RARELY, models=("tso",))
+    assert sorted((f.after, f.cost, f.passes) for f in answer.answer.fences) == [("x = 1;", 10, 1), ("y = 1;", 10, 1)]

@@ -6,11 +6,14 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from fuzz_inputs import LATE, Ending, import_all, run
+from interrupts import PATIENCE
+from teetotal.scale import supervision
 from teetotal.scale.supervision import room
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -105,6 +108,30 @@ def test_time_is_kept_before_anything_is_explored(verb: str, name: str, tmp_path
     assert done.seconds < LATE
     answer = json.loads(done.stdout)
     assert (answer["input"], answer["verdict"], answer["complete"]) == (name, "inconclusive", False)
+
+
+def test_time_is_counted_from_the_start_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert supervision.left_of(2) == 2  # whoever calls us has begun long ago
+    monkeypatch.setattr(supervision, "_began", time.monotonic() - 0.5)
+    assert 1.4 < supervision.left_of(2) <= 1.5
+    assert supervision.left_of(0.5) == 0.25  # there is time for some work
+    age = "from teetotal.scale.processes import age; import time; time.sleep(0.1); print(age())"
+    told = subprocess.run([sys.executable, "-c", age], capture_output=True, text=True, check=True).stdout
+    assert 0.1 <= float(told) < PATIENCE
+
+
+def test_work_that_looks_at_the_clock_may_tell_what_it_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[float | None] = []
+    monkeypatch.setattr(supervision, "_tell", lambda message: told.append(message.watch.until))
+    began = time.monotonic()
+    with supervision.watching(2):
+        supervision.looks_at_the_clock()
+    supervision.looks_at_the_clock()  # there is no limit to move
+    reading, working, after = told
+    assert reading is not None
+    assert working is not None
+    assert 2.2 <= reading - began < working - began - 0.5
+    assert after is None
 
 
 def test_one_file_that_takes_too_long_does_not_keep_the_others(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@
 
 #include "module.hpp"
 #include "symbolic/accelerate.hpp"
+#include "symbolic/aside.hpp"
 #include "symbolic/bounded.hpp"
 #include "symbolic/concretise.hpp"
 #include "symbolic/graph.hpp"
@@ -135,7 +136,8 @@ nb::dict saturate(Graph& graph, int model, std::vector<bool> fences, bool joinin
   if (verdict_only)
     for (auto& [exchanged, locations, values] : renamings)
       options.renamings.push_back({exchanged, std::move(locations), std::move(values)});
-  Saturation engine(graph, std::move(options), &reports);
+  const auto made = freed_aside<Saturation>(graph, std::move(options), &reports);
+  Saturation& engine = *made;
   Saturation::Answer answer{};
   std::optional<std::vector<Step>> schedule;
   {

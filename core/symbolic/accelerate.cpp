@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "symbolic/aside.hpp"
 #include "symbolic/moves.hpp"
 
 namespace teetotal::symbolic {
@@ -419,6 +420,8 @@ class Search {
 
 }  // namespace
 
-AccelerateResult explore_accelerated(Graph& graph, Progress* progress) { return Search(graph, progress).run(); }
+AccelerateResult explore_accelerated(Graph& graph, Progress* progress) {
+  return freed_aside<Search>(graph, progress)->run();
+}
 
 }  // namespace teetotal::symbolic

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "symbolic/aside.hpp"
 #include "symbolic/word.hpp"
 
 namespace teetotal::symbolic {
@@ -150,7 +151,7 @@ class Bounded {
 }  // namespace
 
 BoundedResult explore_bounded(Graph& graph, std::size_t capacity, Progress* progress) {
-  return Bounded(graph, capacity, progress).run();
+  return freed_aside<Bounded>(graph, capacity, progress)->run();
 }
 
 }  // namespace teetotal::symbolic

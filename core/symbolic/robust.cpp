@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <unordered_map>
 
+#include "symbolic/aside.hpp"
 #include "symbolic/attack_path.hpp"
 #include "symbolic/chase.hpp"
 
@@ -335,9 +336,9 @@ class Search {
 }  // namespace
 
 RobustResult check_robust(Graph& graph, Progress* progress) {
-  RobustResult found = Search(graph, true, progress).run();
+  RobustResult found = freed_aside<Search>(graph, true, progress)->run();
   if (found.robust) return found;
-  found = Search(graph, false, progress).run();
+  found = freed_aside<Search>(graph, false, progress)->run();
   if (found.robust) throw std::logic_error("a cycle that no path leads to");
   return found;
 }

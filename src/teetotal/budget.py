@@ -10,6 +10,8 @@ import math
 import time
 from collections.abc import Callable
 
+from teetotal.scale import supervision
+
 Watcher = Callable[[str, int, float], None]
 """Told now and then what is being counted, how many there are so far, and an estimate of the fraction done (0: unknown)."""
 
@@ -36,6 +38,10 @@ class Budget:
     @property
     def over(self) -> bool:
         return self.left == 0.0
+
+    def begin(self) -> None:
+        """From here on an engine looks at the clock itself: before, whoever works too long is ended."""
+        supervision.looks_at_the_clock()
 
     def end(self) -> None:
         """Nothing more is to be done: what is known is told."""

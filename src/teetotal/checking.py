@@ -49,6 +49,7 @@ def check(
     if isinstance(subject, Program):
         from teetotal.engines import interpreted
 
+        budget.begin()
         return interpreted.check(subject, options, budget, command=command)
     if isinstance(subject, Source):
         from teetotal.engines.runtime import checking as compiled

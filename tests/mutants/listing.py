@@ -36,7 +36,8 @@ class Mutant:
 
     @property
     def compiled(self) -> bool:
-        return self.file.endswith((".cpp", ".hpp"))
+        """It is in effect only once it is built and installed."""
+        return self.file.startswith(("core/", "runtime/"))
 
     @property
     def digest(self) -> str:

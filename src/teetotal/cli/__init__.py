@@ -11,6 +11,7 @@ import errno
 import importlib
 import os
 import sys
+import time
 import traceback
 
 import click
@@ -18,6 +19,7 @@ import click
 from teetotal.answers.errors import TeetotalError
 from teetotal.report import streams
 from teetotal.scale import supervision
+from teetotal.scale.processes import age
 
 VERBS = {
     "check": "robust and safe on TSO and PSO? (C, C++, litmus, Python, Promela)",
@@ -73,6 +75,8 @@ def teetotal() -> None:
 
 def main() -> None:
     """The entry point. Verbs return their exit status; everything that can go wrong ends here."""
+    if vars(sys.modules["__main__"]).get("main") is main:  # the process began for this call
+        supervision.count_from(time.monotonic() - age())
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's, and memory for threads that nobody needs here
     sys.exit(supervision.run(_verb) if streams.prepare() else _verb())
 

@@ -19,6 +19,7 @@ from teetotal.checking import Job
 from teetotal.cli.budget import told
 from teetotal.cli.options import (
     Models,
+    Seconds,
     WithCompilerFlags,
     c_options,
     monitor_names,
@@ -70,7 +71,7 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
 @click.option("--loop-bound", type=click.IntRange(min=0, max=2**31 - 1), metavar="N",
               help="Backward jumps that a thread may take (default: none for outcomes and for loops that only wait, "
               f"{INTERPRETED} otherwise); in C, visits of one instruction (default: {COMPILED}).")  # fmt: skip
-@click.option("--time", "seconds", type=click.FloatRange(min=0), metavar="SECONDS",
+@click.option("--time", "seconds", type=Seconds(), metavar="SECONDS",
               help="Time to spend on each program (default: no limit).")  # fmt: skip
 @click.option("--states", type=click.IntRange(min=1, max=2**32 - 2), default=MAX_STATES, show_default=True,
               metavar="N", help="States to visit under each model at most.")  # fmt: skip

@@ -14,6 +14,7 @@ from teetotal.answers.options import FenceOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.cli.options import (
     Models,
+    Seconds,
     WithCompilerFlags,
     c_options,
     memory_option,
@@ -48,7 +49,7 @@ from teetotal.report.json import to_json
 @semantics_options
 @c_options
 @click.option("--loop-bound", type=click.IntRange(min=0, max=2**31 - 1), help="Backward jumps that a thread may take.")
-@click.option("--time", "seconds", type=click.FloatRange(min=0), help="Seconds to spend on the search.")
+@click.option("--time", "seconds", type=Seconds(), help="Seconds to spend on the search.")
 @memory_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def fence(

@@ -23,7 +23,7 @@ from teetotal.answers.options import HistoryOptions as Options
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import TIME_IS_OVER
 from teetotal.cli.budget import told
-from teetotal.cli.options import memory_option, semantics, semantics_options
+from teetotal.cli.options import Seconds, memory_option, semantics, semantics_options
 from teetotal.histories import examining
 from teetotal.histories.formats import FORMATS
 from teetotal.report import history as report
@@ -44,7 +44,7 @@ PARALLEL_BYTES = 1_000_000
 @click.option(
     "--time",
     "seconds",
-    type=click.FloatRange(min=0),
+    type=Seconds(),
     metavar="SECONDS",
     help="For each history: to read, decide and explain it.",
 )

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from teetotal.answers.events import MODELS, ModelName, Semantics
+from teetotal.scale import supervision
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -77,8 +78,18 @@ def budget_options(command: Command) -> Command:
     return memory_option(time_option(command))
 
 
+class Seconds(click.FloatRange):
+    """Of a ``--time``, which is counted from the start of the process."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0)
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> float:
+        return supervision.left_of(super().convert(value, parameter, context))
+
+
 def time_option(command: Command) -> Command:
-    return click.option("--time", type=click.FloatRange(min=0), metavar="SECONDS", expose_value=False, callback=_noted,
+    return click.option("--time", type=Seconds(), metavar="SECONDS", expose_value=False, callback=_noted,
                         help="Give up after so long (inconclusive).")(command)  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import click
 from teetotal.answers.options import VerifyOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
-from teetotal.cli.options import Models, semantics, semantics_options
+from teetotal.cli.options import Models, Seconds, semantics, semantics_options
 from teetotal.report.json import to_json
 from teetotal.report.progress import counting
 
@@ -26,7 +26,7 @@ from teetotal.report.progress import counting
 @click.option("--certificate", type=click.Path(), help="where to write the proof of a safe verdict")
 @click.option("--check", "checked", type=click.Path(), metavar="CERTIFICATE", multiple=True,
               help="confirm a proof with independent code; once for each model")  # fmt: skip
-@click.option("--time", "seconds", type=click.FloatRange(min=0), metavar="SECONDS",
+@click.option("--time", "seconds", type=Seconds(), metavar="SECONDS",
               help="give up on a file after so long (inconclusive)")  # fmt: skip
 @click.option("--memory", "megabytes", type=click.FloatRange(min=1, max=2**30), metavar="MB",
               help="give up above so much (inconclusive)")  # fmt: skip

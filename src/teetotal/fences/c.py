@@ -67,6 +67,8 @@ class CProblem:
         return self.files.sites
 
     def findings(self, fences: frozenset[int]) -> list[Finding]:
+        if self.budget.over:  # to compile takes longer than anybody would wait
+            raise Undecided(f"{self.goal} or not is not known: the budget ran out; see --time")
         on = fences | self.always
         result = self._explored(on)
         wanted = [v for v in result.violations if (v.kind == "robustness") == (self.goal == "robust")]
@@ -133,6 +135,8 @@ class CProblem:
         """Of the program as it is, the same violation of the user's own files, which can be replayed there; else, as the
         program would do it without marks: that schedule is of a copy."""
         if as_it_is:
+            if self._original is None and self.budget.over:
+                return _without_marks(violation)
             if self._original is None:
                 self._original = {_key(found): found for found in reversed(self.check_as_it_is().violations)}
             if (same := self._original.get(_key(violation))) is not None:

@@ -44,6 +44,7 @@ class ProgramProblem:
         self.existing = always if existing is None else existing
         self.monitors = monitors
         self.budget = budget or Budget()
+        self.budget.begin()
 
     @property
     def sites(self) -> Sequence[Site]:

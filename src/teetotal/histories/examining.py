@@ -206,6 +206,7 @@ def examine_each(task: Task) -> Iterator[HistoryAnswer]:
     for index in range(start, stop):
         with supervision.watching(options.seconds, late=options.late):
             histories, spent = read_once(file, options)
+            supervision.looks_at_the_clock()
             result = examine(histories[index], file, options, index=index, spent=spent)
         yield result
         if any(note.startswith(INTERRUPTED) for note in result.notes):

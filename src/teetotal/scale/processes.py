@@ -7,6 +7,7 @@ import ctypes
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,14 @@ def die_with_parent() -> None:
     """When the one who started this process ends, however that may be, nobody waits for our answer."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def age() -> float:
+    """Seconds since this process began, to a hundredth; 0 where that is not known."""
+    with contextlib.suppress(OSError, IndexError, ValueError):
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(") ")[2].split()[19])
+        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"))
+    return 0.0
 
 
 def adopt_orphans() -> None:

@@ -63,11 +63,25 @@ _owner = os.getpid()
 """Whose scratch folders these are: of the process that waits, where there is one, for those that it has started."""
 _pipe: int | None = None
 _now = Watch()
+_last = math.inf
+"""When work has to end that looks at the clock itself."""
+_began: float | None = None
 
 
 def patience(seconds: float) -> float:
     """How long work may take that was given so many seconds and ends by itself when they are over."""
     return max(seconds * 1.1, seconds + 1)
+
+
+def count_from(moment: float) -> None:
+    """Whoever waits for our answer has waited since then."""
+    global _began
+    _began = moment
+
+
+def left_of(seconds: float) -> float:
+    """Without what it took to start; half of it is for the work in any case."""
+    return seconds if _began is None else max(seconds / 2, seconds - (time.monotonic() - _began))
 
 
 @contextmanager
@@ -81,10 +95,11 @@ def watching(
 ) -> Iterator[None]:
     """For a piece of work: its time and memory, or another name for who is to blame. Where nobody waits, only this
     process's own memory is limited."""
-    global _now
-    before = _now
+    global _now, _last
+    before = _now, _last
     if seconds is not None and seconds != math.inf:
-        _now = msgspec.structs.replace(_now, until=time.monotonic() + patience(seconds), late=late)
+        _last = time.monotonic() + patience(seconds)
+        _now = msgspec.structs.replace(_now, until=min(_last, time.monotonic() + seconds * 1.1 + 0.1), late=late)
     if megabytes is not None:
         _now = msgspec.structs.replace(_now, most=room(megabytes), full=full)
     if blame:  # a file's name need not be text
@@ -94,7 +109,15 @@ def watching(
         with nullcontext() if megabytes is None else _less_memory(room(megabytes)):
             yield
     finally:
-        _now = before
+        _now, _last = before
+        _tell(_Told(_now))
+
+
+def looks_at_the_clock() -> None:
+    """From here on the work ends by itself, and then tells what it knows: that is worth a moment."""
+    global _now
+    if _now.until is not None:
+        _now = msgspec.structs.replace(_now, until=_last)
         _tell(_Told(_now))
 
 

@@ -71,6 +71,7 @@ def check(
 ) -> CheckAnswer:
     """``marks`` are counted, where they are given."""
     with built(source) as program:
+        budget.begin()
         symbols = Symbols(program, source.files)
         try:
             return _explored(source, program, symbols, options, budget, command, marks)

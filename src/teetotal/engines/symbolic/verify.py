@@ -66,6 +66,7 @@ class Watch:
     """What the kernels call now and then: tells how far they are, and ends the run when the budget is used up."""
 
     def __init__(self, budget: Budget, model: ModelName) -> None:
+        budget.begin()
         self.budget = budget
         self.counting = budget.counting(f"{model.upper()} states")
         self.started = time.process_time()
@@ -163,10 +164,12 @@ def robust(
 ) -> Outcome:
     """Whether every trace is sequentially consistent. Ghost variables and properties do not matter: ``replay`` is of the
     program without them (``locality.events_only``)."""
-    graph = (program if isinstance(program, ControlGraph) else ControlGraph(program, semantics)).events_only
     watch = Watch(budget or Budget(), model)
-    present = [site in fences for site in range(len(graph.program.sites))]
+    graph = program if isinstance(program, ControlGraph) else ControlGraph(program, semantics)
     try:
+        watch(0, 0, 0)  # another graph is much work
+        graph = graph.events_only
+        present = [site in fences for site in range(len(graph.program.sites))]
         found = _core.verify_robust(graph.core, MODEL_NUMBERS[model], present, watch)
     except OutOfBudget as reason:
         return Outcome(
