@@ -48,6 +48,31 @@ bool Controlled::flushed(std::uint32_t thread, Kind kind, const Operation& opera
   });
 }
 
+// What must have reached memory before a thread does what flushes its buffers.
+std::vector<std::int32_t> Controlled::latest_commits(std::uint32_t thread) const {
+  std::vector<std::int32_t> commits;
+  for (std::uint32_t agent = 0; agent < agents_.size(); ++agent)
+    if (agents_[agent].thread == thread && agents_[agent].buffer != kThread && !agent_steps_[agent].empty())
+      commits.push_back(static_cast<std::int32_t>(agent_steps_[agent].back()));
+  return commits;
+}
+
+bool Controlled::commute(const Event& a, const Event& b) const {
+  if (agents_[a.thread].thread != agents_[b.thread].thread || process.cells[a.address].size == 0) return false;
+  return (a.kind == Kind::ld && b.kind == Kind::st) || (a.kind == Kind::st && b.kind == Kind::ld);
+}
+
+// The step that stored what a thread would see in a cell now: its own, where it was issued.
+std::int32_t Controlled::source(std::uint32_t thread, std::uint32_t cell) const {
+  const std::int32_t writer = writer_[cell];
+  if (!relaxed()) return writer;
+  for (auto entry = buffers_.stores[thread].rbegin(); entry != buffers_.stores[thread].rend(); ++entry)
+    if (entry->operation.cell == cell && !entry->dead) return entry->issued;
+  if (writer < 0) return writer;
+  const Step& step = steps_[static_cast<std::size_t>(writer)];
+  return step.commit && step.thread == thread ? step.operation.enabler : writer;
+}
+
 bool Controlled::first_half(std::size_t index) const {
   const Step& step = steps_[index];
   const Operation& look = step.operation;
@@ -61,9 +86,10 @@ bool Controlled::first_half(std::size_t index) const {
 
 // What a thread would see now, in its own buffers or in memory.
 Wide Controlled::seen(std::uint32_t thread, const Operation& operation) const {
+  if (!is_data(operation.tag)) return in_view_of(thread, [&] { return seen_by(operation); });
   Wide value = seen_by(operation);
   for (const Entry& entry : buffers_.stores[thread])
-    if (entry.operation.cell == operation.cell) value = entry.value;
+    if (entry.operation.cell == operation.cell && !entry.dead) value = entry.value;
   return value;
 }
 
