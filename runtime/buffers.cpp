@@ -37,6 +37,20 @@ const Controlled::Entry* Controlled::committable(const Agent& agent) const {
   return nullptr;
 }
 
+// Under PSO a cell has one buffer. Where it is accessed in different sizes, stores to parts that do not overlap could
+// overtake each other, and do not.
+void Controlled::check_parts(std::uint32_t thread, const Operation& store) const {
+  if (bounds_.model != Model::pso || !is_data(store.tag) || !process.cells[store.cell].mixed) return;
+  const auto overtakes = [&](const Entry& entry) {
+    const Operation& other = entry.operation;
+    return other.cell == store.cell && entry.markers == buffers_.markers[thread] &&
+           (other.address + size_of(other.tag) <= store.address || store.address + size_of(store.tag) <= other.address);
+  };
+  if (!bounds_.semantics.rmw_flushes_all || std::ranges::any_of(buffers_.stores[thread], overtakes))
+    process.weaken(
+        "stores to parts of what is accessed in different sizes keep their order, which PSO does not ask for");
+}
+
 // Whether the thread's buffers hold nothing that must reach memory before the operation.
 bool Controlled::flushed(std::uint32_t thread, Kind kind, const Operation& operation) const {
   const auto& buffer = buffers_.stores[thread];

@@ -260,6 +260,7 @@ void Controlled::run_thread(std::uint32_t number, std::size_t index, bool fatal)
     buffer[i].dead = buffer[i].dead || dead(buffer[i].operation);
   }
   if (operation.kind == Kind::sfence) ++buffers_.markers[number];
+  if (operation.kind == Kind::st) check_parts(number, operation);
   if (operation.kind == Kind::st)
     buffer.push_back({operation, location(operation.place), stored, static_cast<std::int32_t>(index),
                       buffers_.markers[number], dead(operation)});

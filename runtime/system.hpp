@@ -184,6 +184,7 @@ class Controlled final : public System {
   std::uint32_t agent(std::uint32_t thread, std::int64_t buffer);
   std::uint32_t buffer_agent(const Entry& entry, std::uint32_t thread);
   const Entry* committable(const Agent& agent) const;
+  void check_parts(std::uint32_t thread, const Operation& store) const;
   bool flushed(std::uint32_t thread, Kind kind, const Operation& operation) const;
   std::vector<std::int32_t> latest_commits(std::uint32_t thread) const;
   std::int32_t source(std::uint32_t thread, std::uint32_t cell) const;

@@ -3,8 +3,8 @@
 ``header`` tells whether the library is installed. ``text`` has a ``main`` with assertions that hold on SC and TSO.
 ``slow``: for ``make fuzz`` alone. ``weakened``: a file of the library, a pattern in it and what to put in its place, so
 that it is not robust under ``model``: a fence or an order belongs beside that place then, and not into a helper that
-everybody calls. ``close``: so many lines from that place is beside it. ``in_client``: the load that must wait is the client's
-own, so the fence may stand there.
+everybody calls. ``close``: so many lines from that place is beside it. ``in_client``: the load that must wait is the
+client's own, so the fence may stand there.
 """
 
 from __future__ import annotations

@@ -6,12 +6,14 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from c_programs import compiled, explore
 from explicit_states import replaced
+from teetotal.events import ModelName
 from teetotal.programs.c.build import Source
 from teetotal.programs.c.check import Options, check
 from teetotal.verdicts import Verdict
@@ -58,7 +60,7 @@ def failures(told: list[dict[str, Any]]) -> set[tuple[str, int, str]]:
     }
 
 
-def compare(program: Any, model: str, arguments: list[str]) -> bool:
+def compare(program: Path, model: str, arguments: list[str]) -> bool:
     """Whether there were few enough interleavings to see them all."""
     options = ("classes=1", f"model={model}")
     reduced, found = explore(program, *options, arguments=arguments)
@@ -247,7 +249,7 @@ MEMORY = {
 
 @pytest.mark.parametrize("name", MEMORY)
 @pytest.mark.parametrize("swapped", [False, True])
-def test_what_ends_beside_a_use_is_found_in_every_order(name: str, swapped: bool, tmp_path: Any) -> None:
+def test_what_ends_beside_a_use_is_found_in_every_order(name: str, swapped: bool, tmp_path: Path) -> None:
     """That the memory of an object ends was no event for the object, and C11's calls were none at all: called safe."""
     one, other, what = MEMORY[name]
     if swapped:
@@ -301,7 +303,7 @@ int main(void) {
 )
 
 
-def test_a_lazy_list_with_a_mutex_in_each_node_is_decided(tmp_path: Any) -> None:
+def test_a_lazy_list_with_a_mutex_in_each_node_is_decided(tmp_path: Path) -> None:
     """Where the node is told of without an order, PSO lets others find what is not written yet."""
     for order, model, verdict in (
         ("release", "tso", Verdict.SAFE),
@@ -337,3 +339,35 @@ def test_what_a_thread_sees_of_its_own_stores_is_no_choice(model: str) -> None:
     with compiled(OWN) as program:
         end, _ = explore(program, f"model={model}")
     assert (end["executions"], end["complete"]) == (1, True)
+
+
+HALVES = (
+    HEAD
+    + r"""
+#include <assert.h>
+union { struct { volatile int lo, hi; }; volatile long whole; } u; volatile long seen;
+static void *writes(void *q) { u.lo = 1; FENCE; u.hi = 1; return 0; }
+static void *reads(void *q) { int hi = u.hi, lo = u.lo; assert(!hi || lo); seen = u.whole; return 0; }
+int main(void) {
+  pthread_t t, s; pthread_create(&t, 0, writes, 0); pthread_create(&s, 0, reads, 0);
+  pthread_join(t, 0); pthread_join(s, 0);
+}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("model", "fence", "verdict"),
+    [
+        ("tso", "", Verdict.SAFE),
+        ("pso", "", Verdict.INCONCLUSIVE),
+        ("pso", "__atomic_thread_fence(__ATOMIC_RELEASE)", Verdict.SAFE),
+    ],
+)
+def test_parts_that_could_overtake_each_other_bar_the_proof(
+    model: ModelName, fence: str, verdict: Verdict, tmp_path: Path
+) -> None:
+    """Halves of what is read as a whole have one buffer: on PSO the second could be seen first, and it was called safe."""
+    file = tmp_path / "program.c"
+    file.write_text(HALVES.replace("FENCE", fence))
+    assert check(Source((str(file),)), Options(models=(model,), goal="safe")).verdict is verdict
