@@ -37,6 +37,20 @@ const Controlled::Entry* Controlled::committable(const Agent& agent) const {
   return nullptr;
 }
 
+// Under PSO a cell has one buffer. Where it is accessed in different sizes, stores to parts that do not overlap could
+// overtake each other, and do not.
+void Controlled::check_parts(std::uint32_t thread, const Operation& store) const {
+  if (bounds_.model != Model::pso || !is_data(store.tag) || !process.cells[store.cell].mixed) return;
+  const auto overtakes = [&](const Entry& entry) {
+    const Operation& other = entry.operation;
+    return other.cell == store.cell && entry.markers == buffers_.markers[thread] &&
+           (other.address + size_of(other.tag) <= store.address || store.address + size_of(store.tag) <= other.address);
+  };
+  if (!bounds_.semantics.rmw_flushes_all || std::ranges::any_of(buffers_.stores[thread], overtakes))
+    process.weaken(
+        "stores to parts of what is accessed in different sizes keep their order, which PSO does not ask for");
+}
+
 // Whether the thread's buffers hold nothing that must reach memory before the operation.
 bool Controlled::flushed(std::uint32_t thread, Kind kind, const Operation& operation) const {
   const auto& buffer = buffers_.stores[thread];
@@ -46,6 +60,31 @@ bool Controlled::flushed(std::uint32_t thread, Kind kind, const Operation& opera
   return std::ranges::none_of(buffer, [&](const Entry& entry) {
     return entry.markers < buffers_.markers[thread] || entry.operation.cell == operation.cell;
   });
+}
+
+// What must have reached memory before a thread does what flushes its buffers.
+std::vector<std::int32_t> Controlled::latest_commits(std::uint32_t thread) const {
+  std::vector<std::int32_t> commits;
+  for (std::uint32_t agent = 0; agent < agents_.size(); ++agent)
+    if (agents_[agent].thread == thread && agents_[agent].buffer != kThread && !agent_steps_[agent].empty())
+      commits.push_back(static_cast<std::int32_t>(agent_steps_[agent].back()));
+  return commits;
+}
+
+bool Controlled::commute(const Event& a, const Event& b) const {
+  if (agents_[a.thread].thread != agents_[b.thread].thread || process.cells[a.address].size == 0) return false;
+  return (a.kind == Kind::ld && b.kind == Kind::st) || (a.kind == Kind::st && b.kind == Kind::ld);
+}
+
+// The step that stored what a thread would see in a cell now: its own, where it was issued.
+std::int32_t Controlled::source(std::uint32_t thread, std::uint32_t cell) const {
+  const std::int32_t writer = writer_[cell];
+  if (!relaxed()) return writer;
+  for (auto entry = buffers_.stores[thread].rbegin(); entry != buffers_.stores[thread].rend(); ++entry)
+    if (entry->operation.cell == cell && !entry->dead) return entry->issued;
+  if (writer < 0) return writer;
+  const Step& step = steps_[static_cast<std::size_t>(writer)];
+  return step.commit && step.thread == thread ? step.operation.enabler : writer;
 }
 
 bool Controlled::first_half(std::size_t index) const {
@@ -61,9 +100,10 @@ bool Controlled::first_half(std::size_t index) const {
 
 // What a thread would see now, in its own buffers or in memory.
 Wide Controlled::seen(std::uint32_t thread, const Operation& operation) const {
+  if (!is_data(operation.tag)) return in_view_of(thread, [&] { return seen_by(operation); });
   Wide value = seen_by(operation);
   for (const Entry& entry : buffers_.stores[thread])
-    if (entry.operation.cell == operation.cell) value = entry.value;
+    if (entry.operation.cell == operation.cell && !entry.dead) value = entry.value;
   return value;
 }
 

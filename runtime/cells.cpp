@@ -18,6 +18,7 @@ std::uint32_t Cells::add(std::uintptr_t address, Tag tag) {
   const std::uint64_t key = key_of(address, tag);
   if (!is_data(tag)) {
     cells_.push_back({address, 0, tag});
+    objects_.insert({address, tag});
     insert(key, static_cast<std::uint32_t>(cells_.size() - 1));
     return static_cast<std::uint32_t>(cells_.size() - 1);
   }
@@ -105,6 +106,12 @@ std::optional<Cells::Piece> Cells::first_inside(std::uintptr_t begin, std::uintp
   return std::nullopt;
 }
 
+std::optional<Cells::Piece> Cells::first_object(std::uintptr_t begin, Tag tag, std::uintptr_t end) const {
+  for (auto it = objects_.lower_bound({begin, tag}); it != objects_.end() && it->first < end; ++it)
+    if (!objects_.contains({it->first, Tag::futex})) return Piece{it->first, it->second};
+  return std::nullopt;
+}
+
 void Cells::renumber() {
   changed = false;
   cells_.clear();
@@ -116,6 +123,10 @@ void Cells::renumber() {
     extent.number = static_cast<std::uint32_t>(cells_.size());
     cells_.push_back({address, extent.size, tag, extent.mixed});
     if (size_of(tag) == extent.size) insert(key_of(address, tag), extent.number);
+  }
+  for (const auto& [address, tag] : objects_) {
+    cells_.push_back({address, 0, tag});
+    insert(key_of(address, tag), static_cast<std::uint32_t>(cells_.size() - 1));
   }
 }
 

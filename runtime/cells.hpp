@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace teetotal::runtime {
@@ -64,8 +66,10 @@ class Cells {
   // The first part of a range that is copied or filled: a cell, old or new, or a part of one that has no simple size.
   Piece piece(std::uintptr_t address, std::uintptr_t end);
 
-  // The first cell that begins in a range.
+  // The first cell that begins in a range, and the first object that lies there, from (begin, tag) on. Not one that is
+  // a futex: to wake those who wait there is no use of it.
   std::optional<Piece> first_inside(std::uintptr_t begin, std::uintptr_t end) const;
+  std::optional<Piece> first_object(std::uintptr_t begin, Tag tag, std::uintptr_t end) const;
 
   const Cell& operator[](std::uint32_t number) const { return cells_[number]; }
   std::size_t size() const { return cells_.size(); }
@@ -97,7 +101,8 @@ class Cells {
     std::uint32_t number;
   };
   void number_soft(std::map<std::uintptr_t, Extent>::iterator it);
-  std::map<std::uintptr_t, Extent> extents_;  // of data, by their first byte; they do not overlap
+  std::map<std::uintptr_t, Extent> extents_;          // of data, by their first byte; they do not overlap
+  std::set<std::pair<std::uintptr_t, Tag>> objects_;  // all that were ever met
 };
 
 }  // namespace teetotal::runtime

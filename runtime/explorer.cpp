@@ -98,21 +98,28 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
   return !stopped_;
 }
 
-// The same for executions with the same events, sources and order of writes: a sum over events, each with the write
-// that its address had last.
+// The same for executions with the same events and the same order of those that conflict: a sum over events, each with
+// all that it comes behind.
 std::uint64_t Explorer::class_of(std::span<const Event> execution) const {
-  std::map<std::uint32_t, std::uint64_t> counts, latest;
+  std::map<std::uint32_t, std::uint64_t> counts;
+  std::map<std::uint32_t, std::vector<std::pair<const Event*, std::uint64_t>>> earlier;
   std::uint64_t sum = 0;
   for (const Event& event : execution) {
     const std::int64_t who[] = {event.thread, static_cast<std::int64_t>(++counts[event.thread])};
     const std::uint64_t id = hash_words(who);
-    std::uint64_t& last = latest[event.address];
     const bool fence = is_fence(event.kind);
+    std::uint64_t behind = 0;
+    if (!fence) {
+      auto& accesses = earlier[event.address];
+      for (const auto& [other, name] : accesses)
+        if (conflict(*other, event) && !(system_.buffers() && system_.commute(*other, event)))
+          behind += hash_words(std::array{static_cast<std::int64_t>(name)});
+      accesses.emplace_back(&event, id);
+    }
     const std::int64_t what[] = {static_cast<std::int64_t>(id), static_cast<std::int64_t>(event.kind), event.writes,
                                  fence ? -1 : static_cast<std::int64_t>(event.address),
-                                 fence ? 0 : static_cast<std::int64_t>(last)};
+                                 static_cast<std::int64_t>(behind)};
     sum += hash_words(what);
-    if (!fence && event.writes) last = id;
   }
   return sum;
 }
@@ -158,20 +165,18 @@ void Explorer::tell_with_cells(const std::string& told, std::size_t end) {
 }
 
 void Explorer::tell_failures(std::span<const Event> execution) {
-  const std::vector<std::uint32_t> failed = system_.failed();
-  for (const std::uint32_t number : failed) {
-    const Thread& thread = process.threads[number];
-    const bool costly =
-        thread.failure == Failure::hang || thread.failure == Failure::waits || thread.failure == Failure::memory;
+  for (const auto& [number, fault, place, step] : system_.failed()) {
+    const Failure failure = fault.failure;
+    const bool costly = failure == Failure::hang || failure == Failure::waits || failure == Failure::memory;
     if (costly && ++hangs_ == kMostHangs) stopped_ = true;
-    if (!seen_failures_.insert({static_cast<int>(thread.failure), thread.failed_at, 0}).second) continue;
+    if (!seen_failures_.insert({static_cast<int>(failure), place, 0}).second) continue;
     // Up to its last step: what others did afterwards does not matter.
-    const std::size_t end = std::min(execution.size(), static_cast<std::size_t>(thread.failed_step + 1));
-    const std::string told = R"({"type":"failure","what":")" + std::string(word_for(thread.failure)) +
-                             "\",\"thread\":" + std::to_string(thread.born) +
-                             ",\"message\":" + Output::quoted(thread.message) +
-                             ",\"place\":" + std::to_string(thread.failed_at) + ",\"cause\":" + Output::cause(thread) +
-                             ",\"stacks\":" + Output::shared() + ",\"steps\":" + Output::steps(system_, end);
+    const std::size_t end = std::min(execution.size(), static_cast<std::size_t>(step + 1));
+    const std::string told = R"({"type":"failure","what":")" + std::string(word_for(failure)) +
+                             "\",\"thread\":" + std::to_string(process.threads[number].born) +
+                             ",\"message\":" + Output::quoted(fault.message) + ",\"place\":" + std::to_string(place) +
+                             ",\"cause\":" + Output::cause(fault) + ",\"stacks\":" + Output::shared() +
+                             ",\"steps\":" + Output::steps(system_, end);
     tell_with_cells(told, end);
   }
 }

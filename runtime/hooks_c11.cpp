@@ -68,11 +68,11 @@ int thrd_equal(thrd_t a, thrd_t b) { return a == b; }
 void thrd_yield() {}
 
 int mtx_init(mtx_t* mutex, int type) {
-  *posix(mutex) = PTHREAD_MUTEX_INITIALIZER;
-  posix(mutex)->__data.__kind = (type & mtx_recursive) != 0 ? PTHREAD_MUTEX_RECURSIVE : PTHREAD_MUTEX_NORMAL;
+  mutex_init(posix(mutex), (type & mtx_recursive) != 0 ? PTHREAD_MUTEX_RECURSIVE : PTHREAD_MUTEX_NORMAL,
+             TEETOTAL_PLACE);
   return thrd_success;
 }
-void mtx_destroy(mtx_t*) {}
+void mtx_destroy(mtx_t* mutex) { mutex_destroy(posix(mutex), TEETOTAL_PLACE); }
 #define WITH(object, ...)            \
   Thread* self = controlled(object); \
   return self == nullptr ? thrd_error : result_of(__VA_ARGS__)
@@ -83,8 +83,11 @@ int mtx_timedlock(mtx_t* mutex, const timespec* limit) {
 }
 int mtx_unlock(mtx_t* mutex) { WITH(mutex, mutex_unlock(*self, posix(mutex), TEETOTAL_PLACE)); }
 
-int cnd_init(cnd_t* condition) { return result_of(pthread_cond_init(posix(condition), nullptr)); }
-void cnd_destroy(cnd_t*) {}
+int cnd_init(cnd_t* condition) {
+  condition_init(posix(condition), TEETOTAL_PLACE);
+  return thrd_success;
+}
+void cnd_destroy(cnd_t* condition) { condition_destroy(posix(condition), TEETOTAL_PLACE); }
 int cnd_wait(cnd_t* condition, mtx_t* mutex) {
   WITH(condition, condition_wait(*self, posix(condition), posix(mutex), nullptr, TEETOTAL_PLACE));
 }

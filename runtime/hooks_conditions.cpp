@@ -104,17 +104,16 @@ int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place) {
   return 0;
 }
 
-namespace {
-// Who waits to take a semaphore that has nothing to give.
-std::string taken_by(const void* object) {
-  for (std::uint32_t number = 0; number < process.count; ++number) {
-    const Thread& thread = process.threads[number];
-    if (thread.state == State::parked && thread.operation.verb == Verb::take && !process.enabled(thread) &&
-        thread.operation.address == reinterpret_cast<std::uintptr_t>(object))
-      return "T" + std::to_string(thread.born) + " waits on";
-  }
-  return "";
+void condition_init(pthread_cond_t* condition, std::uintptr_t place) {
+  if (Thread* self = controlled(condition)) begin(*self, Tag::condition, condition, place);
+  *condition = PTHREAD_COND_INITIALIZER;
 }
+
+void condition_destroy(pthread_cond_t* condition, std::uintptr_t place) {
+  if (Thread* self = controlled(condition)) mark_of(condition) = end(*self, Tag::condition, condition, place);
+}
+
+namespace {
 
 // -- futexes: what std::atomic's wait and notify come down to ---------------------------------------------------------
 //
@@ -176,6 +175,7 @@ int take_in_time(sem_t* object, const timespec* limit, std::uintptr_t place) {
   if (self == nullptr) return 0;
   synchronise(*self, Verb::try_take, Kind::rmw, Tag::semaphore, object, place,
               {.writes = Writes::if_different, .expected = 0});
+  use(*self, object, "takes a semaphore", place);
   return take(object) ? 0 : failure(out_of_time(*self, limit));
 }
 
@@ -203,15 +203,11 @@ using namespace teetotal::runtime;  // NOLINT
 extern "C" {
 
 int pthread_cond_init(pthread_cond_t* condition, const pthread_condattr_t*) {
-  if (Thread* self = controlled(condition))
-    begin(*self, Tag::condition, condition, "a condition", waited_on_by, TEETOTAL_PLACE);
-  *condition = PTHREAD_COND_INITIALIZER;
+  condition_init(condition, TEETOTAL_PLACE);
   return 0;
 }
 int pthread_cond_destroy(pthread_cond_t* condition) {
-  if (Thread* self = controlled(condition))
-    mark_of(condition) =
-        end(*self, Tag::condition, condition, mark_of(condition), "a condition", waited_on_by, TEETOTAL_PLACE);
+  condition_destroy(condition, TEETOTAL_PLACE);
   return 0;
 }
 int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
@@ -241,13 +237,12 @@ int pthread_cond_broadcast(pthread_cond_t* condition) {
 
 int pthread_barrier_init(pthread_barrier_t* object, const pthread_barrierattr_t*, unsigned count) {
   if (count == 0) return EINVAL;
-  if (Thread* self = controlled(object)) begin(*self, Tag::barrier, object, "a barrier", waited_on_by, TEETOTAL_PLACE);
+  if (Thread* self = controlled(object)) begin(*self, Tag::barrier, object, TEETOTAL_PLACE);
   *reinterpret_cast<Barrier*>(object) = {0, count, 0};
   return 0;
 }
 int pthread_barrier_destroy(pthread_barrier_t* object) {
-  if (Thread* self = controlled(object))
-    mark_of(object) = end(*self, Tag::barrier, object, mark_of(object), "a barrier", waited_on_by, TEETOTAL_PLACE);
+  if (Thread* self = controlled(object)) mark_of(object) = end(*self, Tag::barrier, object, TEETOTAL_PLACE);
   return 0;
 }
 int pthread_barrier_wait(pthread_barrier_t* object) {
@@ -260,21 +255,21 @@ int sem_init(sem_t* object, int, unsigned value) {
     errno = EINVAL;
     return -1;
   }
-  if (Thread* self = controlled(object)) begin(*self, Tag::semaphore, object, "a semaphore", taken_by, TEETOTAL_PLACE);
+  if (Thread* self = controlled(object)) begin(*self, Tag::semaphore, object, TEETOTAL_PLACE);
   word(object) = static_cast<int>(value);
   mark_of(object) = 0;
   return 0;
 }
 int sem_destroy(sem_t* object) {
-  if (Thread* self = controlled(object))
-    mark_of(object) = end(*self, Tag::semaphore, object, mark_of(object), "a semaphore", taken_by, TEETOTAL_PLACE);
+  if (Thread* self = controlled(object)) mark_of(object) = end(*self, Tag::semaphore, object, TEETOTAL_PLACE);
   return 0;
 }
 int sem_wait(sem_t* object) {
   if (Thread* self = controlled(object)) {
-    synchronise(
-        *self, Verb::take, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE,
-        {.enabled = [](const Thread& t) { return word(t) > 0; }, .waiting = Waiting::lock, .needs = Needs::not_zero});
+    synchronise(*self, Verb::take, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE,
+                {.enabled = [](const Thread& t) { return seen_by(t.operation) != 0; },
+                 .waiting = Waiting::lock,
+                 .needs = Needs::not_zero});
     use(*self, object, "takes a semaphore", TEETOTAL_PLACE);
     --word(object);
   }
@@ -302,8 +297,10 @@ int sem_post(sem_t* object) {
   return 0;
 }
 int sem_getvalue(sem_t* object, int* value) {
-  if (Thread* self = controlled(object))
+  if (Thread* self = controlled(object)) {
     synchronise(*self, Verb::look, Kind::ld, Tag::semaphore, object, TEETOTAL_PLACE, {.writes = Writes::never});
+    use(*self, object, "looks at a semaphore", TEETOTAL_PLACE);
+  }
   Touch(TEETOTAL_PLACE).put(value, word(object));
   return 0;
 }

@@ -37,12 +37,6 @@ void unlock(Thread& self, void* object, std::uintptr_t place) {
 
 namespace {
 
-constexpr int kFlags = 0x3F0;  // of a mutex, beside its kind
-
-void use(Thread& self, pthread_mutex_t* mutex, const char* does, std::uintptr_t place) {
-  runtime::use(self, mutex, does, place, (mutex->__data.__kind & ~(kFlags | 3)) == 0);
-}
-
 int kind_of(const pthread_mutex_t* mutex) { return mutex->__data.__kind & 3; }
 
 }  // namespace
@@ -58,6 +52,16 @@ bool try_lock(Thread& self, void* object, Patience patience, std::uintptr_t plac
   word(object) = static_cast<int>(self.number) + 1;
   note_held(self, object);
   return true;
+}
+
+void mutex_init(pthread_mutex_t* mutex, int kind, std::uintptr_t place) {
+  if (Thread* self = controlled(mutex)) begin(*self, Tag::mutex, mutex, place);
+  *mutex = PTHREAD_MUTEX_INITIALIZER;
+  mutex->__data.__kind = kind;
+}
+
+void mutex_destroy(pthread_mutex_t* mutex, std::uintptr_t place) {
+  if (Thread* self = controlled(mutex)) mark_of(mutex) = end(*self, Tag::mutex, mutex, place);
 }
 
 int mutex_lock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place) {
@@ -122,6 +126,7 @@ void spin_lock(Thread& self, int* object, std::uintptr_t place) {
 
 bool spin_trylock(Thread& self, int* object, std::uintptr_t place) {
   synchronise(self, Verb::try_lock, Kind::rmw, Tag::word, object, place, {.writes = swap_writes(), .expected = 0});
+  if (gone(*object)) check_usable(self, *object, true, "tries to lock a spinlock", place);
   if (*object != 0) return false;
   *object = static_cast<int>(self.number) + 1;
   note_held(self, object);
@@ -130,9 +135,10 @@ bool spin_trylock(Thread& self, int* object, std::uintptr_t place) {
 
 void spin_unlock(Thread& self, int* object, std::uintptr_t place) {
   check_holding(self, object, place);
+  const bool at_once = stores_at_once();
   release_store(self, Verb::unlock, Tag::word, object, place);
   *object = 0;
-  note_released(object);
+  note_released(object, at_once);
 }
 
 // -- readers and writers ----------------------------------------------------------------------------------------------
@@ -142,7 +148,6 @@ void spin_unlock(Thread& self, int* object, std::uintptr_t place) {
 // every operation is an rmw that writes, and the search begins again with that known.
 
 constexpr std::uint32_t kWriter = 0xFFFF'FFFFU;
-constexpr const char* kRwlock = "a lock of readers and writers";
 
 bool tried(const void* object) { return process.tried.contains(reinterpret_cast<std::uintptr_t>(object)); }
 
@@ -163,8 +168,6 @@ bool writes_already(const Thread& self, void* object) {
 }
 
 int read_lock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place) {
-  if (object->__data.__flags == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP)
-    fail(self, Failure::unsupported, "a lock whose readers wait for writers that wait", place);
   if (writes_already(self, object)) return EDEADLK;
   const bool counts = tried(object);
   synchronise(self, Verb::read_lock, counts ? Kind::rmw : Kind::lock, Tag::rwlock, object, place,
@@ -173,6 +176,8 @@ int read_lock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place) {
                .writes = counts ? Writes::always : Writes::never,
                .needs = Needs::no_writer});
   use(self, object, "locks a lock of readers and writers", place);
+  if (object->__data.__flags == PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP)
+    fail(self, Failure::unsupported, "a lock whose readers wait for writers that wait", place);
   ++word(object);
   note_holding(self, object, place);
   return 0;
@@ -227,11 +232,11 @@ int write_timedlock(Thread& self, pthread_rwlock_t* object, const timespec* limi
 void rw_unlock(Thread& self, void* object, std::uintptr_t place) {
   const auto held = std::ranges::find(self.rwlocks, object);
   if (held == self.rwlocks.end()) fail(self, Failure::misuse, "unlocks a lock that it does not hold", place);
-  *held = nullptr;
   const bool counts = tried(object), writer = word(object) < 0;
   if (counts && process.post_needs_fence) mfence(self, place);
   synchronise(self, Verb::unlock, counts ? Kind::rmw : Kind::unlock, Tag::rwlock, object, place,
               {.writes = counts || writer ? Writes::always : Writes::never});
+  *held = nullptr;
   word(object) = writer ? 0 : word(object) - 1;
 }
 
@@ -270,8 +275,6 @@ using namespace teetotal::runtime;  // NOLINT
 extern "C" {
 
 int pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attributes) {
-  if (Thread* self = controlled(mutex)) begin(*self, Tag::mutex, mutex, "a mutex", held_by, TEETOTAL_PLACE);
-  *mutex = PTHREAD_MUTEX_INITIALIZER;
   int kind = PTHREAD_MUTEX_NORMAL, survives = PTHREAD_MUTEX_STALLED, protocol = PTHREAD_PRIO_NONE;
   if (attributes != nullptr) {
     pthread_mutexattr_gettype(attributes, &kind);
@@ -282,15 +285,11 @@ int pthread_mutex_init(pthread_mutex_t* mutex, const pthread_mutexattr_t* attrib
     fail(*process.current, Failure::unsupported, "a mutex with a ceiling of priorities", TEETOTAL_PLACE);
   if (survives != PTHREAD_MUTEX_STALLED && process.current != nullptr)
     fail(*process.current, Failure::unsupported, "a mutex that survives the thread that holds it", TEETOTAL_PLACE);
-  mutex->__data.__kind = kind;
+  mutex_init(mutex, kind, TEETOTAL_PLACE);
   return 0;
 }
 int pthread_mutex_destroy(pthread_mutex_t* mutex) {
-  Thread* self = controlled(mutex);
-  if (self == nullptr) return 0;
-  const int mark = end(*self, Tag::mutex, mutex, mark_of(mutex), "a mutex", held_by, TEETOTAL_PLACE);
-  use(*self, mutex, "destroys a mutex", TEETOTAL_PLACE);
-  mark_of(mutex) = mark;
+  mutex_destroy(mutex, TEETOTAL_PLACE);
   return 0;
 }
 int pthread_mutex_lock(pthread_mutex_t* mutex) {
@@ -316,14 +315,13 @@ int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t, const timespec* l
 
 int pthread_spin_init(pthread_spinlock_t* object, int) {
   void* lock = const_cast<int*>(object);
-  if (Thread* self = controlled(lock)) begin(*self, Tag::word, lock, "a spinlock", held_by, TEETOTAL_PLACE);
+  if (Thread* self = controlled(lock)) begin(*self, Tag::word, lock, TEETOTAL_PLACE);
   *object = 0;
   return 0;
 }
 int pthread_spin_destroy(pthread_spinlock_t* object) {
   void* lock = const_cast<int*>(object);
-  if (Thread* self = controlled(lock))
-    mark_of(object) = end(*self, Tag::word, lock, mark_of(object), "a spinlock", held_by, TEETOTAL_PLACE);
+  if (Thread* self = controlled(lock)) mark_of(object) = end(*self, Tag::word, lock, TEETOTAL_PLACE);
   return 0;
 }
 int pthread_spin_lock(pthread_spinlock_t* object) {
@@ -332,7 +330,6 @@ int pthread_spin_lock(pthread_spinlock_t* object) {
 }
 int pthread_spin_trylock(pthread_spinlock_t* object) {
   Thread* self = controlled(const_cast<int*>(object));
-  if (self != nullptr) use(*self, object, "tries to lock a spinlock", TEETOTAL_PLACE);
   return self == nullptr || spin_trylock(*self, const_cast<int*>(object), TEETOTAL_PLACE) ? 0 : EBUSY;
 }
 int pthread_spin_unlock(pthread_spinlock_t* object) {
@@ -344,7 +341,7 @@ int pthread_spin_unlock(pthread_spinlock_t* object) {
 }
 
 int pthread_rwlock_init(pthread_rwlock_t* object, const pthread_rwlockattr_t* attributes) {
-  if (Thread* self = controlled(object)) begin(*self, Tag::rwlock, object, kRwlock, held_by, TEETOTAL_PLACE);
+  if (Thread* self = controlled(object)) begin(*self, Tag::rwlock, object, TEETOTAL_PLACE);
   *object = PTHREAD_RWLOCK_INITIALIZER;
   int preference = PTHREAD_RWLOCK_DEFAULT_NP;
   if (attributes != nullptr) pthread_rwlockattr_getkind_np(attributes, &preference);
@@ -352,8 +349,7 @@ int pthread_rwlock_init(pthread_rwlock_t* object, const pthread_rwlockattr_t* at
   return 0;
 }
 int pthread_rwlock_destroy(pthread_rwlock_t* object) {
-  if (Thread* self = controlled(object))
-    mark_of(object) = end(*self, Tag::rwlock, object, mark_of(object), kRwlock, held_by, TEETOTAL_PLACE);
+  if (Thread* self = controlled(object)) mark_of(object) = end(*self, Tag::rwlock, object, TEETOTAL_PLACE);
   return 0;
 }
 int pthread_rwlock_rdlock(pthread_rwlock_t* object) {

@@ -27,8 +27,8 @@ Thread* thread_of(pthread_t handle) {
 void check_joinable(Thread& self, const Thread& other, const char* does, std::uintptr_t place) {
   if (!other.joined && !other.detached) return;
   const std::string whom = std::string(does) + " T" + std::to_string(other.born) + ", which was ";
-  if (other.joined) fail_since(self, Failure::misuse, whom + "joined", place, "joined it", other.joined_by);
-  fail_since(self, Failure::misuse, whom + "detached", place, "detached it", other.detached_by);
+  if (other.joined) fail(self, {Failure::misuse, whom + "joined", "joined it", other.joined_by}, place);
+  fail(self, {Failure::misuse, whom + "detached", "detached it", other.detached_by}, place);
 }
 
 }  // namespace

@@ -66,39 +66,26 @@ Thread* owner_of_local(std::uintptr_t address) {
   return nullptr;
 }
 
-struct Use {
-  const char* message;
-  const char* done;
-  End end;
-  Failure failure = Failure::returned;
-};
-
-Use dead_stack(const Thread& owner, std::uintptr_t address) {
-  if (owner.over) return {"uses the stack of a thread that has ended", "ended", {owner.number, 0}};
-  return {"uses a variable of a function that has returned", "returned", frame_end(owner, address)};
+Fault dead_stack(const Thread& owner, std::uintptr_t address) {
+  if (owner.over) return {Failure::returned, "uses the stack of a thread that has ended", "ended", {owner.number, 0}};
+  return {Failure::returned, "uses a variable of a function that has returned", "returned", frame_end(owner, address)};
 }
 
 // A use of memory that is not a variable's, if that memory's time is over.
-std::optional<Use> use_of_dead(const Thread& self, std::uintptr_t address, std::uintptr_t frame) {
+std::optional<Fault> use_of_dead(const Thread& self, std::uintptr_t address, std::uintptr_t frame) {
   if (const std::uint32_t owner = stack_owner(address); owner < kMaxThreads) {
     if (on_dead_stack(self, address, frame)) return dead_stack(process.threads[owner], address);
   } else if (in_heap(address)) {
     const Block block = process.memory.block(address);
-    if (block.freed) return Use{"", "freed it", process.ends[block.end], Failure::freed};
+    if (block.freed) return Fault{Failure::freed, "", "freed it", process.ends[block.end]};
   } else if (const Thread* local = owner_of_local(address); local != nullptr && local->over) {
-    return Use{"uses a thread-local variable of a thread that has ended", "ended", {local->number, 0}};
+    return Fault{
+        Failure::returned, "uses a thread-local variable of a thread that has ended", "ended", {local->number, 0}};
   }
   return std::nullopt;
 }
 
 }  // namespace
-
-void fail_since(Thread& self, Failure failure, std::string message, std::uintptr_t place, const std::string& done,
-                const End& end) {
-  self.cause = end;
-  self.done = done;
-  fail(self, failure, std::move(message), place);
-}
 
 bool on_dead_stack(const Thread& self, std::uintptr_t address, std::uintptr_t frame) {
   const Thread& owner = process.threads[stack_owner(address)];
@@ -112,24 +99,21 @@ void use_after_return(Thread& self, std::uintptr_t address, std::uintptr_t place
   __builtin_unreachable();
 }
 
-bool fails_at_commit(Thread& self, std::uintptr_t address, std::uintptr_t place) {
-  const std::optional<Use> use = use_of_dead(self, address, 0);
-  if (!use || use->end.thread == self.number) return false;  // its own end comes after its own store
-  self.failure = use->failure;
-  self.message = use->message;
-  self.done = use->done;
-  self.cause = use->end;
-  self.failed_at = place;
-  self.failed_step = process.step;
-  self.state = State::stopped;
-  return true;
+std::optional<Fault> fault_at_commit(const Thread& self, std::uintptr_t address) {
+  std::optional<Fault> use = use_of_dead(self, address, 0);
+  if (use && use->cause.thread == self.number) return std::nullopt;  // its own end comes after its own store
+  return use;
 }
 
 void check_owner(Thread& self, std::uintptr_t address, std::uintptr_t place, std::uintptr_t frame) {
-  const std::optional<Use> use = use_of_dead(self, address, frame);
+  const std::optional<Fault> use = use_of_dead(self, address, frame);
   if (!use) return;
   if (use->failure == Failure::returned) watch(kTold);  // so that the frame's end is known the next time
-  fail_since(self, use->failure, use->message, place, use->done, use->end);
+  fail(self, *use, place);
+}
+
+void watch_locks(const void* object) {
+  if (stack_owner(reinterpret_cast<std::uintptr_t>(object)) < kMaxThreads) watch(kLocks);
 }
 
 void touch_grain(std::uint32_t grain) {
@@ -194,21 +178,39 @@ bool outside(Thread& self, std::uintptr_t address, std::uintptr_t place) {
 
 // -- ends as events ---------------------------------------------------------------------------------------------------
 
+namespace {
+
+// Visits the cells and objects that begin in a range, also those that are met meanwhile behind the one at hand.
+template <typename Visit>
+void each_cell(std::uintptr_t begin, std::uintptr_t end, Visit visit) {
+  for (std::uintptr_t next = begin; const auto piece = process.cells.first_inside(next, end);) {
+    next = piece->address + 1;
+    visit(piece->address, piece->tag);
+  }
+  Tag tag{};
+  for (std::uintptr_t next = begin; const auto piece = process.cells.first_object(next, tag, end);) {
+    next = piece->address;
+    tag = static_cast<Tag>(static_cast<int>(piece->tag) + 1);
+    visit(piece->address, piece->tag);
+  }
+}
+
+}  // namespace
+
 void end_life(Thread& self, std::uintptr_t begin, std::uintptr_t end, Verb verb, std::uintptr_t place) {
   bool part = verb == Verb::end_life;  // no loop is cut for it
-  for (std::uintptr_t next = begin; const auto piece = process.cells.first_inside(next, end); part = true) {
-    next = piece->address + 1;
+  each_cell(begin, end, [&](std::uintptr_t address, Tag tag) {
     self.operation = {.kind = Kind::ld,
                       .writes = Writes::always,
-                      .tag = piece->tag,
+                      .tag = tag,
                       .verb = verb,
                       .part = part,
-                      .cell = process.cells.number(piece->address, piece->tag),
-                      .address = piece->address,
+                      .cell = process.cells.number(address, tag),
+                      .address = address,
                       .place = place};
-    process.ends_told = true;
+    process.ends_told = part = true;
     visible(self);
-  }
+  });
 }
 
 void end_frames(Thread& self, std::uintptr_t below, std::uintptr_t place) {
@@ -244,18 +246,15 @@ bool ended_unnoticed(std::uintptr_t address) {
 
 namespace {
 constexpr std::uint64_t kCell = std::uint64_t{1} << 32;  // beyond all grains
-constexpr std::uint64_t kTags = 8;
+constexpr std::uint64_t kTags = 16;
 }  // namespace
 
 std::vector<std::uint64_t> ended_cells() {
   std::vector<std::uint64_t> result;
-  for (std::uint32_t thread = 0; thread < kMaxThreads; ++thread) {
-    std::uintptr_t next = stack_top(thread) - kStackSize;
-    while (const auto piece = process.cells.first_inside(next, process.ended_below[thread])) {
-      result.push_back(kCell + (piece->address - kStacks) * kTags + static_cast<std::uint64_t>(piece->tag));
-      next = piece->address + 1;
-    }
-  }
+  for (std::uint32_t thread = 0; thread < kMaxThreads; ++thread)
+    each_cell(stack_top(thread) - kStackSize, process.ended_below[thread], [&](std::uintptr_t address, Tag tag) {
+      result.push_back(kCell + (address - kStacks) * kTags + static_cast<std::uint64_t>(tag));
+    });
   return result;
 }
 
@@ -263,105 +262,6 @@ bool know_ended_cell(std::uint64_t told) {
   if (told < kCell) return false;
   process.cells.number(kStacks + (told - kCell) / kTags, static_cast<Tag>(told % kTags));
   return true;
-}
-
-// -- objects ----------------------------------------------------------------------------------------------------------
-
-void check_usable(Thread& self, int mark, bool initialised, const std::string& does, std::uintptr_t place) {
-  if (gone(mark))
-    fail_since(self, Failure::misuse, does + " that was destroyed", place, "destroyed it",
-               process.ends[static_cast<std::size_t>(mark & 0xFFFF)]);
-  if (!initialised) fail(self, Failure::misuse, does + " that nobody initialised", place);
-}
-
-int mark_end(const Thread& self, std::uintptr_t place) {
-  const End end{self.number, place};
-  const auto found = std::ranges::find(process.ends, end);
-  const auto number = static_cast<int>(found - process.ends.begin());
-  if (found == process.ends.end() && number < 0xFFFF) process.ends.push_back(end);
-  return kGone | std::min(number, 0xFFFE);
-}
-
-namespace {
-
-// A store to an object, behind a check of what it is: where stores are buffered, that is a look of its own before.
-template <typename Check>
-void store_checked(Thread& self, Verb verb, Tag tag, const void* object, std::uintptr_t place, Check check) {
-  // What it finds and what it then stores are two steps for buffers, and not every order with others is explored.
-  if (process.buffered && !process.alone)
-    process.weaken(
-        "an object is initialised or destroyed beside other threads: with buffers not every order is explored");
-  if (process.halves) {
-    synchronise(self, verb, Kind::ld, tag, object, place, {.writes = Writes::never});
-    check();
-  }
-  synchronise(self, verb, Kind::st, tag, object, place, {.part = process.halves});
-  if (!process.halves) check();
-}
-
-}  // namespace
-
-void begin(Thread& self, Tag tag, const void* object, const char* name, Users in_use, std::uintptr_t place) {
-  store_checked(self, Verb::initialise, tag, object, place, [&] {
-    if (const std::string by = in_use(object); !by.empty())
-      fail(self, Failure::misuse, std::string("initialises ") + name + " that " + by, place);
-  });
-}
-
-int end(Thread& self, Tag tag, const void* object, const int& mark, const char* name, Users in_use,
-        std::uintptr_t place) {
-  store_checked(self, Verb::destroy, tag, object, place, [&] {
-    if (gone(mark)) check_usable(self, mark, true, std::string("destroys ") + name, place);
-    if (const std::string by = in_use(object); !by.empty())
-      fail(self, Failure::misuse, std::string("destroys ") + name + " that " + by, place);
-  });
-  return mark_end(self, process.callers.empty() ? place : process.callers.teller(place, __builtin_frame_address(0)));
-}
-
-void note_held(const Thread& self, const void* object) {
-  if (stack_owner(reinterpret_cast<std::uintptr_t>(object)) < kMaxThreads) watch(kLocks);
-  auto* const free = std::ranges::find(process.held, nullptr, &Held::object);
-  if (free != process.held.end()) *free = {object, self.number};
-}
-
-void note_released(const void* object) {
-  auto* const held = std::ranges::find(process.held, object, &Held::object);
-  if (held != process.held.end()) *held = {};
-}
-
-std::string held_by(const void* object) {
-  const auto said = [](std::uint32_t number) { return "T" + std::to_string(process.threads[number].born) + " holds"; };
-  const auto* const held = std::ranges::find(process.held, object, &Held::object);
-  if (held != process.held.end()) return said(held->thread);
-  for (std::uint32_t number = 0; number < process.count; ++number)
-    if (std::ranges::find(process.threads[number].rwlocks, object) != process.threads[number].rwlocks.end())
-      return said(number);
-  return "";
-}
-
-std::string waited_on_by(const void* object) {
-  for (std::uint32_t number = 0; number < process.count; ++number) {
-    const Thread& thread = process.threads[number];
-    if (thread.state == State::parked && thread.waits_on == object && thread.signals == 0)
-      return "T" + std::to_string(thread.born) + " waits on";
-  }
-  return "";
-}
-
-void check_unused(Thread& self, std::uintptr_t begin, std::uintptr_t end, const char* does, std::uintptr_t place) {
-  const auto inside = [&](const void* object) {
-    return reinterpret_cast<std::uintptr_t>(object) - begin < end - begin;
-  };
-  if (std::ranges::any_of(process.held, inside, &Held::object))
-    fail(self, Failure::misuse, std::string(does) + " in which a lock is held", place);
-  for (std::uint32_t number = 0; number < process.count; ++number) {
-    const Thread& thread = process.threads[number];
-    if (thread.state != State::parked) continue;
-    if (inside(thread.waits_on) && thread.signals == 0)
-      fail(self, Failure::misuse, std::string(does) + " in which a thread waits", place);
-    if (std::ranges::any_of(thread.rwlocks, inside))
-      fail(self, Failure::misuse, std::string(does) + " in which a lock is held", place);
-  }
 }
 
 }  // namespace teetotal::runtime

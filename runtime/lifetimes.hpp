@@ -4,20 +4,15 @@
 //   frames.py). What its thread still has in a store buffer for it never reaches memory (system.hpp), and what the
 //   compiler copies there is not waited for. A use of a stack below its thread's live frames, or after the thread's
 //   end, is a use after return; so is that of the thread-local variables of a thread that has ended.
-// - Objects that threads synchronise on: one that was destroyed carries a mark in its own bytes, so that it goes back
-//   with the rest. The mark is also the number of who destroyed it, and where: `Ends` keeps these, each once.
+// - Objects that threads synchronise on: see objects.hpp.
 #pragma once
 
-#include <pthread.h>
-#include <semaphore.h>
+#include <optional>
 
+#include "objects.hpp"
 #include "process.hpp"
 
 namespace teetotal::runtime {
-
-// Fails, and tells where the other half of it was done.
-[[noreturn]] void fail_since(Thread& self, Failure failure, std::string message, std::uintptr_t place,
-                             const std::string& done, const End& end);
 
 // Whether an address on a stack belongs to no frame that still runs. `frame`: that of the hook that asks, on its stack.
 bool on_dead_stack(const Thread& self, std::uintptr_t address, std::uintptr_t frame);
@@ -27,8 +22,10 @@ void check_owner(Thread& self, std::uintptr_t address, std::uintptr_t place, std
 
 // A thread's own stack: what `hidden` found below the hook that asks.
 [[noreturn]] void use_after_return(Thread& self, std::uintptr_t address, std::uintptr_t place);
-// A store of the thread reaches memory now, as the scheduler sees it: whether that memory is over, and then it fails.
-bool fails_at_commit(Thread& self, std::uintptr_t address, std::uintptr_t place);
+// A store of the thread reaches memory now, as the scheduler sees it: what is wrong where that memory is over.
+std::optional<Fault> fault_at_commit(const Thread& self, std::uintptr_t address);
+// A lock is taken that may lie in a frame.
+void watch_locks(const void* object);
 
 // What other threads look at on a stack becomes visible where its owner looks at it, too, in grains of 16 bytes. No
 // single access is larger, so looking at the grains of its first byte and of the one 15 bytes on is enough.
@@ -56,48 +53,5 @@ bool ended_unnoticed(std::uintptr_t address);
 
 // Whether an address that belongs to no region of the program is nobody else's business.
 bool outside(Thread& self, std::uintptr_t address, std::uintptr_t place);
-
-// -- objects ----------------------------------------------------------------------------------------------------------
-
-constexpr int kGone = 0x5D1E'0000;  // and who destroyed it, in the lower half
-constexpr bool gone(int mark) { return (mark & ~0xFFFF) == kGone; }
-
-// Where an object keeps the mark of its end.
-inline int& mark_of(pthread_mutex_t* mutex) { return mutex->__data.__lock; }
-inline int& mark_of(pthread_spinlock_t* lock) { return const_cast<int&>(*lock); }
-inline int& mark_of(pthread_rwlock_t* lock) { return reinterpret_cast<int*>(lock)[5]; }  // padding
-inline int& mark_of(pthread_cond_t* condition) { return *reinterpret_cast<int*>(condition); }
-inline int& mark_of(pthread_barrier_t* barrier) { return *reinterpret_cast<int*>(barrier); }
-inline int& mark_of(sem_t* semaphore) { return reinterpret_cast<int*>(semaphore)[2]; }
-
-void check_usable(Thread& self, int mark, bool initialised, const std::string& does, std::uintptr_t place);
-
-// Fails if the object was destroyed, or holds what no initialisation leaves there. `does`: "locks a mutex".
-template <typename Object>
-void use(Thread& self, Object* object, const char* does, std::uintptr_t place, bool initialised = true) {
-  const int mark = mark_of(object);
-  if (gone(mark) || !initialised) [[unlikely]]
-    check_usable(self, mark, initialised, does, place);
-}
-
-// An object begins, or ends: a store to it, for others that use it. Fails where it is in use. `in_use` says by whom.
-using Users = std::string (*)(const void* object);
-void begin(Thread& self, Tag tag, const void* object, const char* name, Users in_use, std::uintptr_t place);
-int end(Thread& self, Tag tag, const void* object, const int& mark, const char* name, Users in_use,
-        std::uintptr_t place);
-
-// The mark of what this thread destroys here.
-int mark_end(const Thread& self, std::uintptr_t place);
-
-// A lock is taken, and given back.
-void note_held(const Thread& self, const void* object);
-void note_released(const void* object);
-
-// Who holds a lock ("T1 holds"), or waits at an object ("T1 waits on"); empty: nobody.
-std::string held_by(const void* object);
-std::string waited_on_by(const void* object);
-
-// Memory ends: nobody may hold a lock in it, or wait there. `does`: "frees memory".
-void check_unused(Thread& self, std::uintptr_t begin, std::uintptr_t end, const char* does, std::uintptr_t place);
 
 }  // namespace teetotal::runtime

@@ -93,9 +93,9 @@ std::string Output::quoted(std::string_view text) {
   return result + "\"";
 }
 
-std::string Output::cause(const Thread& failed) {
-  return '[' + quoted(failed.done) + ',' + std::to_string(process.threads[failed.cause.thread].born) + ',' +
-         std::to_string(failed.cause.place) + ']';
+std::string Output::cause(const Fault& fault) {
+  return '[' + quoted(fault.done) + ',' + std::to_string(process.threads[fault.cause.thread].born) + ',' +
+         std::to_string(fault.cause.place) + ']';
 }
 
 std::string Output::shared() {

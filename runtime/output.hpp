@@ -22,8 +22,8 @@ class Output {
 
   static std::string quoted(std::string_view text);
 
-  // What was done before that made a thread fail: [words, thread, place]; no words where there is nothing to tell.
-  static std::string cause(const Thread& failed);
+  // What was done before that made it a fault: [words, thread, place]; no words where there is nothing to tell.
+  static std::string cause(const Fault& fault);
 
   // What replays must know from the beginning, quoted: a number (whose stacks are visible as a whole; above 32 bits,
   // whose thread-locals others touch) and the grains of stacks that others touch, and the cells there that end

@@ -186,6 +186,12 @@ void fail(Thread& self, Failure failure, std::string message, std::uintptr_t pla
   stop(self, State::stopped);
 }
 
+void fail(Thread& self, const Fault& fault, std::uintptr_t place) {
+  self.cause = fault.cause;
+  self.done = fault.done;
+  fail(self, fault.failure, fault.message, place);
+}
+
 void finish(Thread& self, void* result) {
   self.exiting = true;
   self.result = result;
@@ -274,8 +280,10 @@ Wide seen_by(const Operation& operation) {
       std::memcpy(&value, reinterpret_cast<const void*>(operation.address), sizeof value);
       return value;
     }
+    case Tag::semaphore:  // one that was destroyed lets everybody go on, and fail
+      if (const int mark = mark_of(reinterpret_cast<sem_t*>(operation.address)); gone(mark)) return kGone;
+      return at(std::uint32_t{});
     case Tag::mutex:
-    case Tag::semaphore:
     case Tag::rwlock:
       return at(std::uint32_t{});
     case Tag::condition:
@@ -283,10 +291,6 @@ Wide seen_by(const Operation& operation) {
     default:
       return 0;
   }
-}
-
-void put(const Operation& operation, Wide value) {
-  std::memcpy(reinterpret_cast<void*>(operation.address), &value, size_of(operation.tag));  // little-endian
 }
 
 bool matches(Writes when, Wide expected, Wide seen) {
@@ -308,7 +312,7 @@ bool satisfies(Needs needs, Wide seen) {
     case Needs::nothing:
       return true;
     case Needs::zero:
-      return seen == 0;
+      return seen == 0 || gone(static_cast<int>(seen));
     case Needs::not_zero:
       return seen != 0;
     case Needs::not_running:

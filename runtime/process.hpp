@@ -141,6 +141,14 @@ struct End {
   bool operator==(const End&) const = default;
 };
 
+// What was done wrong, and what was done before that made it wrong: "freed it", by whom and where.
+struct Fault {
+  Failure failure = Failure::none;
+  std::string message;
+  std::string done;
+  End cause;
+};
+
 // What a thread is at a moment of an execution, in plain words: snapshots keep copies.
 struct ThreadRecord {
   Fiber fiber;
@@ -244,6 +252,7 @@ struct Again {
 struct Held {
   const void* object = nullptr;
   std::uint32_t thread = 0;
+  bool left = false;  // it was given back by a store that has not reached memory
 };
 
 // What the process is at a moment of an execution, beside its threads and its memory.
@@ -419,6 +428,7 @@ void put_lasting_back();
 // The thread does nothing more in this execution.
 [[noreturn]] void stop(Thread& self, State state);
 [[noreturn]] void fail(Thread& self, Failure failure, std::string message, std::uintptr_t place);
+[[noreturn]] void fail(Thread& self, const Fault& fault, std::uintptr_t place);
 
 // The thread runs its end: thread-local destructors, keys, and the step that others can join.
 [[noreturn]] void finish(Thread& self, void* result);
@@ -463,7 +473,6 @@ bool satisfies(Needs needs, Wide seen);
 inline bool would_write(const Operation& operation, Wide seen) {
   return matches(operation.writes, operation.expected, seen);
 }
-void put(const Operation& operation, Wide value);  // into the bytes of its cell
 
 // The number of the thread that this one creates next.
 std::uint32_t next_thread(const Thread& self);

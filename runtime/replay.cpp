@@ -64,11 +64,10 @@ void replay(const Bounds& bounds, const std::string& schedule, bool stop_at_last
   }
   const std::size_t end = system.steps().size();
   std::string failures;
-  for (const std::uint32_t number : system.failed()) {
-    const Thread& thread = process.threads[number];
-    failures += (failures.empty() ? "[" : ",[") + std::to_string(thread.born) + ',' + std::to_string(thread.failed_at) +
-                ',' + Output::quoted(thread.message) + ',' + Output::quoted(word_for(thread.failure)) + ',' +
-                Output::cause(thread) + ']';
+  for (const auto& [number, fault, place, step] : system.failed()) {
+    failures += (failures.empty() ? "[" : ",[") + std::to_string(process.threads[number].born) + ',' +
+                std::to_string(place) + ',' + Output::quoted(fault.message) + ',' +
+                Output::quoted(word_for(fault.failure)) + ',' + Output::cause(fault) + ']';
   }
   const std::string told = R"({"type":"replay","steps":)" + Output::steps(system, end) + ",\"failures\":[" + failures;
   output.line(told + "],\"cells\":" + Output::cells(system, end, frames) + '}');

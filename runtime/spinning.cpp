@@ -42,17 +42,9 @@ bool Controlled::sees_changes(std::uint32_t thread) const {
   const std::size_t length = steps_[own.back()].spin;
   for (std::size_t i = own.size() - length; i < own.size(); ++i) {
     const Step& step = steps_[own[i]];
-    if (!is_fence(step.operation.kind) && latest(step) != step.source) return true;
+    if (!is_fence(step.operation.kind) && source(thread, step.operation.cell) != step.source) return true;
   }
   return false;
-}
-
-// The write that a read step would see now.
-std::int32_t Controlled::latest(const Step& step) const {
-  std::int32_t seen = writer_[step.operation.cell];
-  for (const Entry& entry : buffers_.stores[step.thread])
-    if (entry.operation.cell == step.operation.cell && !entry.dead) seen = entry.issued;
-  return seen;
 }
 
 // What its thread did before, what it does itself, and the past of the write that it sees or comes behind.

@@ -39,6 +39,10 @@ void unlock(Thread& self, void* mutex, std::uintptr_t place);
 // What the functions of POSIX and of C11 share; the place is that of the call.
 enum class Patience : std::uint8_t { none, limited };  // of what fails: a try is a look; a wait exchanges first
 bool try_lock(Thread& self, void* mutex, Patience patience, std::uintptr_t place);
+void mutex_init(pthread_mutex_t* mutex, int kind, std::uintptr_t place);
+void mutex_destroy(pthread_mutex_t* mutex, std::uintptr_t place);
+void condition_init(pthread_cond_t* condition, std::uintptr_t place);
+void condition_destroy(pthread_cond_t* condition, std::uintptr_t place);
 int mutex_lock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place);
 int mutex_trylock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place, Patience patience = Patience::none);
 int mutex_timedlock(Thread& self, pthread_mutex_t* mutex, const timespec* limit, std::uintptr_t place);

@@ -142,11 +142,8 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   step.sees = look && operation.kind != Kind::st;
   if (operation.tag == Tag::thread && operation.waiting == Waiting::other)
     step.operation.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
-  if (const Kind kind = step.kind(); relaxed() && kind != Kind::ld && kind != Kind::st && kind != Kind::sfence) {
-    for (std::uint32_t other = 0; other < agents_.size(); ++other)
-      if (agents_[other].thread == number && agents_[other].buffer != kThread && !agent_steps_[other].empty())
-        enablers.push_back(static_cast<std::int32_t>(agent_steps_[other].back()));
-  }
+  if (const Kind kind = step.kind(); relaxed() && kind != Kind::ld && kind != Kind::st && kind != Kind::sfence)
+    enablers = latest_commits(number);
   if (look) step.before = seen_by(operation);
   if (relaxed()) in_memory_.push_back(step.before);
   if (look && relaxed()) step.before = seen(number, operation);
@@ -155,13 +152,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
       writer_.resize(operation.cell + 1, -1);
       writers_.resize(operation.cell + 1);
     }
-    step.source = writer_[operation.cell];
-    if (relaxed()) {
-      for (const Entry& entry : buffers_.stores[number]) {
-        if (entry.operation.cell != operation.cell || entry.dead) continue;
-        step.source = entry.issued;  // forwarded
-      }
-    }
+    step.source = source(number, operation.cell);
   }
   if (operation.tag == Tag::condition) step.signalled = signalled(operation.address);
   if (operation.tag <= Tag::vector && !fence) note_data_races(number);
@@ -215,7 +206,6 @@ Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
   process.step = static_cast<std::int32_t>(steps_.size() - 1);
   run_commit(agent.thread, agent.buffer);
   keep(step, std::move(enablers));
-  if (process.threads[agent.thread].failed_step == process.step) failed_.push_back(agent.thread);
   return step.event;
 }
 
@@ -252,23 +242,25 @@ void Controlled::run_thread(std::uint32_t number, std::size_t index, bool fatal)
   auto& buffer = buffers_.stores[number];
   std::vector<Wide> covered;
   for (const Entry& entry : buffer) {
-    covered.push_back(seen_by(entry.operation));
+    covered.push_back(contents(entry.operation));
     if (!entry.dead) put(entry.operation, entry.value);
   }
   const bool stores = operation.kind == Kind::st && readable(operation.address);
-  const Wide before = stores ? seen_by(operation) : 0;
+  const Wide before = stores ? contents(operation) : 0;
   thread.dead_below = 0;
   process.resume(thread);
   const auto dead = [&](const Operation& o) {
+    if (operation.verb == Verb::free) return o.cell == operation.cell;
     return stack_owner(o.address) == number && o.address < thread.dead_below;
   };
-  const Wide stored = !stores ? 0 : dead(operation) ? thread.last_stored : seen_by(operation);
+  const Wide stored = !stores ? 0 : dead(operation) ? thread.last_stored : contents(operation);
   if (stores && !dead(operation)) put(operation, before);
   for (std::size_t i = buffer.size(); i-- > 0;) {
     if (!buffer[i].dead && !dead(buffer[i].operation)) put(buffer[i].operation, covered[i]);
     buffer[i].dead = buffer[i].dead || dead(buffer[i].operation);
   }
   if (operation.kind == Kind::sfence) ++buffers_.markers[number];
+  if (operation.kind == Kind::st) check_parts(number, operation);
   if (operation.kind == Kind::st)
     buffer.push_back({operation, location(operation.place), stored, static_cast<std::int32_t>(index),
                       buffers_.markers[number], dead(operation)});
@@ -280,10 +272,14 @@ void Controlled::run_commit(std::uint32_t number, std::int64_t which) {
   const auto entry = which == kWhole ? buffer.begin() : std::ranges::find_if(buffer, [&](const Entry& e) {
     return static_cast<std::int64_t>(e.operation.cell) == which;
   });
-  const std::uintptr_t address = entry->operation.address;
-  if (!fails_at_commit(process.threads[number], address, entry->operation.told_place()) && !entry->dead &&
-      readable(address))
-    put(entry->operation, entry->value);
+  const Operation& operation = entry->operation;
+  std::optional<Fault> fault = fault_at_commit(process.threads[number], operation.address);
+  if (!fault && !entry->dead) fault = fault_of_store(operation);
+  if (fault)
+    buffers_.failed.push_back({number, *fault, operation.told_place(), process.step});
+  else if (!entry->dead && readable(operation.address))
+    put(operation, entry->value);
+  note_stored(operation);
   buffer.erase(entry);
 }
 
@@ -392,6 +388,16 @@ bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t b
   return satisfies(operation.needs, held(before));
 }
 
+std::vector<Failed> Controlled::failed() const {
+  std::vector<Failed> result = buffers_.failed;
+  for (const std::uint32_t number : failed_) {
+    const Thread& thread = process.threads[number];
+    const Fault fault{thread.failure, thread.message, thread.done, thread.cause};
+    result.push_back({number, fault, thread.failed_at, thread.failed_step});
+  }
+  return result;
+}
+
 Ending Controlled::ending() const {
   Ending ending;
   for (std::uint32_t number = 0; number < process.count; ++number) {
@@ -405,7 +411,7 @@ Ending Controlled::ending() const {
 // Whether those threads that have not ended can never go on.
 Stuck Controlled::stuck() const {
   bool any = false, spins = false;
-  if (process.exited) return Stuck::no;
+  if (process.exited || !buffers_.failed.empty()) return Stuck::no;
   for (std::uint32_t number = 0; number < process.count; ++number) {
     const Thread& thread = process.threads[number];
     if (thread.state == State::ended || thread.state == State::unborn) continue;
@@ -434,7 +440,7 @@ void Controlled::note_data_races(std::uint32_t thread) {
 void Controlled::check_new_cells() {
   for (; known_cells_ < process.cells.size(); ++known_cells_) {
     const Cell& cell = process.cells[static_cast<std::uint32_t>(known_cells_)];
-    if (cell.size != 0 && ended_unnoticed(cell.address)) throw Restart{};
+    if (cell.tag != Tag::thread && ended_unnoticed(cell.address)) throw Restart{};
   }
 }
 

@@ -20,11 +20,19 @@
 // buffer; while a thread runs, what its buffers hold lies in memory for it to see. Issuing a store conflicts with
 // nothing; a commit is the write; what flushes waits until the buffers are empty, which the commits enable.
 //
-// A store to a frame that has ended before the store reached memory (`Entry::dead`) stays in its buffer, since those
-// behind it wait for it, but writes nothing: nobody may look there any more, and what lies there by now is another
-// frame's, part of which (return addresses, what the compiler keeps for itself) no hook sees. It is told as the store
-// and the commit that it is to the machine. Only what reads memory that was never written could tell the difference. A
-// commit to another thread's dead frame is a use after return.
+// A thread's own load and a commit of its own buffers commute, whatever they touch: the load sees the same, in the
+// buffer or in memory, unless another's write comes between them, which conflicts with both. So they are independent to
+// the search, and the source of such a load is the store where it was issued. The same holds for the end of the
+// thread's own memory. Objects are left out: a commit to one may go wrong.
+//
+// A store to a frame or a block that its thread has ended before the store reached memory (`Entry::dead`) stays in its
+// buffer, since those behind it wait for it, but writes nothing: nobody may look there any more, and what lies there by
+// now is another frame's, part of which (return addresses, what the compiler keeps for itself) no hook sees, or another
+// block's. It is told as the store and the commit that it is to the machine. Only what reads memory that was never
+// written could tell the difference.
+//
+// A commit that goes wrong (`Failed`: to what another thread has ended, or to an object in use) changes nothing, and
+// its thread goes on, as it would on the machine: it may be far ahead, and whether it is must not decide what it does.
 //
 // Loops that do write are cut when a thread comes to the same instruction too often (`loop_bound`).
 #pragma once
@@ -40,6 +48,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "objects.hpp"
 #include "process.hpp"
 #include "search/system.hpp"
 #include "snapshots.hpp"
@@ -88,6 +97,14 @@ struct Step {
 
 enum class Stuck : std::uint8_t { no, deadlock, livelock };
 
+// What went wrong in an execution, at which step of whom.
+struct Failed {
+  std::uint32_t thread;
+  Fault fault;
+  std::uintptr_t place;
+  std::int32_t step;
+};
+
 class Controlled final : public System {
  public:
   explicit Controlled(Bounds bounds) : bounds_(bounds) {}
@@ -102,6 +119,12 @@ class Controlled final : public System {
     if (!relaxed()) return {};
     return enablers_[index];
   }
+  std::vector<std::int32_t> awaited(std::uint32_t agent) const override {
+    return relaxed() ? latest_commits(agents_[agent].thread) : std::vector<std::int32_t>{};
+  }
+  bool buffers() const override { return relaxed(); }
+  std::uint32_t owner(std::uint32_t agent) const override { return relaxed() ? agents_[agent].thread : agent; }
+  bool commute(const Event& a, const Event& b) const override;
   bool waits(std::size_t index) const override { return steps_[index].operation.waiting == Waiting::lock; }
   bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const override;
   Ending ending() const override;
@@ -138,8 +161,8 @@ class Controlled final : public System {
   // Where threads came too often.
   const std::set<std::uintptr_t>& cuts() const { return cuts_; }
 
-  // Threads that failed in the execution at hand.
-  const std::vector<std::uint32_t>& failed() const { return failed_; }
+  // In the execution at hand: threads that failed, and stores of theirs that did.
+  std::vector<Failed> failed() const;
 
  private:
   // A store on its way to memory.
@@ -149,7 +172,7 @@ class Controlled final : public System {
     Wide value;
     std::int32_t issued;
     std::uint32_t markers;  // sfences of the thread before it
-    bool dead = false;      // its frame has ended
+    bool dead = false;      // its frame has ended, or its block
   };
   struct Agent {
     std::uint32_t thread;
@@ -161,7 +184,10 @@ class Controlled final : public System {
   std::uint32_t agent(std::uint32_t thread, std::int64_t buffer);
   std::uint32_t buffer_agent(const Entry& entry, std::uint32_t thread);
   const Entry* committable(const Agent& agent) const;
+  void check_parts(std::uint32_t thread, const Operation& store) const;
   bool flushed(std::uint32_t thread, Kind kind, const Operation& operation) const;
+  std::vector<std::int32_t> latest_commits(std::uint32_t thread) const;
+  std::int32_t source(std::uint32_t thread, std::uint32_t cell) const;
   Pending pending_thread(std::uint32_t thread, std::uint32_t as) const;
   bool decide(std::uint32_t thread, Event& event) const;
   Event execute_thread(std::uint32_t thread, std::uint32_t as);
@@ -170,7 +196,6 @@ class Controlled final : public System {
   void run_commit(std::uint32_t thread, std::int64_t buffer);
   void keep(const Step& step, std::vector<std::int32_t> enablers);
   std::uint64_t past_of(const Step& step, std::int64_t earlier) const;
-  std::int32_t latest(const Step& step) const;
   Wide held(std::size_t before) const { return relaxed() ? in_memory_[before] : steps_[before].before; }
   Wide seen(std::uint32_t thread, const Operation& operation) const;
   void expect_as_before(const Step& step) const;
@@ -218,6 +243,7 @@ class Controlled final : public System {
   struct Buffers {
     std::array<std::vector<Entry>, kMaxThreads> stores;  // oldest first
     std::array<std::uint32_t, kMaxThreads> markers{};    // sfences of the thread so far
+    std::vector<Failed> failed;                          // commits that went wrong
   } buffers_;
   std::vector<Buffers> kept_buffers_;  // with each snapshot
 
@@ -227,7 +253,7 @@ class Controlled final : public System {
     const auto& buffer = buffers_.stores[thread];
     std::vector<Wide> covered;
     for (const Entry& entry : buffer) {
-      covered.push_back(seen_by(entry.operation));
+      covered.push_back(contents(entry.operation));
       if (!entry.dead) put(entry.operation, entry.value);
     }
     const auto result = action();

@@ -3,7 +3,8 @@
 ``header`` tells whether the library is installed. ``text`` has a ``main`` with assertions that hold on SC and TSO.
 ``slow``: for ``make fuzz`` alone. ``weakened``: a file of the library, a pattern in it and what to put in its place, so
 that it is not robust under ``model``: a fence or an order belongs beside that place then, and not into a helper that
-everybody calls. ``close``: so many lines from that place is beside it.
+everybody calls. ``close``: so many lines from that place is beside it. ``in_client``: the load that must wait is the
+client's own, so the fence may stand there.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Weakened(msgspec.Struct, frozen=True, kw_only=True):
     new: str
     model: ModelName
     close: int = 8
+    in_client: bool = False
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +81,35 @@ static void *second(void *p) { ck_brlock_write_lock(&lock);
   ck_pr_store_int(&inside, 1); ck_pr_store_int(&inside, 0); ck_brlock_write_unlock(&lock); return 0; }
 MAIN(ck_brlock_read_register(&lock, &reader), )
 """
+_EPOCH = """
+#include <stdio.h>
+#include <ck_epoch.h>
+void _ck_epoch_addref(ck_epoch_record_t *r, ck_epoch_section_t *s) {}  /* the library's, for sections, which are not used */
+bool _ck_epoch_delref(ck_epoch_record_t *r, ck_epoch_section_t *s) { return false; }
+ck_epoch_t epoch; ck_epoch_record_t record; int old = 7, fresh = 7, *shared = &old;
+static void *first(void *p) { ck_epoch_begin(&record, NULL);
+  assert(ck_pr_load_int(ck_pr_load_ptr(&shared)) == 7); ck_epoch_end(&record, NULL); return 0; }
+static void *second(void *p) { ck_pr_store_ptr(&shared, &fresh); ck_pr_fence_memory();
+  if (!ck_pr_load_uint(&record.active)) ck_pr_store_int(&old, 0); return 0; }
+MAIN(record.global = &epoch, )
+"""
+_FIFO = """
+#include <stdio.h>
+#include <ck_fifo.h>
+ck_fifo_spsc_t fifo; ck_fifo_spsc_entry_t stub, entry; int data;
+static void *first(void *p) { data = 7; ck_fifo_spsc_enqueue(&fifo, &entry, &data); return 0; }
+static void *second(void *p) { int *got; if (ck_fifo_spsc_dequeue(&fifo, &got)) assert(*got == 7); return 0; }
+MAIN(ck_fifo_spsc_init(&fifo, &stub), )
+"""
+_FIFO_MPMC = """
+#include <stdio.h>
+#include <ck_fifo.h>
+ck_fifo_mpmc_t fifo; ck_fifo_mpmc_entry_t stub, entry; int data;
+static void *first(void *p) { data = 7; ck_fifo_mpmc_enqueue(&fifo, &entry, &data); return 0; }
+static void *second(void *p) { int *got; ck_fifo_mpmc_entry_t *garbage;
+  if (ck_fifo_mpmc_dequeue(&fifo, &got, &garbage)) assert(*got == 7); return 0; }
+MAIN(ck_fifo_mpmc_init(&fifo, &stub), )
+"""
 _CK = {"ring": _RING, "stack": _STACK, "spinlock": _LOCK}
 _URCU = """
 #include <urcu/urcu-FLAVOUR.h>
@@ -112,6 +143,33 @@ CLIENTS = [
             close=17,  # the load that must wait stands behind the same for other processors
         ),
     ),
+    Client(
+        name="ck-epoch",
+        header="ck_epoch.h",
+        language="c",
+        text=_EPOCH,
+        weakened=Weakened(
+            file="ck_epoch.h",
+            old=r"ck_pr_fas_uint\(&record->active, 1\)",
+            new="ck_pr_store_uint(&record->active, 1)",
+            model="tso",
+            in_client=True,
+        ),
+    ),
+    Client(
+        name="ck-fifo-spsc",
+        header="ck_fifo.h",
+        language="c",
+        flags=("-DCK_USE_CC_BUILTINS=1",),
+        text=_FIFO,
+        weakened=Weakened(
+            file="ck_fifo.h",
+            old=r"\tck_pr_fence_store\(\);(\s+ck_pr_store_ptr\(&fifo->tail->next)",
+            new=r"\1",
+            model="pso",
+        ),
+    ),
+    Client(name="ck-fifo-mpmc", header="ck_fifo.h", language="c", text=_FIFO_MPMC),
     Client(
         name="boost-spsc_queue",
         header="boost/lockfree/spsc_queue.hpp",

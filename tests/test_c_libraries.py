@@ -106,6 +106,9 @@ def test_a_weakened_library_is_found_and_mended(client: Client, tmp_path: Path) 
     answer = fence(source, Fencing(models=(model,), flags=flags, seconds=60))
     assert str(answer.answer.verdict) == "safe"
     (placed,) = answer.answer.fences
+    if client.weakened.in_client:
+        assert placed.file == source
+        return
     assert placed.file == str(file)
     assert abs(placed.line - line) <= client.weakened.close
 

@@ -7,8 +7,6 @@ namespace teetotal {
 
 namespace {
 
-bool dependent(const Event& a, const Event& b) { return a.thread == b.thread || conflict(a, b); }
-
 bool is_reader(const Event& event) { return event.kind == Kind::lock && !event.writes; }
 
 }  // namespace
@@ -126,14 +124,14 @@ void OptimalSearch::races_with(const Event& event, std::size_t index) {
   const auto& accesses = by_address_[event.address];
   std::uint32_t* clock = clocks_[index];
   races_.clear();
-  // Back to the last write, and no further: everything before it happens before it.
+  const Event* later = nullptr;
   for (auto it = accesses.rbegin(); it != accesses.rend(); ++it) {
     const Event& other = execution_[*it];
-    if (conflict(other, event)) {
+    if (conflicts(other, event)) {
       join(clock, clocks_[*it], clocks_.width());
       races_.push_back(*it);
     }
-    if (other.writes) break;
+    if (other.writes && is_barrier(other, later)) break;
   }
   if (system_.waits(index)) {
     races_of_waiting(event, before_[index], index);
@@ -145,6 +143,16 @@ void OptimalSearch::races_with(const Event& event, std::size_t index) {
     if (event.kind == Kind::rmw || event.kind == Kind::ld) reversed.writes = system_.would_write(index, first);
     note_race(first, index, reversed, found_);
   }
+}
+
+// Looking back from an event over the accesses to its address: whether all before this write happen before the event.
+// They happen before the write, but for those of its owner that commute with it, which happen before a later write of
+// somebody else.
+bool OptimalSearch::is_barrier(const Event& write, const Event*& later) const {
+  if (!buffers_ || is_atomic(write.kind)) return true;
+  if (later != nullptr && system_.owner(write.thread) != system_.owner(later->thread)) return true;
+  later = &write;
+  return false;
 }
 
 // Leaves those races that no other, and nothing else that happens before the event, comes after.
@@ -165,12 +173,13 @@ void OptimalSearch::races_of_waiting(const Event& event, const std::uint32_t* be
   races_.clear();
   if (event.address >= by_address_.size()) return;
   const auto& accesses = by_address_[event.address];
+  const Event* later = nullptr;
   for (auto it = accesses.rbegin(); it != accesses.rend(); ++it) {
     const Event& other = execution_[*it];
-    if (!conflict(other, event)) continue;
+    if (!conflicts(other, event)) continue;
     if (is_reader(other) ? !find_readers(*it, before, end) : !system_.possible(event.thread, end, *it)) continue;
     races_.push_back(*it);
-    if (other.writes) break;
+    if (other.writes && is_barrier(other, later)) break;
   }
   drop_ordered(before);
 }
@@ -224,6 +233,8 @@ void OptimalSearch::reverse_races(std::size_t shared) {
     before_.reserve(end + 1, threads);
     clocks_.reserve(end + 1, threads);
     clock_before(thread, before_[end]);
+    for (const std::int32_t enabling : system_.awaited(thread))
+      join(before_[end], clocks_[static_cast<std::size_t>(enabling)], clocks_.width());
     races_of_waiting(pending.event, before_[end], end);
     open_.clear();
     for (const std::size_t first : races_) note_race(first, end, pending.event, open_);
@@ -267,10 +278,10 @@ std::size_t OptimalSearch::witness(const Race& race) {
 
 // Where the event's thread can come first in a sequence that starts with the event or is independent of it: the event's
 // position in the sequence, or the sequence's length if it is not in it, or -1 if it cannot.
-std::ptrdiff_t OptimalSearch::weak_initial(const Event& event, std::span<const Event> sequence) {
+std::ptrdiff_t OptimalSearch::weak_initial(const Event& event, std::span<const Event> sequence) const {
   for (std::size_t i = 0; i < sequence.size(); ++i) {
     if (sequence[i].thread == event.thread) return static_cast<std::ptrdiff_t>(i);
-    if (conflict(sequence[i], event)) return -1;
+    if (conflicts(sequence[i], event)) return -1;
   }
   return static_cast<std::ptrdiff_t>(sequence.size());
 }

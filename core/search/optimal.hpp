@@ -19,6 +19,7 @@
 //   came after that one gave it what it waited for. So does a thread that waits at the end.
 // - A lock that writes nothing is a reader's: readers do not conflict with each other. A writer races with a reader
 //   together with all others that hold the lock until after that one (`also`): it comes before them all.
+// - Where there are store buffers, a thread's loads and the commits of its own stores are independent.
 // - A conditional rmw that wrote nothing is a read. Whether it writes once it is reversed is asked of the system.
 // - A thread that stops (failed, cut, spinning) lets the others finish: cutting the whole run would hide their races.
 #pragma once
@@ -37,7 +38,7 @@ class OptimalSearch {
  public:
   // Wakeup trees can grow without bound: the search stops where they need more than `megabytes`.
   OptimalSearch(System& system, Visitor& visitor, std::size_t megabytes = kMegabytes)
-      : system_(system), visitor_(visitor), most_nodes_((megabytes << 20) / sizeof(Node)) {}
+      : system_(system), visitor_(visitor), buffers_(system.buffers()), most_nodes_((megabytes << 20) / sizeof(Node)) {}
   SearchResult run();
 
  private:
@@ -77,13 +78,19 @@ class OptimalSearch {
   bool happens_before(std::size_t index, const std::uint32_t* clock) const {
     return numbers_[index] <= clock[execution_[index].thread];
   }
-  static std::ptrdiff_t weak_initial(const Event& event, std::span<const Event> sequence);
+  bool conflicts(const Event& a, const Event& b) const {
+    return conflict(a, b) && !(buffers_ && system_.commute(a, b));
+  }
+  bool dependent(const Event& a, const Event& b) const { return a.thread == b.thread || conflicts(a, b); }
+  bool is_barrier(const Event& write, const Event*& later) const;
+  std::ptrdiff_t weak_initial(const Event& event, std::span<const Event> sequence) const;
   bool insert(Node*& tree, std::vector<Event>& sequence, std::size_t fixed);
   Node* take_node(const Event& event);
   void return_node(Node* node);
 
   System& system_;
   Visitor& visitor_;
+  bool buffers_;
   SearchResult result_;
   std::vector<Event> execution_;
   Clocks clocks_, before_;              // of each event: how many events of each thread happen before, its own included

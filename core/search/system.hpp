@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "event.hpp"
 
@@ -51,6 +52,15 @@ class System {
 
   // The others, where one is not enough.
   virtual std::span<const std::int32_t> more_enablers(std::size_t /*index*/) const { return {}; }
+
+  // The same of what a thread that waits at the end of an execution would do next.
+  virtual std::vector<std::int32_t> awaited(std::uint32_t /*thread*/) const { return {}; }
+
+  // Whether there are agents that stand for store buffers, and whose an agent is. Two events of one owner's agents that
+  // conflict may commute nevertheless: a thread's load, and the commit of a store of its own.
+  virtual bool buffers() const { return false; }
+  virtual std::uint32_t owner(std::uint32_t thread) const { return thread; }
+  virtual bool commute(const Event& /*a*/, const Event& /*b*/) const { return false; }
 
   // Whether step `index` had to wait until accesses to its location let it go (a lock, a semaphore, a signal).
   virtual bool waits(std::size_t index) const = 0;

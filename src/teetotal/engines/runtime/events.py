@@ -231,6 +231,8 @@ def execution(
         kind = Kind(kind_number)
         if kind in (Kind.LOCK, Kind.UNLOCK) and tag not in (MUTEX, THREAD):
             kind = Kind.RMW  # semaphores and the like count: only a mutex is a mutex
+        if kind is Kind.LOCK and before:  # it finds what is no mutex, and fails
+            kind, wrote = Kind.RMW, 0
         index = counts.get(thread, 0)
         counts[thread] = index + 1
         size = 1 << tag if tag < MUTEX else 4
