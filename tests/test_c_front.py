@@ -62,3 +62,27 @@ def test_functions_and_variables_of_several_names(compiler: str, tmp_path: Path)
 def test_what_another_model_has_shown_is_told_once(tmp_path: Path) -> None:
     told = render(checked(tmp_path, BUFFERING + MAIN))
     assert told.count("as under TSO") == 1
+
+
+TIMED = {
+    "sem_timedwait": "sem_timedwait(&s, &when)",
+    "pthread_cond_timedwait": "pthread_mutex_lock(&m); pthread_cond_timedwait(&c, &m, &when); pthread_mutex_unlock(&m)",
+    "pthread_rwlock_timedrdlock": "pthread_rwlock_timedrdlock(&l, &when)",
+}
+
+
+@pytest.mark.parametrize("call", TIMED)
+def test_a_limit_is_read_as_other_arguments_are(call: str, tmp_path: Path) -> None:
+    """Store buffering through the limit: nothing was said to read it, and the program was called robust."""
+    text = f"""#include <pthread.h>
+#include <semaphore.h>
+#include <time.h>
+struct timespec when; volatile int y; sem_t s;
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;
+static void *f(void *p) {{ when.tv_nsec = 1; int r = y; return 0; }}
+static void *g(void *p) {{ y = 1; {TIMED[call]}; return 0; }}
+"""
+    found = checked(tmp_path, text + MAIN)
+    assert found.models["tso"].robust is False
+    assert any("data race on when.tv_nsec" in note for note in found.notes)
