@@ -13,7 +13,6 @@
 #include <new>
 #include <string>
 
-#include "calls.hpp"
 #include "process.hpp"
 #include "real.hpp"
 
@@ -97,10 +96,7 @@ locale_t uselocale(locale_t locale) {
   if (process.current != nullptr && locale != nullptr) about_to_change();
   return real().uselocale(locale);
 }
-int setrlimit(__rlimit_resource_t which, const rlimit* wanted) noexcept {
-  if (process.current == nullptr) return kernel(SYS_setrlimit, which, wanted) == 0 ? 0 : -1;  // the explorer's own
-  return not_done("setrlimit", TEETOTAL_PLACE);
-}
+int setrlimit(__rlimit_resource_t, const rlimit*) noexcept { return not_done("setrlimit", TEETOTAL_PLACE); }
 int setpriority(__priority_which_t, id_t, int) noexcept { return not_done("setpriority", TEETOTAL_PLACE); }
 int nice(int) { return not_done("nice", TEETOTAL_PLACE); }
 }
