@@ -15,7 +15,7 @@ PIP     := $(BIN)/pip install --quiet --disable-pip-version-check
 CORE    := $(shell find core runtime CMakeLists.txt -name '*.cpp' -o -name '*.hpp' -o -name imports.txt -o -name CMakeLists.txt)
 SOURCES := src tests benchmarks examples
 
-.PHONY: demo test build lint format bench fuzz mutants sanitize corpus corpus-promote dist clean
+.PHONY: demo test build lint format bench fuzz mutants sanitize sanitize-runtime corpus corpus-promote dist clean
 
 # The environment: made once, and again when what it needs changes.
 $(VENV)/installed: pyproject.toml
@@ -74,6 +74,17 @@ sanitize:
 	  TEETOTAL_PERCENT=5 .venv-sanitize/bin/python -m pytest -n 2 --ignore-glob='*/test_c_*' --ignore-glob='*/test_fence_*' \
 	  --ignore=tests/test_docs.py --ignore-glob='*/test_promela_spin*' \
 	  --deselect tests/test_monitor_verb.py::test_memory_does_not_grow_with_the_trace  # ASan keeps freed memory
+	$(MAKE) sanitize-runtime
+
+# The explorer of C programs alone, under an ordinary Python: its sanitizers tell in files, since it has no output.
+RUNTIME := .venv-sanitize/lib/python3*/site-packages/teetotal/teetotal-runtime
+TOLD    := build/sanitize/told
+sanitize-runtime: build
+	rm -f $(TOLD).*
+	TEETOTAL_RUNTIME="$$(echo $(CURDIR)/$(RUNTIME))" UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/$(TOLD) \
+	  ASAN_OPTIONS=detect_leaks=0:use_sigaltstack=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0:log_path=$(CURDIR)/$(TOLD) \
+	  $(BIN)/python -m pytest -n 2 tests/test_c_front.py
+	@! cat $(TOLD).* 2>/dev/null
 
 # A wheel built from the sdist alone must work in an environment of its own, and nothing stray may be in either.
 dist: build

@@ -24,6 +24,12 @@ namespace {
 bool fast_fs = false;  // FSGSBASE: the processor lets us set FS without a system call
 std::array<std::uintptr_t, kMaxThreads> pointers{};
 
+// The C library's own pthread_create: the address sanitizer's, which may lie before it, would ask for the stack of the
+// new thread and be told of one of the program's.
+decltype(&pthread_create) start_thread = nullptr;
+
+pthread_t first = 0;
+
 std::uintptr_t now_set = 0;  // the thread pointer, as far as it was set here
 
 void set_thread_pointer(std::uintptr_t pointer) {
@@ -100,6 +106,9 @@ void prepare_fibers() {
   // One fiber runs at a time. With an arena for each, the C library's malloc, which the explorer itself needs in hooks,
   // would count the processors at the ninth, in a file: a system call that would be taken for the program's.
   mallopt(M_ARENA_MAX, 1);
+  first = real().thread_self();
+  void* library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+  start_thread = reinterpret_cast<decltype(start_thread)>(dlsym(library, "pthread_create"));
   constexpr unsigned long kFsgsbase = 1UL << 1;
   fast_fs = (getauxval(AT_HWCAP2) & kFsgsbase) != 0;
   const std::size_t size = kMaxThreads * kStackStride;
@@ -110,13 +119,14 @@ void prepare_fibers() {
     mprotect(reinterpret_cast<void*>(kStacks + thread * kStackStride), kStackStride - kStackSize, PROT_NONE);
 }
 
+pthread_t first_thread() { return first; }
+
 std::uintptr_t thread_pointer(std::uint32_t thread) {
   if (pointers[thread] == 0) {
     const OwnBusiness ours;
     std::atomic<std::uintptr_t> told{0};
     pthread_t handle;
-    if (real().thread_create(&handle, nullptr, sleep_for_ever, &told) != 0)
-      throw std::runtime_error("cannot start a thread");
+    if (start_thread(&handle, nullptr, sleep_for_ever, &told) != 0) throw std::runtime_error("cannot start a thread");
     while (told.load() == 0) usleep(10);
     pointers[thread] = told.load();
   }

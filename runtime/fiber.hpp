@@ -8,6 +8,8 @@
 // owner of an address on a stack is a division, and addresses are the same in every execution and every process.
 #pragma once
 
+#include <pthread.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -33,6 +35,8 @@ inline bool below_stack(std::uintptr_t address) {
 
 // Reserves the stacks and finds out how FS can be set. Once, before anything else here.
 void prepare_fibers();
+
+pthread_t first_thread();  // the one on whose stack the explorer runs
 
 // The thread pointer of a sleeping thread of our own; one for each model thread, made on demand.
 std::uintptr_t thread_pointer(std::uint32_t thread);

@@ -66,6 +66,7 @@ std::uint32_t signal(Thread& self, const void* object, std::size_t most, std::ui
 int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* limit,
                    std::uintptr_t place) {
   const bool limited = limit != nullptr;
+  const timespec until = limited ? read_limit(limit, place) : timespec{};
   use(self, mutex, "waits on a condition with a mutex", place);
   if (!holds(self, mutex)) fail(self, Failure::misuse, "waits on a condition without its mutex", place);
   begin_waiting(self, condition, place);
@@ -82,7 +83,7 @@ int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mut
   self.idle_wakes += may_idle && !signalled;
   lock(self, mutex, place);
   mutex->__data.__count = count;
-  return signalled || may_idle ? 0 : out_of_time(self, limit);
+  return signalled || may_idle ? 0 : out_of_time(self, &until);
 }
 
 int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place) {
@@ -140,13 +141,14 @@ void done_with(Thread& self, const void* futex, std::uintptr_t place) {
 
 int futex_wait(Thread& self, int* word_at, int expected, const timespec* limit, std::uintptr_t place) {
   const bool limited = limit != nullptr;
+  const timespec until = limited ? read_limit(limit, place) : timespec{};
   busy_with(self, word_at, place);
   look_at(word_at, Tag::word, place);
   const bool changed = *word_at != expected;
   if (!changed) begin_waiting(self, word_at, place);
   done_with(self, word_at, place);
   if (!changed && wait(self, limited ? Verb::wake_or_not : Verb::wake, word_at, !limited, place)) return 0;
-  errno = changed ? EAGAIN : out_of_time(self, limit);
+  errno = changed ? EAGAIN : out_of_time(self, &until);
   return -1;
 }
 
@@ -173,10 +175,11 @@ bool take(sem_t* object) {
 int take_in_time(sem_t* object, const timespec* limit, std::uintptr_t place) {
   Thread* self = controlled(object);
   if (self == nullptr) return 0;
+  const timespec until = read_limit(limit, place);
   synchronise(*self, Verb::try_take, Kind::rmw, Tag::semaphore, object, place,
               {.writes = Writes::if_different, .expected = 0});
   use(*self, object, "takes a semaphore", place);
-  return take(object) ? 0 : failure(out_of_time(*self, limit));
+  return take(object) ? 0 : failure(out_of_time(*self, &until));
 }
 
 }  // namespace

@@ -22,12 +22,18 @@
 #include "real.hpp"
 #include "unwritten.hpp"
 
+// The explorer's own memory: the C library's, or the address sanitizer's, which then sees what becomes of it.
+#ifdef TEETOTAL_SANITIZE
+#define OWN(name) __interceptor_##name
+#else
+#define OWN(name) __libc_##name
+#endif
 extern "C" {
-void* __libc_malloc(std::size_t);
-void __libc_free(void*);
-void* __libc_calloc(std::size_t, std::size_t);
-void* __libc_realloc(void*, std::size_t);
-void* __libc_memalign(std::size_t, std::size_t);
+void* OWN(malloc)(std::size_t);
+void OWN(free)(void*);
+void* OWN(calloc)(std::size_t, std::size_t);
+void* OWN(realloc)(void*, std::size_t);
+void* OWN(memalign)(std::size_t, std::size_t);
 }
 
 namespace teetotal::runtime {
@@ -95,7 +101,7 @@ namespace {
 // Frees memory that is not the program's.
 void release_outside(void* pointer) {
   if (process.current != nullptr) ++process.outside;
-  __libc_free(pointer);
+  OWN(free)(pointer);
 }
 
 enum class Content : std::uint8_t { unwritten, zero };
@@ -187,27 +193,27 @@ using namespace teetotal::runtime;  // NOLINT
 
 void* operator new(std::size_t size) {
   const std::uintptr_t place = TEETOTAL_PLACE;
-  void* block = for_program(place) ? allocate(size, 0, place) : __libc_malloc(size);
+  void* block = for_program(place) ? allocate(size, 0, place) : OWN(malloc)(size);
   if (block == nullptr) throw std::bad_alloc();
   return block;
 }
 void* operator new[](std::size_t size) {
   const std::uintptr_t place = TEETOTAL_PLACE;
-  void* block = for_program(place) ? allocate(size, 0, place) : __libc_malloc(size);
+  void* block = for_program(place) ? allocate(size, 0, place) : OWN(malloc)(size);
   if (block == nullptr) throw std::bad_alloc();
   return block;
 }
 void* operator new(std::size_t size, std::align_val_t alignment) {
   const std::uintptr_t place = TEETOTAL_PLACE;
   const auto bytes = static_cast<std::size_t>(alignment);
-  void* block = for_program(place) ? allocate(size, bytes, place) : __libc_memalign(bytes, size);
+  void* block = for_program(place) ? allocate(size, bytes, place) : OWN(memalign)(bytes, size);
   if (block == nullptr) throw std::bad_alloc();
   return block;
 }
 void* operator new[](std::size_t size, std::align_val_t alignment) {
   const std::uintptr_t place = TEETOTAL_PLACE;
   const auto bytes = static_cast<std::size_t>(alignment);
-  void* block = for_program(place) ? allocate(size, bytes, place) : __libc_memalign(bytes, size);
+  void* block = for_program(place) ? allocate(size, bytes, place) : OWN(memalign)(bytes, size);
   if (block == nullptr) throw std::bad_alloc();
   return block;
 }
@@ -231,11 +237,11 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
         extern "C" {
   void* malloc(std::size_t size) {
     const std::uintptr_t place = TEETOTAL_PLACE;
-    return for_program(place) ? allocate(size, 0, place) : __libc_malloc(size);
+    return for_program(place) ? allocate(size, 0, place) : OWN(malloc)(size);
   }
   void* calloc(std::size_t count, std::size_t size) {
     const std::uintptr_t place = TEETOTAL_PLACE;
-    if (!for_program(place)) return __libc_calloc(count, size);
+    if (!for_program(place)) return OWN(calloc)(count, size);
     std::size_t bytes = 0;
     if (__builtin_mul_overflow(count, size, &bytes)) {
       errno = ENOMEM;
@@ -247,7 +253,7 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
     const std::uintptr_t place = TEETOTAL_PLACE;
     if (!in_heap(reinterpret_cast<std::uintptr_t>(pointer)) && (pointer != nullptr || !for_program(place))) {
       if (process.current != nullptr) ++process.outside;
-      return __libc_realloc(pointer, size);
+      return OWN(realloc)(pointer, size);
     }
     void* block = allocate(size, 0, place);
     if (pointer == nullptr || block == nullptr) return block;
@@ -272,16 +278,16 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
   }
   int posix_memalign(void** result, std::size_t alignment, std::size_t size) {
     const std::uintptr_t place = TEETOTAL_PLACE;
-    *result = for_program(place) ? allocate(size, alignment, place) : __libc_memalign(alignment, size);
+    *result = for_program(place) ? allocate(size, alignment, place) : OWN(memalign)(alignment, size);
     return *result == nullptr ? ENOMEM : 0;
   }
   void* aligned_alloc(std::size_t alignment, std::size_t size) {
     const std::uintptr_t place = TEETOTAL_PLACE;
-    return for_program(place) ? allocate(size, alignment, place) : __libc_memalign(alignment, size);
+    return for_program(place) ? allocate(size, alignment, place) : OWN(memalign)(alignment, size);
   }
   void* memalign(std::size_t alignment, std::size_t size) {
     const std::uintptr_t place = TEETOTAL_PLACE;
-    return for_program(place) ? allocate(size, alignment, place) : __libc_memalign(alignment, size);
+    return for_program(place) ? allocate(size, alignment, place) : OWN(memalign)(alignment, size);
   }
 
   // -- ends

@@ -92,7 +92,9 @@ int mutex_trylock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place, Pa
 
 int mutex_timedlock(Thread& self, pthread_mutex_t* mutex, const timespec* limit, std::uintptr_t place) {
   if (holds(self, mutex) && kind_of(mutex) == PTHREAD_MUTEX_ERRORCHECK) return EDEADLK;
-  return mutex_trylock(self, mutex, place, Patience::limited) == 0 ? 0 : out_of_time(self, limit);
+  if (mutex_trylock(self, mutex, place, Patience::limited) == 0) return 0;
+  const timespec until = read_limit(limit, place);  // not looked at where the mutex is free
+  return out_of_time(self, &until);
 }
 
 int mutex_unlock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place) {
@@ -220,13 +222,15 @@ int write_trylock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place, 
 }
 
 int read_timedlock(Thread& self, pthread_rwlock_t* object, const timespec* limit, std::uintptr_t place) {
+  const timespec until = read_limit(limit, place);
   if (writes_already(self, object)) return EDEADLK;
-  return read_trylock(self, object, place, Patience::limited) == 0 ? 0 : out_of_time(self, limit);
+  return read_trylock(self, object, place, Patience::limited) == 0 ? 0 : out_of_time(self, &until);
 }
 
 int write_timedlock(Thread& self, pthread_rwlock_t* object, const timespec* limit, std::uintptr_t place) {
+  const timespec until = read_limit(limit, place);
   if (writes_already(self, object)) return EDEADLK;
-  return write_trylock(self, object, place, Patience::limited) == 0 ? 0 : out_of_time(self, limit);
+  return write_trylock(self, object, place, Patience::limited) == 0 ? 0 : out_of_time(self, &until);
 }
 
 void rw_unlock(Thread& self, void* object, std::uintptr_t place) {

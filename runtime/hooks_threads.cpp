@@ -65,7 +65,11 @@ int join_if_ended(Thread& self, pthread_t handle, void** result, const timespec*
   if (other != nullptr && other != &self && !other->joined && !other->detached) {
     synchronise(self, Verb::look, limit == nullptr ? Kind::ld : Kind::rmw, Tag::thread, other, place,
                 {.writes = Writes::never});
-    if (other->state != State::ended) return limit == nullptr ? EBUSY : out_of_time(self, limit);
+    if (other->state != State::ended) {
+      if (limit == nullptr) return EBUSY;
+      const timespec until = read_limit(limit, place);
+      return out_of_time(self, &until);
+    }
   }
   return join(self, handle, result, place);
 }

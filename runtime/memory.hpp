@@ -21,7 +21,7 @@
 
 namespace teetotal::runtime {
 
-inline constexpr std::uintptr_t kHeap = 0x6000'0000'0000;
+inline constexpr std::uintptr_t kHeap = 0x6500'0000'0000;
 inline constexpr std::size_t kHeapStride = std::size_t{16} << 30;
 inline constexpr std::uintptr_t kShadow = 0x6800'0000'0000;
 inline constexpr std::size_t kGrain = 16;

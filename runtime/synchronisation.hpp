@@ -66,6 +66,14 @@ void look_at(const void* data, Tag tag, std::uintptr_t place);
 // the thread, and the answer is ETIMEDOUT. hooks_libc.cpp.
 int out_of_time(Thread& self, const timespec* limit);
 
+// The limit, read as the C library does.
+inline timespec read_limit(const timespec* limit, std::uintptr_t place) {
+  look_at(&limit->tv_sec, Tag::oct, place);
+  const time_t seconds = limit->tv_sec;
+  look_at(&limit->tv_nsec, Tag::oct, place);
+  return {seconds, limit->tv_nsec};
+}
+
 // System calls that are not the kernel's to answer: hooks_chance.cpp.
 std::optional<long> answered_here(Thread& self, long number, const long* arguments, std::uintptr_t place);
 

@@ -84,7 +84,7 @@ REFUSED = {  # the thread goes no further: what it wanted
     "the system call clone3": "long a[11] = {0}; a[4] = SIGCHLD; syscall(435, a, sizeof a);",
     "the system call execve": 'execl("/bin/true", "true", (char *)0);',
     "the system call process_vm_writev": "syscall(SYS_process_vm_writev, getppid(), 0, 0, 0, 0, 0);",
-    "the system call munmap on memory that is not its own": "munmap((void *)0x600000000000, 1UL << 40);",
+    "the system call munmap on memory that is not its own": "munmap((void *)0x650000000000, 1UL << 40);",
     "the system call mprotect on memory that is not its own": "mprotect((void *)0x680000000000, 4096, PROT_NONE);",
     "the system call mmap over memory that is not its own": """mmap((void *)0x700000000000, 1 << 20, PROT_READ,
       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);""",

@@ -37,7 +37,9 @@ def _lines(result: CheckAnswer, every_outcome: bool, every_violation: bool) -> I
     for name, model in result.models.items():
         untold = []
         for violation in model.violations:
-            same = next((other for other in told if _same(violation, other)), None)
+            alike = [other for other in told if _same(violation, other)]
+            own = next((other for other in alike if other.model == name), None)
+            same = own if own is not None and not every_violation else next(iter(alike), None)
             if same is not None and same.model != name:
                 yield ""
                 yield _headline(violation, result.input, f", as under {same.model.upper()}")

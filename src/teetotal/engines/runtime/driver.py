@@ -26,6 +26,8 @@ class RuntimeDied(TeetotalError):
 
 
 def executable() -> Path:
+    if chosen := os.environ.get("TEETOTAL_RUNTIME"):  # built otherwise: with sanitizers, for instance
+        return Path(chosen)
     path = Path(str(files("teetotal") / "teetotal-runtime"))
     if not path.exists():
         from teetotal import _core  # beside the compiled core, where the package itself is installed in place

@@ -76,6 +76,10 @@ _OTHER_PRODUCTS = frozenset(
 _TRAMPOLINES = re.compile(r'^\s*\.section\s+\.note\.GNU-stack,\s*"x"', re.MULTILINE)
 
 
+_HIDDEN_MAIN = re.compile(r"^\s*\.(?:hidden|internal)\s+main\b.*$", re.MULTILINE)
+"""As ``-fvisibility=hidden`` and attributes leave it: the explorer would not find it."""
+
+
 _DIAGNOSTIC = re.compile(r"(?:.*?: )?(?P<severity>(?:fatal )?error|warning|note): ")
 
 
@@ -150,10 +154,11 @@ def build(source: Source, directory: Path) -> Path:
             _run([*compiler, "-c", str(assembly), "-o", str(output)], file)  # noqa: B023
             return output.read_bytes()  # noqa: B023
 
-        if not handmade and _TRAMPOLINES.search(assembly.read_text(errors="surrogateescape")):
+        compiled = _HIDDEN_MAIN.sub("", assembly.read_text(errors="surrogateescape"))
+        if not handmade and _TRAMPOLINES.search(compiled):
             raise TeetotalError(f"{file}: a nested function whose address is taken runs on the stack: not explored")
 
-        visible = make_visible(assembly.read_text(errors="surrogateescape"), assemble, file, handmade=handmade)
+        visible = make_visible(compiled, assemble, file, handmade=handmade)
         hidden += visible.unseen
         of_system |= visible.of_system
         assemble(mark_ends(visible.text))

@@ -33,7 +33,8 @@ def mark_ends(text: str) -> str:
     result: list[str] = []
     function: list[str] | None = None
     for line in lines:
-        if _FUNCTION.match(line) is not None:
+        if _FUNCTION.match(line) is not None:  # the one before may be another name for a function, without a size
+            result += _with_ends(function or [], pads)
             function = []
         if function is None:
             result.append(line)
