@@ -19,7 +19,7 @@ bool of_executable(std::uintptr_t address);
 
 // Whether nobody else can see the address.
 [[gnu::always_inline]] inline bool hidden(Thread& self, std::uintptr_t address, std::uintptr_t place,
-                                          std::size_t size = 1) {
+                                          std::size_t size) {
   const std::uint32_t owner = stack_owner(address);
   if (owner < kMaxThreads) [[unlikely]] {
     if (owner != self.number) {

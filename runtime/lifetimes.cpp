@@ -141,13 +141,13 @@ void touch_grain(std::uint32_t grain) {
 }
 
 void touch_stack(std::uintptr_t address, std::size_t size) {
-  for (std::size_t grain = grain_of(address); grain <= grain_of(address + size + 14); ++grain)
+  for (std::size_t grain = grain_of(address); grain <= grain_of(address + size - 1); ++grain)
     touch_grain(static_cast<std::uint32_t>(grain));
 }
 
 bool touched_by_others(std::uintptr_t address, std::size_t size) {
   if ((process.shared_stacks & bit_of(stack_owner(address))) != 0) return true;
-  for (std::size_t grain = grain_of(address); grain <= grain_of(address + size + 14) && grain < touched.size(); ++grain)
+  for (std::size_t grain = grain_of(address); grain <= grain_of(address + size - 1) && grain < touched.size(); ++grain)
     if (touched.test(grain)) return true;
   return false;
 }

@@ -30,8 +30,7 @@ void check_owner(Thread& self, std::uintptr_t address, std::uintptr_t place, std
 // A store of the thread reaches memory now, as the scheduler sees it: whether that memory is over, and then it fails.
 bool fails_at_commit(Thread& self, std::uintptr_t address, std::uintptr_t place);
 
-// What other threads look at on a stack becomes visible where its owner looks at it, too, in grains of 16 bytes. No
-// single access is larger, so looking at the grains of its first byte and of the one 15 bytes on is enough.
+// What other threads look at on a stack becomes visible where its owner looks at it, too, in grains of 16 bytes.
 void touch_stack(std::uintptr_t address, std::size_t size);
 bool touched_by_others(std::uintptr_t address, std::size_t size);
 void touch_grain(std::uint32_t grain);
