@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "addresses.hpp"
 #include "calls.hpp"
 #include "channel.hpp"
 #include "explorer.hpp"
@@ -117,6 +118,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.seconds = std::stod(value);
   else if (name == "library")
     request.library = value;
+  else if (name == "variables")
+    request.variables = value;
   else if (name == "memory")
     request.strategy.megabytes = number();
   else if (name == "executions")
@@ -186,6 +189,7 @@ int run(int count, char** arguments) {
     return 3;
   }
   if (!request.library.empty()) process.callers.read(request.library, process.memory.object_begin());
+  if (!request.variables.empty()) addresses.read(request.variables, process.memory.object_begin());
   output.line(R"({"type":"loaded","base":)" + std::to_string(process.memory.object_begin()) + '}');
   try {
     if (request.replay) {
