@@ -17,6 +17,7 @@ Tag tag_of(std::uint32_t size) {
 std::uint32_t Cells::add(std::uintptr_t address, Tag tag) {
   const std::uint64_t key = key_of(address, tag);
   if (!is_data(tag)) {
+    if (is_object(tag)) objects_.insert({address, tag});
     cells_.push_back({address, 0, tag});
     insert(key, static_cast<std::uint32_t>(cells_.size() - 1));
     return static_cast<std::uint32_t>(cells_.size() - 1);
@@ -105,6 +106,12 @@ std::optional<Cells::Piece> Cells::first_inside(std::uintptr_t begin, std::uintp
   return std::nullopt;
 }
 
+std::optional<Cells::Piece> Cells::object_inside(const Piece& behind, std::uintptr_t end) const {
+  const auto next = objects_.upper_bound(behind);
+  if (next == objects_.end() || next->address >= end) return std::nullopt;
+  return *next;
+}
+
 void Cells::renumber() {
   changed = false;
   cells_.clear();
@@ -116,6 +123,10 @@ void Cells::renumber() {
     extent.number = static_cast<std::uint32_t>(cells_.size());
     cells_.push_back({address, extent.size, tag, extent.mixed});
     if (size_of(tag) == extent.size) insert(key_of(address, tag), extent.number);
+  }
+  for (const auto& [address, tag] : objects_) {
+    insert(key_of(address, tag), static_cast<std::uint32_t>(cells_.size()));
+    cells_.push_back({address, 0, tag});
   }
 }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace teetotal::runtime {
@@ -33,6 +34,8 @@ enum class Tag : std::uint8_t {
 };
 
 constexpr bool is_data(Tag tag) { return tag <= Tag::vector; }
+// Whether it lies in memory of the program, and ends with that. Those who wake others at a futex do not look at it.
+constexpr bool is_object(Tag tag) { return !is_data(tag) && tag != Tag::thread && tag != Tag::futex; }
 constexpr std::uint32_t size_of(Tag tag) { return is_data(tag) ? 1U << static_cast<unsigned>(tag) : 0; }
 
 struct Cell {
@@ -58,14 +61,17 @@ class Cells {
   struct Piece {
     std::uintptr_t address;
     Tag tag;
+
+    auto operator<=>(const Piece&) const = default;
   };
   // Ranges are gone through one by one: threads are parked on the way, and what they hold must lie on their stacks.
 
   // The first part of a range that is copied or filled: a cell, old or new, or a part of one that has no simple size.
   Piece piece(std::uintptr_t address, std::uintptr_t end);
 
-  // The first cell that begins in a range.
+  // The first cell of data that begins in a range; and the first object there behind another one.
   std::optional<Piece> first_inside(std::uintptr_t begin, std::uintptr_t end) const;
+  std::optional<Piece> object_inside(const Piece& behind, std::uintptr_t end) const;
 
   const Cell& operator[](std::uint32_t number) const { return cells_[number]; }
   std::size_t size() const { return cells_.size(); }
@@ -97,6 +103,7 @@ class Cells {
     std::uint32_t number;
   };
   void number_soft(std::map<std::uintptr_t, Extent>::iterator it);
+  std::set<Piece> objects_;                   // all that were ever met
   std::map<std::uintptr_t, Extent> extents_;  // of data, by their first byte; they do not overlap
 };
 

@@ -122,8 +122,8 @@ void release(void* pointer, std::uintptr_t place) {
   if (self == nullptr) return;  // at the end of everything
   const Block block = process.memory.block(address);
   if (block.address != address) fail(*self, Failure::misuse, "frees what was not allocated", place);
-  check_unused(*self, block.address, block.address + block.size, "frees memory", place);
   if (!process.alone) end_life(*self, block.address, block.address + block.size, Verb::free, place);
+  check_unused(*self, block.address, block.address + block.size, "frees memory", place);
   const Block now = process.memory.block(address);
   if (now.freed) fail_since(*self, Failure::freed, "frees it again", place, "freed it", process.ends[now.end]);
   process.memory.release(

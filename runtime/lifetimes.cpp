@@ -126,6 +126,7 @@ bool fails_at_commit(Thread& self, std::uintptr_t address, std::uintptr_t place)
 }
 
 void check_owner(Thread& self, std::uintptr_t address, std::uintptr_t place, std::uintptr_t frame) {
+  if (const std::uint32_t owner = stack_owner(address); owner < kMaxThreads && owner != self.number) watch(kLocks);
   const std::optional<Use> use = use_of_dead(self, address, frame);
   if (!use) return;
   if (use->failure == Failure::returned) watch(kTold);  // so that the frame's end is known the next time
@@ -196,19 +197,25 @@ bool outside(Thread& self, std::uintptr_t address, std::uintptr_t place) {
 
 void end_life(Thread& self, std::uintptr_t begin, std::uintptr_t end, Verb verb, std::uintptr_t place) {
   bool part = verb == Verb::end_life;  // no loop is cut for it
-  for (std::uintptr_t next = begin; const auto piece = process.cells.first_inside(next, end); part = true) {
-    next = piece->address + 1;
+  const auto tell = [&](const Cells::Piece& piece) {
     self.operation = {.kind = Kind::ld,
                       .writes = Writes::always,
-                      .tag = piece->tag,
+                      .tag = piece.tag,
                       .verb = verb,
                       .part = part,
-                      .cell = process.cells.number(piece->address, piece->tag),
-                      .address = piece->address,
+                      .cell = process.cells.number(piece.address, piece.tag),
+                      .address = piece.address,
                       .place = place};
     process.ends_told = true;
     visible(self);
+    part = true;
+  };
+  for (std::uintptr_t next = begin; const auto piece = process.cells.first_inside(next, end);) {
+    next = piece->address + 1;
+    tell(*piece);
   }
+  Cells::Piece behind{begin - 1, Tag::futex};
+  while (const auto piece = process.cells.object_inside(behind, end)) tell(behind = *piece);
 }
 
 void end_frames(Thread& self, std::uintptr_t below, std::uintptr_t place) {
@@ -223,7 +230,8 @@ void end_frames(Thread& self, std::uintptr_t below, std::uintptr_t place) {
 
 void end_all(Thread& self) {
   self.over = true;
-  if (!process.touched.empty() || process.shared_stacks != 0) end_frames(self, stack_top(self.number), 0);
+  if (!process.touched.empty() || process.shared_stacks != 0 || (teetotal_frames_watched & kLocks) != 0)
+    end_frames(self, stack_top(self.number), 0);
   if (process.alone || self.locals_private) return;
   process.ended_locals |= bit_of(self.number);
   end_life(self, self.tls, self.tls + self.tls_size, Verb::end_life, 0);
@@ -243,8 +251,9 @@ bool ended_unnoticed(std::uintptr_t address) {
 }
 
 namespace {
-constexpr std::uint64_t kCell = std::uint64_t{1} << 32;  // beyond all grains
-constexpr std::uint64_t kTags = 8;
+constexpr std::uint64_t kCell = std::uint64_t{1} << 32;    // beyond all grains
+constexpr std::uint64_t kObject = std::uint64_t{1} << 48;  // beyond all cells of data
+constexpr std::uint64_t kTags = 8;                         // of each
 }  // namespace
 
 std::vector<std::uint64_t> ended_cells() {
@@ -255,13 +264,19 @@ std::vector<std::uint64_t> ended_cells() {
       result.push_back(kCell + (piece->address - kStacks) * kTags + static_cast<std::uint64_t>(piece->tag));
       next = piece->address + 1;
     }
+    Cells::Piece behind{stack_top(thread) - kStackSize, Tag::byte};
+    while (const auto piece = process.cells.object_inside(behind, process.ended_below[thread])) {
+      behind = *piece;
+      result.push_back(kObject + (piece->address - kStacks) * kTags + static_cast<std::uint64_t>(piece->tag) % kTags);
+    }
   }
   return result;
 }
 
 bool know_ended_cell(std::uint64_t told) {
   if (told < kCell) return false;
-  process.cells.number(kStacks + (told - kCell) / kTags, static_cast<Tag>(told % kTags));
+  const std::uint64_t first = told < kObject ? kCell : kObject;
+  process.cells.number(kStacks + (told - first) / kTags, static_cast<Tag>(told % kTags + (told < kObject ? 0 : kTags)));
   return true;
 }
 

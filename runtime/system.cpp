@@ -434,7 +434,7 @@ void Controlled::note_data_races(std::uint32_t thread) {
 void Controlled::check_new_cells() {
   for (; known_cells_ < process.cells.size(); ++known_cells_) {
     const Cell& cell = process.cells[static_cast<std::uint32_t>(known_cells_)];
-    if (cell.size != 0 && ended_unnoticed(cell.address)) throw Restart{};
+    if ((cell.size != 0 || is_object(cell.tag)) && ended_unnoticed(cell.address)) throw Restart{};
   }
 }
 

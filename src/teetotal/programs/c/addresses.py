@@ -28,12 +28,15 @@ _LOOKS_AT_CARRY = re.compile(r"(j|set|cmov)(a|ae|b|be)$")
 _HASHES = re.compile(r"(i?mul|i?div|shr|sar|ro[lr])$")
 _WHOLE = 47
 """A shift to the right by so many bits leaves nothing of an address."""
+_ALIGNED = 4
+"""So many bits of what malloc gives are zero, and of what is on a stack as the compiler wants them: an array's begin."""
 _SMALL = 0x7EE6_FFFF
 """No address is below, nor the handle of a thread."""
 _FLAGS, _RAX = 16, 0
 _VARIABLE = 1
-_OVERLAP = re.compile(r"_ZNKSt4lessIPK?[cwDahs]")
-"""Strings of the C++ library ask in this way whether what they are given is a part of themselves."""
+_HARMLESS = re.compile(r"_ZNKSt4lessIPK?[cwDahs]|_ZNSt8__detail18__waiter_pool_base6_S_for")
+"""Strings of the C++ library ask in this way whether what they are given is a part of themselves; and those who wait for
+an atomic object share what they wait at with others, who are woken for no reason and wait again."""
 
 
 class AddressWatch:
@@ -45,7 +48,7 @@ class AddressWatch:
 
     def __call__(self, program: Text, functions: Sequence[Function]) -> None:
         for function in functions:
-            if _OVERLAP.match(function.name):
+            if _HARMLESS.match(function.name):
                 continue
             for block in function.blocks:
                 for number, item in enumerate(block):
@@ -67,7 +70,9 @@ class AddressWatch:
             kind = _MASK
         elif _HASHES.match(name):
             if name in ("shr", "sar", "ror", "rol"):
-                if constants and constants[0] >= _WHOLE:
+                back = following[0].instruction if following else None
+                aligns = back is not None and back.name in ("shl", "sal") and back.operands == operands
+                if constants and (constants[0] >= _WHOLE or (aligns and constants[0] <= _ALIGNED)):
                     return
                 registers = registers[:1] if operands[0][0] == "r" else []
             elif len(operands) == 1:
