@@ -51,6 +51,10 @@ void Addresses::hashed(std::uintptr_t value, std::uintptr_t place) const {
   if (may_be_address(value)) name("the bits of an address", place);
 }
 
+void Addresses::expected(std::uintptr_t value, std::uintptr_t place) const {
+  if (process.memory.block(value).freed) name("a comparison with the address of memory that was freed", place);
+}
+
 // The last four bits of what malloc gives are zero, and what is left of an address may be that of the same object.
 void Addresses::masked(std::uintptr_t value, std::uintptr_t mask, std::uintptr_t place) const {
   constexpr std::uintptr_t kAligned = 15;

@@ -24,6 +24,8 @@ class Addresses {
 
   void compared(std::uintptr_t one, std::uintptr_t other, std::uintptr_t place) const;
   void hashed(std::uintptr_t value, std::uintptr_t place) const;
+  // Found different from what an atomic object holds: the same memory might have been given out again by then.
+  void expected(std::uintptr_t value, std::uintptr_t place) const;
   void masked(std::uintptr_t value, std::uintptr_t mask, std::uintptr_t place) const;
 
  private:

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "accesses.hpp"
+#include "addresses.hpp"
 #include "unwritten.hpp"
 
 namespace teetotal::runtime {
@@ -110,6 +111,8 @@ bool compare_exchange(volatile T* target, T* expected, T value, int order, std::
     *target = value;
     return true;
   }
+  if constexpr (sizeof(T) == sizeof(std::uintptr_t))
+    if (in_heap(wanted)) addresses.expected(wanted, place);
   *expected = old;
   return false;
 }

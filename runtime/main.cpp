@@ -216,8 +216,10 @@ int run(int count, char** arguments) {
   } catch (const std::invalid_argument&) {
     throw;
   } catch (const std::logic_error& error) {  // ours: not to be taken for a death of the program
-    // Unless it did what no hook has followed, and may have written anywhere.
-    const char* what = process.unseen.empty() ? "internal" : "overwritten";
+    // Unless it did what no hook has followed, and may have written anywhere; or, with buffers, into a frame that lies
+    // where another one lay.
+    const bool ours = process.unseen.empty() && !(process.buffered && process.ends_told);
+    const char* what = ours ? "internal" : "overwritten";
     output.line(std::string(R"({"type":"error","what":")") + what + R"(","message":)" + Output::quoted(error.what()) +
                 '}');
     return 3;
