@@ -77,6 +77,8 @@ class AddressWatch:
                 registers = registers[:1] if operands[0][0] == "r" else []
             elif len(operands) == 1:
                 registers = [_RAX, *registers]
+            elif len(operands) == 3:
+                registers = registers[1:]  # the first is what it becomes
             kind, constants = _HASH, []
         else:
             return
