@@ -19,7 +19,7 @@ bool of_executable(std::uintptr_t address);
 
 // Whether nobody else can see the address.
 [[gnu::always_inline]] inline bool hidden(Thread& self, std::uintptr_t address, std::uintptr_t place,
-                                          std::size_t size = 1) {
+                                          std::size_t size) {
   const std::uint32_t owner = stack_owner(address);
   if (owner < kMaxThreads) [[unlikely]] {
     if (owner != self.number) {
@@ -81,6 +81,9 @@ bool of_executable(std::uintptr_t address);
 // or somewhere else (0), and without any hook between. hooks_copies.cpp.
 void announce(Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t size, std::uintptr_t place,
               Announced by);
+
+// Names a look at the clock, but for those that decide nothing: hooks_clock.cpp.
+void look_at_clock(const char* function, std::uintptr_t place);
 
 constexpr Tag tag_for(std::size_t size) {
   return size == 1 ? Tag::byte : size == 2 ? Tag::half : size == 4 ? Tag::word : size == 8 ? Tag::oct : Tag::vector;

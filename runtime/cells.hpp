@@ -35,6 +35,8 @@ enum class Tag : std::uint8_t {
 };
 
 constexpr bool is_data(Tag tag) { return tag <= Tag::vector; }
+// Whether it lies in memory of the program, and ends with that. Those who wake others at a futex do not look at it.
+constexpr bool is_object(Tag tag) { return !is_data(tag) && tag != Tag::thread && tag != Tag::futex; }
 constexpr std::uint32_t size_of(Tag tag) { return is_data(tag) ? 1U << static_cast<unsigned>(tag) : 0; }
 
 struct Cell {
@@ -60,6 +62,8 @@ class Cells {
   struct Piece {
     std::uintptr_t address;
     Tag tag;
+
+    auto operator<=>(const Piece&) const = default;
   };
   // Ranges are gone through one by one: threads are parked on the way, and what they hold must lie on their stacks.
 

@@ -18,7 +18,8 @@ namespace teetotal::runtime {
 
 struct Request {
   std::string object;
-  std::string library;  // a file: which of the object's functions are the C++ library's
+  std::string library;    // a file: which of the object's functions are the C++ library's
+  std::string variables;  // a file: where its variables lie, if it compares addresses
   Strategy strategy{.megabytes = kMegabytes};
   std::vector<std::string> monitors;
   Semantics semantics;

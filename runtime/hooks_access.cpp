@@ -8,6 +8,7 @@
 #include <string>
 
 #include "accesses.hpp"
+#include "addresses.hpp"
 #include "unwritten.hpp"
 
 namespace teetotal::runtime {
@@ -17,9 +18,9 @@ constexpr int kRelease = 3, kAcqRel = 4, kSeqCst = 5;  // __ATOMIC_*
 constexpr bool releases(int order) { return order >= kRelease && order <= kSeqCst; }
 
 // A load on its own stack that is meant for others: it may spin here until they come, and nobody would see it.
-bool spins(const Thread& self, Kind kind, std::uintptr_t address) {
+bool spins(const Thread& self, Kind kind, std::uintptr_t address, std::size_t size) {
   if (process.alone || kind != Kind::ld || stack_owner(address) != self.number) return false;
-  touch_stack(address, 1);
+  touch_stack(address, size);
   return true;
 }
 
@@ -51,7 +52,7 @@ inline void look_for_unwritten(Thread& self, const void* pointer, Tag tag, std::
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  if (hidden(*self, address, place) && (plain || !spins(*self, kind, address))) return;
+  if (hidden(*self, address, place, size_of(tag)) && (plain || !spins(*self, kind, address, size_of(tag)))) return;
   if (self->suspected != 0) [[unlikely]]
     decide_suspicion(*self, kind == Kind::st ? address : 0, place);
   operate(*self, kind, kind == Kind::st ? Writes::always : Writes::never, address, tag, place, 0, plain);
@@ -64,7 +65,7 @@ template <typename T>
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(target);
-  if (hidden(*self, address, place) && !spins(*self, kind, address)) return;
+  if (hidden(*self, address, place, sizeof(T)) && !spins(*self, kind, address, sizeof(T))) return;
   if (self->suspected != 0) [[unlikely]]
     decide_suspicion(*self, 0, place);
   operate(*self, kind, writes, address, tag_for(sizeof(T)), place, expected);
@@ -110,6 +111,8 @@ bool compare_exchange(volatile T* target, T* expected, T value, int order, std::
     *target = value;
     return true;
   }
+  if constexpr (sizeof(T) == sizeof(std::uintptr_t))
+    if (in_heap(wanted)) addresses.expected(wanted, place);
   *expected = old;
   return false;
 }

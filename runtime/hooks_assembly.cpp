@@ -8,11 +8,25 @@
 #include <cpuid.h>
 
 #include "accesses.hpp"
+#include "addresses.hpp"
 
 namespace teetotal::runtime {
 namespace {
 
-enum class Does : std::uint8_t { load, store, update, locked, compared, mfence, sfence, copy, settle };
+enum class Does : std::uint8_t {
+  load,
+  store,
+  update,
+  locked,
+  compared,
+  mfence,
+  sfence,
+  copy,
+  settle,
+  order,
+  hash,
+  mask
+};
 enum : std::uint8_t { kWhole = 1, kRepeated = 2, kSymbolic = 4, kThreadLocal = 8 };
 enum : std::uint8_t { rax, rcx, rdx, rsi = 6, rdi = 7, flags = 16 };
 
@@ -22,7 +36,7 @@ struct Descriptor {
   std::int8_t base, index;  // registers; negative: none
   std::uint8_t scale;
   std::int8_t bit;       // a register that counts bits from here
-  std::uint16_t halves;  // compared with edx:eax
+  std::uint16_t halves;  // compared with edx:eax; from `order` on: two registers and 1, the second in the upper half
   std::uint32_t size;
   std::int32_t symbol;  // counted from here
   std::int64_t displacement;
@@ -59,8 +73,22 @@ Wide expected_by(const Descriptor& told, Registers registers) {
   }
 }
 
+// From `order` on: what the instruction is about. A second one that is neither a register nor in memory is a constant.
+struct Values {
+  std::uint64_t first = 0, second = 0;
+};
+[[gnu::target("general-regs-only")]] Values values_of(const Descriptor& told, Registers registers) {
+  Values values;
+  const unsigned first = told.halves & 255U, second = told.halves >> 8U;
+  if (first != 0) values.first = registers[first - 1];
+  values.second = second != 0      ? registers[second - 1]
+                  : told.size != 0 ? *reinterpret_cast<const std::uint64_t*>(address_of(told, registers))
+                                   : static_cast<std::uint64_t>(told.displacement);
+  return values;
+}
+
 void locked(Thread& self, const Descriptor& told, Registers registers, std::uintptr_t address, std::uintptr_t place) {
-  if (hidden(self, address, place)) return mfence(self, place);  // as it is for the others
+  if (hidden(self, address, place, told.size)) return mfence(self, place);  // as it is for the others
   const bool compares = told.does == Does::compared;
   operate(self, Kind::rmw, compares ? swap_writes() : Writes::always, address, tag_for(told.size), place,
           compares ? expected_by(told, registers) : 0);
@@ -85,6 +113,11 @@ bool teetotal_has_xsave = [] {
   const Thread* self = process.current;
   if (self == nullptr) return false;
   if (told->does == Does::settle) return self->range_size != 0;
+  if (told->does >= Does::order) {
+    const auto [first, second] = values_of(*told, registers);
+    const bool either = may_be_address(first) || may_be_address(second);
+    return told->does == Does::order ? may_be_address(first) && may_be_address(second) : either;
+  }
   if (told->does > Does::update || (told->how & (kRepeated | kThreadLocal)) != 0 || process.shared_stacks != 0 ||
       !process.touched.empty())
     return true;
@@ -97,6 +130,16 @@ bool teetotal_has_xsave = [] {
   if (told->does == Does::mfence) return mfence(self, place);
   if (told->does == Does::sfence) return sfence(self, place);
   if (told->does == Does::settle) return settle(self);
+  if (told->does >= Does::order) {
+    const auto [first, second] = values_of(*told, registers);
+    if (told->does == Does::order) return addresses.compared(first, second, place);
+    if (told->does == Does::mask) {
+      addresses.masked(first, second, place);
+      return addresses.masked(second, first, place);
+    }
+    addresses.hashed(first, place);
+    return addresses.hashed(second, place);
+  }
   std::uintptr_t address = address_of(*told, registers);
   if ((told->how & kThreadLocal) != 0) address += current_thread_pointer();
   if (told->does == Does::locked || told->does == Does::compared) return locked(self, *told, registers, address, place);

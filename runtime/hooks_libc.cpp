@@ -5,6 +5,7 @@
 // their own, which outlives an execution: buffers of files, for instance.
 #include <dlfcn.h>
 #include <link.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/types.h>
@@ -103,6 +104,8 @@ void release_outside(void* pointer) {
   if (process.current != nullptr) ++process.outside;
   OWN(free)(pointer);
 }
+
+constexpr std::size_t kPage = 4096;
 
 enum class Content : std::uint8_t { unwritten, zero };
 constexpr std::size_t kFromKernel = 128 << 10;  // the C library asks the kernel for larger blocks, which are zero then
@@ -288,6 +291,33 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
   void* memalign(std::size_t alignment, std::size_t size) {
     const std::uintptr_t place = TEETOTAL_PLACE;
     return for_program(place) ? allocate(size, alignment, place) : OWN(memalign)(alignment, size);
+  }
+
+  // -- pages: memory of the program's own is its heap's, beginning with zeros
+  // ---------------------------------------------------------------------------
+
+  void* teetotal_mmap(void* wanted, std::size_t size, int protection, int flags, int file, off_t offset) {
+    const std::uintptr_t place = TEETOTAL_PLACE;
+    constexpr int kKinds = MAP_PRIVATE | MAP_SHARED, kHints = MAP_NORESERVE | MAP_POPULATE | MAP_STACK;
+    const bool usual = (flags & ~(kKinds | kHints)) == MAP_ANONYMOUS && (flags & kKinds) != 0 && size != 0;
+    if (process.current != nullptr && usual && protection == (PROT_READ | PROT_WRITE))
+      if (void* pages = allocate((size + kPage - 1) / kPage * kPage, kPage, place, Content::zero)) return pages;
+    unseen_call("mmap of libc.so.6", place);
+    if (process.current != nullptr) mfence(*process.current, place);
+    return mmap(wanted, size, protection, flags, file, offset);
+  }
+  int teetotal_munmap(void* pages, std::size_t size) {
+    const std::uintptr_t place = TEETOTAL_PLACE;
+    const auto address = reinterpret_cast<std::uintptr_t>(pages);
+    const bool whole = in_heap(address) && process.memory.block(address).address == address &&
+                       process.memory.block(address).size == (size + kPage - 1) / kPage * kPage;
+    if (whole) {
+      release(pages, place);
+      return 0;
+    }
+    unseen_call("munmap of libc.so.6", place);
+    if (process.current != nullptr) mfence(*process.current, place);
+    return in_heap(address) ? 0 : munmap(pages, size);  // a part stays as it is
   }
 
   // -- ends

@@ -1,13 +1,11 @@
 // Functions of <stdlib.h>, <math.h> and <time.h> that read or write what their arguments point to: numbers from
 // strings, sorting and searching, results beside the result, copies of strings.
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cinttypes>
 #include <cmath>
-#include <ctime>
 
 #include "touching.hpp"
 
@@ -98,13 +96,6 @@ void sort(const Touch& touch, void* base, std::size_t count, std::size_t size, C
   }
   for (std::size_t i = 0; i < count; ++i) read_parts(*touch.self(), sorted + i * size, from[i], size, touch.place());
   write_parts(*touch.self(), base, sorted, count * size, touch.place());
-}
-
-timespec taken(Touch& touch, const timespec* from) { return {touch.get(&from->tv_sec), touch.get(&from->tv_nsec)}; }
-
-void give(Touch& touch, timespec* to, const timespec& time) {
-  touch.put(&to->tv_sec, time.tv_sec);
-  touch.put(&to->tv_nsec, time.tv_nsec);
 }
 
 char* duplicate(Touch& touch, const char* from, std::size_t most) {
@@ -237,46 +228,5 @@ int teetotal_posix_memalign(void** result, std::size_t alignment, std::size_t si
   if (block == nullptr) return ENOMEM;
   touch.put(result, block);
   return 0;
-}
-
-// -- time -------------------------------------------------------------------------------------------------------------
-
-time_t teetotal_time(time_t* result) {
-  TOUCH;
-  const time_t now = time(nullptr);
-  if (result != nullptr) touch.put(result, now);
-  return now;
-}
-int teetotal_clock_gettime(clockid_t clock, timespec* to) {
-  TOUCH;
-  timespec now{};
-  const int done = clock_gettime(clock, &now);
-  if (done == 0) give(touch, to, now);
-  return done;
-}
-int teetotal_timespec_get(timespec* to, int base) {
-  TOUCH;
-  timespec now{};
-  if (base != TIME_UTC || clock_gettime(CLOCK_REALTIME, &now) != 0) return 0;
-  give(touch, to, now);
-  return base;
-}
-int teetotal_gettimeofday(timeval* to, void*) {
-  TOUCH;
-  timeval now{};
-  gettimeofday(&now, nullptr);
-  touch.put(&to->tv_sec, now.tv_sec);
-  touch.put(&to->tv_usec, now.tv_usec);
-  return 0;
-}
-int teetotal_nanosleep(const timespec* time, timespec*) {
-  TOUCH;
-  const timespec wanted = taken(touch, time);
-  return nanosleep(&wanted, nullptr);
-}
-int teetotal_clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec*) {
-  TOUCH;
-  const timespec wanted = taken(touch, time);
-  return clock_nanosleep(clock, flags, &wanted, nullptr);
 }
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <ctime>
 
+#include "accesses.hpp"
 #include "synchronisation.hpp"
 
 namespace teetotal::runtime {
@@ -151,6 +152,7 @@ int omp_get_num_procs() { return static_cast<int>(kTeam); }
 int omp_get_dynamic() { return 0; }
 int omp_get_nested() { return 0; }
 double omp_get_wtime() {
+  look_at_clock("omp_get_wtime", TEETOTAL_PLACE);
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;

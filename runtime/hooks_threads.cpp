@@ -8,14 +8,13 @@
 #include <climits>
 
 #include "accesses.hpp"
+#include "addresses.hpp"
 #include "real.hpp"
 #include "synchronisation.hpp"
 #include "touching.hpp"
 
 namespace teetotal::runtime {
 namespace {
-
-constexpr std::uintptr_t kHandles = 0x7ee7'0000;
 
 // -- threads ----------------------------------------------------------------------------------------------------------
 

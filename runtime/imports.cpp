@@ -250,8 +250,11 @@ bool Imports::gets_memory(const Stub& stub, const std::uintptr_t* arguments) con
 bool Imports::touches_shared(Thread& self, const Stub& stub, const std::uintptr_t* arguments,
                              std::uintptr_t place) const {
   bool others = false;
+  const auto live = reinterpret_cast<std::uintptr_t>(arguments);  // below it nothing lies that anybody may use
+  const bool counted = !stub.name.starts_with("_Z");              // the table does not count those of each member
   for (std::size_t i = 0; i < kArguments; ++i) {
     if ((stub.entry.arguments >> i & 1U) == 0 || !of_program(reinterpret_cast<const void*>(arguments[i]))) continue;
+    if (i > 0 && !counted && stack_owner(arguments[i]) == self.number && arguments[i] < live) continue;  // by chance
     ++self.changes;
     others = others || shared(self, arguments[i], place);
   }

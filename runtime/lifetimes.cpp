@@ -125,13 +125,13 @@ void touch_grain(std::uint32_t grain) {
 }
 
 void touch_stack(std::uintptr_t address, std::size_t size) {
-  for (std::size_t grain = grain_of(address); grain <= grain_of(address + size + 14); ++grain)
+  for (std::size_t grain = grain_of(address); grain <= grain_of(address + size - 1); ++grain)
     touch_grain(static_cast<std::uint32_t>(grain));
 }
 
 bool touched_by_others(std::uintptr_t address, std::size_t size) {
   if ((process.shared_stacks & bit_of(stack_owner(address))) != 0) return true;
-  for (std::size_t grain = grain_of(address); grain <= grain_of(address + size + 14) && grain < touched.size(); ++grain)
+  for (std::size_t grain = grain_of(address); grain <= grain_of(address + size - 1) && grain < touched.size(); ++grain)
     if (touched.test(grain)) return true;
   return false;
 }
@@ -225,7 +225,8 @@ void end_frames(Thread& self, std::uintptr_t below, std::uintptr_t place) {
 
 void end_all(Thread& self) {
   self.over = true;
-  if (!process.touched.empty() || process.shared_stacks != 0) end_frames(self, stack_top(self.number), 0);
+  if (!process.touched.empty() || process.shared_stacks != 0 || (teetotal_frames_watched & kLocks) != 0)
+    end_frames(self, stack_top(self.number), 0);
   if (process.alone || self.locals_private) return;
   process.ended_locals |= bit_of(self.number);
   end_life(self, self.tls, self.tls + self.tls_size, Verb::end_life, 0);

@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "addresses.hpp"
 #include "calls.hpp"
 #include "channel.hpp"
 #include "explorer.hpp"
@@ -117,6 +118,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.seconds = std::stod(value);
   else if (name == "library")
     request.library = value;
+  else if (name == "variables")
+    request.variables = value;
   else if (name == "memory")
     request.strategy.megabytes = number();
   else if (name == "executions")
@@ -186,6 +189,7 @@ int run(int count, char** arguments) {
     return 3;
   }
   if (!request.library.empty()) process.callers.read(request.library, process.memory.object_begin());
+  if (!request.variables.empty()) addresses.read(request.variables, process.memory.object_begin());
   output.line(R"({"type":"loaded","base":)" + std::to_string(process.memory.object_begin()) + '}');
   try {
     if (request.replay) {
@@ -212,8 +216,10 @@ int run(int count, char** arguments) {
   } catch (const std::invalid_argument&) {
     throw;
   } catch (const std::logic_error& error) {  // ours: not to be taken for a death of the program
-    // Unless it did what no hook has followed, and may have written anywhere.
-    const char* what = process.unseen.empty() ? "internal" : "overwritten";
+    // Unless it did what no hook has followed, and may have written anywhere; or, with buffers, into a frame that lies
+    // where another one lay.
+    const bool ours = process.unseen.empty() && !(process.buffered && process.ends_told);
+    const char* what = ours ? "internal" : "overwritten";
     output.line(std::string(R"({"type":"error","what":")") + what + R"(","message":)" + Output::quoted(error.what()) +
                 '}');
     return 3;

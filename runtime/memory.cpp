@@ -89,6 +89,9 @@ void Memory::adopt_object(const void* inside) {
             memory->tls_size = header.p_memsz;
             memory->tls_image = reinterpret_cast<const void*>(at(header));
             memory->tls_image_size = header.p_filesz;
+          } else if (header.p_type == PT_TLS) {
+            memory->library_locals.push_back(
+                {info->dlpi_tls_modid, header.p_memsz, header.p_filesz, reinterpret_cast<const void*>(at(header))});
           }
         }
         return 0;

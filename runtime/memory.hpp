@@ -76,6 +76,12 @@ class Memory {
   }
   std::uintptr_t object_begin() const { return object_begin_; }
 
+  // Thread-local variables: of the program, and of each library that is loaded with it.
+  struct Locals {
+    std::size_t module, size, image_size;
+    const void* image;
+  };
+  std::vector<Locals> library_locals;
   std::size_t tls_module = 0, tls_size = 0, tls_image_size = 0;
   const void* tls_image = nullptr;
 

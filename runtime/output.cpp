@@ -100,11 +100,12 @@ std::string Output::cause(const Fault& fault) {
 
 std::string Output::shared() {
   const std::uint64_t threads = process.shared_stacks | std::uint64_t{process.shared_locals} << 32;
-  if (threads == 0 && process.touched.empty()) return "\"\"";
+  const std::vector<std::uint64_t> ended = ended_cells();
+  if (threads == 0 && process.touched.empty() && ended.empty()) return "\"\"";
   std::ostringstream text;
   text << '"' << std::hex << threads;
   for (const std::uint32_t grain : process.touched) text << '.' << grain;
-  for (const auto cell : ended_cells()) text << '.' << cell;
+  for (const auto cell : ended) text << '.' << cell;
   text << '"';
   return text.str();
 }

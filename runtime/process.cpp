@@ -36,6 +36,12 @@ void adopt_thread_locals(Thread& self) {
   const Memory& memory = process.memory;
   self.exceptions = abi::__cxa_get_globals();
   self.error = &errno;
+  for (const Memory::Locals& of_library : memory.library_locals) {  // as at the beginning; no snapshot has them
+    TlsIndex index{of_library.module, 0};
+    auto* locals = static_cast<char*>(__tls_get_addr(&index));
+    std::memcpy(locals, of_library.image, of_library.image_size);
+    std::memset(locals + of_library.image_size, 0, of_library.size - of_library.image_size);
+  }
   if (memory.tls_size == 0 || self.tls != 0) return;
   TlsIndex index{memory.tls_module, 0};
   self.tls = reinterpret_cast<std::uintptr_t>(__tls_get_addr(&index));
@@ -109,6 +115,7 @@ void Process::load(const std::string& object) {
   if (!load_error.empty()) throw std::runtime_error(load_error);
   memory.adopt_object(reinterpret_cast<const void*>(main));
   find_initialisers(reinterpret_cast<const void*>(main));
+  if (!memory.library_locals.empty()) snapshots = 0;
   kept_keys = keys;
   kept_specific = first.specific;
   place_arguments();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "lifetimes.hpp"
 #include "survival.hpp"
@@ -157,10 +158,12 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   if (operation.tag == Tag::condition) step.signalled = signalled(operation.address);
   if (operation.tag <= Tag::vector && !fence) note_data_races(number);
   process.step = static_cast<std::int32_t>(index);
-  step.fatal = survival.fatal();
+  step.late = std::exchange(late_, -1);
+  step.fatal = step.late >= 0 || survival.fatal();
   run_thread(number, index, step.fatal);
   if (process.restart || process.cells.changed) throw Restart{};
   check_new_cells();
+  lives_end = process.ends_told && !relaxed();
   step.after = !look                                     ? 0
                : relaxed() && operation.kind == Kind::st ? buffers_.stores[number].back().value
                                                          : seen_by(operation);
@@ -226,14 +229,7 @@ void Controlled::keep(const Step& step, std::vector<std::int32_t> enablers) {
 // goes into them.
 void Controlled::run_thread(std::uint32_t number, std::size_t index, bool fatal) {
   Thread& thread = process.threads[number];
-  if (fatal) {
-    thread.failure = survival.failure();
-    thread.message = survival.message();
-    thread.failed_at = thread.operation.told_place();
-    thread.state = State::stopped;
-    thread.failed_step = static_cast<std::int32_t>(index);
-    return;
-  }
+  if (fatal) return fail_instead(thread, index);
   if (!relaxed()) {
     process.resume(thread);
     return;

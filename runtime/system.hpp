@@ -79,7 +79,8 @@ struct Step {
   Event event;  // as searches see it: its thread is an agent
   std::uint32_t thread;
   bool commit = false;
-  bool fatal = false;         // it ends the process: the thread failed instead
+  bool fatal = false;         // it ends the process, or is too late: the thread failed instead
+  std::int32_t late = -1;     // the step that ended the life of what it uses, if it is too late
   bool sees = false;          // its thread gets to know `before`: a store overwrites what nobody may have looked at
   std::uint32_t markers = 0;  // of a commit: sfences of its thread before the store
   Operation operation;
@@ -113,6 +114,7 @@ class Controlled final : public System {
   Pending pending(std::uint32_t thread) const override;
   Event execute(std::uint32_t thread) override;
   void rewind(std::size_t length) override;
+  void uses_after(std::uint32_t thread, std::size_t end) override;
   bool would_write(std::size_t index, std::size_t before) const override;
   std::ptrdiff_t enabler(std::size_t index) const override { return steps_[index].operation.enabler; }
   std::span<const std::int32_t> more_enablers(std::size_t index) const override {
@@ -194,6 +196,7 @@ class Controlled final : public System {
   Event execute_commit(const Agent& agent, std::uint32_t as);
   void run_thread(std::uint32_t thread, std::size_t index, bool fatal);
   void run_commit(std::uint32_t thread, std::int64_t buffer);
+  void fail_instead(Thread& thread, std::size_t index) const;
   void keep(const Step& step, std::vector<std::int32_t> enablers);
   std::uint64_t past_of(const Step& step, std::int64_t earlier) const;
   Wide held(std::size_t before) const { return relaxed() ? in_memory_[before] : steps_[before].before; }
@@ -233,6 +236,7 @@ class Controlled final : public System {
   std::array<std::pair<std::uintptr_t, std::uint32_t>, 256> recent_{};  // a cache of locations_
   std::vector<std::uint32_t> failed_;
   std::size_t known_cells_ = 0;
+  std::int32_t late_ = -1;  // of the step to come: Step::late
   std::set<std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t>> data_races_;
   std::set<std::uintptr_t> cuts_;
   std::vector<Agent> agents_;  // TSO, PSO

@@ -78,6 +78,8 @@ OptimalSearch::Frame& OptimalSearch::open_frame() {
 
 void OptimalSearch::push(std::uint32_t thread, Node* subtree) {
   const std::size_t index = execution_.size();
+  if (system_.lives_end) [[unlikely]]
+    look_for_late_use(thread);
   const Event event = system_.execute(thread);
   Frame& next = open_frame();
   next.tree = subtree;
@@ -107,6 +109,21 @@ void OptimalSearch::push(std::uint32_t thread, Node* subtree) {
     by_address_[event.address].push_back(index);
   }
   clock[thread] = number;
+}
+
+void OptimalSearch::look_for_late_use(std::uint32_t thread) {
+  const Event event = system_.pending(thread).event;
+  if (is_fence(event.kind) || event.address >= by_address_.size()) return;
+  const auto& accesses = by_address_[event.address];
+  const auto is_end = [&](std::size_t index) {
+    return execution_[index].kind == Kind::ld && execution_[index].writes && execution_[index].thread != thread;
+  };
+  const auto end = std::ranges::find_if(accesses.rbegin(), accesses.rend(), is_end);
+  if (end == accesses.rend()) return;
+  const std::size_t index = execution_.size();
+  before_.reserve(index + 2, std::max<std::size_t>(system_.threads(), thread + std::size_t{1}));
+  clock_before(thread, before_[index]);
+  if (!happens_before(*end, before_[index])) system_.uses_after(thread, *end);
 }
 
 // What happens before the next event of `thread` whatever it does and whatever makes it possible: its own past.

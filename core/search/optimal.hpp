@@ -62,6 +62,7 @@ class OptimalSearch {
 
   bool extend();
   void push(std::uint32_t thread, Node* subtree);
+  void look_for_late_use(std::uint32_t thread);
   Frame& open_frame();
   void reverse_races(std::size_t shared);
   void races_with(const Event& event, std::size_t index);

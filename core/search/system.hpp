@@ -40,6 +40,12 @@ class System {
   // Runs the next operation of an enabled thread.
   virtual Event execute(std::uint32_t thread) = 0;
 
+  // The next operation of a thread uses memory whose life step `end` has ended, and nothing but that memory orders
+  // them: whatever lies there by now, nobody has told the thread of it. Asked only where `lives_end`: an end is a load
+  // that writes.
+  virtual void uses_after(std::uint32_t /*thread*/, std::size_t /*end*/) {}
+  bool lives_end = false;
+
   // Takes back all but the first `length` steps.
   virtual void rewind(std::size_t length) = 0;
 

@@ -53,6 +53,7 @@ class Life(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     kinds: tuple[ViolationKind, ...] = ()
     goals: tuple[Goal, ...] = GOALS
     language: Literal["c", "c++"] = "c"
+    flags: tuple[str, ...] = ()
 
     @property
     def source(self) -> str:
@@ -90,7 +91,7 @@ def answer(question: Question, compiler: str | None = None) -> tuple[str, str]:
         file.write_text(life.source)
         options = CheckOptions(models=("tso",), goal=question.goal, seconds=SECONDS)
         try:
-            result = check(Source((str(file),), (), compiler), options)
+            result = check(Source((str(file),), life.flags, compiler), options)
         except Exception as error:  # of the user's making or ours: these programs are in order
             return "error", repr(error)
     return _word(life, result), "\n".join([*(violation.message for violation in result.violations), *result.notes])

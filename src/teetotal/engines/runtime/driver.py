@@ -15,7 +15,7 @@ import msgspec
 
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Semantics
-from teetotal.programs.c.build import BIT_FIELDS, LIBRARY
+from teetotal.programs.c.build import BIT_FIELDS, LIBRARY, VARIABLES
 
 _NOT_STARTED = 5  # the exit status
 _OVERWRITTEN = "the program overwrites the explorer's memory"
@@ -65,6 +65,9 @@ def answers(
     library = program.parent / LIBRARY
     if library.exists():
         options = [*options, f"library={library}"]
+    variables = program.parent / VARIABLES
+    if variables.exists():
+        options = [*options, f"variables={variables}"]
     if (program.parent / BIT_FIELDS).exists():
         options = [*options, "bit-fields=1"]
     reader, writer = os.pipe()

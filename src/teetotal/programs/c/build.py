@@ -44,6 +44,9 @@ LIBRARY = "library"
 runtime/callers.hpp."""
 BIT_FIELDS = "bit-fields"
 """Beside the object of a program that has bit-fields: an empty file, for runtime/unwritten.hpp."""
+VARIABLES = "variables"
+"""Beside the object of a program that may compare addresses: where each of its variables lies, for
+runtime/addresses.hpp."""
 
 
 _OTHER_PRODUCTS = frozenset(
@@ -71,6 +74,10 @@ _OTHER_PRODUCTS = frozenset(
     ]
 )
 """Flags that make something else than the code of this machine's processes, or nothing."""
+
+
+_MEASURE = ("--coverage", "-coverage", "-fprofile-arcs", "-ftest-coverage", "-fprofile-generate", "-pg")
+"""Flags that make a program count what it does, and change nothing else."""
 
 
 _TRAMPOLINES = re.compile(r'^\s*\.section\s+\.note\.GNU-stack,\s*"x"', re.MULTILINE)
@@ -131,13 +138,15 @@ def built(source: Source) -> Iterator[Path]:
 
 
 def build(source: Source, directory: Path) -> Path:
-    from teetotal.programs.c.audit import unaccounted  # the disassembler is large, and not every call needs it
+    from teetotal.programs.c.addresses import AddressWatch, variables  # the disassembler is large: not for every call
+    from teetotal.programs.c.audit import unaccounted
     from teetotal.programs.c.instrument import make_visible
 
     compile_flags, link_flags = _split(source.flags)
     objects: list[str] = []
     hidden: list[str] = []
     of_system: set[str] = set()
+    addresses = AddressWatch()
     for number, file in enumerate(source.files):
         text_files.refuse_odd(file)
         compiler = _compiler(source, file)
@@ -158,7 +167,7 @@ def build(source: Source, directory: Path) -> Path:
         if not handmade and _TRAMPOLINES.search(compiled):
             raise TeetotalError(f"{file}: a nested function whose address is taken runs on the stack: not explored")
 
-        visible = make_visible(compiled, assemble, file, handmade=handmade)
+        visible = make_visible(compiled, assemble, file, (addresses,), handmade=handmade)
         hidden += visible.unseen
         of_system |= visible.of_system
         assemble(mark_ends(visible.text))
@@ -173,6 +182,8 @@ def build(source: Source, directory: Path) -> Path:
     take_initialisers(result)
     if has_bit_fields(result):
         (directory / BIT_FIELDS).touch()
+    if addresses.found:
+        (directory / VARIABLES).write_text("".join(f"{begin:x} {end:x}\n" for begin, end in variables(result)))
     if hidden:
         (directory / UNSEEN).write_text("".join(f"{what}\n" for what in hidden))
     if of_system or any(Path(file).suffix in CXX_SUFFIXES for file in source.files):
@@ -253,7 +264,8 @@ def _instrumentation(compiler: list[str]) -> tuple[str, ...]:
 
 def _split(flags: tuple[str, ...]) -> tuple[list[str], list[str]]:
     """What the user gave for the compiler, and of that what belongs to the linker. Optimisation is not ours to take:
-    the last ``-O`` would win, and false alarms with it."""
+    the last ``-O`` would win, and false alarms with it. Nor does it matter what a program counts about itself, and who
+    can see its functions: ``main`` must be seen."""
     compile_flags, link_flags = [], []
     for flag in flags:
         if flag in _OTHER_PRODUCTS or flag.startswith(("-o", "-mcmodel=l", "-mcmodel=m")):
@@ -262,7 +274,7 @@ def _split(flags: tuple[str, ...]) -> tuple[list[str], list[str]]:
             raise TeetotalError(f"{flag} after --: sources come before it")
         if flag.startswith(("-l", "-L", "-Wl,")) or Path(flag).suffix in (".a", ".so", ".o"):
             link_flags.append(flag)
-        elif flag.startswith(("-O", "-fsanitize")):
+        elif flag.startswith(("-O", "-fsanitize", *_MEASURE, "-fvisibility")):
             continue
         else:
             compile_flags.append(flag)

@@ -185,22 +185,25 @@ class _Hooks:
         return self._call("teetotal_access", told, item), behind
 
     def _call(self, hook: str, descriptor: list[str], item: Item) -> list[str]:
-        """Which changes nothing: below the red zone, and all registers are kept by the hook."""
-        label = f".Lteetotal_access_{next(self.numbers)}"
-        lines = [
-            "\tleaq -128(%rsp), %rsp",
-            "\tpushq %rdi",
-            f"\tleaq {label}(%rip), %rdi",
-            f"\tcall {hook}@PLT",
-            "\tpopq %rdi",
-            "\tleaq 128(%rsp), %rsp",
-            '\t.pushsection .rodata.teetotal,"a",@progbits',
-            "\t.balign 8",
-            f"{label}:",
-            *descriptor,
-            "\t.popsection",
-        ]
-        return _att(lines, item.statement)
+        return hook_call(f".Lteetotal_access_{next(self.numbers)}", hook, descriptor, item.statement)
+
+
+def hook_call(label: str, hook: str, descriptor: list[str], statement: Statement) -> list[str]:
+    """Which changes nothing: below the red zone, and all registers are kept by the hook."""
+    lines = [
+        "\tleaq -128(%rsp), %rsp",
+        "\tpushq %rdi",
+        f"\tleaq {label}(%rip), %rdi",
+        f"\tcall {hook}@PLT",
+        "\tpopq %rdi",
+        "\tleaq 128(%rsp), %rsp",
+        '\t.pushsection .rodata.teetotal,"a",@progbits',
+        "\t.balign 8",
+        f"{label}:",
+        *descriptor,
+        "\t.popsection",
+    ]
+    return _att(lines, statement)
 
 
 def _symbol(item: Item) -> str | None:

@@ -1,0 +1,117 @@
+// Reading the clock. What a program does with the time is its own affair, so a look at the clock is named and no proof
+// stands on it: one clock of many is explored, which goes on with each look (hooks_libc.cpp).
+//
+// Those functions of the C++ library that wait with a limit look at it only to know that limit, and afterwards whether
+// it has passed, which is explored either way: these are not named.
+#include <dlfcn.h>
+#include <sys/time.h>
+
+#include <algorithm>
+#include <ctime>
+#include <string_view>
+
+#include "touching.hpp"
+
+namespace teetotal::runtime {
+namespace {
+
+bool waits_with_limit(std::uintptr_t place) {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(place - 1), &info) == 0 || info.dli_sname == nullptr) return false;
+  const std::string_view name = info.dli_sname;
+  const bool standard = name.starts_with("_ZNSt") || name.starts_with("_ZNKSt") || name.starts_with("_ZSt");
+  constexpr std::string_view kWaits[] = {"wait_for",    "wait_until",      "try_lock_for",     "try_lock_until",
+                                         "sleep_until", "try_acquire_for", "try_acquire_until"};
+  return standard && std::ranges::any_of(kWaits, [&](std::string_view one) { return name.find(one) != name.npos; });
+}
+
+}  // namespace
+
+void look_at_clock(const char* function, std::uintptr_t place) {
+  if (process.current == nullptr) return;
+  static std::map<std::uintptr_t, bool> known;  // by place: whether it is named
+  const auto [entry, fresh] = known.try_emplace(place, true);
+  if (fresh) entry->second = !waits_with_limit(place);
+  if (!entry->second) return;
+  const std::uintptr_t told =
+      process.callers.empty() ? place : process.callers.teller(place, __builtin_frame_address(0));
+  process.unseen.insert({std::string("what the clock shows, by ") + function, told});
+}
+
+namespace {
+
+timespec taken(Touch& touch, const timespec* from) { return {touch.get(&from->tv_sec), touch.get(&from->tv_nsec)}; }
+
+void give(Touch& touch, timespec* to, const timespec& now) {
+  touch.put(&to->tv_sec, now.tv_sec);
+  touch.put(&to->tv_nsec, now.tv_nsec);
+}
+
+std::int64_t nanoseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+}  // namespace
+}  // namespace teetotal::runtime
+
+using namespace teetotal;           // NOLINT: the hooks below are the whole rest of the file
+using namespace teetotal::runtime;  // NOLINT
+
+#define LOOK(function)         \
+  Touch touch(TEETOTAL_PLACE); \
+  look_at_clock(function, touch.place())
+
+extern "C" {
+std::int64_t teetotal_steady_now() {
+  LOOK("std::chrono::steady_clock::now");
+  return nanoseconds();
+}
+std::int64_t teetotal_system_now() {
+  LOOK("std::chrono::system_clock::now");
+  return nanoseconds();
+}
+clock_t teetotal_clock() {
+  LOOK("clock");
+  return clock();
+}
+time_t teetotal_time(time_t* result) {
+  LOOK("time");
+  const time_t now = time(nullptr);
+  if (result != nullptr) touch.put(result, now);
+  return now;
+}
+int teetotal_clock_gettime(clockid_t clock, timespec* to) {
+  LOOK("clock_gettime");
+  timespec now{};
+  const int done = clock_gettime(clock, &now);
+  if (done == 0) give(touch, to, now);
+  return done;
+}
+int teetotal_timespec_get(timespec* to, int base) {
+  LOOK("timespec_get");
+  timespec now{};
+  if (base != TIME_UTC || clock_gettime(CLOCK_REALTIME, &now) != 0) return 0;
+  give(touch, to, now);
+  return base;
+}
+int teetotal_gettimeofday(timeval* to, void*) {
+  LOOK("gettimeofday");
+  timeval now{};
+  gettimeofday(&now, nullptr);
+  touch.put(&to->tv_sec, now.tv_sec);
+  touch.put(&to->tv_usec, now.tv_usec);
+  return 0;
+}
+int teetotal_nanosleep(const timespec* time, timespec*) {
+  Touch touch(TEETOTAL_PLACE);
+  const timespec wanted = taken(touch, time);
+  return nanosleep(&wanted, nullptr);
+}
+int teetotal_clock_nanosleep(clockid_t clock, int flags, const timespec* time, timespec*) {
+  Touch touch(TEETOTAL_PLACE);
+  const timespec wanted = taken(touch, time);
+  return clock_nanosleep(clock, flags, &wanted, nullptr);
+}
+}

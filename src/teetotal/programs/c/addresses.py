@@ -1,0 +1,123 @@
+"""Where a program treats addresses as numbers: compares them with ``<``, shifts, multiplies, divides or masks them.
+
+Which of two objects lies lower, and what the bits of an address are, is nobody's promise: it differs from build to build
+and from run to run, and here it is always the same. So such instructions get a hook (runtime/hooks_addresses.cpp) that
+looks at the values: numbers pass, and so do two addresses of one object. Others are named, and then nothing is proved.
+
+- Order: ``cmp`` of two values of eight bytes whose carry is looked at behind it, as compilers do it for unsigned numbers
+  and for pointers alone.
+- Bits: right shifts, rotations, products, quotients and masks of eight bytes.
+
+A value that is small is passed by without a call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import count
+from pathlib import Path
+
+from teetotal.programs.c.assembly import Function, Item, Text
+from teetotal.programs.c.instrument import hook_call
+from teetotal.programs.c.machine import RBP, REGISTERS, RSP
+from teetotal.programs.c.objects import Object
+
+_COMPARE, _HASH, _MASK = 9, 10, 11
+_LOOKS_AT_CARRY = re.compile(r"(j|set|cmov)(a|ae|b|be)$")
+_HASHES = re.compile(r"(i?mul|i?div|shr|sar|ro[lr])$")
+_WHOLE = 47
+"""A shift to the right by so many bits leaves nothing of an address."""
+_ALIGNED = 4
+"""So many bits of what malloc gives are zero, and of what is on a stack as the compiler wants them: an array's begin."""
+_SMALL = 0x7EE6_FFFF
+"""No address is below, nor the handle of a thread."""
+_FLAGS, _RAX = 16, 0
+_VARIABLE = 1
+_HARMLESS = re.compile(r"_ZNKSt4lessIPK?[cwDahs]|_ZNSt8__detail18__waiter_pool_base6_S_for")
+"""Strings of the C++ library ask in this way whether what they are given is a part of themselves; and those who wait for
+an atomic object share what they wait at with others, who are woken for no reason and wait again."""
+
+
+class AddressWatch:
+    """A pass over the assembly. ``found``: whether there was anything to watch."""
+
+    def __init__(self) -> None:
+        self.found = False
+        self._numbers = count()
+
+    def __call__(self, program: Text, functions: Sequence[Function]) -> None:
+        for function in functions:
+            if _HARMLESS.match(function.name):
+                continue
+            for block in function.blocks:
+                for number, item in enumerate(block):
+                    if item.whole and not item.statement.app and item.instruction.width == 8:
+                        lines = list(self._watched(item, block[number + 1 :]))
+                        item.statement.before += lines
+                        self.found = self.found or bool(lines)
+
+    def _watched(self, item: Item, following: Sequence[Item]) -> Iterator[str]:
+        instruction = item.instruction
+        name, operands = instruction.name, instruction.operands
+        registers = [number for kind, number in operands if kind == "r"]
+        constants = [number for kind, number in operands if kind == "i"]
+        if name == "cmp":
+            if constants or not _orders(following):
+                return
+            kind = _COMPARE
+        elif name == "and":
+            kind = _MASK
+        elif _HASHES.match(name):
+            if name in ("shr", "sar", "ror", "rol"):
+                back = following[0].instruction if following else None
+                aligns = back is not None and back.name in ("shl", "sal") and back.operands == operands
+                if constants and (constants[0] >= _WHOLE or (aligns and constants[0] <= _ALIGNED)):
+                    return
+                registers = registers[:1] if operands[0][0] == "r" else []
+            elif len(operands) == 1:
+                registers = [_RAX, *registers]
+            elif len(operands) == 3:
+                registers = registers[1:]  # the first is what it becomes
+            kind, constants = _HASH, []
+        else:
+            return
+        access = next(iter(instruction.accesses), None)
+        if access is not None and (access.base not in (RBP, RSP) or access.scaled >= 0 or item.relocations):
+            return
+        if not registers and access is None:
+            return
+        skip = f".Lteetotal_small_{next(self._numbers)}"
+        if registers and kind == _COMPARE:
+            yield f"\tcmpq ${_SMALL}, %{REGISTERS[registers[0]]}"
+            yield f"\tjbe {skip}"
+        base, size, displacement = (-1, 0, 0) if access is None else (access.base, 8, access.displacement)
+        first, second = [number + 1 for number in registers[:2]] + [0] * (2 - len(registers[:2]))
+        if access is not None:
+            second = 0
+        yield from hook_call(
+            f".Lteetotal_address_{next(self._numbers)}",
+            "teetotal_access",
+            [
+                f"\t.byte {kind}, 0, {base}, -1, 1, -1, {first}, {second}",
+                f"\t.long {size}, 0",
+                f"\t.quad {constants[0] if constants and access is None else displacement}",
+            ],
+            item.statement,
+        )
+        yield f"{skip}:"
+
+
+def _orders(following: Sequence[Item]) -> bool:
+    for item in following:
+        if _LOOKS_AT_CARRY.match(item.instruction.name):
+            return True
+        if _FLAGS in item.instruction.writes or item.instruction.is_call:
+            return False
+    return False
+
+
+def variables(program: Path) -> list[tuple[int, int]]:
+    """Where each variable of a linked program begins and ends."""
+    symbols = Object(program.read_bytes()).symbols
+    return sorted({(one.value, one.value + one.size) for one in symbols if one.kind == _VARIABLE and one.size})
