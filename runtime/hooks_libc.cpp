@@ -318,7 +318,6 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
       self->operation = {.kind = Kind::st,
                          .writes = Writes::always,
                          .tag = Tag::byte,
-                         .cell = process.cells.number(address, Tag::byte),
                          .address = address,
                          .place = TEETOTAL_PLACE};
       visible(*self);

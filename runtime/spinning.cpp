@@ -77,7 +77,6 @@ bool Controlled::same_events(std::uint32_t thread, std::size_t length) const {
   return true;
 }
 
-// What a comparison of local states finds is asked of memory once, and then known for this past.
 void Controlled::detect_spinning(std::uint32_t thread) {
   const auto& own = own_[thread];
   Step& last = steps_.back();
@@ -90,7 +89,7 @@ void Controlled::detect_spinning(std::uint32_t thread) {
     compared = compared || earlier != 0;
     if (last.local == earlier) found = static_cast<std::uint32_t>(length);
   }
-  if (compared) last.spin = spins_.try_emplace(last.past, found).first->second;
+  last.spin = by_past_ && compared ? spins_.try_emplace(last.past, found).first->second : found;
 }
 
 }  // namespace teetotal::runtime

@@ -42,13 +42,15 @@ void Controlled::describe(std::uint32_t thread) {
                    location(operation.place)};
   const bool halted = cut(thread);
   if (halted && steps_.size() < bounds_.steps) cuts_.insert(operation.told_place());
-  halts_[thread] = halted || spinning(thread);
+  standing_[thread] = halted || spinning(thread)                                           ? Standing::halted
+                      : operation.enabled == nullptr && operation.writes <= Writes::always ? Standing::ready
+                                                                                           : Standing::depends;
 }
 
 void Controlled::described_new_threads() {
   while (next_.size() < process.count) {
     next_.emplace_back();
-    halts_.push_back(false);
+    standing_.push_back(Standing::gone);
     own_.emplace_back();
     visits_.emplace_back();
   }
@@ -77,17 +79,16 @@ Pending Controlled::pending(std::uint32_t number) const {
 }
 
 Pending Controlled::pending_thread(std::uint32_t number, std::uint32_t as) const {
-  const Thread& thread = process.threads[number];
-  if (thread.state != State::parked) return {Readiness::stopped, {}};
-  Pending result{Readiness::enabled,
-                 next_[number]};  // written in its place: a copy would wait for what was stored last
+  const Standing standing = standing_[number];
+  if (standing == Standing::gone) return {Readiness::stopped, {}};
+  // Written in its place: a copy would wait for what was stored last.
+  Pending result{steps_.size() < bounds_.steps ? Readiness::enabled : Readiness::stopped, next_[number]};
   result.event.thread = as;
-  const Operation& operation = thread.operation;
-  const bool simple = operation.enabled == nullptr && operation.writes <= Writes::always;  // most are
-  if (!simple && !decide(number, result.event)) {
+  if (standing == Standing::ready) return result;
+  const Operation& operation = process.threads[number].operation;
+  if (!decide(number, result.event)) {
     result.readiness = operation.waiting == Waiting::lock ? Readiness::waiting : Readiness::stopped;
-  } else if (steps_.size() >= bounds_.steps ||
-             (halts_[number] && (cut(number) || !bounds_.spinners_wake || !sees_changes(number)))) {
+  } else if (standing == Standing::halted && (cut(number) || !bounds_.spinners_wake || !sees_changes(number))) {
     result.readiness = Readiness::stopped;
   }
   return result;
@@ -176,7 +177,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   const auto& own = own_[number];
   const bool wrote = step.changes() || operation.kind == Kind::st;
   step.quiet = wrote ? 0 : own.empty() ? 1 : steps_[own.back()].quiet + 1;
-  step.past = past_of(step, own.empty() ? -1 : static_cast<std::int64_t>(own.back()));
+  if (by_past_) step.past = past_of(step, own.empty() ? -1 : static_cast<std::int64_t>(own.back()));
   own_[number].push_back(static_cast<std::uint32_t>(index));
   auto& visits = visits_[number];
   if (visits.size() <= step.event.location) visits.resize(step.event.location + 1, 0);
@@ -186,8 +187,9 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   if (thread.state == State::parked) {
     if (!wrote) detect_spinning(number);
     describe(number);
-  } else if (thread.failure != Failure::none) {
-    failed_.push_back(number);
+  } else {
+    standing_[number] = Standing::gone;
+    if (thread.failure != Failure::none) failed_.push_back(number);
   }
   return next;
 }
@@ -211,11 +213,14 @@ Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
     if (before != commits.rend()) enablers.push_back(static_cast<std::int32_t>(*before));
   }
   step.source = writer_[entry.operation.cell];
-  step.past = past_of(step, entry.issued);
+  if (by_past_) step.past = past_of(step, entry.issued);
   process.step = static_cast<std::int32_t>(steps_.size() - 1);
   run_commit(agent.thread, agent.buffer);
   keep(step, std::move(enablers));
-  if (process.threads[agent.thread].failed_step == process.step) failed_.push_back(agent.thread);
+  if (process.threads[agent.thread].failed_step == process.step) {
+    standing_[agent.thread] = Standing::gone;
+    failed_.push_back(agent.thread);
+  }
   return step.event;
 }
 
@@ -372,11 +377,14 @@ void Controlled::arrive() {
     if (process.threads[thread].failure != Failure::none) failed_.push_back(thread);
   if (process.restart || process.cells.changed) throw Restart{};
   described_new_threads();
+  std::ranges::fill(standing_, Standing::gone);
   for (std::uint32_t thread = 0; thread < process.count; ++thread)
     if (process.threads[thread].state == State::parked) describe(thread);
 }
 
 bool Controlled::would_write(std::size_t index, std::size_t before) const {
+  const Writes when = steps_[index].operation.writes;
+  if (when <= Writes::always) return when == Writes::always;
   return runtime::would_write(steps_[index].operation, held(before));
 }
 
@@ -450,7 +458,7 @@ void Controlled::forget() {
   process.tape.clear();
   stale_ = true;
   next_.clear();
-  halts_.clear();
+  standing_.clear();
   own_.clear();
   visits_.clear();
   writer_.clear();

@@ -7,12 +7,13 @@
 // that is made only where the events of two iterations are equal. A search without reduction lets it go on once
 // something that it read has changed.
 //
-// A stack also holds what nobody will read any more, the remains of the runtime's own calls among it, and these differ
-// with the way that led to a step: run for the first time, once more, or brought back by a snapshot. So two equal
-// states may look different, which makes a thread go round once more and is no harm by itself. But equivalent
-// executions must stop the same threads (exploration.md, what stops): so what was found where a thread had a certain
-// past
-// (`Step::past`) holds wherever it has that past again.
+// A stack also holds what nobody will read any more, the remains of earlier calls. Two equal states may look different
+// for that, which makes a thread go round once more and is no harm by itself. But equivalent executions must stop the
+// same threads (exploration.md, what stops). So hooks leave nothing on a thread's stack that depends on how a step is
+// reached (run for the first time, once more, or brought back by a snapshot): that is decided on the scheduler's stack
+// (`switch_by`). What libraries leave there may still differ. A search then comes to a step that it planned and a
+// thread does not take; from there on (`by_past_`) what was found where a thread had a certain past (`Step::past`)
+// holds wherever it has that past again. That is not so from the beginning, since it takes memory for each past.
 //
 // TSO and PSO. The store buffers belong to the scheduler: each buffer is an agent of its own beside the threads (one
 // for each thread under TSO, one for each thread and cell under PSO), whose steps are the commits. A plain store is
@@ -38,6 +39,7 @@
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "process.hpp"
@@ -111,6 +113,10 @@ class Controlled final : public System {
 
   // To the beginning, for another search: with other choices of values.
   void begin();
+
+  // From now on equal pasts stop the same threads, whatever lies on their stacks; false: that is so already. To be
+  // followed by `forget`.
+  bool decide_by_past() { return !std::exchange(by_past_, true); }
 
   // Everything anew, after a Restart.
   void forget();
@@ -196,10 +202,17 @@ class Controlled final : public System {
   bool stale_ = true;  // the program stands elsewhere
   Snapshots snapshots_;
   std::uint64_t restored_ = 0;
-  std::vector<Event> next_;                         // of each thread, without `writes` where that depends on memory
-  std::vector<char> halts_;                         // of each thread: whether it is cut or spins
+  std::vector<Event> next_;  // of each thread, without `writes` where that depends on memory
+  enum class Standing : std::uint8_t {
+    gone,     // it is not there, or does nothing more
+    ready,    // it can go on, and does what next_ says
+    depends,  // whether it can, or what it does then, depends on others
+    halted,   // it is cut, or spins
+  };
+  std::vector<Standing> standing_;                  // of each thread
   std::vector<std::vector<std::uint32_t>> own_;     // steps of each thread
   std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location
+  bool by_past_ = false;
   std::unordered_map<std::uint64_t, std::uint32_t> spins_;  // Step::spin by Step::past, where local states decided
   std::vector<std::int32_t> writer_;                        // the latest, by cell
   std::vector<std::vector<std::int32_t>> writers_;          // those before it

@@ -48,7 +48,7 @@ bool OptimalSearch::extend() {
       frame.tree = node->next;
       const std::uint32_t thread = node->event.thread;
       if (system_.pending(thread).readiness != Readiness::enabled)
-        throw std::logic_error("the search planned a step that is not possible");
+        throw Contradiction();
       Node* child = node->child;
       return_node(node);
       push(thread, child);
