@@ -222,4 +222,51 @@ teetotal_access:
   popq %rbp
   ret
 .size teetotal_access, .-teetotal_access
+
+# What controls arithmetic stays as it is: a call keeps it.
+.globl teetotal_wipe_registers
+.type teetotal_wipe_registers, @function
+teetotal_wipe_registers:
+  cmpb $0, teetotal_has_xsave(%rip)
+  je 1f
+  leaq teetotal_no_vectors(%rip), %rcx
+  stmxcsr 24(%rcx)
+  movl $0xE6, %eax
+  xorl %edx, %edx
+  xrstor64 (%rcx)
+  jmp 2f
+1:
+  pxor %xmm0, %xmm0
+  pxor %xmm1, %xmm1
+  pxor %xmm2, %xmm2
+  pxor %xmm3, %xmm3
+  pxor %xmm4, %xmm4
+  pxor %xmm5, %xmm5
+  pxor %xmm6, %xmm6
+  pxor %xmm7, %xmm7
+  pxor %xmm8, %xmm8
+  pxor %xmm9, %xmm9
+  pxor %xmm10, %xmm10
+  pxor %xmm11, %xmm11
+  pxor %xmm12, %xmm12
+  pxor %xmm13, %xmm13
+  pxor %xmm14, %xmm14
+  pxor %xmm15, %xmm15
+2:
+  xorl %eax, %eax
+  xorl %ecx, %ecx
+  xorl %edx, %edx
+  xorl %esi, %esi
+  xorl %edi, %edi
+  xorl %r8d, %r8d
+  xorl %r9d, %r9d
+  xorl %r10d, %r10d
+  xorl %r11d, %r11d
+  ret
+.size teetotal_wipe_registers, .-teetotal_wipe_registers
+.bss
+.balign 64
+teetotal_no_vectors:
+  .zero 576
+.text
 )");

@@ -288,6 +288,7 @@ struct Process : ProcessRecord {
   std::size_t snapshots = 12;      // a snapshot every so many steps; 0: none
   bool buffered = false;           // TSO or PSO itself is explored
   bool halves = false;             // what looks before it writes does so in two steps
+  bool tells_registers = false;    // the program has hooks that keep all registers, on the thread's stack
   bool trap = false;               // stop in the debugger when the thread goes on
   std::set<std::uintptr_t> tried;  // locks of readers and writers that some thread only tries to take, in any execution
   std::set<std::uintptr_t> freed;  // blocks that were freed while others could look at them, in any execution
@@ -390,6 +391,9 @@ inline std::uintptr_t caller_of(const Thread& self, const void* frame) {
 // Who goes on where the current thread stands before its operation: whoever the tape says, or the scheduler.
 const Fiber& next_to_run();
 
+// Registers that a call may change hold what the scheduler left there: nothing, from here on. hooks_assembly.cpp.
+extern "C" void teetotal_wipe_registers();
+
 // Waits for the scheduler to choose the operation in self.operation.
 inline void visible(Thread& self) {
   ++process.progress;
@@ -397,6 +401,8 @@ inline void visible(Thread& self) {
     settle(self);
   if (process.alone && (!self.operation.enabled || self.operation.enabled(self))) return;
   switch_by(self.fiber, process.scheduler, next_to_run);
+  if (process.tells_registers) [[unlikely]]
+    teetotal_wipe_registers();
   if (process.trap) [[unlikely]] {
     process.trap = false;
     teetotal_frames_up = process.callers.frames_up(__builtin_frame_address(0));
