@@ -74,9 +74,12 @@ using namespace teetotal::runtime;  // NOLINT
 
 extern "C" {
 
-bool teetotal_has_xsave = [] {
+// Which kinds of vector registers there are to save, as the processor numbers them; 0: it saves all that it has at once.
+std::uint32_t teetotal_vectors = [] {
   unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_OSXSAVE) != 0;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & bit_OSXSAVE) == 0) return 0U;
+  asm("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+  return a & 0xE7;
 }();
 
 // Whether anybody could care: without vector registers, which are saved after that.
@@ -171,7 +174,7 @@ teetotal_access:
   testb %al, %al
   je 3f
   subq $2816, %rsp
-  cmpb $0, teetotal_has_xsave(%rip)
+  cmpl $0, teetotal_vectors(%rip)
   je 1f
   xorl %eax, %eax
   movq %rax, 512(%rsp)
@@ -182,9 +185,10 @@ teetotal_access:
   movq %rax, 552(%rsp)
   movq %rax, 560(%rsp)
   movq %rax, 568(%rsp)
-  movl $0xE7, %eax
+  movl teetotal_vectors(%rip), %eax
   xorl %edx, %edx
   xsave64 (%rsp)
+  movq %rax, 512(%rsp)  # it also tells which it found in use: others hold the same either way
   jmp 2f
 1:
   fxsave64 (%rsp)
@@ -193,9 +197,9 @@ teetotal_access:
   movq %rbx, %rsi
   movq 8(%rbp), %rdx
   call teetotal_access_told
-  cmpb $0, teetotal_has_xsave(%rip)
+  cmpl $0, teetotal_vectors(%rip)
   je 1f
-  movl $0xE7, %eax
+  movl teetotal_vectors(%rip), %eax
   xorl %edx, %edx
   xrstor64 (%rsp)
   jmp 3f
@@ -227,11 +231,12 @@ teetotal_access:
 .globl teetotal_wipe_registers
 .type teetotal_wipe_registers, @function
 teetotal_wipe_registers:
-  cmpb $0, teetotal_has_xsave(%rip)
+  cmpl $0, teetotal_vectors(%rip)
   je 1f
   leaq teetotal_no_vectors(%rip), %rcx
   stmxcsr 24(%rcx)
-  movl $0xE6, %eax
+  movl teetotal_vectors(%rip), %eax
+  andl $~1, %eax
   xorl %edx, %edx
   xrstor64 (%rcx)
   jmp 2f
