@@ -32,10 +32,6 @@ std::uint64_t local_state(const Thread& thread) {
 
 }  // namespace
 
-bool Controlled::spinning(std::uint32_t thread) const {
-  return !own_[thread].empty() && steps_[own_[thread].back()].spin != 0;
-}
-
 // Of a spinning thread: whether something that its last iteration read has been written since.
 bool Controlled::sees_changes(std::uint32_t thread) const {
   const auto& own = own_[thread];

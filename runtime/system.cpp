@@ -78,6 +78,18 @@ Pending Controlled::pending(std::uint32_t number) const {
   return {Readiness::enabled, {number, Kind::st, true, entry->operation.cell, entry->location}};
 }
 
+bool Controlled::enabled(std::uint32_t number) const {
+  catch_up();
+  if (!relaxed()) {
+    if (standing_[number] == Standing::gone) return false;
+    if (standing_[number] == Standing::ready) return steps_.size() < bounds_.steps;
+    const Thread& thread = process.threads[number];  // most that wait can be told from that alone
+    if (!thread.operation.decides() && thread.operation.enabled != nullptr && !thread.operation.enabled(thread))
+      return false;
+  }
+  return pending(number).readiness == Readiness::enabled;
+}
+
 Pending Controlled::pending_thread(std::uint32_t number, std::uint32_t as) const {
   const Standing standing = standing_[number];
   if (standing == Standing::gone) return {Readiness::stopped, {}};
@@ -99,6 +111,7 @@ bool Controlled::decide(std::uint32_t number, Event& event) const {
   const Thread& thread = process.threads[number];
   const Operation& operation = thread.operation;
   const auto open = [&] { return operation.enabled == nullptr || operation.enabled(thread); };
+  if (operation.writes <= Writes::always) return open();
   const auto writes = [&] {
     return runtime::would_write(operation, readable(operation.address) ? seen_by(operation) : 0);
   };
@@ -107,7 +120,7 @@ bool Controlled::decide(std::uint32_t number, Event& event) const {
     fails = in_view_of(number, [&] { return open() && !writes(); });
     event.writes = !fails;
     if (!fails) event.kind = Kind::rmw;
-  } else if (operation.writes > Writes::always) {
+  } else {
     event.writes = writes();
   }
   return fails || open();

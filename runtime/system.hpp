@@ -96,6 +96,7 @@ class Controlled final : public System {
 
   std::uint32_t threads() const override;
   Pending pending(std::uint32_t thread) const override;
+  bool enabled(std::uint32_t thread) const override;
   Event execute(std::uint32_t thread) override;
   void rewind(std::size_t length) override;
   bool would_write(std::size_t index, std::size_t before) const override;
@@ -190,7 +191,7 @@ class Controlled final : public System {
   void described_new_threads();
   std::uint32_t location(std::uintptr_t place);
   bool cut(std::uint32_t thread) const;
-  bool spinning(std::uint32_t thread) const;
+  bool spinning(std::uint32_t thread) const { return !own_[thread].empty() && steps_[own_[thread].back()].spin != 0; }
   bool sees_changes(std::uint32_t thread) const;
   void detect_spinning(std::uint32_t thread);
   bool same_events(std::uint32_t thread, std::size_t length) const;

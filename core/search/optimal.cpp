@@ -47,8 +47,7 @@ bool OptimalSearch::extend() {
     if (Node* node = frame.tree; node != nullptr) {
       frame.tree = node->next;
       const std::uint32_t thread = node->event.thread;
-      if (system_.pending(thread).readiness != Readiness::enabled)
-        throw Contradiction();
+      if (!system_.enabled(thread)) throw Contradiction();
       Node* child = node->child;
       return_node(node);
       push(thread, child);
@@ -57,7 +56,7 @@ bool OptimalSearch::extend() {
     bool enabled = false, advanced = false;
     const std::uint32_t threads = system_.threads();
     for (std::uint32_t thread = 0; thread < threads; ++thread) {
-      if (system_.pending(thread).readiness != Readiness::enabled) continue;
+      if (!system_.enabled(thread)) continue;
       enabled = true;
       if (std::ranges::any_of(frame.sleep, [&](const Sleeper& s) { return s.thread == thread; })) continue;
       push(thread, nullptr);
