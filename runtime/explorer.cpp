@@ -16,6 +16,7 @@ void Explorer::begin_monitors() {
 
 void Explorer::run() {
   begin_monitors();
+  if (request_.strategy.name != "all") system_.decide_by_past();  // others plan nothing, and would not notice
   for (bool more = true; more;) {
     executions_ = blocked_ = 0;
     explored = 0;

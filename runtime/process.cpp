@@ -164,6 +164,7 @@ void Process::resume(Thread& thread) {
 void Process::park(Thread& thread) {
   Operation& operation = thread.operation;
   if (!is_fence(operation.kind)) operation.cell = cells.number(operation.address, operation.tag);
+  if (operation.verb == Verb::create) thread_pointer(reinterpret_cast<const Thread*>(operation.address)->number);
   operation.caller = caller_of(thread, static_cast<void* const*>(thread.fiber.stack_pointer)[kSavedFrame]);
   thread.stack_low = std::min(thread.stack_low, reinterpret_cast<std::uintptr_t>(thread.fiber.stack_pointer));
 }
