@@ -16,7 +16,6 @@ void Explorer::begin_monitors() {
 
 void Explorer::run() {
   begin_monitors();
-  if (request_.strategy.name != "all") system_.decide_by_past();  // others plan nothing, and would not notice
   for (bool more = true; more;) {
     executions_ = blocked_ = 0;
     explored = 0;
@@ -41,9 +40,6 @@ void Explorer::run() {
         throw Restart{};
       }
       if (more) system_.begin();
-    } catch (const Contradiction&) {
-      if (!system_.decide_by_past()) throw;
-      begin_again();
     } catch (const Restart&) {
       begin_again();
     }

@@ -85,7 +85,7 @@ void Controlled::detect_spinning(std::uint32_t thread) {
     compared = compared || earlier != 0;
     if (last.local == earlier) found = static_cast<std::uint32_t>(length);
   }
-  last.spin = by_past_ && compared ? spins_.try_emplace(last.past, found).first->second : found;
+  last.spin = compared ? spins_.try_emplace(last.past, found).first->second : found;
 }
 
 }  // namespace teetotal::runtime

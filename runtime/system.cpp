@@ -190,7 +190,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   const auto& own = own_[number];
   const bool wrote = step.changes() || operation.kind == Kind::st;
   step.quiet = wrote ? 0 : own.empty() ? 1 : steps_[own.back()].quiet + 1;
-  if (by_past_) step.past = past_of(step, own.empty() ? -1 : static_cast<std::int64_t>(own.back()));
+  step.past = past_of(step, own.empty() ? -1 : static_cast<std::int64_t>(own.back()));
   own_[number].push_back(static_cast<std::uint32_t>(index));
   auto& visits = visits_[number];
   if (visits.size() <= step.event.location) visits.resize(step.event.location + 1, 0);
@@ -226,7 +226,7 @@ Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
     if (before != commits.rend()) enablers.push_back(static_cast<std::int32_t>(*before));
   }
   step.source = writer_[entry.operation.cell];
-  if (by_past_) step.past = past_of(step, entry.issued);
+  step.past = past_of(step, entry.issued);
   process.step = static_cast<std::int32_t>(steps_.size() - 1);
   run_commit(agent.thread, agent.buffer);
   keep(step, std::move(enablers));

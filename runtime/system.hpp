@@ -11,9 +11,8 @@
 // for that, which makes a thread go round once more and is no harm by itself. But equivalent executions must stop the
 // same threads (exploration.md, what stops). So hooks leave nothing on a thread's stack that depends on how a step is
 // reached (run for the first time, once more, or brought back by a snapshot): that is decided on the scheduler's stack
-// (`switch_by`). What libraries leave there may still differ. A search then comes to a step that it planned and a
-// thread does not take; from there on (`by_past_`) what was found where a thread had a certain past (`Step::past`)
-// holds wherever it has that past again. That is not so from the beginning, since it takes memory for each past.
+// (`switch_by`). What libraries leave there may still differ: so what was found where a thread had a certain past
+// (`Step::past`) holds wherever it has that past again.
 //
 // TSO and PSO. The store buffers belong to the scheduler: each buffer is an agent of its own beside the threads (one
 // for each thread under TSO, one for each thread and cell under PSO), whose steps are the commits. A plain store is
@@ -39,7 +38,6 @@
 #include <string>
 #include <tuple>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "process.hpp"
@@ -114,10 +112,6 @@ class Controlled final : public System {
 
   // To the beginning, for another search: with other choices of values.
   void begin();
-
-  // From now on equal pasts stop the same threads, whatever lies on their stacks; false: that is so already. To be
-  // followed by `forget`.
-  bool decide_by_past() { return !std::exchange(by_past_, true); }
 
   // Everything anew, after a Restart.
   void forget();
@@ -210,10 +204,9 @@ class Controlled final : public System {
     depends,  // whether it can, or what it does then, depends on others
     halted,   // it is cut, or spins
   };
-  std::vector<Standing> standing_;                  // of each thread
-  std::vector<std::vector<std::uint32_t>> own_;     // steps of each thread
-  std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location
-  bool by_past_ = false;
+  std::vector<Standing> standing_;                          // of each thread
+  std::vector<std::vector<std::uint32_t>> own_;             // steps of each thread
+  std::vector<std::vector<std::uint32_t>> visits_;          // of each thread, by location
   std::unordered_map<std::uint64_t, std::uint32_t> spins_;  // Step::spin by Step::past, where local states decided
   std::vector<std::int32_t> writer_;                        // the latest, by cell
   std::vector<std::vector<std::int32_t>> writers_;          // those before it

@@ -47,7 +47,7 @@ bool OptimalSearch::extend() {
     if (Node* node = frame.tree; node != nullptr) {
       frame.tree = node->next;
       const std::uint32_t thread = node->event.thread;
-      if (!system_.enabled(thread)) throw Contradiction();
+      if (!system_.enabled(thread)) throw std::logic_error("the search planned a step that is not possible");
       Node* child = node->child;
       return_node(node);
       push(thread, child);

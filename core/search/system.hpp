@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <stdexcept>
 
 #include "event.hpp"
 
@@ -28,11 +27,6 @@ struct Pending {
 struct Ending {
   bool blocked = false;  // some thread waits, or stopped before its end
   bool cut = false;      // of these: because of a loop's bound
-};
-
-// A search is told that a step is possible, plans it, and is then told that it is not: the system contradicts itself.
-struct Contradiction : std::logic_error {
-  Contradiction() : std::logic_error("the search planned a step that is not possible") {}
 };
 
 class System {
