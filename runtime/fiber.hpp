@@ -56,8 +56,8 @@ void prepare(Fiber& fiber, std::uint32_t number, void (*entry)());
 // Leaves `from` and goes on where `to` was left.
 void switch_fiber(Fiber& from, const Fiber& to);
 
-// The same, but where to go on is for `choose` to say. It runs on the stack of `over`, a fiber that was left: nothing of
-// what it does, which differs with the way that led here, is left on that of `from`.
+// The same, but where to go on is for `choose` to say. It runs on the stack of `over`, a fiber that was left: nothing
+// of what it does, which differs with the way that led here, is left on that of `from`.
 void switch_by(Fiber& from, const Fiber& over, const Fiber& (*choose)());
 
 // Goes on where `to` was left; what runs now is given up (out of a signal handler, for instance).

@@ -74,7 +74,8 @@ using namespace teetotal::runtime;  // NOLINT
 
 extern "C" {
 
-// Which kinds of vector registers there are to save, as the processor numbers them; 0: it saves all that it has at once.
+// Which kinds of vector registers there are to save, as the processor numbers them; 0: it saves all that it has at
+// once.
 std::uint32_t teetotal_vectors = [] {
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & bit_OSXSAVE) == 0) return 0U;
