@@ -20,8 +20,9 @@ bool of_executable(std::uintptr_t address);
 // Whether nobody else can see the address.
 [[gnu::always_inline]] inline bool hidden(Thread& self, std::uintptr_t address, std::uintptr_t place,
                                           std::size_t size) {
+  if (process.memory.in_object(address) || in_heap(address)) return false;
   const std::uint32_t owner = stack_owner(address);
-  if (owner < kMaxThreads) [[unlikely]] {
+  if (owner < kMaxThreads) {
     if (owner != self.number) {
       touch_stack(address, size);
       return false;
@@ -32,7 +33,6 @@ bool of_executable(std::uintptr_t address);
     return true;
   }
   if (address - self.tls < self.tls_size) return self.locals_private;
-  if (process.memory.in_object(address) || in_heap(address)) return false;
   return outside(self, address, place);
 }
 
@@ -62,9 +62,9 @@ bool of_executable(std::uintptr_t address);
     self.operation.tag = tag;
     self.operation.waiting = Waiting::none;
     self.operation.verb = Verb::none;
+    self.operation.needs = Needs::nothing;
     self.operation.part = part;
     self.operation.plain = plain;
-    self.operation.cell = process.cells.number(address, tag);
     self.operation.enabler = -1;
     self.operation.address = address;
     self.operation.place = place;

@@ -41,16 +41,7 @@ void Explorer::run() {
       }
       if (more) system_.begin();
     } catch (const Restart&) {
-      ++restarts_;
-      system_.forget();
-      // What was told is told again, with the new numbers.
-      seen_failures_.clear();
-      classes_.clear();
-      totals_.result = {.complete = true};
-      begin_monitors();
-      for (auto& [which, value] : process.choices) value = process.nondet_low;
-      process.idle_wakes = 0;
-      output_.line(R"({"type":"restart"})");
+      begin_again();
     }
   }
   tell_end(totals_.result.full || told_to_stop_ == Reason::memory ? "memory"
@@ -58,6 +49,20 @@ void Explorer::run() {
            : hangs_ == kMostHangs                                 ? "hangs"
            : stopped_                                             ? "budget"
                                                                   : "");
+}
+
+// Everything anew: something was learnt that makes the numbers given so far void.
+void Explorer::begin_again() {
+  ++restarts_;
+  system_.forget();
+  // What was told is told again, with the new numbers.
+  seen_failures_.clear();
+  classes_.clear();
+  totals_.result = {.complete = true};
+  begin_monitors();
+  for (auto& [which, value] : process.choices) value = process.nondet_low;
+  process.idle_wakes = 0;
+  output_.line(R"({"type":"restart"})");
 }
 
 // The next assignment of values to the choices that the program asked for; false after the last.

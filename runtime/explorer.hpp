@@ -55,6 +55,7 @@ class Explorer final : public Visitor {
   using Clock = std::chrono::steady_clock;
 
   void begin_monitors();
+  void begin_again();
   std::uint64_t class_of(std::span<const Event> execution) const;
   void watch(std::span<const Event> execution, std::size_t shared);
   void count_passes(std::span<const Event> execution);

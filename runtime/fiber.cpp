@@ -53,6 +53,7 @@ void* sleep_for_ever(void* told) {
 
 extern "C" {
 void teetotal_switch(void** from, void* to);
+void teetotal_switch_by(void** from, void* over, const Fiber& (*choose)());
 [[noreturn]] void teetotal_restore(void* to);
 void teetotal_enter();
 }
@@ -82,6 +83,22 @@ teetotal_restore:
   popq %rbp
   ret
 .size teetotal_switch, .-teetotal_switch
+.globl teetotal_switch_by
+.type teetotal_switch_by, @function
+teetotal_switch_by:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  leaq -8(%rsi), %rsp
+  movq %rdx, %rdi
+  call teetotal_chosen
+  movq %rax, %rdi
+  jmp teetotal_restore
+.size teetotal_switch_by, .-teetotal_switch_by
 .globl teetotal_enter
 .type teetotal_enter, @function
 teetotal_enter:
@@ -95,6 +112,13 @@ teetotal_enter:
 )");
 
 }  // namespace
+
+// What teetotal_switch_by calls: the stack pointer to go on with.
+extern "C" [[gnu::visibility("hidden")]] void* teetotal_chosen(const Fiber& (*choose)()) {
+  const Fiber& to = choose();
+  set_thread_pointer(to.thread_pointer);
+  return to.stack_pointer;
+}
 
 std::uintptr_t current_thread_pointer() {
   std::uintptr_t pointer = 0;
@@ -147,6 +171,10 @@ void prepare(Fiber& fiber, std::uint32_t number, void (*entry)()) {
 void switch_fiber(Fiber& from, const Fiber& to) {
   set_thread_pointer(to.thread_pointer);
   teetotal_switch(&from.stack_pointer, to.stack_pointer);
+}
+
+void switch_by(Fiber& from, const Fiber& over, const Fiber& (*choose)()) {
+  teetotal_switch_by(&from.stack_pointer, over.stack_pointer, choose);
 }
 
 void abandon_to(const Fiber& to) {

@@ -46,6 +46,9 @@ std::uintptr_t thread_pointer(std::uint32_t thread);
 // library use on its behalf are in order again whenever it switches.
 inline constexpr std::uintptr_t kAny = 0;
 
+// Where a fiber that was left keeps its frame pointer, in words from its stack pointer.
+inline constexpr std::size_t kSavedFrame = 5;
+
 struct Fiber {
   void* stack_pointer = nullptr;
   std::uintptr_t thread_pointer = kAny;
@@ -56,6 +59,10 @@ void prepare(Fiber& fiber, std::uint32_t number, void (*entry)());
 
 // Leaves `from` and goes on where `to` was left.
 void switch_fiber(Fiber& from, const Fiber& to);
+
+// The same, but where to go on is for `choose` to say. It runs on the stack of `over`, a fiber that was left: nothing
+// of what it does, which differs with the way that led here, is left on that of `from`.
+void switch_by(Fiber& from, const Fiber& over, const Fiber& (*choose)());
 
 // Goes on where `to` was left; what runs now is given up (out of a signal handler, for instance).
 [[noreturn]] void abandon_to(const Fiber& to);

@@ -77,13 +77,13 @@ inline void before_rmw(int order, std::uintptr_t place) {
 }
 
 template <typename T>
-T atomic_load(const volatile T* target, std::uintptr_t place) {
+[[gnu::always_inline]] inline T atomic_load(const volatile T* target, std::uintptr_t place) {
   before_atomic(target, Kind::ld, Writes::never, place);
   return *target;
 }
 
 template <typename T>
-void atomic_store(volatile T* target, T value, int order, std::uintptr_t place) {
+[[gnu::always_inline]] inline void atomic_store(volatile T* target, T value, int order, std::uintptr_t place) {
   Thread* self = process.current;
   if (self != nullptr && releases(order)) sfence(*self, place);
   before_atomic(target, Kind::st, Writes::always, place);
@@ -92,7 +92,7 @@ void atomic_store(volatile T* target, T value, int order, std::uintptr_t place) 
 }
 
 template <typename T, typename Change>
-T atomic_change(volatile T* target, int order, std::uintptr_t place, Change change) {
+[[gnu::always_inline]] inline T atomic_change(volatile T* target, int order, std::uintptr_t place, Change change) {
   before_rmw(order, place);
   before_atomic(target, Kind::rmw, Writes::always, place);
   const T old = *target;
@@ -102,7 +102,8 @@ T atomic_change(volatile T* target, int order, std::uintptr_t place, Change chan
 
 // Also a weak one: it fails only where it must.
 template <typename T>
-bool compare_exchange(volatile T* target, T* expected, T value, int order, std::uintptr_t place) {
+[[gnu::always_inline]] inline bool compare_exchange(volatile T* target, T* expected, T value, int order,
+                                                    std::uintptr_t place) {
   before_rmw(order, place);
   const T wanted = *expected;
   before_atomic(target, Kind::rmw, swap_writes(), place, static_cast<Wide>(wanted));

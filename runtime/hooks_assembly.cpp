@@ -102,9 +102,13 @@ using namespace teetotal::runtime;  // NOLINT
 
 extern "C" {
 
-bool teetotal_has_xsave = [] {
+// Which kinds of vector registers there are to save, as the processor numbers them; 0: it saves all that it has at
+// once.
+std::uint32_t teetotal_vectors = [] {
   unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_OSXSAVE) != 0;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & bit_OSXSAVE) == 0) return 0U;
+  asm("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+  return a & 0xE7;
 }();
 
 // Whether anybody could care: without vector registers, which are saved after that.
@@ -214,7 +218,7 @@ teetotal_access:
   testb %al, %al
   je 3f
   subq $2816, %rsp
-  cmpb $0, teetotal_has_xsave(%rip)
+  cmpl $0, teetotal_vectors(%rip)
   je 1f
   xorl %eax, %eax
   movq %rax, 512(%rsp)
@@ -225,9 +229,10 @@ teetotal_access:
   movq %rax, 552(%rsp)
   movq %rax, 560(%rsp)
   movq %rax, 568(%rsp)
-  movl $0xE7, %eax
+  movl teetotal_vectors(%rip), %eax
   xorl %edx, %edx
   xsave64 (%rsp)
+  movq %rax, 512(%rsp)  # it also tells which it found in use: others hold the same either way
   jmp 2f
 1:
   fxsave64 (%rsp)
@@ -236,9 +241,9 @@ teetotal_access:
   movq %rbx, %rsi
   movq 8(%rbp), %rdx
   call teetotal_access_told
-  cmpb $0, teetotal_has_xsave(%rip)
+  cmpl $0, teetotal_vectors(%rip)
   je 1f
-  movl $0xE7, %eax
+  movl teetotal_vectors(%rip), %eax
   xorl %edx, %edx
   xrstor64 (%rsp)
   jmp 3f
@@ -265,4 +270,52 @@ teetotal_access:
   popq %rbp
   ret
 .size teetotal_access, .-teetotal_access
+
+# What controls arithmetic stays as it is: a call keeps it.
+.globl teetotal_wipe_registers
+.type teetotal_wipe_registers, @function
+teetotal_wipe_registers:
+  cmpl $0, teetotal_vectors(%rip)
+  je 1f
+  leaq teetotal_no_vectors(%rip), %rcx
+  stmxcsr 24(%rcx)
+  movl teetotal_vectors(%rip), %eax
+  andl $~1, %eax
+  xorl %edx, %edx
+  xrstor64 (%rcx)
+  jmp 2f
+1:
+  pxor %xmm0, %xmm0
+  pxor %xmm1, %xmm1
+  pxor %xmm2, %xmm2
+  pxor %xmm3, %xmm3
+  pxor %xmm4, %xmm4
+  pxor %xmm5, %xmm5
+  pxor %xmm6, %xmm6
+  pxor %xmm7, %xmm7
+  pxor %xmm8, %xmm8
+  pxor %xmm9, %xmm9
+  pxor %xmm10, %xmm10
+  pxor %xmm11, %xmm11
+  pxor %xmm12, %xmm12
+  pxor %xmm13, %xmm13
+  pxor %xmm14, %xmm14
+  pxor %xmm15, %xmm15
+2:
+  xorl %eax, %eax
+  xorl %ecx, %ecx
+  xorl %edx, %edx
+  xorl %esi, %esi
+  xorl %edi, %edi
+  xorl %r8d, %r8d
+  xorl %r9d, %r9d
+  xorl %r10d, %r10d
+  xorl %r11d, %r11d
+  ret
+.size teetotal_wipe_registers, .-teetotal_wipe_registers
+.bss
+.balign 64
+teetotal_no_vectors:
+  .zero 576
+.text
 )");

@@ -394,6 +394,7 @@ void Imports::bind_object(const void* inside) {
       const bool thread_local_one = type == R_X86_64_DTPMOD64 || type == R_X86_64_TPOFF64 || type == R_X86_64_TLSDESC;
       if (thread_local_one && symbol.st_name != 0 && symbol.st_shndx == SHN_UNDEF)
         process.snapshots = 0;  // they lack it
+      if (std::strcmp(names + symbol.st_name, "teetotal_access") == 0) process.tells_registers = true;
       if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && !address) continue;
       auto* slot = reinterpret_cast<void**>(map->l_addr + relocation.r_offset);
       const auto target = reinterpret_cast<std::uintptr_t>(*slot);

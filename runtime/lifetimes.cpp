@@ -43,8 +43,7 @@ std::uintptr_t live_from(const Frame* at, std::uintptr_t lowest, std::uintptr_t 
 }
 
 std::uintptr_t live_from(const Thread& parked) {
-  constexpr int kSavedBase = 5;  // among what teetotal_switch pushes
-  const auto* at = static_cast<const Frame* const*>(parked.fiber.stack_pointer)[kSavedBase];
+  const auto* at = static_cast<const Frame* const*>(parked.fiber.stack_pointer)[kSavedFrame];
   const std::uintptr_t top = stack_top(parked.number);
   if (at == nullptr) return top;  // it has not begun
   return live_from(at, reinterpret_cast<std::uintptr_t>(parked.fiber.stack_pointer), top);
@@ -205,7 +204,6 @@ void end_life(Thread& self, std::uintptr_t begin, std::uintptr_t end, Verb verb,
                       .tag = tag,
                       .verb = verb,
                       .part = part,
-                      .cell = process.cells.number(address, tag),
                       .address = address,
                       .place = place};
     process.ends_told = part = true;

@@ -13,10 +13,8 @@ struct Link {
   std::uintptr_t returns_to;
 };
 
-// A parked thread has left its registers on its stack, rbp as the last but the address to go on at: see fiber.cpp.
 const Link* innermost(const Thread& thread) {
-  constexpr std::size_t kFramePointer = 5;
-  return static_cast<const Link* const*>(thread.fiber.stack_pointer)[kFramePointer];
+  return static_cast<const Link* const*>(thread.fiber.stack_pointer)[kSavedFrame];
 }
 
 Frame frame_around(std::uintptr_t address, const Thread& owner) {

@@ -109,7 +109,7 @@ void Process::load(const std::string& object) {
     threads[number].stack_low = stack_top(number);
   }
   prepare(first.fiber, 0, load_entry);
-  run(first);
+  resume(first);
   if (first.failure != Failure::none)
     load_error = (first.failure == Failure::unsupported ? "a constructor uses " : "a constructor ") + first.message;
   if (!load_error.empty()) throw std::runtime_error(load_error);
@@ -158,7 +158,7 @@ void Process::clear(Thread& thread) {
   thread.forget_words();
 }
 
-void Process::run(Thread& thread) {
+void Process::resume(Thread& thread) {
   std::atomic<std::uint64_t>& beats = channel.pulse().beats;
   const std::uint64_t beat = beats.load(std::memory_order_relaxed) | 1U;  // a search that died may have left it odd
   beats.store(beat, std::memory_order_relaxed);
@@ -168,9 +168,28 @@ void Process::run(Thread& thread) {
   beats.store(beat + 1, std::memory_order_relaxed);
 }
 
-void Process::resume(Thread& thread) {
-  run(thread);
+void Process::park(Thread& thread) {
+  Operation& operation = thread.operation;
+  if (!is_fence(operation.kind)) operation.cell = cells.number(operation.address, operation.tag);
+  if (operation.verb == Verb::create) thread_pointer(reinterpret_cast<const Thread*>(operation.address)->number);
+  operation.caller = caller_of(thread, static_cast<void* const*>(thread.fiber.stack_pointer)[kSavedFrame]);
   thread.stack_low = std::min(thread.stack_low, reinterpret_cast<std::uintptr_t>(thread.fiber.stack_pointer));
+}
+
+const Fiber& next_to_run() {
+  Thread& self = *process.current;
+  if (process.tape_next < process.tape.size()) {
+    const Again& wanted = process.tape[process.tape_next];
+    Thread& next = process.threads[wanted.thread];
+    if (next.state == State::parked && process.as_before(next) && !wanted.fatal) {
+      process.step = static_cast<std::int32_t>(process.tape_next++);
+      if (&next != &self) process.park(self);
+      process.current = &next;
+      return next.fiber;
+    }
+  }
+  process.park(self);
+  return process.scheduler;
 }
 
 void Process::note(const std::string& oddity) {
@@ -244,7 +263,6 @@ void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object
                     .verb = verb,
                     .needs = choice.needs,
                     .part = choice.part,
-                    .cell = process.cells.number(address, tag),
                     .enabler = choice.enabler,
                     .address = address,
                     .place = place,

@@ -297,6 +297,7 @@ struct Process : ProcessRecord {
   std::size_t snapshots = 12;      // a snapshot every so many steps; 0: none
   bool buffered = false;           // TSO or PSO itself is explored
   bool halves = false;             // what looks before it writes does so in two steps
+  bool tells_registers = false;    // the program has hooks that keep all registers, on the thread's stack
   bool trap = false;               // stop in the debugger when the thread goes on
   std::set<std::uintptr_t> tried;  // locks of readers and writers that some thread only tries to take, in any execution
   std::set<std::uintptr_t> freed;  // blocks that were freed while others could look at them, in any execution
@@ -347,7 +348,9 @@ struct Process : ProcessRecord {
 
   // Runs the operation that the thread stands before, and on to the next.
   void resume(Thread& thread);
-  void run(Thread& thread);  // until it comes back, with a beat of the pulse before and after
+
+  // What is to be known of a thread that has come to stand before an operation.
+  void park(Thread& thread);
 
   // Whether the thread stands before the next step of the tape.
   bool as_before(const Thread& thread) const {
@@ -394,27 +397,21 @@ inline std::uintptr_t caller_of(const Thread& self, const void* frame) {
   return self.settles_for != 0 ? self.settles_for : process.callers.teller(self.operation.place, frame);
 }
 
+// Who goes on where the current thread stands before its operation: whoever the tape says, or the scheduler.
+const Fiber& next_to_run();
+
+// Registers that a call may change hold what the scheduler left there: nothing, from here on. hooks_assembly.cpp.
+extern "C" void teetotal_wipe_registers();
+
 // Waits for the scheduler to choose the operation in self.operation.
 inline void visible(Thread& self) {
   ++process.progress;
   if (self.range_size != 0) [[unlikely]]
     settle(self);
   if (process.alone && (!self.operation.enabled || self.operation.enabled(self))) return;
-  const void* frame = __builtin_frame_address(0);
-  if (process.tape_next < process.tape.size()) {
-    Thread& next = process.threads[process.tape[process.tape_next].thread];
-    if (next.state == State::parked && process.as_before(next) && !process.tape[process.tape_next].fatal) {
-      process.step = static_cast<std::int32_t>(process.tape_next++);
-      if (&next == &self) return;
-      self.operation.caller = caller_of(self, frame);
-      self.stack_low = std::min(self.stack_low, reinterpret_cast<std::uintptr_t>(frame));
-      process.current = &next;
-      switch_fiber(self.fiber, next.fiber);
-      return;
-    }
-  }
-  self.operation.caller = caller_of(self, frame);
-  switch_fiber(self.fiber, process.scheduler);
+  switch_by(self.fiber, process.scheduler, next_to_run);
+  if (process.tells_registers) [[unlikely]]
+    teetotal_wipe_registers();
   if (process.trap) [[unlikely]] {
     process.trap = false;
     teetotal_frames_up = process.callers.frames_up(__builtin_frame_address(0));

@@ -32,10 +32,6 @@ std::uint64_t local_state(const Thread& thread) {
 
 }  // namespace
 
-bool Controlled::spinning(std::uint32_t thread) const {
-  return !own_[thread].empty() && steps_[own_[thread].back()].spin != 0;
-}
-
 // Of a spinning thread: whether something that its last iteration read has been written since.
 bool Controlled::sees_changes(std::uint32_t thread) const {
   const auto& own = own_[thread];
@@ -69,7 +65,6 @@ bool Controlled::same_events(std::uint32_t thread, std::size_t length) const {
   return true;
 }
 
-// What a comparison of local states finds is asked of memory once, and then known for this past.
 void Controlled::detect_spinning(std::uint32_t thread) {
   const auto& own = own_[thread];
   Step& last = steps_.back();
@@ -82,7 +77,7 @@ void Controlled::detect_spinning(std::uint32_t thread) {
     compared = compared || earlier != 0;
     if (last.local == earlier) found = static_cast<std::uint32_t>(length);
   }
-  if (compared) last.spin = spins_.try_emplace(last.past, found).first->second;
+  last.spin = compared ? spins_.try_emplace(last.past, found).first->second : found;
 }
 
 }  // namespace teetotal::runtime

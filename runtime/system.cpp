@@ -43,13 +43,15 @@ void Controlled::describe(std::uint32_t thread) {
                    location(operation.place)};
   const bool halted = cut(thread);
   if (halted && steps_.size() < bounds_.steps) cuts_.insert(operation.told_place());
-  halts_[thread] = halted || spinning(thread);
+  standing_[thread] = halted || spinning(thread)                                           ? Standing::halted
+                      : operation.enabled == nullptr && operation.writes <= Writes::always ? Standing::ready
+                                                                                           : Standing::depends;
 }
 
 void Controlled::described_new_threads() {
   while (next_.size() < process.count) {
     next_.emplace_back();
-    halts_.push_back(false);
+    standing_.push_back(Standing::gone);
     own_.emplace_back();
     visits_.emplace_back();
   }
@@ -77,18 +79,29 @@ Pending Controlled::pending(std::uint32_t number) const {
   return {Readiness::enabled, {number, Kind::st, true, entry->operation.cell, entry->location}};
 }
 
+bool Controlled::enabled(std::uint32_t number) const {
+  catch_up();
+  if (!relaxed()) {
+    if (standing_[number] == Standing::gone) return false;
+    if (standing_[number] == Standing::ready) return steps_.size() < bounds_.steps;
+    const Thread& thread = process.threads[number];  // most that wait can be told from that alone
+    if (!thread.operation.decides() && thread.operation.enabled != nullptr && !thread.operation.enabled(thread))
+      return false;
+  }
+  return pending(number).readiness == Readiness::enabled;
+}
+
 Pending Controlled::pending_thread(std::uint32_t number, std::uint32_t as) const {
-  const Thread& thread = process.threads[number];
-  if (thread.state != State::parked) return {Readiness::stopped, {}};
-  Pending result{Readiness::enabled,
-                 next_[number]};  // written in its place: a copy would wait for what was stored last
+  const Standing standing = standing_[number];
+  if (standing == Standing::gone) return {Readiness::stopped, {}};
+  // Written in its place: a copy would wait for what was stored last.
+  Pending result{steps_.size() < bounds_.steps ? Readiness::enabled : Readiness::stopped, next_[number]};
   result.event.thread = as;
-  const Operation& operation = thread.operation;
-  const bool simple = operation.enabled == nullptr && operation.writes <= Writes::always;  // most are
-  if (!simple && !decide(number, result.event)) {
+  if (standing == Standing::ready) return result;
+  const Operation& operation = process.threads[number].operation;
+  if (!decide(number, result.event)) {
     result.readiness = operation.waiting == Waiting::lock ? Readiness::waiting : Readiness::stopped;
-  } else if (steps_.size() >= bounds_.steps ||
-             (halts_[number] && (cut(number) || !bounds_.spinners_wake || !sees_changes(number)))) {
+  } else if (standing == Standing::halted && (cut(number) || !bounds_.spinners_wake || !sees_changes(number))) {
     result.readiness = Readiness::stopped;
   }
   return result;
@@ -99,6 +112,7 @@ bool Controlled::decide(std::uint32_t number, Event& event) const {
   const Thread& thread = process.threads[number];
   const Operation& operation = thread.operation;
   const auto open = [&] { return operation.enabled == nullptr || operation.enabled(thread); };
+  if (operation.writes <= Writes::always) return open();
   const auto writes = [&] {
     return runtime::would_write(operation, readable(operation.address) ? seen_by(operation) : 0);
   };
@@ -107,7 +121,7 @@ bool Controlled::decide(std::uint32_t number, Event& event) const {
     fails = in_view_of(number, [&] { return open() && !writes(); });
     event.writes = !fails;
     if (!fails) event.kind = Kind::rmw;
-  } else if (operation.writes > Writes::always) {
+  } else {
     event.writes = writes();
   }
   return fails || open();
@@ -180,8 +194,9 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   if (thread.state == State::parked) {
     if (!wrote) detect_spinning(number);
     describe(number);
-  } else if (thread.failure != Failure::none) {
-    failed_.push_back(number);
+  } else {
+    standing_[number] = Standing::gone;
+    if (thread.failure != Failure::none) failed_.push_back(number);
   }
   return next;
 }
@@ -364,11 +379,14 @@ void Controlled::arrive() {
     if (process.threads[thread].failure != Failure::none) failed_.push_back(thread);
   if (process.restart || process.cells.changed) throw Restart{};
   described_new_threads();
+  std::ranges::fill(standing_, Standing::gone);
   for (std::uint32_t thread = 0; thread < process.count; ++thread)
     if (process.threads[thread].state == State::parked) describe(thread);
 }
 
 bool Controlled::would_write(std::size_t index, std::size_t before) const {
+  const Writes when = steps_[index].operation.writes;
+  if (when <= Writes::always) return when == Writes::always;
   return runtime::would_write(steps_[index].operation, held(before));
 }
 
@@ -452,7 +470,7 @@ void Controlled::forget() {
   process.tape.clear();
   stale_ = true;
   next_.clear();
-  halts_.clear();
+  standing_.clear();
   own_.clear();
   visits_.clear();
   writer_.clear();

@@ -7,11 +7,11 @@
 // that is made only where the events of two iterations are equal. A search without reduction lets it go on once
 // something that it read has changed.
 //
-// A stack also holds what nobody will read any more, the remains of the runtime's own calls among it, and these differ
-// with the way that led to a step: run for the first time, once more, or brought back by a snapshot. So two equal
-// states may look different, which makes a thread go round once more and is no harm by itself. But equivalent
-// executions must stop the same threads (exploration.md, what stops): so what was found where a thread had a certain
-// past
+// A stack also holds what nobody will read any more, the remains of earlier calls. Two equal states may look different
+// for that, which makes a thread go round once more and is no harm by itself. But equivalent executions must stop the
+// same threads (exploration.md, what stops). So hooks leave nothing on a thread's stack that depends on how a step is
+// reached (run for the first time, once more, or brought back by a snapshot): that is decided on the scheduler's stack
+// (`switch_by`). What libraries leave there may still differ: so what was found where a thread had a certain past
 // (`Step::past`) holds wherever it has that past again.
 //
 // TSO and PSO. The store buffers belong to the scheduler: each buffer is an agent of its own beside the threads (one
@@ -112,6 +112,7 @@ class Controlled final : public System {
 
   std::uint32_t threads() const override;
   Pending pending(std::uint32_t thread) const override;
+  bool enabled(std::uint32_t thread) const override;
   Event execute(std::uint32_t thread) override;
   void rewind(std::size_t length) override;
   void uses_after(std::uint32_t thread, std::size_t end) override;
@@ -212,7 +213,7 @@ class Controlled final : public System {
   void described_new_threads();
   std::uint32_t location(std::uintptr_t place);
   bool cut(std::uint32_t thread) const;
-  bool spinning(std::uint32_t thread) const;
+  bool spinning(std::uint32_t thread) const { return !own_[thread].empty() && steps_[own_[thread].back()].spin != 0; }
   bool sees_changes(std::uint32_t thread) const;
   void detect_spinning(std::uint32_t thread);
   bool same_events(std::uint32_t thread, std::size_t length) const;
@@ -224,10 +225,16 @@ class Controlled final : public System {
   bool stale_ = true;  // the program stands elsewhere
   Snapshots snapshots_;
   std::uint64_t restored_ = 0;
-  std::vector<Event> next_;                         // of each thread, without `writes` where that depends on memory
-  std::vector<char> halts_;                         // of each thread: whether it is cut or spins
-  std::vector<std::vector<std::uint32_t>> own_;     // steps of each thread
-  std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location
+  std::vector<Event> next_;  // of each thread, without `writes` where that depends on memory
+  enum class Standing : std::uint8_t {
+    gone,     // it is not there, or does nothing more
+    ready,    // it can go on, and does what next_ says
+    depends,  // whether it can, or what it does then, depends on others
+    halted,   // it is cut, or spins
+  };
+  std::vector<Standing> standing_;                          // of each thread
+  std::vector<std::vector<std::uint32_t>> own_;             // steps of each thread
+  std::vector<std::vector<std::uint32_t>> visits_;          // of each thread, by location
   std::unordered_map<std::uint64_t, std::uint32_t> spins_;  // Step::spin by Step::past, where local states decided
   std::vector<std::int32_t> writer_;                        // the latest, by cell
   std::vector<std::vector<std::int32_t>> writers_;          // those before it

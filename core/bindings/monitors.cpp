@@ -135,7 +135,8 @@ class PyMonitor {
 }  // namespace
 
 void bind_monitors(nb::module_& m) {
-  nb::class_<PyMonitor>(m, "Monitor", "A monitor over the events of an SC execution; see teetotal.engines.executions.monitors.")
+  nb::class_<PyMonitor>(m, "Monitor",
+                        "A monitor over the events of an SC execution; see teetotal.engines.executions.monitors.")
       .def(nb::init<const std::string&, bool, bool, std::size_t, bool>(), nb::arg("name"), nb::kw_only(),
            nb::arg("rmw_flushes_all") = true, nb::arg("unlock_is_fence") = true, nb::arg("threads") = 0,
            nb::arg("undo") = false)

@@ -45,8 +45,7 @@ bool OptimalSearch::extend() {
     if (Node* node = frame.tree; node != nullptr) {
       frame.tree = node->next;
       const std::uint32_t thread = node->event.thread;
-      if (system_.pending(thread).readiness != Readiness::enabled)
-        throw std::logic_error("the search planned a step that is not possible");
+      if (!system_.enabled(thread)) throw std::logic_error("the search planned a step that is not possible");
       Node* child = node->child;
       return_node(node);
       push(thread, child);
@@ -55,7 +54,7 @@ bool OptimalSearch::extend() {
     bool enabled = false, advanced = false;
     const std::uint32_t threads = system_.threads();
     for (std::uint32_t thread = 0; thread < threads; ++thread) {
-      if (system_.pending(thread).readiness != Readiness::enabled) continue;
+      if (!system_.enabled(thread)) continue;
       enabled = true;
       if (std::ranges::any_of(frame.sleep, [&](const Sleeper& s) { return s.thread == thread; })) continue;
       push(thread, nullptr);

@@ -37,6 +37,9 @@ class System {
   virtual std::uint32_t threads() const = 0;
   virtual Pending pending(std::uint32_t thread) const = 0;
 
+  // Whether that is enabled: asked of every thread before every step.
+  virtual bool enabled(std::uint32_t thread) const { return pending(thread).readiness == Readiness::enabled; }
+
   // Runs the next operation of an enabled thread.
   virtual Event execute(std::uint32_t thread) = 0;
 
