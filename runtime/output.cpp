@@ -84,8 +84,9 @@ std::string Output::quoted(std::string_view text) {
     if (c == '"' || c == '\\') {
       result += '\\';
       result += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      result += ' ';
+    } else if (const auto byte = static_cast<unsigned char>(c); byte < 0x20 || byte >= 0x7F) {  // any bytes, lossless
+      constexpr char kDigits[] = "0123456789abcdef";
+      result += {'\\', 'u', '0', '0', kDigits[byte >> 4], kDigits[byte & 15]};
     } else {
       result += c;
     }

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
 import pytest
 
 from teetotal.answers.events import Kind
@@ -36,10 +37,16 @@ def compiled(
         yield build(Source((str(file),), tuple(flags), compiler), Path(directory))
 
 
+def answers(program: Path, options: Sequence[str], arguments: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+    """What the runtime tells, as plain values: what the program said is text that JSON could hold."""
+    for message in runtime.answers(program, options, arguments):
+        yield msgspec.to_builtins(message)
+
+
 def explore(program: Path, *options: str, arguments: Sequence[str] = ()) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The last line that the runtime tells, and the others, without those before a restart."""
     told: list[dict[str, Any]] = []
-    for answer in runtime.answers(program, options, arguments):
+    for answer in answers(program, options, arguments):
         told = [] if answer["type"] == "restart" else [*told, answer]
     return told[-1], told[:-1]
 

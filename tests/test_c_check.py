@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 import pytest
 
 from c_programs import COMPILERS
@@ -18,6 +19,7 @@ from teetotal.answers.verdict import Verdict
 from teetotal.checking import check
 from teetotal.engines.runtime import driver as runtime
 from teetotal.engines.runtime.checking import _Findings
+from teetotal.engines.runtime.messages import AnyMessage, End
 from teetotal.programs.c.build import CompileError, Source
 from teetotal.report import terminal
 
@@ -511,9 +513,9 @@ def test_a_search_without_an_execution_proves_nothing(
     """Whatever made the runtime end so: it says itself that nothing is left."""
     whole = runtime.answers
 
-    def none(*given: Any, **named: Any) -> Iterator[dict[str, Any]]:
-        for answer in whole(*given, **named):
-            yield {**answer, "executions": 0, "blocked": 0} if answer["type"] == "end" else answer
+    def none(*given: Any, **named: Any) -> Iterator[AnyMessage]:
+        for message in whole(*given, **named):
+            yield msgspec.structs.replace(message, executions=0, blocked=0) if isinstance(message, End) else message
 
     file = tmp_path / "program.c"
     file.write_text("int main(void) { return 0; }")

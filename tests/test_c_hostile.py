@@ -19,14 +19,13 @@ from pathlib import Path
 
 import pytest
 
-from c_programs import compiled
+from c_programs import answers, compiled
 from interrupts import PATIENCE, hear_interrupts, let_work, members
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import check
 from teetotal.engines.runtime import checking as c_check
-from teetotal.engines.runtime import driver as runtime
 from teetotal.programs.c import Source
 from teetotal.scale.processes import children
 
@@ -283,7 +282,7 @@ def test_what_concerns_nobody_is_nobodys_concern(name: str, program: Path) -> No
 
 def test_answers_are_numbered_and_checked(program: Path) -> None:
     """What the program writes to any descriptor is no answer: only what the explorer tells is."""
-    told = list(runtime.answers(program, ["monitor=exact-tso"], [str(ALL.index(NAMED["write"]))]))
+    told = list(answers(program, ["monitor=exact-tso"], [str(ALL.index(NAMED["write"]))]))
     assert [answer["type"] for answer in told] == ["loaded", "violation", "end"]
     assert told[-1]["executions"] == 3
 

@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 import pytest
 
-from c_programs import COMPILERS, explore
+from c_programs import COMPILERS, answers, explore
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import check
-from teetotal.engines.runtime import driver as runtime
 from teetotal.engines.runtime.events import Names
 from teetotal.engines.runtime.replaying import replay
 from teetotal.programs.c.build import Source, build
@@ -256,7 +255,7 @@ def test_ordinary_programs_are_safe(program: Path, name: str) -> None:
 @pytest.mark.parametrize("name", WRONG)
 def test_a_use_after_the_end_is_told_with_both_places(program: Path, name: str) -> None:
     case = WRONG[name]
-    told = list(runtime.answers(program, ["model=sc", "executions=300"], number(name)))
+    told = list(answers(program, ["model=sc", "executions=300"], number(name)))
     failures = [answer for answer in told if answer["type"] == "failure" and answer["what"] == case.what]
     found = [answer for answer in failures if answer["cause"][0] == case.done][-1]
     lines = source().splitlines()

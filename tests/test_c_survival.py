@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from c_programs import compiled, explore
+from c_programs import answers, compiled, explore
 from interrupts import PATIENCE, hear_interrupts, let_work, members
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Verdict
@@ -82,7 +82,7 @@ def test_more_deaths_than_anybody_survives() -> None:
     with compiled(text.replace("END", f"if (last < 9) {ENDS['SIGKILL']}")) as program:
         told: list[str] = []
         with pytest.raises(runtime.RuntimeDied, match="SIGKILL"):
-            told.extend(answer["type"] for answer in runtime.answers(program, []))
+            told.extend(answer["type"] for answer in answers(program, []))
         assert "failure" in told
 
 
@@ -91,7 +91,7 @@ def test_death_before_anything_can_be_seen() -> None:
         compiled(HEAD + f"int main(void) {{ {ENDS['SIGKILL']}; }}") as program,
         pytest.raises(runtime.RuntimeDied, match="SIGKILL"),
     ):
-        list(runtime.answers(program, []))
+        list(answers(program, []))
 
 
 def _explorers(leader: int) -> list[int]:

@@ -10,6 +10,7 @@ from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Semantics
 from teetotal.answers.strategies import Strategy
 from teetotal.engines.runtime import driver
+from teetotal.engines.runtime.messages import End, Found, Restart
 from teetotal.programs.c.build import Source, built
 
 PAPERS = Semantics(rmw="address", mutex="rmw", failed_cas="read")
@@ -62,18 +63,18 @@ def count(
     triples: dict[str, set[tuple[int, int, int]]] = {monitor: set() for monitor in monitors}
     with built(Source((str(program(name)),), flags)) as object_file:
         for answer in driver.answers(object_file, options):
-            match answer["type"]:
-                case "restart":
+            match answer:
+                case Restart():
                     triples = {monitor: set() for monitor in monitors}
-                case "violation":
-                    places = [answer["steps"][event][4] for event in answer["report"]]
-                    triples[answer["monitor"]].add((places[0], places[1], places[2]))
-                case "end":
+                case Found():
+                    places = [answer.steps[event].place for event in answer.report]
+                    triples[answer.monitor].add((places[0], places[1], places[2]))
+                case End():
                     return Counts(
-                        executions=answer["executions"],
-                        seconds=answer["cpu"],
-                        length=answer["steps"] / max(answer["executions"], 1),
-                        reporting=dict(zip(monitors, answer["reporting"], strict=True)),
+                        executions=answer.executions,
+                        seconds=answer.cpu or 0.0,
+                        length=answer.steps / max(answer.executions, 1),
+                        reporting=dict(zip(monitors, answer.reporting, strict=True)),
                         triples=triples,
                     )
     raise TeetotalError(f"{name}: the exploration did not come to its end")

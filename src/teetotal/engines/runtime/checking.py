@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -28,6 +28,18 @@ from teetotal.budget import Budget
 from teetotal.engines import story
 from teetotal.engines.executions.monitors import Report, monitor_info, witness
 from teetotal.engines.runtime import driver, events, replaying, words
+from teetotal.engines.runtime.messages import (
+    AnyMessage,
+    End,
+    Failed,
+    Found,
+    Loaded,
+    Progress,
+    Restart,
+    Stopped,
+    Trouble,
+    Unseen,
+)
 from teetotal.programs.c.build import Source, built, unseen
 from teetotal.programs.c.symbols import Symbols
 from teetotal.programs.c.undefined import undefined
@@ -144,8 +156,8 @@ class _Findings:
         self.violations: dict[ModelName, list[Violation]] = {model: [] for model in MODELS}
         self.notes: list[str] = []
         self.undecided = False
-        self.end: dict[str, Any] | None = None
-        self.met: list[tuple[str, int]] = []  # that no hook follows, where there is no end
+        self.end: End | None = None
+        self.met: list[Unseen] = []  # that no hook follows, where there is no end
         self.executions = 0
         self.ended_early = ""
 
@@ -167,35 +179,35 @@ class _Findings:
             request.append(f"executions={options.executions}")
         return request
 
-    def take(self, answer: dict[str, Any], counting: Callable[[int, float], None] | None) -> None:
-        match answer["type"]:
-            case "loaded":
-                self.names = events.Names(self.symbols, answer["base"])
-            case "restart":
+    def take(self, told: AnyMessage, counting: Callable[[int, float], None] | None) -> None:
+        match told:
+            case Loaded():
+                self.names = events.Names(self.symbols, told.base)
+            case Restart():
                 self.violations = {model: [] for model in MODELS}
                 self.notes, self.undecided = [], False
-            case "progress":
-                self.executions = answer["executions"]
+            case Progress():
+                self.executions = told.executions
                 if counting is not None:
-                    counting(answer["executions"], answer["explored"])
-            case "violation":
-                found = self._robustness(answer)
+                    counting(told.executions, told.explored)
+            case Found():
+                found = self._robustness(told)
                 self.violations[found.model].append(found)
-            case "failure":
-                self._failure(answer)
-            case "error" if answer["what"] == "load":
-                raise ProgramError(f"{self.source.name} cannot be loaded: {self._unloadable(answer['message'])}")
-            case "error":
+            case Failed():
+                self._failure(told)
+            case Trouble(what="load"):
+                raise ProgramError(f"{self.source.name} cannot be loaded: {self._unloadable(told.message)}")
+            case Trouble():
                 assert self.names is not None
                 self.undecided = True
-                self.met = answer.get("unseen", [])
-                what = events.divergence(answer, self.names)
+                self.met = told.unseen
+                what = events.divergence(told, self.names)
                 self.notes.append(f"{what}: the program depends on something that cannot be controlled")
-            case "stopped":
-                self.ended_early = _STOPPED[answer["reason"]]
-            case "end":
-                self.end = answer
-                if answer["stopped"] == "interrupted":
+            case Stopped():
+                self.ended_early = _STOPPED[told.reason]
+            case End():
+                self.end = told
+                if told.stopped == "interrupted":
                     self.ended_early = _STOPPED["interrupted"]
 
     def _unloadable(self, message: str) -> str:
@@ -206,11 +218,11 @@ class _Findings:
 
     # -- violations -----------------------------------------------------------------------------------------------------
 
-    def _robustness(self, answer: dict[str, Any]) -> Violation:
+    def _robustness(self, told: Found) -> Violation:
         assert self.names is not None
-        monitor = monitor_info(answer["monitor"])
-        execution = events.execution(answer["steps"], answer["cells"], self.names)
-        delayed_at, previous_at, deciding_at = answer["report"]
+        monitor = monitor_info(told.monitor)
+        execution = events.execution(told.steps, told.cells, self.names)
+        delayed_at, previous_at, deciding_at = told.report
         report = Report(monitor.name, monitor.model, delayed_at, previous_at, deciding_at, 0, 0, 0)
         steps = witness.schedule(execution.events, report, self.options.semantics)
         program = events.straight_line(self.source.name, execution, steps, self.source.name)
@@ -222,19 +234,20 @@ class _Findings:
         return replace(
             words.worded(found, execution.told, execution.pointers),
             message=f"{_at(deciding)} overtakes {_at(delayed)}",
-            replay=replaying.command(self.source, token, answer.get("stacks", ""), self.options.spurious),
+            replay=replaying.command(self.source, token, told.stacks, self.options.spurious),
         )
 
-    def _failure(self, answer: dict[str, Any]) -> None:
+    def _failure(self, failed: Failed) -> None:
         assert self.names is not None
-        place = self.names.place(answer["place"])
+        place = self.names.place(failed.place)
         where = f" at {place}" if place is not None else ""
-        who, what, message = f"T{answer['thread']}", answer["what"], answer["message"]
+        who, what, message = f"T{failed.thread}", failed.what, failed.message
         if what in _UNDECIDED:
             self.undecided = True
-            self.notes.append(_UNDECIDED[what].format(message=message, where=where, thread=answer["thread"]))
+            self.notes.append(_UNDECIDED[what].format(message=message, where=where, thread=failed.thread))
             return
         assert what in get_args(ViolationKind)
+        kind: ViolationKind = what  # type: ignore[assignment]
         told = {
             "assertion": f"{who}'s assertion {message} fails{where}",
             "crash": f"{who}: {message}{where}",
@@ -248,18 +261,18 @@ class _Findings:
             told = {
                 "deadlock": "every thread that has not ended waits for ever: ",
                 "livelock": "threads spin or wait for what will never come: ",
-            }[what] + ", ".join(self._waiting(answer))
-        told += self.names.cause(*answer.get("cause", ("", 0, 0)))
-        execution = events.execution(answer["steps"], answer["cells"], self.names, self.model)
+            }[what] + ", ".join(self._waiting(failed))
+        told += self.names.cause(*failed.cause)
+        execution = events.execution(failed.steps, failed.cells, self.names, self.model)
         self.violations[self.model].append(
-            self._told(execution, what, told, [] if place is None else [str(place)], answer.get("stacks", ""))
+            self._told(execution, kind, told, [] if place is None else [str(place)], failed.stacks)
         )
 
-    def _waiting(self, answer: dict[str, Any]) -> Iterator[str]:
+    def _waiting(self, failed: Failed) -> Iterator[str]:
         """What each thread that does not go on waits for."""
         assert self.names is not None
-        called = self.names.cells(answer["cells"]).called
-        for thread, place, _, cell, verb in answer["waiting"]:
+        called = self.names.cells(failed.cells).called
+        for thread, place, _, cell, verb in failed.waiting:
             at = self.names.place(place)
             where = "" if at is None else f" ({at})"
             yield f"T{thread} {words.waiting(words.Verb(verb), called.get(cell, 'a fence'))}{where}"
@@ -297,7 +310,7 @@ class _Findings:
     def count_unseen(self, compiled: list[str]) -> None:
         """No proof stands on what no hook follows: ``compiled`` into the program, or met in an execution."""
         named = list(compiled)
-        for what, at in self.met if self.end is None else self.end.get("unseen", []):
+        for what, at in self.met if self.end is None else self.end.unseen:
             place = self.names.place(at) if self.names is not None else None
             named.append(what if place is None else f"{what} at {place}")
         if named:
@@ -307,58 +320,50 @@ class _Findings:
 
     def passes(self) -> list[Fraction]:
         """Of each mark, for each execution."""
-        end = self.end or {"passes": [], "executions": 0}
-        return [Fraction(count, max(end["executions"], 1)) for count in end["passes"]]
+        end = self.end or End()
+        return [Fraction(count, max(end.executions, 1)) for count in end.passes]
 
     @property
     def settled(self) -> bool:
         """Whether a search with a larger bound on preemptions would be in vain, or is not wanted."""
-        stopped = self.end is None or self.end["stopped"] or not self.end["bounded"] or self.ended_early
+        stopped = self.end is None or self.end.stopped or not self.end.bounded or self.ended_early
         return bool(stopped) or any(self.violations.values())
 
     # -- the verdict ------------------------------------------------------------------------------------------------------
 
     def result(self, command: str) -> CheckAnswer:
-        end = self.end or {
-            "executions": self.executions,
-            "blocked": 0,
-            "cut": 0,
-            "complete": False,
-            "longest": 0,
-            "mixed": [],
-            "oddities": [],
-        }
-        notes = list(dict.fromkeys(self.notes + end["oddities"]))
+        end = self.end or End(executions=self.executions)
+        notes = list(dict.fromkeys([*self.notes, *end.oddities]))
         if self.ended_early:
             notes.append(f"{self.ended_early}; what was found until then is told")
-        if end["cut"] and end["longest"] >= STEPS:
+        if end.cut and end.longest >= STEPS:
             notes.append(f"an execution was cut after {STEPS:,} steps")
-        elif end["cut"]:
+        elif end.cut:
             bound = COMPILED_LOOP_BOUND if self.options.loop_bound is None else self.options.loop_bound
-            places = sorted({str(at) for place in end.get("loops", []) if (at := self._place(place)) is not None})
+            places = sorted({str(at) for place in end.loops if (at := self._place(place)) is not None})
             where = f" at {', '.join(places[:_NAMED])}" if places else ""
             notes.append(f"loop{where} cut after {bound} rounds; see --loop-bound")
-        elif end.get("stopped") == "memory":
+        elif end.stopped == "memory":
             notes.append(f"what is yet to be explored needs more than {self.options.max_megabytes:,} MB; see --memory")
-        elif end.get("stopped") == "hangs":
+        elif end.stopped == "hangs":
             notes.append("the search was stopped after three executions that hang, or wait, or need too much memory")
-        elif end.get("stopped") and not self.ended_early:
+        elif end.stopped and not self.ended_early:
             notes.append("the budget ran out; see --time and --executions")
-        elif not end["complete"] and not self.undecided and not self.ended_early:
+        elif not end.complete and not self.undecided and not self.ended_early:
             notes.append(f"{self.options.explore} leaves executions out")
-        if end["mixed"] and self.names is not None:
+        if end.mixed and self.names is not None:
             named = sorted(
-                {self.symbols.variable(address - self.names.base) or f"{address:#x}" for address in end["mixed"]}
+                {self.symbols.variable(address - self.names.base) or f"{address:#x}" for address in end.mixed}
             )
             notes.append(
                 f"accessed in different sizes, which the monitors take for one location: {', '.join(named[:8])}"
             )
         if self.options.explore.name == "exactly" and (self.settled or self.options.explore.is_last):
             notes.append(strategies.how_far(self.options.explore, any(self.violations.values())))
-        notes += self._data_races(end.get("races", []))
-        if end["complete"] and not end["executions"]:
+        notes += self._data_races(end.races)
+        if end.complete and not end.executions:
             notes.append("no execution was explored: nothing is known")
-        complete = bool(end["complete"] and end["executions"]) and not self.undecided and not self.ended_early
+        complete = bool(end.complete and end.executions) and not self.undecided and not self.ended_early
         notes += self._vacuous(end, complete)
         models = {self.model: self._model(self.model, complete, True)}
         for model in self.relaxed:
@@ -369,7 +374,7 @@ class _Findings:
                     f"{', '.join(monitor.name for monitor in watching)} can miss violations "
                     f"among the executions of {self.options.explore}"
                 )
-            models[model] = self._model(model, complete, complete and sure and not end["mixed"])
+            models[model] = self._model(model, complete, complete and sure and not end.mixed)
         unasked = [name.upper() for name, found in models.items() if found.robust is False and found.safe is None]
         if unasked and not self.violations["sc"]:
             notes.append(
@@ -384,28 +389,28 @@ class _Findings:
             verdict=sum((result.verdict for result in models.values()), Verdict.SAFE),
             complete=complete,
             seconds=0.0,
-            executions=end["executions"],
-            blocked=end["blocked"],
+            executions=end.executions,
+            blocked=end.blocked,
             violations=[violation for result in models.values() for violation in result.violations],
             notes=notes,
-            cpu=end.get("cpu"),
+            cpu=end.cpu,
             goal=self.options.goal,
         )
 
     def _place(self, place: int) -> Location | None:
         return self.names.place(place) if self.names is not None else None
 
-    def _vacuous(self, end: dict[str, Any], complete: bool) -> list[str]:
+    def _vacuous(self, end: End, complete: bool) -> list[str]:
         """A proof about nothing is told as one."""
         if not complete or any(self.violations.values()):
             return []
-        if end.get("threads", 2) < 2:
+        if end.threads < 2:
             return ["the program starts no second thread: there is nothing that could be seen out of order"]
-        if end["blocked"] == end["executions"]:
+        if end.blocked == end.executions:
             return ["no execution comes to its end: what is proved holds up to where each of them stops"]
         return []
 
-    def _data_races(self, told: list[list[int]]) -> list[str]:
+    def _data_races(self, told: list[tuple[int, int, int]]) -> list[str]:
         """As information: where threads touch the same location without atomic operations. At most a few."""
         if self.names is None:
             return []

@@ -9,12 +9,13 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Semantics
+from teetotal.engines.runtime import messages
+from teetotal.engines.runtime.messages import AnyMessage, End, Replayed, Restart, Stopped, Trouble
 from teetotal.programs.c.build import BIT_FIELDS, LIBRARY, VARIABLES
 
 _NOT_STARTED = 5  # the exit status
@@ -42,13 +43,10 @@ def semantics_options(semantics: Semantics) -> list[str]:
     return [f"rmw={semantics.rmw}", f"mutex={semantics.mutex}", f"failed-cas={semantics.failed_cas}"]
 
 
-def _decoded(line: bytes) -> dict[str, Any]:
-    """What a program says need not be text."""
+def _decoded(line: bytes) -> AnyMessage:
     try:
-        answer: dict[str, Any] = msgspec.json.decode(line.decode(errors="replace"), type=dict[str, Any])
-        answer["type"]
-        return answer
-    except (msgspec.DecodeError, KeyError) as error:
+        return messages.decode(line)
+    except (msgspec.DecodeError, UnicodeError) as error:
         raise RuntimeDied(_OVERWRITTEN) from error
 
 
@@ -60,7 +58,7 @@ def _any_size() -> None:
 
 def answers(
     program: Path, options: Sequence[str], arguments: Sequence[str] = (), *, show_output: bool = False
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[AnyMessage]:
     """The lines that the runtime tells. RuntimeDied, after the last of them, where it ended by a signal."""
     library = program.parent / LIBRARY
     if library.exists():
@@ -87,16 +85,16 @@ def answers(
         with os.fdopen(reader, "rb") as lines:
             for line in lines:
                 answer = _decoded(line)
-                if answer["type"] == "restart":
+                if isinstance(answer, Restart):
                     told.clear()
                 elif line in told:
                     continue
                 told.add(line)
-                ended = answer["type"] in ("end", "error", "replay", "stopped")
-                if answer.get("what") == "overwritten":
+                ended = isinstance(answer, End | Trouble | Replayed | Stopped)
+                if isinstance(answer, Trouble) and answer.what == "overwritten":
                     raise RuntimeDied(_OVERWRITTEN)
-                if answer.get("what") == "internal":
-                    raise AssertionError(f"teetotal-runtime: {answer['message']}")
+                if isinstance(answer, Trouble) and answer.what == "internal":
+                    raise AssertionError(f"teetotal-runtime: {answer.message}")
                 yield answer
         said = process.stderr.read().decode(errors="replace") if process.stderr is not None else ""
         status = process.wait()

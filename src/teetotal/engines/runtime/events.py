@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from teetotal.answers.events import Commit, Event, EventId, Issue, Kind, Location, ModelName, Step
 from teetotal.engines.runtime import words
+from teetotal.engines.runtime.messages import COMMIT, Cell, Cells, StepRow, Trouble
 from teetotal.programs.c import types
 from teetotal.programs.c.symbols import Symbols
 from teetotal.programs.expressions import Addr, Const
@@ -25,19 +26,6 @@ _LOWEST = 1 << 16
 """No address is lower."""
 _PARTS = {FUTEX: "futex", CONDITION: "queue"}
 """Objects that a word of data may have beside it."""
-
-
-class Cell(NamedTuple):
-    """As runtime/output.hpp tells it."""
-
-    tag: int
-    address: int
-    size: int
-    region: str
-    block: int
-    block_size: int
-    place: int
-    mixed: int
 
 
 class Block(NamedTuple):
@@ -77,16 +65,15 @@ class Names:
         at = self.place(place)
         return f": T{thread} {done}{f' at {at}' if at is not None else ''}" if done else ""
 
-    def cells(self, told: dict[str, list[Any]]) -> CellNames:
+    def cells(self, told: Cells) -> CellNames:
         return CellNames(self, told)
 
 
 class CellNames:
     """Names of the cells of one execution, and of what is in them where that is an address."""
 
-    def __init__(self, names: Names, told: dict[str, list[Any]]) -> None:
+    def __init__(self, names: Names, cells: Cells) -> None:
         self.names, self.symbols, self.base = names, names.symbols, names.base
-        cells = {int(number): Cell(*cell) for number, cell in told.items()}
         self.blocks = self._blocks({(c.block, c.block_size, c.place) for c in cells.values() if c.region == "heap"})
         self.frames = sorted({Frame(c.block, c.place, c.block_size) for c in cells.values() if c.region == "stack"})
         self.called: dict[int, str] = {}
@@ -176,7 +163,7 @@ class CellNames:
 _ACTIONS = {Kind.LD: "load", Kind.ST: "store", Kind.RMW: "read-modify-write", Kind.LOCK: "lock", Kind.UNLOCK: "unlock"}
 
 
-def divergence(told: dict[str, Any], names: Names) -> str:
+def divergence(told: Trouble, names: Names) -> str:
     """A step that was not as before when the program was run again in the same way."""
 
     def action(kind: int, tag: int, address: int, place: int) -> str:
@@ -185,18 +172,14 @@ def divergence(told: dict[str, Any], names: Names) -> str:
         name = names.symbols.variable(address - names.base, 1 << tag if tag < MUTEX else 0) if address else None
         return what + (f" of {name}" if name else "") + (f" at {at}" if at is not None else "")
 
-    who, then, now = f"T{told['thread']}", action(*told["then"]), told["now"]
+    who, then, now = f"T{told.thread}", action(*told.then), told.now
     if now is None:
         return f"{who} came to its {then}, and when it was run again in the same way, it did not"
-    if now != told["then"]:
+    if now != told.then:
         return f"{who} came to its {then}, and when it was run again in the same way, to its {action(*now)}"
-    size = 1 << told["then"][1] if told["then"][1] < MUTEX else 4
-    first, second = (_signed(value, size) for value in told["saw"])
+    size = 1 << told.then[1] if told.then[1] < MUTEX else 4
+    first, second = (_signed(value, size) for value in told.saw)
     return f"{who}'s {then} saw {first} and, run again in the same way, {second}"
-
-
-_COMMIT = 7
-"""Beside the kinds of events: a store of an earlier step reaches memory."""
 
 
 class Execution(NamedTuple):
@@ -213,9 +196,7 @@ class Execution(NamedTuple):
         return {event.id: event for event in self.events}
 
 
-def execution(
-    steps: Sequence[Sequence[int]], cells: dict[str, list[Any]], names: Names, model: ModelName = "sc"
-) -> Execution:
+def execution(steps: Sequence[StepRow], cells: Cells, names: Names, model: ModelName = "sc") -> Execution:
     cell_names = names.cells(cells)
     called = cell_names.called
     initial: dict[str, int] = {}
@@ -223,12 +204,13 @@ def execution(
     result: list[Event] = []
     schedule: list[Step] = []
     pointers: dict[int, str] = {}
-    for thread, kind_number, tag, cell, place, wrote, before, after, verb, within in steps:
-        if kind_number == _COMMIT:
+    for row in steps:
+        thread, tag, cell, wrote, before, after = row.thread, row.tag, row.cell, row.wrote, row.before, row.after
+        if row.kind == COMMIT:
             schedule.append(Commit(thread, called[cell] if model == "pso" else None))
             continue
         schedule.append(Issue(thread))
-        kind = Kind(kind_number)
+        kind = Kind(row.kind)
         if kind in (Kind.LOCK, Kind.UNLOCK) and tag not in (MUTEX, THREAD):
             kind = Kind.RMW  # semaphores and the like count: only a mutex is a mutex
         if kind is Kind.LOCK and before:  # it finds what is no mutex, and fails
@@ -251,7 +233,7 @@ def execution(
         if not kind.is_fence:
             mutex = kind in (Kind.LOCK, Kind.UNLOCK)
             initial.setdefault(called[cell], int(kind is Kind.UNLOCK) if mutex else old)
-        shown = words.told(words.Verb(verb), called.get(cell, ""), old, new, bool(wrote) and old != new)
+        shown = words.told(words.Verb(row.verb), called.get(cell, ""), old, new, bool(wrote) and old != new)
         if not shown and tag == _WORD and not kind.is_fence and max(before, after) >= _LOWEST:
             pointers |= {old: cell_names.value(before), new: cell_names.value(after)}
             shown = words.of_pointers(kind, called[cell], value, read, pointers)
@@ -263,9 +245,9 @@ def execution(
                 address=None if kind.is_fence else called[cell],
                 value=value,
                 read=read,
-                location=names.place(place),
+                location=names.place(row.place),
                 words=shown,
-                within=names.within(place, within) if within else "",
+                within=names.within(row.place, row.within) if row.within else "",
             )
         )
     return Execution(result, initial, schedule, pointers)

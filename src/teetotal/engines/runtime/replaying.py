@@ -19,6 +19,7 @@ from teetotal.answers.schedules import TokenError, from_token, replay_command
 from teetotal.answers.violation import Violation
 from teetotal.engines import story
 from teetotal.engines.runtime import driver, events, words
+from teetotal.engines.runtime.messages import Loaded, Replayed, Trouble
 from teetotal.programs.c.build import Source, built
 from teetotal.programs.c.symbols import Symbols
 
@@ -75,25 +76,25 @@ def _told(
 ) -> Violation:
     names: events.Names | None = None
     for answer in driver.answers(program, options, source.arguments, show_output=show_output):
-        match answer["type"]:
-            case "loaded":
-                names = events.Names(symbols, answer["base"])
-            case "error" if answer["what"] == "nondeterministic":
+        match answer:
+            case Loaded():
+                names = events.Names(symbols, answer.base)
+            case Trouble(what="nondeterministic"):
                 assert names is not None
                 raise TokenError(f"{source.name}: {events.divergence(answer, names)}")
-            case "error":
-                raise TokenError(f"{source.name}: {answer['message']}; the token belongs to another program")
-            case "replay":
+            case Trouble():
+                raise TokenError(f"{source.name}: {answer.message}; the token belongs to another program")
+            case Replayed():
                 assert names is not None
-                execution = events.execution(answer["steps"], answer["cells"], names, model)
+                execution = events.execution(answer.steps, answer.cells, names, model)
                 straight = events.straight_line(source.name, execution, execution.schedule, source.name)
                 again = story.violation(straight, model, execution.schedule, semantics, kind="replay")
                 found = words.worded(again, execution.told, execution.pointers)
                 failed = [
-                    f"T{thread}: {what}{f' ({message})' if message else ''}"
-                    + (f" at {at}" if (at := names.place(place)) is not None else "")
-                    + names.cause(*cause)
-                    for thread, place, message, what, cause in answer["failures"]
+                    f"T{failure.thread}: {failure.what}{f' ({failure.message})' if failure.message else ''}"
+                    + (f" at {at}" if (at := names.place(failure.place)) is not None else "")
+                    + names.cause(*failure.cause)
+                    for failure in answer.failures
                 ]
                 return Violation(
                     model=model, kind="replay", events=found.events, cycle=found.cycle, steps=found.steps,

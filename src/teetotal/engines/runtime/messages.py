@@ -1,0 +1,175 @@
+"""What ``teetotal-runtime`` tells, one object of JSON a line, as types. runtime/output.cpp and explorer.cpp write them.
+
+Text of a program may be any bytes. The runtime escapes every byte that is not plain ASCII as ``\\u00XX``; ``Told`` puts the
+bytes together again, and those that are no UTF-8 become what Python makes of them in names of files.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+
+class Told(str):
+    """Text that came from the program."""
+
+    __slots__ = ()
+
+
+def _decode_other(kind: type, value: Any) -> Any:
+    assert kind is Told
+    return Told(value.encode("latin-1").decode(errors="surrogateescape"))
+
+
+class StepRow(msgspec.Struct, frozen=True, array_like=True):
+    """``kind`` is that of an event, or ``COMMIT``. ``cell`` is -1 for a fence. ``within``: the place in a library's header,
+    0 where there is none."""
+
+    thread: int
+    kind: int
+    tag: int
+    cell: int
+    place: int
+    wrote: int
+    before: int
+    after: int
+    verb: int
+    within: int
+
+
+COMMIT = 7
+"""Beside the kinds of events: a store of an earlier step reaches memory."""
+
+
+class Cell(msgspec.Struct, frozen=True, array_like=True):
+    """A location as the runtime sees it: what kind, where, and for the heap which block, and where that was asked for. On
+    a stack ``block`` is its owner's number, ``place`` in the function whose frame it is in, ``block_size`` that frame's
+    canonical address."""
+
+    tag: int
+    address: int
+    size: int
+    region: str
+    block: int
+    block_size: int
+    place: int
+    mixed: int
+
+
+Cells: TypeAlias = dict[int, Cell]
+Cause: TypeAlias = tuple[Told, int, int]
+"""What was done before that makes a failure one: words (none: empty), thread, place."""
+Unseen: TypeAlias = tuple[Told, int]
+"""What no hook follows, and where it was met."""
+Looked: TypeAlias = tuple[int, int, int, int]
+"""An operation that a thread stands before: kind, tag, address, place."""
+
+
+class Message(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
+    pass
+
+
+class Loaded(Message, frozen=True, tag="loaded"):
+    base: int
+
+
+class Restart(Message, frozen=True, tag="restart"):
+    """What was told about violations and failures does not count: everything begins again."""
+
+
+class Progress(Message, frozen=True, tag="progress"):
+    executions: int
+    explored: float
+
+
+class Found(Message, frozen=True, tag="violation"):
+    """A monitor's report: the numbers of the delayed store, of the event before the deciding one, and of that."""
+
+    monitor: str
+    report: tuple[int, int, int]
+    stacks: str
+    steps: list[StepRow]
+    cells: Cells
+
+
+class Failed(Message, frozen=True, tag="failure"):
+    """``waiting``, of a deadlock or a livelock: thread, place, whether it spins, cell, verb."""
+
+    what: str
+    thread: int
+    message: Told
+    place: int
+    stacks: str
+    steps: list[StepRow]
+    cells: Cells
+    cause: Cause = (Told(), 0, 0)
+    waiting: list[tuple[int, int, int, int, int]] = []
+
+
+class Trouble(Message, frozen=True, tag="error"):
+    """``nondeterministic`` has what the thread stood before then and now, and what it saw."""
+
+    what: Literal["load", "nondeterministic", "schedule", "overwritten", "internal"]
+    message: Told = Told()
+    thread: int = 0
+    then: Looked = (0, 0, 0, 0)
+    now: Looked | None = None
+    saw: tuple[int, int] = (0, 0)
+    unseen: list[Unseen] = []
+
+
+class Stopped(Message, frozen=True, tag="stopped"):
+    reason: Literal["budget", "memory", "interrupted"]
+
+
+class Failure(msgspec.Struct, frozen=True, array_like=True):
+    thread: int
+    place: int
+    message: Told
+    what: str
+    cause: Cause
+
+
+class Replayed(Message, frozen=True, tag="replay"):
+    steps: list[StepRow]
+    failures: list[Failure]
+    cells: Cells
+
+
+class End(Message, frozen=True, tag="end"):
+    """Of a search. ``stopped``: why, where it did not end by itself."""
+
+    executions: int = 0
+    blocked: int = 0
+    cut: int = 0
+    complete: bool = False
+    bounded: bool = False
+    stopped: str = ""
+    redundant: int = 0
+    steps: int = 0
+    fresh: int = 0
+    longest: int = 0
+    classes: int = 0
+    restarts: int = 0
+    restored: int = 0
+    seconds: float = 0.0
+    cpu: float | None = None
+    threads: int = 2
+    reporting: list[Any] = []
+    passes: list[int] = []
+    oddities: list[Told] = []
+    loops: list[int] = []
+    unseen: list[Unseen] = []
+    races: list[tuple[int, int, int]] = []
+    mixed: list[int] = []
+
+
+AnyMessage = Loaded | Restart | Progress | Found | Failed | Trouble | Stopped | Replayed | End
+_DECODER = msgspec.json.Decoder(AnyMessage, dec_hook=_decode_other)
+
+
+def decode(line: bytes) -> AnyMessage:
+    """``msgspec.DecodeError`` where it is none."""
+    message: AnyMessage = _DECODER.decode(line)
+    return message
