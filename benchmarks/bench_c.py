@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from teetotal.engines.runtime import driver as runtime
+from teetotal.engines.runtime.messages import End
 from teetotal.programs.c.build import Source, built
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -53,9 +54,9 @@ def measure_once(file: Path, flags: tuple[str, ...], *more: str) -> Row:
     options = [f"executions={LIMIT}", "nondet-low=0", *more]
     with built(Source((str(file),), (f"-I{PROGRAMS}", *flags))) as program:
         for answer in runtime.answers(program, options):
-            if answer["type"] == "end":
-                executions = answer["executions"]
-                return Row(executions, answer["cpu"], answer["steps"] / executions, answer["fresh"] / executions)
+            if isinstance(answer, End):
+                executions, seconds = answer.executions, answer.cpu or 0.0
+                return Row(executions, seconds, answer.steps / executions, answer.fresh / executions)
     raise AssertionError("the exploration did not come to its end")
 
 

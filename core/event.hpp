@@ -5,7 +5,7 @@
 
 namespace teetotal {
 
-// What an event does. The numbers are shared with teetotal.answers.events.Kind and with trace files.
+// What an event does. The numbers go to Python by core/numbers.py, and into trace files.
 enum class Kind : std::uint8_t { ld = 0, st = 1, rmw = 2, mfence = 3, sfence = 4, lock = 5, unlock = 6 };
 
 enum class Model : std::uint8_t { sc = 0, tso = 1, pso = 2 };

@@ -36,7 +36,7 @@ enum class Needs : std::uint8_t { nothing, zero, not_zero, not_running, no_write
 // How a thread that is not enabled waits. `lock` competes with whoever holds the object; the others can only be let go.
 enum class Waiting : std::uint8_t { none, lock, other };
 
-// What an operation is to a person, where its kind does not say. The numbers are shared with programs/c/words.py.
+// What an operation is to a person, where its kind does not say. The numbers go to Python by core/numbers.py.
 enum class Verb : std::uint8_t {
   none,
   create,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,6 +97,16 @@ def test_front_ends_know_no_engine() -> None:
     for name, path in modules():
         if name.startswith("programs."):
             assert not [other for other in imported(path) if other.startswith("engines")], name
+
+
+def test_shared_numbers_are_those_of_the_headers() -> None:
+    """``python core/numbers.py`` writes them."""
+    spec = importlib.util.spec_from_file_location("numbers_of_headers", ROOT / "core" / "numbers.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (PACKAGE / "answers" / "numbers.py").read_text() == module.generated()
 
 
 def test_the_page_has_every_room() -> None:

@@ -12,17 +12,19 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from teetotal.answers import numbers
+
 
 class Kind(IntEnum):
-    """What an event does. The numbers are shared with ``core/event.hpp`` and with trace files."""
+    """What an event does. The numbers are those of the core and of trace files."""
 
-    LD = 0
-    ST = 1
-    RMW = 2
-    MFENCE = 3
-    SFENCE = 4
-    LOCK = 5
-    UNLOCK = 6
+    LD = numbers.Kind.LD
+    ST = numbers.Kind.ST
+    RMW = numbers.Kind.RMW
+    MFENCE = numbers.Kind.MFENCE
+    SFENCE = numbers.Kind.SFENCE
+    LOCK = numbers.Kind.LOCK
+    UNLOCK = numbers.Kind.UNLOCK
 
     def __str__(self) -> str:
         return self.name.lower()

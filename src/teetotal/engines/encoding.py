@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from teetotal import _core
 from teetotal.answers.events import Kind, Semantics
+from teetotal.answers.numbers import Op as NumberedOp
+from teetotal.answers.numbers import Opcode
 from teetotal.programs.expressions import OPERATORS, Addr, Const, Expr, Final, Old, Op, Reg, wrap
 from teetotal.programs.program import (
     Assert,
@@ -21,20 +23,19 @@ from teetotal.programs.program import (
     Unlock,
 )
 
-_CONSTANT, _REGISTER, _OLD, _FIRST_OPERATOR = range(4)
-_OPERATOR_CODES = {name: code for code, name in enumerate(OPERATORS, start=_FIRST_OPERATOR)}
-_OPCODES: dict[type, int] = {
-    Load: 0,
-    Store: 1,
-    Rmw: 2,
-    Lock: 5,
-    Unlock: 6,
-    Assign: 7,
-    Branch: 8,
-    Assert: 9,
-    Assume: 10,
+_OPERATOR_CODES = {name: code for code, name in enumerate(OPERATORS, start=NumberedOp.ADD)}
+_OPCODES: dict[type, Opcode] = {
+    Load: Opcode.LOAD,
+    Store: Opcode.STORE,
+    Rmw: Opcode.RMW,
+    Lock: Opcode.LOCK,
+    Unlock: Opcode.UNLOCK,
+    Assign: Opcode.ASSIGN,
+    Branch: Opcode.BRANCH,
+    Assert: Opcode.ASSERTION,
+    Assume: Opcode.ASSUME,
 }
-_FENCE_OPCODES = {Kind.MFENCE: 3, Kind.SFENCE: 4}
+_FENCE_OPCODES = {Kind.MFENCE: Opcode.MFENCE, Kind.SFENCE: Opcode.SFENCE}
 
 Encoded = tuple[int, int, int, list[int], list[int], list[int]]
 
@@ -103,13 +104,13 @@ def _encode_instruction(instruction: Instruction, registers: dict[str, int], add
 def _encode_expression(expression: Expr, registers: dict[str, int], addresses: dict[str, int], code: list[int]) -> None:
     match expression:
         case Const(value):
-            code += (_CONSTANT, wrap(value))
+            code += (NumberedOp.CONSTANT, wrap(value))
         case Addr(name):
-            code += (_CONSTANT, addresses[name])
+            code += (NumberedOp.CONSTANT, addresses[name])
         case Reg(name):
-            code += (_REGISTER, registers[name])
+            code += (NumberedOp.REG, registers[name])
         case Old():
-            code += (_OLD, 0)
+            code += (NumberedOp.OLD, 0)
         case Op(name, operands):
             for operand in operands:
                 _encode_expression(operand, registers, addresses, code)

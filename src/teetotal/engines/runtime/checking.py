@@ -20,6 +20,7 @@ from teetotal.answers.answer import Interrupted
 from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import MODELS, Event, Issue, Location, ModelName
+from teetotal.answers.numbers import Verb
 from teetotal.answers.options import COMPILED_LOOP_BOUND, CheckOptions
 from teetotal.answers.schedules import to_token
 from teetotal.answers.verdict import Verdict, both
@@ -275,7 +276,7 @@ class _Findings:
         for thread, place, _, cell, verb in failed.waiting:
             at = self.names.place(place)
             where = "" if at is None else f" ({at})"
-            yield f"T{thread} {words.waiting(words.Verb(verb), called.get(cell, 'a fence'))}{where}"
+            yield f"T{thread} {words.waiting(Verb(verb), called.get(cell, 'a fence'))}{where}"
 
     def _told(
         self, execution: events.Execution, kind: ViolationKind, message: str, places: list[str], stacks: str

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from teetotal.answers.events import Commit, Event, EventId, Issue, Kind, Location, ModelName, Step
+from teetotal.answers.numbers import Tag, Verb
 from teetotal.engines.runtime import words
 from teetotal.engines.runtime.messages import COMMIT, Cell, Cells, StepRow, Trouble
 from teetotal.programs.c import types
@@ -19,12 +20,9 @@ from teetotal.programs.c.symbols import Symbols
 from teetotal.programs.expressions import Addr, Const
 from teetotal.programs.program import Fence, Instruction, Load, Lock, Program, Rmw, Store, Thread, Unlock
 
-MUTEX, CONDITION, SEMAPHORE, BARRIER, THREAD, RWLOCK, FUTEX = range(8, 15)
-_WORD = 3
-"""The tag of a cell that can hold an address."""
 _LOWEST = 1 << 16
 """No address is lower."""
-_PARTS = {FUTEX: "futex", CONDITION: "queue"}
+_PARTS: dict[int, str] = {Tag.FUTEX: "futex", Tag.CONDITION: "queue"}
 """Objects that a word of data may have beside it."""
 
 
@@ -78,7 +76,7 @@ class CellNames:
         self.frames = sorted({Frame(c.block, c.place, c.block_size) for c in cells.values() if c.region == "stack"})
         self.called: dict[int, str] = {}
         taken: set[str] = set()
-        for number, cell in sorted(cells.items(), key=lambda item: item[1].tag >= MUTEX):  # data comes first
+        for number, cell in sorted(cells.items(), key=lambda item: item[1].tag >= Tag.MUTEX):  # data comes first
             name = self._cell(cell)
             if name in taken and cell.tag in _PARTS:
                 name = f"{name}'s {_PARTS[cell.tag]}"
@@ -169,7 +167,7 @@ def divergence(told: Trouble, names: Names) -> str:
     def action(kind: int, tag: int, address: int, place: int) -> str:
         at = names.place(place)
         what = _ACTIONS.get(Kind(kind), "fence")
-        name = names.symbols.variable(address - names.base, 1 << tag if tag < MUTEX else 0) if address else None
+        name = names.symbols.variable(address - names.base, 1 << tag if tag < Tag.MUTEX else 0) if address else None
         return what + (f" of {name}" if name else "") + (f" at {at}" if at is not None else "")
 
     who, then, now = f"T{told.thread}", action(*told.then), told.now
@@ -177,7 +175,7 @@ def divergence(told: Trouble, names: Names) -> str:
         return f"{who} came to its {then}, and when it was run again in the same way, it did not"
     if now != told.then:
         return f"{who} came to its {then}, and when it was run again in the same way, to its {action(*now)}"
-    size = 1 << told.then[1] if told.then[1] < MUTEX else 4
+    size = 1 << told.then[1] if told.then[1] < Tag.MUTEX else 4
     first, second = (_signed(value, size) for value in told.saw)
     return f"{who}'s {then} saw {first} and, run again in the same way, {second}"
 
@@ -211,13 +209,13 @@ def execution(steps: Sequence[StepRow], cells: Cells, names: Names, model: Model
             continue
         schedule.append(Issue(thread))
         kind = Kind(row.kind)
-        if kind in (Kind.LOCK, Kind.UNLOCK) and tag not in (MUTEX, THREAD):
+        if kind in (Kind.LOCK, Kind.UNLOCK) and tag not in (Tag.MUTEX, Tag.THREAD):
             kind = Kind.RMW  # semaphores and the like count: only a mutex is a mutex
         if kind is Kind.LOCK and before:  # it finds what is no mutex, and fails
             kind, wrote = Kind.RMW, 0
         index = counts.get(thread, 0)
         counts[thread] = index + 1
-        size = 1 << tag if tag < MUTEX else 4
+        size = 1 << tag if tag < Tag.MUTEX else 4
         old, new = _signed(before, size), _signed(after, size)
         value: int | None = None
         read: int | None = None
@@ -233,8 +231,8 @@ def execution(steps: Sequence[StepRow], cells: Cells, names: Names, model: Model
         if not kind.is_fence:
             mutex = kind in (Kind.LOCK, Kind.UNLOCK)
             initial.setdefault(called[cell], int(kind is Kind.UNLOCK) if mutex else old)
-        shown = words.told(words.Verb(row.verb), called.get(cell, ""), old, new, bool(wrote) and old != new)
-        if not shown and tag == _WORD and not kind.is_fence and max(before, after) >= _LOWEST:
+        shown = words.told(Verb(row.verb), called.get(cell, ""), old, new, bool(wrote) and old != new)
+        if not shown and tag == Tag.OCT and not kind.is_fence and max(before, after) >= _LOWEST:
             pointers |= {old: cell_names.value(before), new: cell_names.value(after)}
             shown = words.of_pointers(kind, called[cell], value, read, pointers)
         result.append(

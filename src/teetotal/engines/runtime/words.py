@@ -7,54 +7,13 @@ beside it, by ``Event.words``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import IntEnum
 
 import msgspec
 
 from teetotal.answers.because import in_words
 from teetotal.answers.events import Event, EventId, Kind
+from teetotal.answers.numbers import Verb
 from teetotal.answers.violation import Edge, StoryStep, Violation
-
-
-class Verb(IntEnum):
-    """The numbers are shared with runtime/process.hpp."""
-
-    NONE = 0
-    CREATE = 1
-    BEGIN = 2
-    END = 3
-    JOIN = 4
-    LOCK = 5
-    UNLOCK = 6
-    TRY_LOCK = 7
-    READ_LOCK = 8
-    TRY_READ_LOCK = 9
-    WRITE_LOCK = 10
-    TRY_WRITE_LOCK = 11
-    WAIT = 12
-    WAKE = 13
-    WAKE_IDLY = 14
-    WAKE_OR_NOT = 15
-    GIVE_UP = 16
-    SIGNAL = 17
-    BROADCAST = 18
-    ARRIVE = 19
-    LEAVE = 20
-    TAKE = 21
-    TRY_TAKE = 22
-    POST = 23
-    LOOK = 24
-    ENTER_ONCE = 25
-    LEAVE_ONCE = 26
-    ENTER_SECTION = 27
-    LEAVE_SECTION = 28
-    ENTER_FUTEX = 29
-    LEAVE_FUTEX = 30
-    FREE = 31
-    INITIALISE = 32
-    DESTROY = 33
-    END_LIFE = 34
-
 
 _TOLD = {
     Verb.CREATE: "create {name}",
