@@ -1,25 +1,21 @@
 """What ``teetotal-runtime`` tells, one object of JSON a line, as types. runtime/output.cpp and explorer.cpp write them.
 
-Text of a program may be any bytes. The runtime escapes every byte that is not plain ASCII as ``\\u00XX``; ``Told`` puts the
-bytes together again, and those that are no UTF-8 become what Python makes of them in names of files.
+Text of a program may be any bytes. The runtime escapes every byte that is not plain ASCII as ``\\u00XX``; here the bytes
+are put together again, and those that are no UTF-8 become what Python makes of them in names of files.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 
 
-class Told(str):
-    """Text that came from the program."""
-
-    __slots__ = ()
-
-
-def _decode_other(kind: type, value: Any) -> Any:
-    assert kind is Told
-    return Told(value.encode("latin-1").decode(errors="surrogateescape"))
+def _text(told: Any) -> Any:
+    """Of a field: text, or rows with text in them."""
+    if isinstance(told, str):
+        return told.encode("latin-1").decode(errors="surrogateescape")
+    return type(told)(map(_text, told)) if isinstance(told, list | tuple) else told
 
 
 class StepRow(msgspec.Struct, frozen=True, array_like=True):
@@ -58,16 +54,22 @@ class Cell(msgspec.Struct, frozen=True, array_like=True):
 
 
 Cells: TypeAlias = dict[int, Cell]
-Cause: TypeAlias = tuple[Told, int, int]
+Cause: TypeAlias = tuple[str, int, int]
 """What was done before that makes a failure one: words (none: empty), thread, place."""
-Unseen: TypeAlias = tuple[Told, int]
+Unseen: TypeAlias = tuple[str, int]
 """What no hook follows, and where it was met."""
 Looked: TypeAlias = tuple[int, int, int, int]
 """An operation that a thread stands before: kind, tag, address, place."""
 
 
-class Message(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
-    pass
+class Message(msgspec.Struct, frozen=True, tag_field="type"):
+    """``TEXTS``: the fields in which text of the program may be."""
+
+    TEXTS: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        for name in self.TEXTS:
+            msgspec.structs.force_setattr(self, name, _text(getattr(self, name)))
 
 
 class Loaded(Message, frozen=True, tag="loaded"):
@@ -94,24 +96,28 @@ class Found(Message, frozen=True, tag="violation"):
 
 
 class Failed(Message, frozen=True, tag="failure"):
-    """``waiting``, of a deadlock or a livelock: thread, place, whether it spins, cell, verb."""
+    """``waiting``, of a deadlock or a livelock: thread, place, kind, cell, verb."""
+
+    TEXTS = ("message", "cause")
 
     what: str
     thread: int
-    message: Told
+    message: str
     place: int
     stacks: str
     steps: list[StepRow]
     cells: Cells
-    cause: Cause = (Told(), 0, 0)
+    cause: Cause = ("", 0, 0)
     waiting: list[tuple[int, int, int, int, int]] = []
 
 
 class Trouble(Message, frozen=True, tag="error"):
     """``nondeterministic`` has what the thread stood before then and now, and what it saw."""
 
+    TEXTS = ("message", "unseen")
+
     what: Literal["load", "nondeterministic", "schedule", "overwritten", "internal"]
-    message: Told = Told()
+    message: str = ""
     thread: int = 0
     then: Looked = (0, 0, 0, 0)
     now: Looked | None = None
@@ -123,15 +129,13 @@ class Stopped(Message, frozen=True, tag="stopped"):
     reason: Literal["budget", "memory", "interrupted"]
 
 
-class Failure(msgspec.Struct, frozen=True, array_like=True):
-    thread: int
-    place: int
-    message: Told
-    what: str
-    cause: Cause
+Failure: TypeAlias = tuple[int, int, str, str, Cause]
+"""Thread, place, message, what, cause."""
 
 
 class Replayed(Message, frozen=True, tag="replay"):
+    TEXTS = ("failures",)
+
     steps: list[StepRow]
     failures: list[Failure]
     cells: Cells
@@ -139,6 +143,8 @@ class Replayed(Message, frozen=True, tag="replay"):
 
 class End(Message, frozen=True, tag="end"):
     """Of a search. ``stopped``: why, where it did not end by itself."""
+
+    TEXTS = ("oddities", "unseen")
 
     executions: int = 0
     blocked: int = 0
@@ -158,7 +164,7 @@ class End(Message, frozen=True, tag="end"):
     threads: int = 2
     reporting: list[Any] = []
     passes: list[int] = []
-    oddities: list[Told] = []
+    oddities: list[str] = []
     loops: list[int] = []
     unseen: list[Unseen] = []
     races: list[tuple[int, int, int]] = []
@@ -166,7 +172,7 @@ class End(Message, frozen=True, tag="end"):
 
 
 AnyMessage = Loaded | Restart | Progress | Found | Failed | Trouble | Stopped | Replayed | End
-_DECODER = msgspec.json.Decoder(AnyMessage, dec_hook=_decode_other)
+_DECODER = msgspec.json.Decoder(AnyMessage)
 
 
 def decode(line: bytes) -> AnyMessage:

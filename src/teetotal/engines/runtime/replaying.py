@@ -91,10 +91,10 @@ def _told(
                 again = story.violation(straight, model, execution.schedule, semantics, kind="replay")
                 found = words.worded(again, execution.told, execution.pointers)
                 failed = [
-                    f"T{failure.thread}: {failure.what}{f' ({failure.message})' if failure.message else ''}"
-                    + (f" at {at}" if (at := names.place(failure.place)) is not None else "")
-                    + names.cause(*failure.cause)
-                    for failure in answer.failures
+                    f"T{thread}: {what}{f' ({message})' if message else ''}"
+                    + (f" at {at}" if (at := names.place(place)) is not None else "")
+                    + names.cause(*cause)
+                    for thread, place, message, what, cause in answer.failures
                 ]
                 return Violation(
                     model=model, kind="replay", events=found.events, cycle=found.cycle, steps=found.steps,
