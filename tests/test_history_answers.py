@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from teetotal.answers import history as result
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.history import ENGINES, HISTORY_MODELS
 from teetotal.answers.verdict import Verdict
 from teetotal.cli.history import history
+from teetotal.histories import examining as result
 from teetotal.histories import explain, hard
 from teetotal.histories.check import check, models_of
 from teetotal.histories.generate import corrupted_history, random_history, to_axe
@@ -222,7 +222,8 @@ def test_what_was_found_before_a_bad_history_is_told(workers: str, tmp_path: Pat
     path.write_text("".join(f"history {i}\nT0: st x = 1\nT0: ld x -> {1 if i < 5 else 9}\n" for i in range(8)))
     answer = CliRunner().invoke(history, [str(path), "--workers", workers, "--json"], standalone_mode=False)
     assert isinstance(answer.exception, TeetotalError)
-    assert len(answer.stdout.splitlines()) == 5
+    found = [json.loads(line) for line in answer.stdout.splitlines()]
+    assert [one["verdict"] for one in found if "error" not in one] == 5 * ["safe"]
 
 
 # ---- options together

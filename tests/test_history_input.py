@@ -11,8 +11,9 @@ from teetotal.answers.errors import ParseError
 from teetotal.answers.verdict import Verdict
 from teetotal.cli.history import say
 from teetotal.histories.check import check
+from teetotal.histories.formats import FORMATS
 from teetotal.histories.history import NIL, History, to_text
-from teetotal.histories.readers import FORMATS, read, read_text
+from teetotal.histories.readers import read, read_text
 from test_history_readers import SAMPLES, operations
 
 LEAST, MOST = -(2**63), 2**63 - 1

@@ -13,10 +13,11 @@ from teetotal.answers.errors import ParseError
 from teetotal.answers.events import Semantics
 from teetotal.answers.verdict import Verdict
 from teetotal.histories.check import check
+from teetotal.histories.formats import FORMATS
 from teetotal.histories.generate import random_history, to_axe
 from teetotal.histories.history import History, to_text
 from teetotal.histories.problem import Problem, Unwritten
-from teetotal.histories.readers import FORMATS, read, read_text
+from teetotal.histories.readers import read, read_text
 
 SAMPLES = {
     "axe": (

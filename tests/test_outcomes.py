@@ -10,6 +10,7 @@ import pytest
 from small_programs import MFENCE, SFENCE, cas, fetch_add, ld, lock, program, st, unlock
 from teetotal import models
 from teetotal.answers.events import MODELS, ModelName, Semantics
+from teetotal.budget import Budget
 from teetotal.engines.states import outcomes
 from teetotal.engines.states.outcomes import Outcomes
 from teetotal.programs.expressions import Addr, Const, Expr, Final, Op, Reg, evaluate
@@ -197,7 +198,7 @@ def test_an_access_that_goes_astray_is_told() -> None:
 
 
 def test_outcomes_stop_where_the_given_memory_ends() -> None:
-    found = outcomes(program([st("x", 1), Branch(target=0)]), "tso", max_states=2000, max_megabytes=1)
+    found = outcomes(program([st("x", 1), Branch(target=0)]), "tso", max_states=2000, budget=Budget(megabytes=1))
     assert not found.complete
     assert found.states < 2000
 

@@ -12,6 +12,7 @@ from teetotal import models
 from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.schedules import from_token
 from teetotal.answers.strategies import Strategy
+from teetotal.budget import Budget
 from teetotal.engines.executions import executions
 from teetotal.engines.executions.robustness import robustness
 from teetotal.programs.expressions import Addr, Const, Op, Reg
@@ -119,6 +120,6 @@ def test_a_loop_that_was_cut_proves_nothing() -> None:
 
 def test_a_search_whose_memory_is_full_says_so() -> None:
     buffering = program([st("x", 1), ld("r", "y")], [st("y", 1), ld("r", "x")])
-    found = robustness(buffering, ["tso"], max_megabytes=0)
+    found = robustness(buffering, ["tso"], budget=Budget(megabytes=0))
     assert not found.complete
     assert any("see --memory" in note for note in found.notes)

@@ -123,10 +123,10 @@ def test_an_endless_counter_is_named() -> None:
 
 
 def test_progress_is_reported() -> None:
-    seen: list[tuple[int, int, int]] = []
+    seen: list[tuple[str, int, float]] = []
     verify(ControlGraph(load(PROGRAMS / "ticket.pml")), "tso", budget=Budget(watcher=lambda *row: seen.append(row)))
     assert seen
-    assert max(states for states, _, _ in seen) > 100
+    assert max(states for _, states, _ in seen) > 100
 
 
 def test_an_sfence_keeps_stores_before_a_later_atomic() -> None:

@@ -19,7 +19,7 @@ from teetotal.engines import story
 from teetotal.models import Run
 from teetotal.programs.expressions import Const, Final, Op
 from teetotal.programs.program import Assert, Assume, Program
-from teetotal.report.json import to_json
+from teetotal.report.json import from_json, to_json
 
 VERDICTS = st.sampled_from(Verdict)
 
@@ -48,7 +48,7 @@ def test_exit_statuses() -> None:
 def test_results_survive_json_and_add_up() -> None:
     buffering = program([store("x", 1), ld("r", "y")], [store("y", 1), ld("s", "x")])
     result = check(buffering)
-    again = msgspec.json.decode(to_json(result), type=CheckAnswer)
+    again = from_json(to_json(result), CheckAnswer)
     assert again == result
     twice = result + again
     assert twice.executions == 2 * (result.executions or 0)
