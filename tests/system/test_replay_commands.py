@@ -23,7 +23,7 @@ from teetotal.engines.symbolic.schedules import replay_schedule
 from teetotal.engines.symbolic.verify import robust, verify
 from teetotal.programs.promela import compile_text
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = ["plain", "two words", "it's", "$(touch caught)", "a;b", "-dash", "new\nline", '"']
 
 

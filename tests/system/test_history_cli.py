@@ -129,7 +129,7 @@ def test_generated_histories_are_what_they_say(kind: str, tmp_path: Path) -> Non
 
 
 def test_the_output_shown_in_the_docs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     monkeypatch.chdir(root)
     page = (root / "docs/explanation/histories.md").read_text()
     for example in ("examples/histories/store-buffering.txt",):
@@ -146,7 +146,7 @@ def without_times(text: str) -> str:
 
 
 def test_the_examples_are_what_their_comments_say() -> None:
-    folder = Path(__file__).resolve().parents[1] / "examples" / "histories"
+    folder = Path(__file__).resolve().parents[2] / "examples" / "histories"
     expected = {
         "store-buffering.txt": "tso pso",
         "message-passing.txt": "pso",

@@ -13,7 +13,7 @@ from teetotal import Program, load, models
 from teetotal.answers.events import MODELS, ModelName, Semantics
 from teetotal.programs.python import program as build
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 RELAXED: tuple[ModelName, ...] = ("tso", "pso")
 
 

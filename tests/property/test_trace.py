@@ -13,6 +13,7 @@ from teetotal import models
 from teetotal.answers.events import Commit, Event, EventId, Issue, Kind, Location, Request, Semantics
 from teetotal.answers.violation import Edge
 from teetotal.traces.trace import Trace, TraceError, excerpt
+from trace_of_columns import to_model
 
 SEMANTICS = [Semantics(), Semantics(rmw="address", mutex="rmw", failed_cas="write")]
 
@@ -152,26 +153,6 @@ def delayed(rng: random.Random) -> Trace:
         for write in buffer:
             commit(b, write)
     return Trace(thread=thread, kind=kind, address=address, src=src, co=co)
-
-
-def to_model(trace: Trace) -> models.Trace:
-    """The same trace as the specification has it, made from the columns alone."""
-    events = list(trace)
-    threads: list[list[Event]] = [[] for _ in range(trace.thread_count)]
-    for event in events:
-        threads[event.thread].append(event)
-    orders: dict[str, list[tuple[int, EventId]]] = {}
-    for i, event in enumerate(events):
-        if trace.co[i] >= 0:
-            assert event.address is not None
-            orders.setdefault(event.address, []).append((int(trace.co[i]), event.id))
-    seen = [events[source].id if source >= 0 else None for source in trace.src]
-    sources = {event.id: seen[i] for i, event in enumerate(events) if event.reads}
-    return models.Trace(
-        tuple(map(tuple, threads)),
-        tuple(sorted(sources.items())),
-        tuple((address, tuple(event for _, event in sorted(order))) for address, order in sorted(orders.items())),
-    )
 
 
 def closure(edges: set[tuple[Hashable, Hashable]]) -> set[tuple[Hashable, Hashable]]:

@@ -10,7 +10,7 @@ import pytest
 from battery import channels, lives, record
 
 SAMPLE = record.sample()
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "seen.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "seen.md"
 
 
 def test_there_are_many() -> None:

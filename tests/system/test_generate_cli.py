@@ -16,7 +16,7 @@ from teetotal.cli import main
 from teetotal.generate.files import parse_prediction, write_files
 from teetotal.programs import litmus
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 class Answer(NamedTuple):

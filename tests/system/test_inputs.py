@@ -16,7 +16,7 @@ from interrupts import PATIENCE
 from teetotal.scale import supervision
 from teetotal.scale.supervision import room
 
-CORPUS = Path(__file__).parent / "corpus"
+CORPUS = Path(__file__).parents[1] / "corpus"
 SB = (CORPUS / "SB.litmus").read_text()
 THREADS = """from teetotal import program, st, ld
 def left():
@@ -350,6 +350,14 @@ def test_cells_over_several_lines_have_gaps(tmp_path: Path) -> None:
 
 def test_a_few_hundred_mutants() -> None:
     """``make fuzz`` tries thousands; C takes a compiler each time, and is left to it."""
-    fuzzer = [sys.executable, str(Path(__file__).parent / "fuzz_inputs.py"), "150", "--seed", "1", "--without", ".c"]
+    fuzzer = [
+        sys.executable,
+        str(Path(__file__).parents[1] / "fuzz_inputs.py"),
+        "150",
+        "--seed",
+        "1",
+        "--without",
+        ".c",
+    ]
     done = subprocess.run(fuzzer, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout

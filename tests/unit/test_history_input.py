@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from test_history_readers import SAMPLES, operations
 
 from teetotal.answers.errors import ParseError
 from teetotal.answers.verdict import Verdict
@@ -14,7 +15,6 @@ from teetotal.histories.check import check
 from teetotal.histories.formats import FORMATS
 from teetotal.histories.history import NIL, History, to_text
 from teetotal.histories.readers import read, read_text
-from test_history_readers import SAMPLES, operations
 
 LEAST, MOST = -(2**63), 2**63 - 1
 

@@ -10,7 +10,7 @@ import pytest
 from c_programs import COMPILERS, compiled, explore, translate
 from random_programs import ATOMIC, LOCKED, MIXED, seeded
 
-PROGRAMS = Path(__file__).parents[1] / "benchmarks" / "programs"
+PROGRAMS = Path(__file__).parents[2] / "benchmarks" / "programs"
 MONITORS = ("monitor=exact-tso", "monitor=exact-pso")
 HEAD = "#include <pthread.h>\n#include <stdatomic.h>\n#include <stdlib.h>\n#include <assert.h>\n"
 RUN = """

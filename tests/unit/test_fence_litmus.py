@@ -233,7 +233,7 @@ def test_a_program_that_is_wrong_anyway(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("example", ["dekker", "message_passing", "peterson", "spinlock", "store_buffering"])
 def test_the_examples_are_repaired(example: str) -> None:
-    path = Path(__file__).parent.parent / "examples" / f"{example}.py"
+    path = Path(__file__).parents[2] / "examples" / f"{example}.py"
     answer = fence(str(path))
     assert answer.answer.fences
     assert answer.answer.verdict is Verdict.SAFE

@@ -100,7 +100,7 @@ def _explorers(leader: int) -> list[int]:
 
 
 def test_a_worker_that_somebody_else_kills_is_no_fault_of_the_program() -> None:
-    file = Path(__file__).parent.parent / "benchmarks" / "programs" / "dekker.c"
+    file = Path(__file__).parents[2] / "benchmarks" / "programs" / "dekker.c"
     command = [sys.executable, "-m", "teetotal", "check", "--json", "--executions", "300000", str(file)]
     command += ["--", "-DROUNDS=3", "-DFENCED"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
@@ -115,7 +115,7 @@ def test_a_worker_that_somebody_else_kills_is_no_fault_of_the_program() -> None:
 
 
 def test_an_interrupt_keeps_what_was_found() -> None:
-    programs = Path(__file__).parent.parent / "benchmarks" / "programs"
+    programs = Path(__file__).parents[2] / "benchmarks" / "programs"
     command = [sys.executable, "-m", "teetotal", "check", "--json", str(programs / "dekker.c"), "--", "-DROUNDS=9"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=hear_interrupts

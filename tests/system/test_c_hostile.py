@@ -29,7 +29,7 @@ from teetotal.engines.runtime import checking as c_check
 from teetotal.programs.c import Source
 from teetotal.scale.processes import children
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 HEAD = """
 #define _GNU_SOURCE

@@ -13,7 +13,7 @@ from teetotal.checking import check
 from teetotal.programs.c.build import Source
 from teetotal.reproduce import tacas11
 
-PROGRAMS = Path(__file__).parents[1] / "benchmarks" / "programs"
+PROGRAMS = Path(__file__).parents[2] / "benchmarks" / "programs"
 NAMES = sorted(file.stem for file in PROGRAMS.glob("*.c"))
 PAPERS = Semantics(rmw="address", mutex="rmw")
 

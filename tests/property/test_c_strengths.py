@@ -11,6 +11,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from test_c_synchronisation import INTERPRETER
 
 from c_programs import compiled, explore
 from teetotal.answers.check import CheckAnswer
@@ -20,7 +21,6 @@ from teetotal.answers.verdict import Goal
 from teetotal.checking import check
 from teetotal.engines.runtime.replaying import replay
 from teetotal.programs.c.build import Source
-from test_c_synchronisation import INTERPRETER
 
 TEXT = r"""
 #define _GNU_SOURCE

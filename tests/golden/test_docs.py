@@ -36,7 +36,7 @@ from teetotal.answers.violation import Edge, StoryStep, Violation
 from teetotal.cli import main
 from teetotal.engines.states import outcomes
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",

@@ -21,8 +21,8 @@ import pytest
 
 from interrupts import hear_interrupts
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "dekker.c"
-FENCED = Path(__file__).parents[1] / "benchmarks" / "programs" / "dekker.c"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "dekker.c"
+FENCED = Path(__file__).parents[2] / "benchmarks" / "programs" / "dekker.c"
 
 GUARDED = """#include <pthread.h>
 struct pair { volatile int a, b; };

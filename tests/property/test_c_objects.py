@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from test_c_strengths import LETTERS
 
 from c_programs import compiled, explore
 from explicit_states import replaced
@@ -18,7 +19,6 @@ from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import check
 from teetotal.programs.c.build import Source
-from test_c_strengths import LETTERS
 
 MORE = r"""
     case 'i': pthread_mutex_init(&m, 0); break;

@@ -235,7 +235,7 @@ def test_goal_safe(tmp_path: Path) -> None:
 
 def test_on_this_processor_the_patch_ends_what_the_program_did() -> None:
     """Store buffering shows on most processors with store buffers; where it does not, there is nothing to compare."""
-    script = Path(__file__).parent.parent / "benchmarks" / "bench_fences.py"
+    script = Path(__file__).parents[2] / "benchmarks" / "bench_fences.py"
     stress = runpy.run_path(str(script))["stress"]
     for before, after in stress(30_000).values():
         assert after == 0

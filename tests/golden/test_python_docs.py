@@ -10,7 +10,7 @@ import pytest
 from teetotal import load, models
 from teetotal.answers.errors import ProgramError
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "how-to" / "python-programs.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "python-programs.md"
 BLOCKS = re.findall(r"^```python([^\n]*)\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
 
 

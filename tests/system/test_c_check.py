@@ -34,7 +34,7 @@ HEAD = """#include <assert.h>
 #define END
 #endif
 """
-PROGRAMS = Path(__file__).parents[1] / "benchmarks" / "programs"
+PROGRAMS = Path(__file__).parents[2] / "benchmarks" / "programs"
 
 
 def run(tmp_path: Path, text: str, *, suffix: str = ".c", flags: tuple[str, ...] = (), compiler: str | None = None,

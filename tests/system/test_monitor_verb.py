@@ -31,7 +31,7 @@ from teetotal.traces import Batch, Tables, monitoring
 from teetotal.traces.batch import batches_of
 from teetotal.traces.reader import TraceReader
 from teetotal.traces.trace import Trace
-from test_trace import to_model
+from trace_of_columns import to_model
 
 STORE_BUFFERING = [
     Event(0, 0, Kind.ST, "x", 1, location=Location("dekker.c", 12)),
