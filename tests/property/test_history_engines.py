@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from histories import random_small
+from history_specification import consistent
 from teetotal import _core
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import MODELS, Kind, Semantics
@@ -20,7 +21,6 @@ from teetotal.histories.generate import corrupted_history, random_history, weak_
 from teetotal.histories.history import History, Operation, to_text
 from teetotal.histories.problem import MODEL_NUMBERS, Problem, Unwritten
 from teetotal.histories.readers import read_text
-from teetotal.histories.specification import consistent
 from teetotal.histories.time_limit import Clock
 
 SEMANTICS = (Semantics(rmw="all"), Semantics(rmw="address"))

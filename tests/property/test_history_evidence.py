@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 from histories import random_small
+from history_specification import MACHINES, _issue, consistent
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Commit, EventId, Kind, ModelName, Semantics
 from teetotal.histories import proof, witness
 from teetotal.histories.history import History, Operation, to_text
 from teetotal.histories.problem import Problem, Unwritten
 from teetotal.histories.readers import read_text
-from teetotal.histories.specification import MACHINES, _issue, consistent
 from teetotal.models import PSO, TSO, Memory, Write
 
 CASES: list[tuple[ModelName, Semantics]] = [

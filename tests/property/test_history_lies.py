@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from history_specification import consistent
 from teetotal.answers.events import Kind, ModelName, Semantics
 from teetotal.histories import witness
 from teetotal.histories.history import History, Operation
 from teetotal.histories.readers import read_text
-from teetotal.histories.specification import consistent
 
 RMW_ADDRESS = Semantics(rmw="address")
 

@@ -8,6 +8,7 @@ import random
 import pytest
 
 from histories import random_small
+from history_specification import ccm_store_order, consistent, wsc_store_order
 from teetotal.answers.events import Semantics
 from teetotal.answers.verdict import Verdict
 from teetotal.histories import hard
@@ -17,7 +18,6 @@ from teetotal.histories.history import History, to_text
 from teetotal.histories.problem import Problem
 from teetotal.histories.readers import read_text
 from teetotal.histories.sat import kernel
-from teetotal.histories.specification import ccm_store_order, consistent, wsc_store_order
 
 SC = Semantics()
 

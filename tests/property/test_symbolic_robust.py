@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from promela_plain import as_program
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.verdict import Verdict
@@ -16,7 +17,6 @@ from teetotal.engines.symbolic.graph import ControlGraph
 from teetotal.engines.symbolic.verify import robust
 from teetotal.models import robust as robust_by_definition
 from teetotal.programs.promela import compile_text
-from teetotal.programs.promela.plain import as_program
 
 
 def straight_line(seed: int) -> str:

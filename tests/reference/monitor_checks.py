@@ -10,12 +10,13 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 
+import monitor_paths
 from executions import Remembered, classes, shuffled, watch_interleavings
 from monitor_reference import exact
 from teetotal import _core, models
 from teetotal.answers.events import Event, ModelName, Semantics
 from teetotal.engines.executions import monitors
-from teetotal.engines.executions.monitors import MONITORS, Report, paths, witness
+from teetotal.engines.executions.monitors import MONITORS, Report, witness
 from teetotal.models import ProgramLike
 from teetotal.programs.program import Program
 
@@ -138,7 +139,7 @@ def check_witness(program: ProgramLike, events: Sequence[Event], report: Report,
     trace = run.trace()
     assert not models.is_sc(trace), tell(events)
     happens_before = models.happens_before(trace)
-    for edge in paths.cycle(events, report):
+    for edge in monitor_paths.cycle(events, report):
         a, b = events[edge.source].id, events[edge.target].id
         same_thread = a.thread == b.thread and a.index < b.index
         assert same_thread if edge.reason == "po" else (a, b) in happens_before, (edge, tell(events))

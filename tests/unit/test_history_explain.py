@@ -7,6 +7,7 @@ import random
 import pytest
 
 from histories import random_small
+from history_specification import consistent
 from teetotal.answers.events import MODELS, Semantics
 from teetotal.answers.options import HistoryOptions
 from teetotal.answers.verdict import Verdict
@@ -19,7 +20,6 @@ from teetotal.histories.history import History, to_text
 from teetotal.histories.problem import Problem, Unwritten
 from teetotal.histories.readers import read_text
 from teetotal.histories.shrink import closed, needs_of, part
-from teetotal.histories.specification import consistent
 from teetotal.report.history import explanation as shown
 
 

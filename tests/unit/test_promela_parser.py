@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from promela_plain import as_program
 from teetotal.answers.errors import ParseError, ProgramError
 from teetotal.answers.verdict import Verdict
 from teetotal.engines.symbolic.verify import verify
 from teetotal.models import is_sc, traces
 from teetotal.programs.program import Load, Store
 from teetotal.programs.promela import compile_text
-from teetotal.programs.promela.plain import as_program
 
 REFUSED = [
     ("active proctype P() {\n  x = 1\n}", 2, "x is not declared"),
