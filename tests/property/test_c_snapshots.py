@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from amounts import some
 from c_programs import COMPILERS, compiled, explore, translate
 from random_programs import ATOMIC, LOCKED, MIXED, seeded
 
@@ -235,7 +236,7 @@ def test_random_programs_tell_the_same() -> None:
 
 
 def test_both_exact_monitors_at_once_report_what_each_does_by_itself() -> None:
-    programs = [program for shape in (ATOMIC, LOCKED, MIXED) for program in seeded(74, 40, shape)]
+    programs = [program for shape in (ATOMIC, LOCKED, MIXED) for program in seeded(74, some(40), shape)]
     with compiled(translate(programs)) as object_file:
         reports = 0
         for number in range(len(programs)):
@@ -246,4 +247,4 @@ def test_both_exact_monitors_at_once_report_what_each_does_by_itself() -> None:
                 expected = [told["report"] for told in one if told["type"] == "violation"]
                 assert [told["report"] for told in both if told.get("monitor") == monitor] == expected
                 reports += len(expected)
-    assert reports > 20
+    assert reports > 5

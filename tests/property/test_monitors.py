@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amounts import some
 from executions import dependent, interleavings
 from monitor_checks import RELAXED, check, check_witness
 from monitor_papers import burnim, sober
@@ -27,7 +28,6 @@ from teetotal.engines.executions.monitors import MONITORS, Columns, Stream, by_p
 from teetotal.programs.program import Program
 
 SEED = time.time_ns() if os.environ.get("TEETOTAL_PROFILE") == "fuzz" else 20
-PERCENT = int(os.environ.get("TEETOTAL_PERCENT", "100"))
 PAPERS = Semantics(rmw="address", mutex="rmw", failed_cas="write")
 
 
@@ -54,7 +54,7 @@ def execution(text: str, order: str, semantics: Semantics = PAPERS) -> list[Even
 def test_against_brute_force(family: str) -> None:
     """No false report and no miss; every witness replayed: see monitor_checks. Where a mutex is also accessed plainly
     (``wild``), only that there is no false report."""
-    for number, subject in enumerate(seeded(SEED, max(8, 340 * PERCENT // 100), SHAPES[family])):
+    for number, subject in enumerate(seeded(SEED, some(340), SHAPES[family])):
         complete = () if family == "wild" else RELAXED
         check(subject, ALL_SEMANTICS[number % len(ALL_SEMANTICS)], random.Random(number), complete)
 
