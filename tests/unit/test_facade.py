@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -119,6 +120,29 @@ def test_every_answer_shows_itself_with_the_verdict_first() -> None:
         assert answer.version == teetotal.__version__
         assert f'"version":"{teetotal.__version__}"' in to_json(answer)
         assert str(answer.verdict) in text(answer)
+
+
+VERBS = [
+    ("check", "x.pml"), ("verify", "x.pml"), ("fence", "x.pml"), ("replay", "x.pml"),
+    ("history", "x.txt"), ("monitor", "x.txt"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("verb", "file"), VERBS)
+def test_bad_input_has_an_object_of_its_own(verb: str, file: str, tmp_path: Path) -> None:
+    (tmp_path / file).write_text("junk")
+    command = [sys.executable, "-m", "teetotal", verb, "--json", *(["1t:0"] if verb == "replay" else []), file]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    answer = json.loads(done.stdout)
+    assert (answer["input"], answer["command"], answer["verdict"], answer["complete"]) == (
+        file,
+        verb,
+        "inconclusive",
+        False,
+    )
+    assert "seconds" in answer
+    assert answer["error"] in done.stderr
 
 
 def test_importing_it_loads_little() -> None:
