@@ -1,6 +1,7 @@
 #include "explorer.hpp"
 
 #include "hash.hpp"
+#include "search/classes.hpp"
 #include "survival.hpp"
 #include "unwritten.hpp"
 
@@ -82,7 +83,9 @@ bool Explorer::next_choices() {
 
 bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
   ++executions_;
-  if (request_.classes) classes_.insert(class_of(execution));
+  if (request_.classes)
+    classes_.insert(class_of(
+        execution, [&](const Event& a, const Event& b) { return system_.buffers() && system_.commute(a, b); }));
   watch(execution, shared);
   if (!passes_.empty()) count_passes(execution);
   tell_failures(execution);
@@ -101,32 +104,6 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
   totals_.fresh += execution.size() - shared;
   totals_.longest = std::max<std::uint64_t>(totals_.longest, execution.size());
   return !stopped_;
-}
-
-// The same for executions with the same events and the same order of those that conflict: a sum over events, each with
-// all that it comes behind.
-std::uint64_t Explorer::class_of(std::span<const Event> execution) const {
-  std::map<std::uint32_t, std::uint64_t> counts;
-  std::map<std::uint32_t, std::vector<std::pair<const Event*, std::uint64_t>>> earlier;
-  std::uint64_t sum = 0;
-  for (const Event& event : execution) {
-    const std::int64_t who[] = {event.thread, static_cast<std::int64_t>(++counts[event.thread])};
-    const std::uint64_t id = hash_words(who);
-    const bool fence = is_fence(event.kind);
-    std::uint64_t behind = 0;
-    if (!fence) {
-      auto& accesses = earlier[event.address];
-      for (const auto& [other, name] : accesses)
-        if (conflict(*other, event) && !(system_.buffers() && system_.commute(*other, event)))
-          behind += hash_words(std::array{static_cast<std::int64_t>(name)});
-      accesses.emplace_back(&event, id);
-    }
-    const std::int64_t what[] = {static_cast<std::int64_t>(id), static_cast<std::int64_t>(event.kind), event.writes,
-                                 fence ? -1 : static_cast<std::int64_t>(event.address),
-                                 static_cast<std::int64_t>(behind)};
-    sum += hash_words(what);
-  }
-  return sum;
 }
 
 void Explorer::watch(std::span<const Event> execution, std::size_t shared) {

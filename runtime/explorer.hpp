@@ -56,7 +56,6 @@ class Explorer final : public Visitor {
 
   void begin_monitors();
   void begin_again();
-  std::uint64_t class_of(std::span<const Event> execution) const;
   void watch(std::span<const Event> execution, std::size_t shared);
   void count_passes(std::span<const Event> execution);
   void tell_violation(std::uint32_t monitor, const monitors::Report& report);

@@ -1,8 +1,10 @@
-// Counts Mazurkiewicz classes by brute force: over every interleaving, the distinct (po, src, co). Independent of the
-// optimal search, and fast enough to test it on programs that are too large for teetotal.models.
+// Mazurkiewicz classes by number, and counted by brute force over every interleaving: independent of the optimal
+// search, and fast enough to test it on programs that are too large for teetotal.models.
 #pragma once
 
+#include <span>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "hash.hpp"
@@ -10,34 +12,41 @@
 
 namespace teetotal {
 
+// The same number for executions of one class: with the same events, and the same order of those that conflict. A sum
+// over events, each with all that it comes behind; `commute` tells conflicting events whose order does not matter.
+template <class Commute>
+std::uint64_t class_of(std::span<const Event> execution, Commute commute) {
+  constexpr std::uint64_t kSeed = 0x452821E638D01377ULL;
+  std::vector<std::vector<std::pair<const Event*, std::uint64_t>>> earlier;  // accesses of each location
+  std::vector<std::uint64_t> positions;                                      // of each thread
+  std::uint64_t whole = 0;
+  for (const Event& event : execution) {
+    if (positions.size() <= event.thread) positions.resize(event.thread + 1, 0);
+    const std::uint64_t name = mix(mix(kSeed, event.thread), ++positions[event.thread]);
+    std::uint64_t behind = 0;
+    if (!is_fence(event.kind)) {
+      if (earlier.size() <= event.address) earlier.resize(event.address + 1);
+      for (const auto& [other, told] : earlier[event.address])
+        if (conflict(*other, event) && !commute(*other, event)) behind += mix(kSeed, told);
+      earlier[event.address].emplace_back(&event, name);
+    }
+    whole += mix(mix(mix(name, event.location), event.writes), behind);  // whatever the order of independent events
+  }
+  return whole;
+}
+
 class ClassCounter final : public Visitor {
  public:
   explicit ClassCounter(std::uint64_t most) : most_(most) {}
 
-  // A class is a set of events, each with the write that it follows: the one it saw, or the one it overwrote.
   bool visit(std::span<const Event> execution, std::size_t) override {
-    std::vector<std::uint64_t> last;       // write to each location
-    std::vector<std::uint64_t> positions;  // of each thread
-    std::uint64_t whole = 0;
-    for (const Event& event : execution) {
-      if (positions.size() <= event.thread) positions.resize(event.thread + 1, 0);
-      const std::uint64_t name = mix(mix(kSeed, event.thread), ++positions[event.thread]);
-      std::uint64_t hash = mix(name, event.location);
-      if (!is_fence(event.kind)) {
-        if (last.size() <= event.address) last.resize(event.address + 1, 0);
-        hash = mix(hash, last[event.address]);
-        if (event.writes) last[event.address] = name;
-      }
-      whole += hash;  // whatever the order of independent events
-    }
-    classes_.insert(whole);
+    classes_.insert(class_of(execution, [](const Event&, const Event&) { return false; }));
     return ++executions_ < most_;
   }
 
   std::uint64_t classes() const { return classes_.size(); }
 
  private:
-  static constexpr std::uint64_t kSeed = 0x452821E638D01377ULL;
   std::unordered_set<std::uint64_t> classes_;
   std::uint64_t most_;
   std::uint64_t executions_ = 0;
