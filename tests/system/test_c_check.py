@@ -19,7 +19,7 @@ from teetotal.answers.verdict import Verdict
 from teetotal.checking import check
 from teetotal.engines.runtime import driver as runtime
 from teetotal.engines.runtime.checking import _Findings
-from teetotal.engines.runtime.messages import AnyMessage, End
+from teetotal.engines.runtime.messages import AnyMessage, End, Restart
 from teetotal.programs.c.build import CompileError, Source
 from teetotal.report import terminal
 
@@ -415,7 +415,7 @@ def test_what_was_told_before_a_restart_is_forgotten(tmp_path: Path) -> None:
     findings.violations["sc"] += found
     findings.notes.append("something")
     findings.undecided = True
-    findings.take({"type": "restart"}, None)
+    findings.take(Restart(), None)
     assert found
     assert (findings.violations["sc"], findings.notes, findings.undecided) == ([], [], False)
 

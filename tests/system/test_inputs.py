@@ -289,7 +289,9 @@ def test_c_programs_may_say_what_is_not_text(tmp_path: Path) -> None:
     (tmp_path / "it.c").write_bytes(C.replace("BODY", 'assert(!"\xff");').encode("latin-1"))
     done = teetotal(tmp_path, "check", "it.c")
     assert done.status == 1
-    assert "\ufffd" in done.stdout
+    assert "\\udcff" in done.stdout  # as every byte that is no text
+    answer = json.loads(teetotal(tmp_path, "check", "--json", "it.c").stdout)
+    assert "\udcff" in answer["violations"][0]["message"]
 
 
 FLAGS = ["-fsyntax-only", "-E", "-S", "-c", "-oX", "-shared", "-static", "-m32"]
