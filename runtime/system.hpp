@@ -52,6 +52,7 @@
 #include "process.hpp"
 #include "search/system.hpp"
 #include "snapshots.hpp"
+#include "spins.hpp"
 
 namespace teetotal::runtime {
 
@@ -232,12 +233,12 @@ class Controlled final : public System {
     depends,  // whether it can, or what it does then, depends on others
     halted,   // it is cut, or spins
   };
-  std::vector<Standing> standing_;                          // of each thread
-  std::vector<std::vector<std::uint32_t>> own_;             // steps of each thread
-  std::vector<std::vector<std::uint32_t>> visits_;          // of each thread, by location
-  std::unordered_map<std::uint64_t, std::uint32_t> spins_;  // Step::spin by Step::past, where local states decided
-  std::vector<std::int32_t> writer_;                        // the latest, by cell
-  std::vector<std::vector<std::int32_t>> writers_;          // those before it
+  std::vector<Standing> standing_;                  // of each thread
+  std::vector<std::vector<std::uint32_t>> own_;     // steps of each thread
+  std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location
+  Spins spins_;                                     // Step::spin by Step::past, where local states decided
+  std::vector<std::int32_t> writer_;                // the latest, by cell
+  std::vector<std::vector<std::int32_t>> writers_;  // those before it
   std::unordered_map<std::uintptr_t, std::uint32_t> locations_;
   std::vector<std::uintptr_t> places_;
   std::array<std::pair<std::uintptr_t, std::uint32_t>, 256> recent_{};  // a cache of locations_
