@@ -54,16 +54,19 @@ bool Controlled::sees_changes(std::uint32_t thread) const {
   return false;
 }
 
-// What its thread did before, what it does itself, and the past of the write that it sees or comes behind.
-std::uint64_t Controlled::past_of(const Step& step, std::int64_t earlier) const {
-  const Event& event = step.event;
-  const auto past = [&](std::int64_t index) {
-    return index < 0 ? step.thread : steps_[static_cast<std::size_t>(index)].past;
-  };
-  const std::uint64_t where = std::uint64_t{event.address} << 32U | event.location;
-  const auto how = static_cast<std::uint64_t>(event.kind) << 1U | event.writes;
-  const std::uint64_t seen = is_fence(event.kind) ? 0 : past(step.source);
-  return mix(mix(past(earlier), where), std::rotl(seen, 32) + how) | 1;  // 0 stands for none
+// What its thread did before, what it does itself, and the past of the write that it sees or comes behind. Few steps
+// are asked for theirs: it is made then, with those of the steps before.
+std::uint64_t Controlled::past_of(std::size_t index) {
+  for (; known_pasts_ <= index; ++known_pasts_) {
+    Step& step = steps_[known_pasts_];
+    const Event& event = step.event;
+    const auto past = [&](std::int32_t of) { return of < 0 ? step.thread : steps_[static_cast<std::size_t>(of)].past; };
+    const std::uint64_t where = std::uint64_t{event.address} << 32U | event.location;
+    const auto how = static_cast<std::uint64_t>(event.kind) << 1U | event.writes;
+    const std::uint64_t seen = is_fence(event.kind) ? 0 : past(step.source);
+    step.past = mix(mix(past(step.earlier), where), std::rotl(seen, 32) + how) | 1;  // 0 stands for none
+  }
+  return steps_[index].past;
 }
 
 bool Controlled::same_events(std::uint32_t thread, std::size_t length) const {
@@ -89,7 +92,7 @@ void Controlled::detect_spinning(std::uint32_t thread) {
     compared = compared || earlier != 0;
     if (last.local == earlier) found = static_cast<std::uint32_t>(length);
   }
-  last.spin = compared ? spins_.decide(last.past, found) : found;
+  last.spin = compared ? spins_.decide(past_of(steps_.size() - 1), found) : found;
 }
 
 }  // namespace teetotal::runtime
