@@ -2,12 +2,12 @@
 
 #include <asm/prctl.h>
 #include <dlfcn.h>
+#include <linux/futex.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -42,12 +42,21 @@ void set_thread_pointer(std::uintptr_t pointer) {
   }
 }
 
+// What a thread tells of itself, and that it did.
+struct Told {
+  std::uintptr_t pointer = 0;
+  std::atomic<std::uint32_t> told{0};
+};
+
 // Tells its thread pointer and sleeps: it lends its thread-local variables to a model thread.
-void* sleep_for_ever(void* told) {
+void* sleep_for_ever(void* argument) {
   sigset_t all;
   sigfillset(&all);
   real().thread_sigmask(SIG_SETMASK, &all, nullptr);
-  static_cast<std::atomic<std::uintptr_t>*>(told)->store(current_thread_pointer());
+  auto& [pointer, told] = *static_cast<Told*>(argument);
+  pointer = current_thread_pointer();
+  told.store(1);
+  kernel(SYS_futex, &told, FUTEX_WAKE_PRIVATE, 1);
   for (;;) kernel(SYS_pause);
 }
 
@@ -148,11 +157,11 @@ pthread_t first_thread() { return first; }
 std::uintptr_t thread_pointer(std::uint32_t thread) {
   if (pointers[thread] == 0) {
     const OwnBusiness ours;
-    std::atomic<std::uintptr_t> told{0};
+    Told by;
     pthread_t handle;
-    if (start_thread(&handle, nullptr, sleep_for_ever, &told) != 0) throw std::runtime_error("cannot start a thread");
-    while (told.load() == 0) usleep(10);
-    pointers[thread] = told.load();
+    if (start_thread(&handle, nullptr, sleep_for_ever, &by) != 0) throw std::runtime_error("cannot start a thread");
+    while (by.told.load() == 0) kernel(SYS_futex, &by.told, FUTEX_WAIT_PRIVATE, 0, nullptr);
+    pointers[thread] = by.pointer;
   }
   return pointers[thread];
 }

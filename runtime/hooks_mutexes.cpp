@@ -158,15 +158,15 @@ void note_trying(const void* object) {
 }
 
 void note_holding(Thread& self, const void* object, std::uintptr_t place) {
-  const auto free = std::ranges::find(self.rwlocks, nullptr);
-  if (free == self.rwlocks.end())
+  const auto free = std::ranges::find(*self.rwlocks, nullptr);
+  if (free == self.rwlocks->end())
     fail(self, Failure::unsupported, "a thread that holds more than 16 locks of readers and writers", place);
-  *free = object;
+  self.rwlocks.change()[static_cast<std::size_t>(free - self.rwlocks->begin())] = object;
 }
 
 // What the holder for writing cannot take again: only its own lock shows it that.
 bool writes_already(const Thread& self, void* object) {
-  return word(object) < 0 && std::ranges::find(self.rwlocks, object) != self.rwlocks.end();
+  return word(object) < 0 && std::ranges::find(*self.rwlocks, object) != self.rwlocks->end();
 }
 
 int read_lock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place) {
@@ -234,13 +234,13 @@ int write_timedlock(Thread& self, pthread_rwlock_t* object, const timespec* limi
 }
 
 void rw_unlock(Thread& self, void* object, std::uintptr_t place) {
-  const auto held = std::ranges::find(self.rwlocks, object);
-  if (held == self.rwlocks.end()) fail(self, Failure::misuse, "unlocks a lock that it does not hold", place);
+  const auto held = std::ranges::find(*self.rwlocks, object);
+  if (held == self.rwlocks->end()) fail(self, Failure::misuse, "unlocks a lock that it does not hold", place);
   const bool counts = tried(object), writer = word(object) < 0;
   if (counts && process.post_needs_fence) mfence(self, place);
   synchronise(self, Verb::unlock, counts ? Kind::rmw : Kind::unlock, Tag::rwlock, object, place,
               {.writes = counts || writer ? Writes::always : Writes::never});
-  *held = nullptr;
+  self.rwlocks.change()[static_cast<std::size_t>(held - self.rwlocks->begin())] = nullptr;
   word(object) = writer ? 0 : word(object) - 1;
 }
 

@@ -34,52 +34,53 @@ int pthread_setname_np(pthread_t handle, const char* name) {
   Thread* thread = thread_for(handle);
   if (thread == nullptr) return ESRCH;
   const std::size_t length = std::strlen(name);
-  if (length >= thread->name.size()) return ERANGE;
-  std::memcpy(thread->name.data(), name, length + 1);
+  if (length >= thread->properties->name.size()) return ERANGE;
+  std::memcpy(thread->properties.change().name.data(), name, length + 1);
   return 0;
 }
 int pthread_getname_np(pthread_t handle, char* name, std::size_t size) {
   const Thread* thread = thread_for(handle);
   if (thread == nullptr) return ESRCH;
-  const std::size_t needed = std::strlen(thread->name.data()) + 1;
+  const std::size_t needed = std::strlen(thread->properties->name.data()) + 1;
   if (size < needed) return ERANGE;
-  std::memcpy(name, thread->name.data(), needed);
+  std::memcpy(name, thread->properties->name.data(), needed);
   return 0;
 }
 
 int pthread_setaffinity_np(pthread_t handle, std::size_t size, const cpu_set_t* set) {
   Thread* thread = thread_for(handle);
   if (thread == nullptr) return ESRCH;
-  thread->processors = 0;
-  std::memcpy(&thread->processors, set, std::min(size, sizeof thread->processors));
-  return thread->processors != 0 ? 0 : EINVAL;
+  std::uint64_t& processors = thread->properties.change().processors;
+  processors = 0;
+  std::memcpy(&processors, set, std::min(size, sizeof processors));
+  return processors != 0 ? 0 : EINVAL;
 }
 int pthread_getaffinity_np(pthread_t handle, std::size_t size, cpu_set_t* set) {
   const Thread* thread = thread_for(handle);
   if (thread == nullptr) return ESRCH;
   std::memset(set, 0, size);
-  std::memcpy(set, &thread->processors, std::min(size, sizeof thread->processors));
+  std::memcpy(set, &thread->properties->processors, std::min(size, sizeof thread->properties->processors));
   return 0;
 }
 
 int pthread_setschedparam(pthread_t handle, int policy, const sched_param* parameters) {
   Thread* thread = thread_for(handle);
   if (thread == nullptr) return ESRCH;
-  thread->policy = policy;
-  thread->priority = parameters->sched_priority;
+  thread->properties.change().policy = policy;
+  thread->properties.change().priority = parameters->sched_priority;
   return 0;
 }
 int pthread_getschedparam(pthread_t handle, int* policy, sched_param* parameters) {
   const Thread* thread = thread_for(handle);
   if (thread == nullptr) return ESRCH;
-  *policy = thread->policy;
-  parameters->sched_priority = thread->priority;
+  *policy = thread->properties->policy;
+  parameters->sched_priority = thread->properties->priority;
   return 0;
 }
 int pthread_setschedprio(pthread_t handle, int priority) {
   Thread* thread = thread_for(handle);
   if (thread == nullptr) return ESRCH;
-  thread->priority = priority;
+  thread->properties.change().priority = priority;
   return 0;
 }
 int pthread_getcpuclockid(pthread_t handle, clockid_t* clock) {
@@ -101,15 +102,15 @@ int pthread_getattr_np(pthread_t handle, pthread_attr_t* attributes) {
 int pthread_setcancelstate(int state, int* old) {
   if (state != PTHREAD_CANCEL_ENABLE && state != PTHREAD_CANCEL_DISABLE) return EINVAL;
   if (process.current == nullptr) return 0;
-  if (old != nullptr) *old = process.current->cancel_state;
-  process.current->cancel_state = state;
+  if (old != nullptr) *old = process.current->properties->cancel_state;
+  process.current->properties.change().cancel_state = state;
   return 0;
 }
 int pthread_setcanceltype(int type, int* old) {
   if (type != PTHREAD_CANCEL_DEFERRED && type != PTHREAD_CANCEL_ASYNCHRONOUS) return EINVAL;
   if (process.current == nullptr) return 0;
-  if (old != nullptr) *old = process.current->cancel_type;
-  process.current->cancel_type = type;
+  if (old != nullptr) *old = process.current->properties->cancel_type;
+  process.current->properties.change().cancel_type = type;
   return 0;
 }
 void pthread_testcancel() {}

@@ -108,7 +108,7 @@ std::map<std::uint32_t, void (*)(void*)> key_destructors;
 
 void check_key(Thread& self, pthread_key_t key, const char* does, std::uintptr_t place) {
   if (key - kKeys >= process.keys) fail(self, Failure::misuse, std::string(does) + " a key that nobody created", place);
-  if (process.deleted_keys.test(key - kKeys))
+  if (process.deleted_keys->test(key - kKeys))
     fail(self, Failure::misuse, std::string(does) + " a key that was deleted", place);
 }
 
@@ -120,7 +120,7 @@ void run_key_destructors(Thread& self) {
     for (auto& [key, value] : self.specific) {
       const auto destructor = key_destructors.find(key);
       if (value == nullptr || destructor == key_destructors.end() || destructor->second == nullptr) continue;
-      if (process.deleted_keys.test(key - kKeys)) continue;
+      if (process.deleted_keys->test(key - kKeys)) continue;
       any = true;
       void* old = value;
       value = nullptr;
@@ -200,7 +200,7 @@ int sched_yield() { return 0; }
 
 int pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) {
   if (process.current == nullptr) return real().key_create(key, destructor);
-  if (process.keys == process.deleted_keys.size()) return EAGAIN;
+  if (process.keys == process.deleted_keys->size()) return EAGAIN;
   const pthread_key_t fresh = kKeys + process.keys++;
   key_destructors[fresh] = destructor;
   Touch(TEETOTAL_PLACE).put(key, fresh);
@@ -210,7 +210,7 @@ int __pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) { return
 int pthread_key_delete(pthread_key_t key) {
   if (process.current == nullptr || key < kKeys) return 0;
   check_key(*process.current, key, "deletes", TEETOTAL_PLACE);
-  process.deleted_keys.set(key - kKeys);
+  process.deleted_keys.change().set(key - kKeys);
   return 0;
 }
 void* pthread_getspecific(pthread_key_t key) {

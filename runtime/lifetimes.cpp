@@ -51,8 +51,9 @@ std::uintptr_t live_from(const Thread& parked) {
 
 // Who ended the latest frame around an address, as far as that is known.
 End frame_end(const Thread& owner, std::uintptr_t address) {
-  for (std::uint32_t back = 1; back <= owner.ended.size(); ++back) {
-    const auto& [below, place] = owner.ended[(owner.ended_next - back) % owner.ended.size()];
+  const auto& [latest, next] = *owner.ended;
+  for (std::uint32_t back = 1; back <= latest.size(); ++back) {
+    const auto& [below, place] = latest[(next - back) % latest.size()];
     if (address < below) return {owner.number, place};
   }
   return {owner.number, 0};
@@ -283,8 +284,10 @@ void teetotal_frame_ended(std::uintptr_t below, std::uintptr_t place) {
       operation.kind == teetotal::Kind::st)
     self->last_stored = seen_by(operation);
   self->dead_below = std::max(self->dead_below, below);
-  auto& latest = self->ended[(self->ended_next - 1) % self->ended.size()];
-  if (latest != std::pair{below, place}) self->ended[self->ended_next++ % self->ended.size()] = {below, place};
+  if (const auto& [latest, next] = *self->ended; latest[(next - 1) % latest.size()] != std::pair{below, place}) {
+    EndedFrames& ended = self->ended.change();
+    ended.latest[ended.next++ % ended.latest.size()] = {below, place};
+  }
   end_frames(*self, below, place);
   check_unused(*self, stack_top(self->number) - kStackSize, below, "leaves a function with a variable", place);
 }

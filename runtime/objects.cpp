@@ -93,13 +93,15 @@ void use(Thread& self, pthread_mutex_t* mutex, const char* does, std::uintptr_t 
 
 void note_held(const Thread& self, const void* object) {
   watch_locks(object);
-  auto* const free = std::ranges::find(process.held, nullptr, &Held::object);
-  if (free != process.held.end()) *free = {object, self.number};
+  auto& held = process.held.change();
+  auto* const free = std::ranges::find(held, nullptr, &Held::object);
+  if (free != held.end()) *free = {object, self.number};
 }
 
 void note_released(const void* object, bool in_memory) {
-  auto* const held = std::ranges::find(process.held, object, &Held::object);
-  if (held == process.held.end()) return;
+  auto& all = process.held.change();
+  auto* const held = std::ranges::find(all, object, &Held::object);
+  if (held == all.end()) return;
   if (in_memory)
     *held = {};
   else
@@ -114,11 +116,12 @@ std::string said(std::uint32_t number, const char* does) {
 
 // Who holds a lock ("T1 holds"), or waits at an object ("T1 waits on"); empty: nobody.
 std::string held_by(const void* object) {
-  const auto* const held = std::ranges::find(process.held, object, &Held::object);
-  if (held != process.held.end()) return said(held->thread, " holds");
-  for (std::uint32_t number = 0; number < process.count; ++number)
-    if (std::ranges::find(process.threads[number].rwlocks, object) != process.threads[number].rwlocks.end())
-      return said(number, " holds");
+  const auto* const held = std::ranges::find(*process.held, object, &Held::object);
+  if (held != process.held->end()) return said(held->thread, " holds");
+  for (std::uint32_t number = 0; number < process.count; ++number) {
+    const auto& rwlocks = *process.threads[number].rwlocks;
+    if (std::ranges::find(rwlocks, object) != rwlocks.end()) return said(number, " holds");
+  }
   return "";
 }
 
@@ -206,14 +209,14 @@ void check_unused(Thread& self, std::uintptr_t begin, std::uintptr_t end, const 
   const auto inside = [&](const void* object) {
     return reinterpret_cast<std::uintptr_t>(object) - begin < end - begin;
   };
-  if (std::ranges::any_of(process.held, [&](const Held& held) { return inside(held.object) && !held.left; }))
+  if (std::ranges::any_of(*process.held, [&](const Held& held) { return inside(held.object) && !held.left; }))
     fail(self, Failure::misuse, std::string(does) + " in which a lock is held", place);
   for (std::uint32_t number = 0; number < process.count; ++number) {
     const Thread& thread = process.threads[number];
     if (thread.state != State::parked) continue;
     if (inside(thread.waits_on) && thread.signals == 0)
       fail(self, Failure::misuse, std::string(does) + " in which a thread waits", place);
-    if (std::ranges::any_of(thread.rwlocks, inside))
+    if (std::ranges::any_of(*thread.rwlocks, inside))
       fail(self, Failure::misuse, std::string(does) + " in which a lock is held", place);
   }
 }

@@ -25,6 +25,7 @@
 #include "event.hpp"
 #include "fiber.hpp"
 #include "memory.hpp"
+#include "seldom.hpp"
 
 namespace teetotal::runtime {
 
@@ -149,6 +150,19 @@ struct Fault {
   End cause;
 };
 
+// The latest frames of a thread that ended: all below the first address, told by the second. See lifetimes.hpp.
+struct EndedFrames {
+  std::array<std::pair<std::uintptr_t, std::uintptr_t>, 4> latest{};
+  std::uint32_t next = 0;
+};
+
+// What a thread was told and nothing depends on: see hooks_properties.cpp.
+struct Properties {
+  std::array<char, 16> name{"program"};
+  std::uint64_t processors = 3;
+  int policy = 0, priority = 0, cancel_state = 0, cancel_type = 0;
+};
+
 // What a thread is at a moment of an execution, in plain words: snapshots keep copies.
 struct ThreadRecord {
   Fiber fiber;
@@ -172,11 +186,11 @@ struct ThreadRecord {
   bool detached = false, joined = false, exiting = false;
   bool over = false;  // nothing of its stack and of its thread-local variables may be used any more
   std::uint32_t atomic_section = 0;
-  std::array<const void*, 16> rwlocks{};  // those that it holds, each as often as it does; null: free
-  const void* bucket = nullptr;           // the futex that it is busy with: others wait
-  const void* waits_on = nullptr;         // a condition variable, a barrier, …
-  const void* waits_with = nullptr;       // the mutex of that condition variable
-  std::int32_t waits_since = -1;          // the step at which it began
+  Seldom<std::array<const void*, 16>> rwlocks;  // those that it holds, each as often as it does; null: free
+  const void* bucket = nullptr;                 // the futex that it is busy with: others wait
+  const void* waits_on = nullptr;               // a condition variable, a barrier, …
+  const void* waits_with = nullptr;             // the mutex of that condition variable
+  std::int32_t waits_since = -1;                // the step at which it began
   std::uint64_t clock = 0, random = 0, nondet = 0;
   std::uint64_t changes = 0;  // of what no hook follows: calls of libraries, memory that it asked for
   // What the compiler has announced and then does by itself, until the next hook: see hooks_copies.cpp.
@@ -185,9 +199,7 @@ struct ThreadRecord {
   Announced range_by = Announced::compiler;
   std::uintptr_t range_caller = 0;  // whose line it is on, as Operation::caller
   std::uintptr_t settles_for = 0;   // the same, while it is done part by part
-  // Frames that ended: all below the first address, told by the second. See lifetimes.hpp.
-  std::array<std::pair<std::uintptr_t, std::uintptr_t>, 4> ended{};
-  std::uint32_t ended_next = 0;
+  Seldom<EndedFrames> ended;
   std::uintptr_t dead_below = 0;  // of its stack, since it was last let go on
   std::uintptr_t left_below = 0;  // of its stack, where it ended the process
   std::uintptr_t told_below = 0;  // whose end its latest operation told, if that told one
@@ -196,10 +208,7 @@ struct ThreadRecord {
   void* team = nullptr;  // OpenMP: of its parallel region, and its number there; single constructs met so far
   std::uint32_t team_number = 0;
   int singles = 0;
-  // What it was told and nothing depends on: see hooks_properties.cpp.
-  std::array<char, 16> name{"program"};
-  std::uint64_t processors = 3;
-  int policy = 0, priority = 0, cancel_state = 0, cancel_type = 0;
+  Seldom<Properties> properties;
   std::uintptr_t suspected = 0, suspected_at = 0;  // a load of what may be unwritten, not decided yet: unwritten.hpp
   void* cleanup = nullptr;                         // the innermost handler that C code has pushed
   std::uint64_t signals_blocked = 0, signals_pending = 0;  // a bit each
@@ -262,9 +271,9 @@ struct ProcessRecord {
   std::uint32_t count = 1;  // threads so far in this execution
   std::uint32_t unjoined = 0;
   std::uint32_t keys = 0;  // of thread-specific data
-  std::bitset<1024> deleted_keys;
+  Seldom<std::bitset<1024>> deleted_keys;
   std::int32_t step = -1;                // the step that is running
-  std::array<Held, 8> held{};            // mutexes and spinlocks; null: free
+  Seldom<std::array<Held, 8>> held;      // mutexes and spinlocks; null: free
   alignas(16) int atomic_section = 0;    // whether a thread is between __VERIFIER_atomic_begin and _end
   alignas(16) int critical_section = 0;  // the same, of OpenMP
   alignas(16) int atomic_region = 0;

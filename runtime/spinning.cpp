@@ -1,5 +1,7 @@
 // When a thread's loop only waits: see system.hpp.
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 
 #include "hash.hpp"
@@ -10,13 +12,22 @@ namespace teetotal::runtime {
 namespace {
 
 constexpr std::size_t kLongestIteration = 64;
+constexpr std::uintptr_t kWord = sizeof(std::uint64_t);
 
+// Four words at a time, each with a hash of its own: one multiplication need not wait for another.
 std::uint64_t hash_range(std::uint64_t hash, std::uintptr_t begin, std::uintptr_t end) {
-  for (std::uintptr_t at = begin / 8 * 8; at < end; at += 8) {
-    std::uint64_t word = 0;  // the last one may be a part: thread-locals have any size
-    std::memcpy(&word, reinterpret_cast<const void*>(at), std::min<std::size_t>(end - at, 8));
-    hash = mix(hash, word + 0x9E37);
-  }
+  const auto word = [](std::uintptr_t at, std::size_t size = kWord) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, reinterpret_cast<const void*>(at), size);
+    return value + 0x9E37;
+  };
+  std::array<std::uint64_t, 4> lanes{hash, hash + 1, hash + 2, hash + 3};
+  std::uintptr_t at = begin / kWord * kWord;
+  for (; at + lanes.size() * kWord <= end; at += lanes.size() * kWord)
+    for (std::size_t i = 0; i < lanes.size(); ++i) lanes[i] = mix(lanes[i], word(at + i * kWord));
+  hash = mix(mix(mix(lanes[0], lanes[1]), lanes[2]), lanes[3]);
+  // The last word may be a part: thread-locals have any size.
+  for (; at < end; at += kWord) hash = mix(hash, word(at, std::min(end - at, kWord)));
   return hash;
 }
 
@@ -43,15 +54,19 @@ bool Controlled::sees_changes(std::uint32_t thread) const {
   return false;
 }
 
-// What its thread did before, what it does itself, and the past of the write that it sees or comes behind.
-std::uint64_t Controlled::past_of(const Step& step, std::int64_t earlier) const {
-  const Event& event = step.event;
-  const auto past = [&](std::int64_t index) {
-    return index < 0 ? step.thread : steps_[static_cast<std::size_t>(index)].past;
-  };
-  const std::uint64_t what = std::uint64_t{event.address} << 32U | event.location;
-  const auto how = static_cast<std::uint64_t>(event.kind) << 1U | event.writes;
-  return mix(mix(mix(past(earlier), what), how + 0x9E37), is_fence(event.kind) ? 0 : past(step.source));
+// What its thread did before, what it does itself, and the past of the write that it sees or comes behind. Few steps
+// are asked for theirs: it is made then, with those of the steps before.
+std::uint64_t Controlled::past_of(std::size_t index) {
+  for (; known_pasts_ <= index; ++known_pasts_) {
+    Step& step = steps_[known_pasts_];
+    const Event& event = step.event;
+    const auto past = [&](std::int32_t of) { return of < 0 ? step.thread : steps_[static_cast<std::size_t>(of)].past; };
+    const std::uint64_t where = std::uint64_t{event.address} << 32U | event.location;
+    const auto how = static_cast<std::uint64_t>(event.kind) << 1U | event.writes;
+    const std::uint64_t seen = is_fence(event.kind) ? 0 : past(step.source);
+    step.past = mix(mix(past(step.earlier), where), std::rotl(seen, 32) + how) | 1;  // 0 stands for none
+  }
+  return steps_[index].past;
 }
 
 bool Controlled::same_events(std::uint32_t thread, std::size_t length) const {
@@ -77,7 +92,7 @@ void Controlled::detect_spinning(std::uint32_t thread) {
     compared = compared || earlier != 0;
     if (last.local == earlier) found = static_cast<std::uint32_t>(length);
   }
-  last.spin = compared ? spins_.try_emplace(last.past, found).first->second : found;
+  last.spin = compared ? spins_.decide(past_of(steps_.size() - 1), found) : found;
 }
 
 }  // namespace teetotal::runtime

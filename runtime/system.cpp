@@ -148,7 +148,9 @@ Event Controlled::execute(std::uint32_t number) {
 Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   Thread& thread = process.threads[number];
   const std::size_t index = steps_.size();
-  const Event next = relaxed() ? pending(as).event : pending_thread(number, as).event;
+  const Event next = relaxed()                              ? pending(as).event
+                     : standing_[number] == Standing::ready ? next_[number]
+                                                            : pending_thread(number, as).event;
   std::vector<std::int32_t> enablers;
   Step& step = steps_.emplace_back(next, number, thread.operation);
   const Operation& operation = step.operation;
@@ -184,7 +186,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   const auto& own = own_[number];
   const bool wrote = step.changes() || operation.kind == Kind::st;
   step.quiet = wrote ? 0 : own.empty() ? 1 : steps_[own.back()].quiet + 1;
-  step.past = past_of(step, own.empty() ? -1 : static_cast<std::int64_t>(own.back()));
+  if (!own.empty()) step.earlier = static_cast<std::int32_t>(own.back());
   own_[number].push_back(static_cast<std::uint32_t>(index));
   auto& visits = visits_[number];
   if (visits.size() <= step.event.location) visits.resize(step.event.location + 1, 0);
@@ -220,7 +222,7 @@ Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
     if (before != commits.rend()) enablers.push_back(static_cast<std::int32_t>(*before));
   }
   step.source = writer_[entry.operation.cell];
-  step.past = past_of(step, entry.issued);
+  step.earlier = entry.issued;
   process.step = static_cast<std::int32_t>(steps_.size() - 1);
   run_commit(agent.thread, agent.buffer);
   keep(step, std::move(enablers));
@@ -314,6 +316,7 @@ void Controlled::rewind(std::size_t length) {
     steps_.pop_back();
   }
   if (process.tape.size() > length) process.tape.resize(length);
+  known_pasts_ = std::min(known_pasts_, length);
   stale_ = true;
 }
 
@@ -465,6 +468,7 @@ void Controlled::begin() {
 
 void Controlled::forget() {
   steps_.clear();
+  known_pasts_ = 0;
   spins_.clear();
   snapshots_.forget();
   process.tape.clear();

@@ -52,6 +52,7 @@
 #include "process.hpp"
 #include "search/system.hpp"
 #include "snapshots.hpp"
+#include "spins.hpp"
 
 namespace teetotal::runtime {
 
@@ -90,6 +91,7 @@ struct Step {
   std::uint32_t spin = 0;       // the length of the iteration that its thread repeated, 0 if it did not
   std::uint64_t signalled = 0;  // bit of a thread: it waited for its object then, and a signal could wake it
   std::uint64_t local = 0;      // a hash of its thread's local state after it, 0 where none was made
+  std::int32_t earlier = -1;    // the step of its thread before it; of a commit: that issued the store
   std::uint64_t past = 0;       // a hash of what happened before it, and it: the same in equivalent executions
 
   bool changes() const { return event.writes && event.kind != Kind::ld; }  // what others read: see lifetimes.hpp
@@ -199,7 +201,7 @@ class Controlled final : public System {
   void run_commit(std::uint32_t thread, std::int64_t buffer);
   void fail_instead(Thread& thread, std::size_t index) const;
   void keep(const Step& step, std::vector<std::int32_t> enablers);
-  std::uint64_t past_of(const Step& step, std::int64_t earlier) const;
+  std::uint64_t past_of(std::size_t index);
   Wide held(std::size_t before) const { return relaxed() ? in_memory_[before] : steps_[before].before; }
   Wide seen(std::uint32_t thread, const Operation& operation) const;
   void expect_as_before(const Step& step) const;
@@ -232,12 +234,13 @@ class Controlled final : public System {
     depends,  // whether it can, or what it does then, depends on others
     halted,   // it is cut, or spins
   };
-  std::vector<Standing> standing_;                          // of each thread
-  std::vector<std::vector<std::uint32_t>> own_;             // steps of each thread
-  std::vector<std::vector<std::uint32_t>> visits_;          // of each thread, by location
-  std::unordered_map<std::uint64_t, std::uint32_t> spins_;  // Step::spin by Step::past, where local states decided
-  std::vector<std::int32_t> writer_;                        // the latest, by cell
-  std::vector<std::vector<std::int32_t>> writers_;          // those before it
+  std::vector<Standing> standing_;                  // of each thread
+  std::vector<std::vector<std::uint32_t>> own_;     // steps of each thread
+  std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location
+  Spins spins_;                                     // Step::spin by Step::past, where local states decided
+  std::size_t known_pasts_ = 0;                     // the first steps: those whose `past` is known
+  std::vector<std::int32_t> writer_;                // the latest, by cell
+  std::vector<std::vector<std::int32_t>> writers_;  // those before it
   std::unordered_map<std::uintptr_t, std::uint32_t> locations_;
   std::vector<std::uintptr_t> places_;
   std::array<std::pair<std::uintptr_t, std::uint32_t>, 256> recent_{};  // a cache of locations_

@@ -94,7 +94,8 @@ void OptimalSearch::push(std::uint32_t thread, Node* subtree) {
   clock_before(thread, before);
   const auto after = [&](std::size_t enabling) { join(before, clocks_[enabling], width); };
   if (const std::ptrdiff_t enabler = system_.enabler(index); enabler >= 0) after(static_cast<std::size_t>(enabler));
-  for (const std::int32_t enabling : system_.more_enablers(index)) after(static_cast<std::size_t>(enabling));
+  if (buffers_)
+    for (const std::int32_t enabling : system_.more_enablers(index)) after(static_cast<std::size_t>(enabling));
 
   by_thread_[thread].push_back(index);
   const auto number = static_cast<std::uint32_t>(by_thread_[thread].size());
@@ -147,7 +148,7 @@ void OptimalSearch::races_with(const Event& event, std::size_t index) {
       join(clock, clocks_[*it], clocks_.width());
       races_.push_back(*it);
     }
-    if (other.writes && is_barrier(other, later)) break;
+    if (other.writes && (!buffers_ || is_barrier(other, later))) break;
   }
   if (system_.waits(index)) {
     races_of_waiting(event, before_[index], index);
@@ -165,7 +166,7 @@ void OptimalSearch::races_with(const Event& event, std::size_t index) {
 // They happen before the write, but for those of its owner that commute with it, which happen before a later write of
 // somebody else.
 bool OptimalSearch::is_barrier(const Event& write, const Event*& later) const {
-  if (!buffers_ || is_atomic(write.kind)) return true;
+  if (is_atomic(write.kind)) return true;
   if (later != nullptr && system_.owner(write.thread) != system_.owner(later->thread)) return true;
   later = &write;
   return false;
@@ -195,7 +196,7 @@ void OptimalSearch::races_of_waiting(const Event& event, const std::uint32_t* be
     if (!conflicts(other, event)) continue;
     if (is_reader(other) ? !find_readers(*it, before, end) : !system_.possible(event.thread, end, *it)) continue;
     races_.push_back(*it);
-    if (other.writes && is_barrier(other, later)) break;
+    if (other.writes && (!buffers_ || is_barrier(other, later))) break;
   }
   drop_ordered(before);
 }

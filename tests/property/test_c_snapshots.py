@@ -72,6 +72,26 @@ void *f(void *p) {
   }
   return 0;
 }""",
+    "names-and-locks": """
+int pthread_setname_np(pthread_t, const char *);
+int pthread_getname_np(pthread_t, char *, size_t);
+static pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+atomic_int x;
+void *f(void *p) {
+  for (int i = 0; i < 2; i++) {
+    int seen = atomic_fetch_add(&x, 1);
+    char given[16] = {'a' + seen}, told[16];
+    pthread_setname_np(pthread_self(), given);
+    if (seen % 2) pthread_mutex_lock(&m);
+    if (seen % 2) pthread_rwlock_rdlock(&l); else pthread_rwlock_wrlock(&l);
+    pthread_getname_np(pthread_self(), told, sizeof told);
+    assert(told[0] == 'a' + seen);
+    pthread_rwlock_unlock(&l);
+    if (seen % 2) pthread_mutex_unlock(&m);
+  }
+  return 0;
+}""",
     "assertion": """
 volatile int x, y;
 void *f(void *p) {
