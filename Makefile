@@ -72,8 +72,8 @@ sanitize:
 	  DEFINES="$(DEFINES) --config-settings=cmake.define.TEETOTAL_SANITIZE=ON"
 	LD_PRELOAD="$$(g++ -print-file-name=libasan.so) $$(g++ -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 \
 	  TEETOTAL_PERCENT=5 .venv-sanitize/bin/python -m pytest -n 2 --ignore-glob='*/test_c_*' --ignore-glob='*/test_fence_*' \
-	  --ignore=tests/test_docs.py --ignore-glob='*/test_promela_spin*' \
-	  --deselect tests/test_monitor_verb.py::test_memory_does_not_grow_with_the_trace  # ASan keeps freed memory
+	  --ignore=tests/golden/test_docs.py --ignore-glob='*/test_promela_spin*' \
+	  --deselect tests/system/test_monitor_verb.py::test_memory_does_not_grow_with_the_trace  # ASan keeps freed memory
 	$(MAKE) sanitize-runtime
 
 # The explorer of C programs alone, under an ordinary Python: its sanitizers tell in files, since it has no output.
@@ -83,7 +83,7 @@ sanitize-runtime: build
 	rm -f $(TOLD).*
 	TEETOTAL_RUNTIME="$$(echo $(CURDIR)/$(RUNTIME))" UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/$(TOLD) \
 	  ASAN_OPTIONS=detect_leaks=0:use_sigaltstack=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0:log_path=$(CURDIR)/$(TOLD) \
-	  $(BIN)/python -m pytest -n 2 tests/test_c_front.py
+	  $(BIN)/python -m pytest -n 2 tests/system/test_c_front.py
 	@! cat $(TOLD).* 2>/dev/null
 
 # A wheel built from the sdist alone must work in an environment of its own, and nothing stray may be in either.

@@ -3,7 +3,7 @@
 // versions would take a handle of ours for the address of a thread.
 //
 // And what cannot be explored, refused by name; the others of the C library, which only fill in what the caller gives
-// them (attributes), are left to it: tests/test_c_interfaces.py has all of them.
+// them (attributes), are left to it: tests/system/test_c_interfaces.py has all of them.
 #include <pthread.h>
 #include <sched.h>
 

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from amounts import PERCENT, some
+
 _COMMON: dict[str, Any] = {
     "deadline": None,
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
@@ -27,15 +29,13 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("TEETOTAL_PROFILE", "test"))
 
-PERCENT = int(os.environ.get("TEETOTAL_PERCENT", "100"))
-
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     test = getattr(item, "obj", None)
     chosen = getattr(test, "_hypothesis_internal_use_settings", None)
     if PERCENT != 100 and chosen is not None:
-        scaled = max(5, chosen.max_examples * PERCENT // 100)
-        test._hypothesis_internal_use_settings = settings(chosen, max_examples=scaled)  # type: ignore[union-attr]
+        scaled = settings(chosen, max_examples=some(chosen.max_examples, least=5))
+        test._hypothesis_internal_use_settings = scaled  # type: ignore[union-attr]
 
 
 @pytest.fixture

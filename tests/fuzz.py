@@ -13,7 +13,7 @@ def main() -> int:
     end = time.monotonic() + seconds
     rounds = 0
     while rounds == 0 or time.monotonic() < end:
-        environment = {**os.environ, "TEETOTAL_PROFILE": "fuzz"}
+        environment = {"TEETOTAL_PERCENT": "100", **os.environ, "TEETOTAL_PROFILE": "fuzz"}
         status = subprocess.run([sys.executable, "-m", "pytest", "-x", *arguments], env=environment, check=False)
         if status.returncode != 0:
             print(f"failed in round {rounds + 1}", flush=True)

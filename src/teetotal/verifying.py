@@ -13,13 +13,13 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from teetotal.answers.answer import Answer, Interrupted
+from teetotal.answers.answer import Interrupted
 from teetotal.answers.costs import Costs
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import ModelName
 from teetotal.answers.options import VerifyOptions
 from teetotal.answers.verdict import Verdict
-from teetotal.answers.verify import VerifyAnswer
+from teetotal.answers.verify import Confirmation, VerifyAnswer
 from teetotal.budget import Budget
 from teetotal.engines.symbolic import certificates, results
 from teetotal.engines.symbolic.certificates import Certificate, Malformed
@@ -139,16 +139,6 @@ def _kept(certificate: Certificate | None, path: str | None, model: ModelName, s
 
 
 # -- confirming certificates ------------------------------------------------------------------------------------------
-
-
-class Confirmation(Answer, frozen=True, kw_only=True):
-    """Whether a ``certificate`` proves that the program is safe under the ``model``; the ``reason`` if it does not."""
-
-    model: ModelName
-    states: int
-    certificate: str | None
-    accepted: bool
-    reason: str | None
 
 
 def confirm(path: str, given: Sequence[str], options: VerifyOptions, budget: Budget) -> list[Confirmation]:

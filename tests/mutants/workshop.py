@@ -75,7 +75,7 @@ class Workshop:
         self.tree = folder / "tree"
         self._build = folder / "build"
         self._python = folder / "venv" / "bin" / "python"
-        self._environment = dict(os.environ, PYTHONHASHSEED="0", TEETOTAL_PROFILE="mutants")
+        self._environment = dict(os.environ, PYTHONHASHSEED="0", TEETOTAL_PROFILE="mutants", TEETOTAL_PERCENT="100")
         self._environment.pop("PYTHONPATH", None)
         self._environment.setdefault("CCACHE_BASEDIR", str(ROOT))
         self._environment.setdefault("CCACHE_NOHASHDIR", "1")

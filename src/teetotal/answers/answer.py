@@ -55,8 +55,8 @@ class Undecided(Answer, frozen=True, kw_only=True, omit_defaults=True):
     """About an input that was given up before anything else could be said about it."""
 
     verdict: Verdict = msgspec.field(default_factory=lambda: Verdict.INCONCLUSIVE)
-    complete: bool = msgspec.field(default_factory=lambda: False)
-    seconds: float | None = None
+    complete: bool = msgspec.field(default_factory=lambda: False)  # made, so that JSON does not leave it out
+    seconds: float | None = msgspec.field(default_factory=lambda: None)
 
 
 class Refusal(Undecided, frozen=True, kw_only=True, omit_defaults=True):

@@ -35,3 +35,13 @@ class VerifyAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
     witness: dict[ModelName, str] = {}
     diff: str = ""
     backup: str | None = None
+
+
+class Confirmation(Answer, frozen=True, kw_only=True):
+    """Whether a ``certificate`` proves that the program is safe under the ``model``; the ``reason`` if it does not."""
+
+    model: ModelName
+    states: int
+    certificate: str | None
+    accepted: bool
+    reason: str | None

@@ -121,6 +121,3 @@ def fence(
 
 def _tell(result: FenceAnswer, as_json: bool) -> None:
     click.echo(to_json(result) if as_json else report.render(result))
-    if not as_json:
-        for path, backup in result.backups.items():
-            click.echo(f"{path} is patched; as it was: {backup}")

@@ -11,6 +11,7 @@ from typing import Literal
 
 import click
 
+from teetotal.answers.answer import Refusal
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.options import MonitorOptions
 from teetotal.answers.verdict import Verdict
@@ -68,6 +69,8 @@ def monitor(
                     reader, options, lambda: show(reader.source.position, reader.events), again_at(path)
                 )
         except TeetotalError as error:
+            if as_json:
+                click.echo(to_json(Refusal.of(error, path, "monitor")))
             click.echo(f"teetotal: {error}", err=True)
             bad = True
             continue

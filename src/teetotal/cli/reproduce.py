@@ -9,6 +9,7 @@ import click
 
 from teetotal.answers.errors import TeetotalError
 from teetotal.cli.options import budget_options
+from teetotal.report import tables as tables_as_text
 from teetotal.reproduce import TABLES
 
 
@@ -29,17 +30,12 @@ def reproduce(tables: tuple[str, ...], as_json: bool) -> int:
         table = importlib.import_module(f"teetotal.reproduce.{name}")
         if not as_json:
             click.echo(f"{name}: {table.TITLE}")
-            click.echo("  ".join(_cell(column, column) for column in table.COLUMNS))
+            click.echo(tables_as_text.row(table.COLUMNS, table.COLUMNS))
         for row in table.rows():
             if as_json:
                 click.echo(json.dumps({"table": name, "columns": table.COLUMNS, "row": row}))
             else:
-                click.echo("  ".join(_cell(value, column) for value, column in zip(row, table.COLUMNS, strict=True)))
+                click.echo(tables_as_text.row(row, table.COLUMNS))
         for note in () if as_json else getattr(table, "NOTES", ()):
             click.echo(f"- {note}")
     return 0
-
-
-def _cell(value: object, column: str) -> str:
-    text = f"{value:,}" if isinstance(value, int | float) else str(value)
-    return f"{text:<26}" if column == "program" else f"{text:>{max(len(column), 9)}}"

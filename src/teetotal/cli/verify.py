@@ -91,6 +91,7 @@ def _verify(file: str, asked: VerifyOptions, options: dict[str, Any]) -> Verdict
 
 def _confirm(files: tuple[str, ...], asked: VerifyOptions, options: dict[str, Any]) -> Verdict:
     from teetotal import verifying
+    from teetotal.report import verify as report
 
     if len(files) > 1:
         raise click.UsageError("a certificate is about one file")
@@ -100,10 +101,5 @@ def _confirm(files: tuple[str, ...], asked: VerifyOptions, options: dict[str, An
     verdict = Verdict.SAFE
     for found in verifying.confirm(file, options["checked"], asked, Budget(asked.seconds, asked.max_megabytes)):
         verdict = verdict + found.verdict
-        if options["as_json"]:
-            click.echo(to_json(found))
-            continue
-        named = "" if found.certificate is None else f"{found.certificate}: "
-        told = f"accepted: safe under {found.model.upper()} ({found.states} states)"
-        click.echo(f"{file}: {named}{told if found.accepted else f'rejected: {found.reason}'}")
+        click.echo(to_json(found) if options["as_json"] else report.confirmed(found))
     return verdict

@@ -49,6 +49,8 @@ def _lines(result: FenceAnswer) -> Iterator[str]:
     told = f"{_count(result.fences)}, cost {result.cost:g}, {result.minimality}" if result.fences else "no fence to add"
     done = "proved" if result.verdict is Verdict.SAFE else f"NOT proved ({result.verdict})"
     yield f"{result.input}: {told}; {goal}: {done}; {result.checks} explorations, {result.seconds:.3f} s"
+    for path, backup in result.backups.items():
+        yield f"{path} is patched; as it was: {backup}"
 
 
 def _sets(result: FenceAnswer, which: str) -> Iterator[str]:

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from teetotal.answers.verdict import Verdict
-from teetotal.answers.verify import VerifyAnswer
+from teetotal.answers.verify import Confirmation, VerifyAnswer
 from teetotal.answers.violation import Violation
 from teetotal.report.terminal import steps
 
 
 def render(answer: VerifyAnswer) -> str:
     return "\n".join(_verified(answer) if answer.fences is None else _fenced(answer)).rstrip("\n")
+
+
+def confirmed(found: Confirmation) -> str:
+    """Whether a certificate proves what it should, in a line."""
+    named = "" if found.certificate is None else f"{found.certificate}: "
+    accepted = f"accepted: safe under {found.model.upper()} ({found.states} states)"
+    return f"{found.input}: {named}{accepted if found.accepted else f'rejected: {found.reason}'}"
 
 
 def _verified(answer: VerifyAnswer) -> Iterator[str]:

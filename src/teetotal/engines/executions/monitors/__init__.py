@@ -11,7 +11,7 @@ that other execution has the happens-before cycle ``e′ →* prev → e → e�
 [(0, 2, 3)]
 
 The algorithms are C++ (``core/monitors``); ``witness`` turns a report into a schedule that the machine of ``models``
-accepts, ``paths`` into the cycle. docs/explanation/monitors.md has the theory.
+accepts. docs/explanation/monitors.md has the theory.
 """
 
 from __future__ import annotations

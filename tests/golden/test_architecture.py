@@ -1,0 +1,123 @@
+"""The rules of the house: who may know whom, and a page that shows every room."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "teetotal"
+PAGE = ROOT / "docs" / "architecture.md"
+
+EVERYWHERE = {"answers", "_core"}
+RULES: dict[str, set[str]] = {
+    "answers": {"answers"},
+    "models": {"answers.events"},
+    "budget": {"scale"},
+    "writing": EVERYWHERE,
+    "traces": EVERYWHERE | {"models", "budget", "engines.executions.monitors"},
+    "scale": EVERYWHERE,
+    "programs": EVERYWHERE | {"scale"},
+    "engines": EVERYWHERE | {"models", "budget", "traces.trace", "programs", "writing"},
+    "histories": EVERYWHERE | {"models", "scale", "budget"},
+    "report": EVERYWHERE,
+    "generate": EVERYWHERE | {"programs", "writing", "histories"},
+    "fences": EVERYWHERE | {"budget", "engines", "programs", "scale", "writing"},
+    "checking": EVERYWHERE | {"budget", "engines", "programs", "scale"},
+    "verifying": EVERYWHERE | {"budget", "engines", "programs", "fences"},
+    "reproduce": EVERYWHERE | {"budget", "checking", "engines", "fences", "programs"},
+}
+"""What each part may import beside itself; ``cli`` and the façade, which put everything together, are not here."""
+
+FILES = ("programs.files", "programs.litmus", "programs.python", "programs.text_files", "programs.promela.compile")
+"""What reads files of programs: engines do not."""
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        yield ".".join(part for part in parts if part != "__init__"), path
+
+
+KNOWN = {name for name, _ in modules()} | {"_core"}
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The modules of ours that a file imports, anywhere in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "teetotal":
+            home = (node.module or "").removeprefix("teetotal").removeprefix(".")
+            for alias in node.names:
+                inner = f"{home}.{alias.name}".lstrip(".")
+                yield inner if inner in KNOWN else home
+        elif isinstance(node, ast.Import):
+            yield from (
+                alias.name.removeprefix("teetotal.") for alias in node.names if alias.name.startswith("teetotal.")
+            )
+
+
+def within(name: str, allowed: set[str]) -> bool:
+    return any(name == room or name.startswith(f"{room}.") for room in allowed)
+
+
+@pytest.mark.parametrize("room", RULES)
+def test_nobody_knows_more_than_the_rules_say(room: str) -> None:
+    strangers = {
+        f"{name} imports {other}"
+        for name, path in modules()
+        if name.split(".")[0] == room
+        for other in imported(path)
+        if other and not within(other, RULES[room] | {room})
+    }
+    assert not strangers
+
+
+def test_every_part_has_a_rule() -> None:
+    parts = {name.split(".")[0] for name, _ in modules() if name}
+    assert parts - {"cli", "__main__"} == set(RULES)
+
+
+def test_engines_know_no_file() -> None:
+    strangers = {
+        f"{name} imports {other}"
+        for name, path in modules()
+        if name.startswith("engines.")
+        for other in imported(path)
+        if within(other, set(FILES))
+    }
+    assert not strangers
+
+
+def test_front_ends_know_no_engine() -> None:
+    for name, path in modules():
+        if name.startswith("programs."):
+            assert not [other for other in imported(path) if other.startswith("engines")], name
+
+
+def test_shared_numbers_are_those_of_the_headers() -> None:
+    """``python core/numbers.py`` writes them."""
+    spec = importlib.util.spec_from_file_location("numbers_of_headers", ROOT / "core" / "numbers.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (PACKAGE / "answers" / "numbers.py").read_text() == module.generated()
+
+
+def test_the_page_has_every_room() -> None:
+    """Each package, and each module that stands by itself, is in the table of the architecture page, and nothing else."""
+    rows = set(re.findall(r"^\| `([\w/.]+)`", PAGE.read_text(), re.MULTILINE))
+    rooms = {f"{name.replace('.', '/')}/" for name, path in modules() if path.name == "__init__.py" and name}
+    alone = {path.name for path in PACKAGE.glob("*.py") if path.name not in ("__main__.py",)}
+    assert {row for row in rows if not row.startswith(("core", "runtime"))} == rooms | alone
+
+
+def test_the_page_speaks_of_what_is_there() -> None:
+    named = re.findall(r"`((?:src/teetotal|core|runtime|tests|docs)/[\w./]+)`", PAGE.read_text())
+    assert named
+    assert not [name for name in named if not (ROOT / name).exists()]

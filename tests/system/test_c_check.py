@@ -1,0 +1,528 @@
+"""``check`` on C and C++ programs: verdicts, and what it says about programs that misbehave."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import pytest
+
+from c_programs import COMPILERS
+from teetotal.answers.check import CheckAnswer
+from teetotal.answers.events import Semantics
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.strategies import parse
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import check
+from teetotal.engines.runtime import driver as runtime
+from teetotal.engines.runtime.checking import _Findings
+from teetotal.engines.runtime.messages import AnyMessage, End
+from teetotal.programs.c.build import CompileError, Source
+from teetotal.report import terminal
+
+HEAD = """#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#define RUN(f, g) int main(void) { pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0); \\
+  pthread_join(t, 0); pthread_join(u, 0); END }
+#ifndef END
+#define END
+#endif
+"""
+PROGRAMS = Path(__file__).parents[2] / "benchmarks" / "programs"
+
+
+def run(tmp_path: Path, text: str, *, suffix: str = ".c", flags: tuple[str, ...] = (), compiler: str | None = None,
+        arguments: tuple[str, ...] = (), options: CheckOptions = CheckOptions()) -> CheckAnswer:  # fmt: skip
+    file = tmp_path / f"program{suffix}"
+    file.write_text(text)
+    return check(Source((str(file),), flags, compiler, arguments), options)
+
+
+def lines(result: CheckAnswer, text: str) -> set[str]:
+    """The source lines, as text, of the cycles of all violations."""
+    source = text.splitlines()
+    places = (v.events[edge.source].location for v in result.violations for edge in v.cycle)
+    return {source[place.line - 1].strip() for place in places if place is not None}
+
+
+BUFFERING = (
+    HEAD
+    + """
+STORAGE x, y;
+void *f(void *p) {
+  x = 1;
+  FENCE;
+  int r = y;
+  return 0;
+}
+void *g(void *p) {
+  y = 1;
+  FENCE;
+  int r = x;
+  return 0;
+}
+RUN(f, g)
+"""
+)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    ("storage", "fence", "robust"),
+    [
+        ("int", "", False),
+        ("volatile int", "", False),
+        ("volatile char", "", False),
+        ("volatile short", "", False),
+        ("volatile long", "", False),
+        ("volatile double", "", False),
+        ("atomic_int", "", True),  # seq_cst stores
+        ("volatile int", "atomic_thread_fence(memory_order_seq_cst)", True),
+        ("volatile int", "atomic_thread_fence(memory_order_acq_rel)", False),
+        ("volatile int", "__sync_synchronize()", True),
+        ("volatile int", "__builtin_ia32_mfence()", True),
+        ("volatile int", 'asm volatile("mfence" ::: "memory")', True),
+        ("volatile int", 'asm volatile("lock; addl $0, 0(%%rsp)" ::: "memory", "cc")', True),
+        ("volatile int", 'asm volatile("" ::: "memory")', False),
+        (
+            "volatile int",
+            "__atomic_exchange_n(&(int){0}, 1, __ATOMIC_SEQ_CST)",
+            False,
+        ),  # on the stack: nobody's business
+    ],
+)
+def test_store_buffering(tmp_path: Path, storage: str, fence: str, robust: bool, compiler: str) -> None:
+    result = run(tmp_path, BUFFERING, flags=(f"-DSTORAGE={storage}", f"-DFENCE={fence}"), compiler=compiler)
+    assert [result.models[model].robust for model in ("tso", "pso")] == [robust, robust]
+    assert result.complete
+    assert result.executions == 3
+    if not robust:
+        assert lines(result, BUFFERING) == {"x = 1;", "int r = y;", "y = 1;", "int r = x;"}
+        assert {event.address for event in result.violations[0].events} >= {"x", "y"}
+
+
+@pytest.mark.parametrize(
+    ("store", "robust"),
+    [("relaxed", False), ("release", True), ("seq_cst", True)],
+)
+def test_message_passing_needs_release_on_pso_alone(tmp_path: Path, store: str, robust: bool) -> None:
+    text = (
+        HEAD
+        + f"""
+int data; atomic_int flag;
+void *f(void *p) {{ data = 1; atomic_store_explicit(&flag, 1, memory_order_{store}); return 0; }}
+void *g(void *p) {{ if (atomic_load_explicit(&flag, memory_order_acquire)) assert(data == 1); return 0; }}
+RUN(f, g)
+"""
+    )
+    result = run(tmp_path, text)
+    assert result.models["sc"].safe
+    assert result.models["tso"].robust
+    assert result.models["pso"].robust is robust
+    safety = run(tmp_path, text, options=CheckOptions(goal="safe"))
+    assert [safety.models[model].safe for model in ("sc", "tso", "pso")] == [True, True, robust]
+
+
+FAILING = {
+    "assertion": ("int x; void *f(void *p) { int r = x; x = r + 1; return 0; } RUN(f, f)", "-DEND=assert(x == 2);"),
+    "crash": ("int *p, v; void *f(void *q) { p = &v; return 0; } void *g(void *q) { *p = 1; return 0; } RUN(f, g)", ""),
+    "use after free": (
+        "int *p; void *f(void *q) { free(p); return 0; } void *g(void *q) { *p = 1; return 0; }"
+        "int main(void) { p = malloc(4); pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0);"
+        "pthread_join(t, 0); pthread_join(u, 0); }", "",
+    ),
+    "heap overflow": ("int *p; void *f(void *q) { p = malloc(4); p[400] = 1; return 0; } RUN(f, f)", ""),
+    "misuse": ("pthread_mutex_t m; void *f(void *q) { pthread_mutex_unlock(&m); return 0; } RUN(f, f)", ""),
+    "abort": (
+        "volatile int x; void *f(void *q) { x = 1; return 0; }"
+        "void *g(void *q) { if (x) abort(); return 0; } RUN(f, g)", "",
+    ),
+    "deadlock": (
+        "pthread_mutex_t a, b; void *f(void *q) { pthread_mutex_lock(&a); pthread_mutex_lock(&b);"
+        "pthread_mutex_unlock(&b); pthread_mutex_unlock(&a); return 0; }"
+        "void *g(void *q) { pthread_mutex_lock(&b); pthread_mutex_lock(&a); pthread_mutex_unlock(&a);"
+        "pthread_mutex_unlock(&b); return 0; } RUN(f, g)", "",
+    ),
+    "livelock": (
+        "volatile int x; void *f(void *q) { while (x != 5) ; return 0; }"
+        "void *g(void *q) { x = 3; return 0; } RUN(f, g)", "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FAILING)
+def test_what_goes_wrong_under_sc(tmp_path: Path, kind: str) -> None:
+    text, end = FAILING[kind]
+    result = run(tmp_path, HEAD + text, flags=(end,) if end else ())
+    found = result.models["sc"].violations
+    assert {violation.kind for violation in found} == {kind}
+    assert result.verdict is Verdict.VIOLATION
+    assert result.models["sc"].safe is False
+    assert found[0].replay.startswith("teetotal replay 1s:")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (
+            "int f(int n) { volatile char b[9000]; b[0] = n; return f(n + 1) + b[0]; } int main(void) { return f(0); }",
+            "stack overflow",
+        ),
+        ("volatile int z; int main(void) { return 10 / z; }", "arithmetic error"),
+        ("int main(void) { return *(volatile int *)8; }", "invalid access at address 0x8"),
+    ],
+)  # fmt: skip
+def test_a_program_without_threads_that_crashes(tmp_path: Path, text: str, what: str) -> None:
+    result = run(tmp_path, text)
+    assert [violation.kind for violation in result.violations] == ["crash"]
+    assert what in result.violations[0].message
+
+
+def test_a_program_without_threads(tmp_path: Path) -> None:
+    result = run(
+        tmp_path, "int main(int argc, char **argv) { return argc != 2 || argv[1][0] != 'x'; }", arguments=("x",)
+    )
+    assert (result.verdict, result.executions, result.complete) == (Verdict.SAFE, 1, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("#include <unistd.h>\nint main(void) { fork(); return 0; }", "the program uses fork"),
+        ("int main(void) { for (;;) ; }", "runs on without an operation that others can see"),
+        (
+            HEAD + "volatile int n; void *f(void *p) { for (;;) n = n + 1; } RUN(f, f)",
+            "cut after 3 rounds; see --loop-bound",
+        ),
+        (
+            HEAD + 'volatile int x; void *f(void *p) { asm volatile("rdtsc" ::: "rax", "rdx"); return 0; } RUN(f, f)',
+            "inline assembly",
+        ),
+    ],
+    ids=["fork", "hang", "endless", "assembly"],
+)  # fmt: skip
+def test_what_cannot_be_decided_is_said(tmp_path: Path, text: str, note: str) -> None:
+    result = run(tmp_path, text, options=CheckOptions(loop_bound=3))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert not result.complete
+    assert any(note in told for told in result.notes), result.notes
+
+
+def test_the_clock_stands_still_but_for_those_who_look(tmp_path: Path) -> None:
+    text = HEAD + "#include <time.h>\nvolatile long x; void *f(void *p) { x = time(0) + clock(); return 0; } RUN(f, f)"
+    result = run(tmp_path, text)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert any("reads the clock" in note for note in result.notes)
+    assert any("what the clock shows, by time at" in note for note in result.notes)
+
+
+def test_a_loop_that_looks_at_the_clock_does_not_wait(tmp_path: Path) -> None:
+    """Nothing changes from round to round but the time: who takes that for waiting says that it never ends."""
+    loop = "#include <time.h>\nvolatile int x; void *f(void *p) { while (clock() < 9) (void)x; return 0; }"
+    result = run(tmp_path, HEAD + loop + "void *g(void *p) { x = 1; return 0; } RUN(f, g)")
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert not result.blocked
+
+
+def test_much_output_and_much_memory(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """#include <stdio.h>
+volatile int x;
+void *f(void *p) { x = 1; for (int i = 0; i < 20000; i++) printf("%d\\n", i); return 0; }
+void *g(void *p) { char *big = calloc(1, 1UL << 30); big[1 << 29] = 1; x = big[0]; free(big); return 0; }
+RUN(f, g)
+"""
+    )
+    assert run(tmp_path, text).verdict is Verdict.SAFE
+
+
+def test_what_does_not_compile(tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match=r"program\.c:1"):
+        run(tmp_path, "int main( { }")
+
+
+def test_several_files_make_one_program(tmp_path: Path) -> None:
+    (tmp_path / "other.c").write_text("extern volatile int x; void *f(void *p) { x = VALUE; return 0; }")
+    (tmp_path / "main.c").write_text(HEAD + "volatile int x; void *f(void *p); RUN(f, f)")
+    source = Source((str(tmp_path / "main.c"), str(tmp_path / "other.c")), ("-DVALUE=7",))
+    assert check(source).executions == 2
+
+
+def test_budgets_and_seeds(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + "volatile int x; void *f(void *p) { for (int i = 0; i < 6; i++) { int r = x; x = i; } return 0; } RUN(f, f)"
+    )
+    limited = run(tmp_path, text, options=CheckOptions(executions=100))
+    assert (limited.executions, limited.complete, limited.models["tso"].robust) == (100, False, None)
+    for how in ("random:50", "pct:50:3"):
+        strategy = parse(how)
+        first, again, other = (
+            run(tmp_path, text, options=CheckOptions(explore=strategy, seed=seed)) for seed in (1, 1, 2)
+        )
+        assert first.executions == again.executions == other.executions == 50
+        assert first.notes == again.notes
+
+
+def test_a_spinning_thread_goes_on_when_something_changes(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + "volatile int x; void *f(void *p) { while (!x) ; return 0; } void *g(void *p) { x = 1; return 0; } RUN(f, g)"
+    )
+    for how in ("all", "preemptions:2", "random:100", "interleavings"):
+        result = run(tmp_path, text, options=CheckOptions(explore=parse(how)))
+        assert result.models["sc"].safe is not False
+    assert run(tmp_path, text).verdict is Verdict.SAFE
+
+
+def test_a_counted_loop_is_not_a_spin(tmp_path: Path) -> None:
+    """The same place and nothing changed, but the loop counts: stopping it would hide the failure."""
+    text = (
+        HEAD
+        + "volatile int x; void *f(void *p) { int n = 0; while (!x && n < 5) n++; assert(n < 5); return 0; }"
+        + "void *g(void *p) { x = 1; return 0; } RUN(f, g)"
+    )
+    assert [violation.kind for violation in run(tmp_path, text).violations] == ["assertion"]
+
+
+def test_choices_of_the_environment(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """int __VERIFIER_nondet_int(void); void __VERIFIER_assume(int); volatile int x;
+void *f(void *p) { int a = __VERIFIER_nondet_int(); __VERIFIER_assume(a != 3); x = a; assert(a != BAD); return 0; }
+void *g(void *p) { int r = x; return 0; }
+RUN(f, g)"""
+    )
+    for bad, verdict in ((2, Verdict.VIOLATION), (3, Verdict.SAFE), (4, Verdict.VIOLATION), (9, Verdict.SAFE)):
+        assert run(tmp_path, text, flags=(f"-DBAD={bad}",), options=CheckOptions(nondet=(0, 4))).verdict is verdict
+
+
+def test_different_sizes_are_one_location_and_no_proof(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + "volatile union { int i; char c[4]; } u; void *f(void *p) { u.i = 1; return 0; }"
+        + "void *g(void *p) { u.c[1] = 2; return 0; } RUN(f, g)"
+    )
+    result = run(tmp_path, text)
+    assert result.executions == 2
+    assert result.models["tso"].robust is None
+    assert any("different sizes" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_cpp(tmp_path: Path, compiler: str) -> None:
+    text = r"""
+#include <atomic>
+#include <cassert>
+#include <condition_variable>
+#include <mutex>
+#include <shared_mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+std::mutex m; std::condition_variable changed; bool ready; std::atomic<int> n, word; std::shared_mutex s; int data, once;
+std::once_flag flag;
+struct Five { int v; Five() : v(5) {} };
+Five &instance() { static Five five; return five; }
+thread_local std::string name = "x";
+int main() {
+  std::vector<std::thread> threads;
+  threads.emplace_back([] { std::unique_lock l(m); changed.wait(l, [] { return ready; }); n++;
+                            std::call_once(flag, [] { once++; }); });
+  threads.emplace_back([] { { std::lock_guard l(m); ready = true; } changed.notify_one();
+                            std::call_once(flag, [] { once++; });
+                            { std::unique_lock w(s); data = 1; } });
+  threads.emplace_back([] { { std::shared_lock r(s); int d = data; (void)d; }
+    try { throw std::runtime_error("boo"); } catch (std::exception &e) { n += e.what()[0] == 'b'; }
+    assert(instance().v == 5); name += "y"; assert(name == "xy"); });
+  for (auto &thread : threads) thread.join();
+  std::thread waker([] { word.store(1); word.notify_one(); });
+  word.wait(0);
+  waker.join();
+  assert(n == 2 && once == 1);
+}
+"""
+    result = run(tmp_path, text, suffix=".cc", flags=("-std=c++20",), compiler=compiler)
+    assert result.verdict is Verdict.SAFE
+    assert result.complete
+
+
+@pytest.mark.skipif(not Path("/usr/include/boost/lockfree").exists(), reason="boost is not installed")
+@pytest.mark.parametrize("container", ["spsc_queue", "queue", "stack"])
+def test_boost_lockfree(tmp_path: Path, container: str) -> None:
+    declared = {"spsc_queue": "spsc_queue<int, boost::lockfree::capacity<2>> c;"}.get(
+        container, f"{container}<int> c(4);"
+    )
+    text = f"""#include <boost/lockfree/{container}.hpp>
+#include <cassert>
+#include <thread>
+boost::lockfree::{declared}
+int main() {{
+  std::thread producer([] {{ c.push(1); }}), consumer([] {{ int v; if (c.pop(v)) assert(v == 1); }});
+  producer.join(); consumer.join();
+}}"""
+    result = run(tmp_path, text, suffix=".cc")
+    assert result.verdict is Verdict.SAFE
+    assert result.executions > 1
+
+
+def test_semantics_reach_the_runtime(tmp_path: Path) -> None:
+    """What an rmw and an unlock flush is a choice, for what is explored and for what is watched."""
+    published = (
+        HEAD
+        + """volatile int x, y; atomic_int a; pthread_mutex_t m;
+void *f(void *p) { PUBLISH; return 0; }
+void *g(void *p) { if (SEEN) assert(x); return 0; }
+RUN(f, g)"""
+    )
+    rmw = ("-DPUBLISH=x = 1; atomic_fetch_add_explicit(&a, 1, memory_order_relaxed)", "-DSEEN=a")
+    unlock = ("-DPUBLISH=pthread_mutex_lock(&m); x = 1; pthread_mutex_unlock(&m); y = 1", "-DSEEN=y")
+    for flags, semantics, holds in (
+        (rmw, Semantics(), True),
+        (rmw, Semantics(rmw="address"), False),
+        (unlock, Semantics(rmw="address"), True),
+        (unlock, Semantics(rmw="address", mutex="rmw"), False),
+    ):
+        watched = run(tmp_path, published, flags=flags, options=CheckOptions(semantics=semantics))
+        explored = run(tmp_path, published, flags=flags, options=CheckOptions(semantics=semantics, goal="safe"))
+        assert (watched.models["pso"].robust, explored.models["pso"].safe) == (holds, holds)
+        assert (watched.models["tso"].robust, explored.models["tso"].safe) == (True, True)
+
+
+def test_a_monitor_that_can_miss_violations_proves_nothing_of_c(tmp_path: Path) -> None:
+    text = HEAD + "volatile int x; void *f(void *p) { x = 1; return 0; } void *g(void *p) { return 0; } RUN(f, g)"
+    result = run(tmp_path, text, options=CheckOptions(monitors=("burnim-tso", "burnim-pso")))
+    assert [result.models[model].robust for model in ("tso", "pso")] == [None, None]
+    result = run(
+        tmp_path, text, options=CheckOptions(monitors=("burnim-tso",), explore=parse("interleavings"), models=("tso",))
+    )
+    assert result.models["tso"].robust is True
+
+
+def test_what_was_told_before_a_restart_is_forgotten(tmp_path: Path) -> None:
+    """The runtime begins again where it learns that a stack is shared, and tells everything anew."""
+    text = HEAD + "volatile int x; void *f(void *p) { assert(!x); x = 1; return 0; } RUN(f, f)"
+    found = run(tmp_path, text).models["sc"].violations
+    findings = _Findings(Source(("program.c",)), CheckOptions(), None, "sc")  # type: ignore[arg-type]
+    findings.violations["sc"] += found
+    findings.notes.append("something")
+    findings.undecided = True
+    findings.take({"type": "restart"}, None)
+    assert found
+    assert (findings.violations["sc"], findings.notes, findings.undecided) == ([], [], False)
+
+
+def test_data_races_are_information(tmp_path: Path) -> None:
+    text = HEAD + "STORAGE int x; void *f(void *p) { x = 1; return 0; } RUN(f, f)"
+    for storage, races in (("", 1), ("volatile", 0), ("_Atomic", 0)):
+        result = run(tmp_path, text, flags=(f"-DSTORAGE={storage}",))
+        assert sum("data race on x" in note for note in result.notes) == races
+        assert result.verdict is Verdict.SAFE
+    readers = run(tmp_path, HEAD + "int x; void *f(void *p) { int r = x; return 0; } RUN(f, f)")
+    assert not any("data race" in note for note in readers.notes)
+
+
+def test_reads_at_the_same_time_are_no_data_race(tmp_path: Path) -> None:
+    """Of what is written when both are done."""
+    text = (
+        HEAD
+        + """int x; _Atomic int y; void *f(void *p) { y++; volatile int r = x; y++; return 0; }
+    int main(void) { pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, f, 0);
+    pthread_join(t, 0); pthread_join(u, 0); x = 1; return 0; }"""
+    )
+    result = run(tmp_path, text)
+    assert result.verdict is Verdict.SAFE
+    assert not any("data race" in note for note in result.notes)
+
+
+def test_no_compiler(tmp_path: Path) -> None:
+    assert shutil.which("no-such-cc") is None
+    with pytest.raises(Exception, match="needs a C compiler"):
+        run(tmp_path, "int main(void) { return 0; }", compiler="no-such-cc")
+
+
+STORE_BUFFERING = (
+    HEAD
+    + """volatile int x, y; int a, b;
+void *f(void *p) { x = 1; a = y; return 0; }
+void *g(void *p) { y = 1; b = x; return 0; }
+RUN(f, g)"""
+)
+
+
+def test_what_was_not_asked_is_said_and_how_to_ask(tmp_path: Path) -> None:
+    result = run(tmp_path, STORE_BUFFERING, flags=("-DEND=assert(a || b);",))
+    assert result.models["tso"].safe is None
+    assert any("only TSO and PSO allow" in note and "--goal safe" in note for note in result.notes)
+    assert "SC executions" in terminal.render(result)
+    safety = run(tmp_path, STORE_BUFFERING, flags=("-DEND=assert(a || b);",), options=CheckOptions(goal="safe"))
+    assert safety.models["tso"].safe is False
+    assert not safety.notes
+    shown = terminal.render(safety)
+    assert "TSO: NOT SAFE\n" in shown  # and nothing about robustness, which was not asked
+    assert "SC executions" not in shown
+    proved = run(tmp_path, STORE_BUFFERING, options=CheckOptions(goal="safe"))
+    assert "safe (no assertion fails)" in terminal.render(proved)
+
+
+@pytest.mark.parametrize("goal", ["robust", "safe"])
+def test_a_crash_is_found_on_each_machine(tmp_path: Path, goal: Literal["robust", "safe"]) -> None:
+    text = HEAD + (
+        "volatile int x; void *f(void *p) { x = 1; return 0; }"
+        "void *g(void *p) { if (x) *(volatile int *)8 = 1; return 0; } RUN(f, g)"
+    )
+    result = run(tmp_path, text, options=CheckOptions(goal=goal))
+    assert {violation.kind for violation in result.violations} == {"crash"}
+    assert [model.safe for model in result.models.values()] == [False] * 3
+    assert result.complete
+    assert result.violations[0].events[-1].address == "address 0x8"
+
+
+@pytest.mark.parametrize("goal", ["robust", "safe"])
+def test_more_than_can_be_followed_is_refused(tmp_path: Path, goal: Literal["robust", "safe"]) -> None:
+    text = HEAD + "char a[1 << 20]; void *f(void *p) { memset(a, 1, sizeof a); return 0; } RUN(f, f)"
+    result = run(tmp_path, text, options=CheckOptions(goal=goal))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert any("fill of more than 512 KB" in note for note in result.notes), result.notes
+
+
+def test_variables_of_the_c_library_are_its_own_affair(tmp_path: Path) -> None:
+    text = (
+        HEAD
+        + """#include <errno.h>
+#include <stdio.h>
+void *f(void *p) { for (int i = 0; i < 1000; i++) { fprintf(stderr, "%d\\n", i); errno = 0; } return 0; }
+RUN(f, f)"""
+    )
+    result = run(tmp_path, text)
+    assert (result.verdict, result.executions) == (Verdict.SAFE, 1)
+
+
+@pytest.mark.parametrize("goal", ["robust", "safe"])
+def test_a_search_without_an_execution_proves_nothing(
+    goal: Literal["robust", "safe"], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever made the runtime end so: it says itself that nothing is left."""
+    whole = runtime.answers
+
+    def none(*given: Any, **named: Any) -> Iterator[AnyMessage]:
+        for message in whole(*given, **named):
+            yield msgspec.structs.replace(message, executions=0, blocked=0) if isinstance(message, End) else message
+
+    file = tmp_path / "program.c"
+    file.write_text("int main(void) { return 0; }")
+    options = CheckOptions(models=("tso", "pso"), goal=goal)
+    assert check(Source((str(file),)), options).verdict is Verdict.SAFE
+    monkeypatch.setattr(runtime, "answers", none)
+    result = check(Source((str(file),)), options)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert all(model.verdict is Verdict.INCONCLUSIVE for model in result.models.values())
+    assert "no execution was explored: nothing is known" in result.notes

@@ -1,0 +1,204 @@
+"""``teetotal check`` and ``teetotal replay`` on C programs, as their users call them."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import re
+import shlex
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+from interrupts import hear_interrupts
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "dekker.c"
+FENCED = Path(__file__).parents[2] / "benchmarks" / "programs" / "dekker.c"
+
+GUARDED = """#include <pthread.h>
+struct pair { volatile int a, b; };
+void *f(void *p) { struct pair *pair = p; pair->a = 1; int r = pair->b; return 0; }
+int main(void) {
+  struct pair pair = {0, 0};
+  pthread_t t;
+  pthread_create(&t, 0, f, &pair);
+  pair.b = 1;
+  int r = pair.a;
+  pthread_join(t, 0);
+  return 0;
+}
+"""
+
+
+def teetotal(*arguments: str, expect: int) -> str:
+    done = subprocess.run([sys.executable, "-m", "teetotal", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == expect, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_dekker_is_told_with_its_lines() -> None:
+    told = teetotal("check", str(EXAMPLE), expect=1)
+    assert "TSO: NOT ROBUST" in told
+    assert "a cycle through T1 (lines 14, 15) and T2 (lines 14, 15)" in told
+    assert "T1: st flag[0] = 1" in told
+    assert "70 SC executions (22 blocked)" in told
+
+
+OPTIONS = """#include <assert.h>
+#include <pthread.h>
+int __VERIFIER_nondet_int(void);
+volatile int x, y, z;
+void *f(void *p) { x = 1; int r = y; for (int i = 0; i < 4; i++) z = r; return 0; }
+void *g(void *p) { y = 1; int r = x; assert(__VERIFIER_nondet_int() < 3 || r || !z); return 0; }
+int main(void) {
+  pthread_t t, u;
+  pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0);
+  pthread_join(t, 0); pthread_join(u, 0);
+}
+"""
+
+
+def test_options_reach_the_runtime(tmp_path: Path) -> None:
+    file = tmp_path / "options.c"
+    file.write_text(OPTIONS)
+
+    def checked(*options: str) -> dict[str, object]:
+        done = subprocess.run(
+            [sys.executable, "-m", "teetotal", "check", "--json", *options, str(file)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+    plain = checked()
+    assert (plain["complete"], plain.get("goal", "robust")) == (True, "robust")
+    assert checked("--goal", "safe")["goal"] == "safe"
+    few = checked("--executions", "3")
+    assert (few["executions"], few["complete"]) == (3, False)
+    assert checked("--loop-bound", "2")["complete"] is False
+    more = checked("--nondet", "0", "2")["executions"]
+    assert isinstance(more, int)
+    assert isinstance(plain["executions"], int)
+    assert more > plain["executions"]
+
+
+def test_json_has_the_keys_of_the_contract() -> None:
+    result = json.loads(teetotal("check", "--json", str(EXAMPLE), expect=1))
+    assert (result["verdict"], result["complete"], result["executions"], result["blocked"]) == (
+        "violation",
+        True,
+        70,
+        22,
+    )
+    assert result["models"]["sc"] == {"verdict": "safe", "robust": True, "safe": True}
+    violation = result["models"]["tso"]["violations"][0]
+    assert violation["monitor"] == "exact-tso"
+    assert {"events", "cycle", "locations", "replay", "steps", "message"} <= violation.keys()
+
+
+@pytest.mark.parametrize("goal", ["robust", "safe"])
+def test_every_violation_can_be_replayed_on_the_program_itself(goal: str) -> None:
+    result = json.loads(teetotal("check", "--json", "--goal", goal, str(EXAMPLE), expect=1))
+    assert len(result["violations"]) > 1
+    for violation in result["violations"]:
+        again = json.loads(teetotal(*shlex.split(violation["replay"])[1:], "--json", expect=1))
+        assert again["events"] == violation["events"]
+        assert again["steps"] == violation["steps"]
+        if goal == "safe":
+            assert "assertion (shared == me)" in again["message"]
+
+
+def test_sharing_a_stack_is_seen_and_replayed(tmp_path: Path) -> None:
+    file = tmp_path / "guarded.c"
+    file.write_text(GUARDED)
+    result = json.loads(teetotal("check", "--json", str(file), expect=1))
+    assert result["models"]["tso"]["robust"] is False
+    violation = result["models"]["tso"]["violations"][0]
+    assert "k0." in violation["replay"]
+    again = json.loads(teetotal(*shlex.split(violation["replay"])[1:], "--json", expect=1))
+    assert again["cycle"] == violation["cycle"]
+
+
+def test_flags_arguments_compiler_and_each(tmp_path: Path) -> None:
+    told = teetotal("check", "--each", str(FENCED), str(EXAMPLE), "--json", "--", "-DFENCED", expect=1)
+    assert [json.loads(line)["verdict"] for line in told.splitlines()] == ["safe", "violation"]
+    file = tmp_path / "arguments.c"
+    file.write_text("#include <assert.h>\nint main(int n, char **v) { assert(n < 3); return 0; }")
+    assert json.loads(teetotal("check", "--json", str(file), "--args", "a", expect=0))["verdict"] == "safe"
+    result = json.loads(teetotal("check", "--json", str(file), "--args", "a", "--args", "b", "--", "-DX=1", expect=1))
+    assert result["violations"][0]["replay"].endswith("--args a --args b -- -DX=1")
+
+
+BUSY = """#include <pthread.h>
+volatile int x;
+void *f(void *p) { for (int i = 0; i < 7; i++) { int r = x; x = i; } return 0; }
+int main(void) {
+  pthread_t t, u;
+  pthread_create(&t, 0, f, 0); pthread_create(&u, 0, f, 0);
+  pthread_join(t, 0); pthread_join(u, 0);
+}
+"""
+
+
+@pytest.mark.parametrize("how", ["all", "preemptions:5", "random:1000000"])
+def test_progress_has_an_estimate_on_a_terminal_and_is_silent_elsewhere(tmp_path: Path, how: str) -> None:
+    file = tmp_path / "busy.c"
+    file.write_text(BUSY)
+    command = [sys.executable, "-m", "teetotal", "check", "--explore", how, str(file)]
+    piped = subprocess.run([*command, "--time", "1"], capture_output=True, text=True, check=False)
+    assert piped.stderr == ""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 160, 0, 0))
+    estimate = re.compile(rb"SC executions, [\d,]+ a second, \d+% done, about \d+ s to go")
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=follower, preexec_fn=hear_interrupts) as process:
+        os.close(follower)
+        shown, seen = b"", False
+        with contextlib.suppress(OSError):  # how a terminal's end is told
+            while part := os.read(leader, 4096):
+                shown += part
+                if not seen and estimate.search(shown):
+                    seen = True
+                    process.send_signal(signal.SIGINT)
+        os.close(leader)
+    assert seen, shown
+    assert process.returncode == 130
+    assert shown.split(b"\r\x1b[K")[-1].strip() == b"interrupted"
+
+
+def test_bad_input(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.c"
+    bad.write_text("int main( {")
+    assert "does not compile" in teetotal("check", str(bad), expect=2)
+    missing = tmp_path / "undefined.c"
+    missing.write_text("void nowhere(void); int main(void) { nowhere(); return 0; }")
+    assert "nowhere" in teetotal("check", str(missing), expect=2)
+    no_main = tmp_path / "no_main.c"
+    no_main.write_text("int x;")
+    assert "no function main" in teetotal("check", str(no_main), expect=2)
+    assert "belongs to another program" in teetotal("replay", "1t:7.7.7", str(EXAMPLE), expect=2)
+
+
+@pytest.mark.skipif(shutil.which("gdb") is None, reason="gdb is not installed")
+def test_a_debugger_stops_at_the_last_step() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "teetotal", "replay", "--gdb", "1t:0x2.1x3.2x2.2c.2", str(EXAMPLE)],
+        input="info locals\nquit\n", capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert "SIGTRAP" in done.stdout, done.stdout + done.stderr
+    assert "while (flag[other])" in done.stdout
+    assert "other = 0" in done.stdout
+
+
+@pytest.mark.parametrize("option", ["--memory", "--executions", "--loop-bound", "--seed", "--spurious"])
+def test_a_number_that_is_too_large_is_refused(option: str) -> None:
+    assert "is not in the range" in teetotal("check", option, "9" * 30, str(EXAMPLE), expect=2)

@@ -1,0 +1,363 @@
+"""Bad, large and hostile input: every verb ends in its time, with a status that was meant and a text that can be read."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fuzz_inputs import LATE, Ending, import_all, run
+from interrupts import PATIENCE
+from teetotal.scale import supervision
+from teetotal.scale.supervision import room
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+SB = (CORPUS / "SB.litmus").read_text()
+THREADS = """from teetotal import program, st, ld
+def left():
+    yield st("x", 1)
+    r = yield ld("y")
+def right():
+    yield st("y", 1)
+    r = yield ld("x")
+test = program(left(), right(), x=0, y=0)
+"""
+C = """#include <pthread.h>
+#include <assert.h>
+int x, y;
+void *f(void *unused) { x = 1; int r = y; return 0; }
+int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); y = 1; int s = x; pthread_join(t, 0); BODY return 0; }
+"""
+
+
+import_all()
+
+
+def teetotal(folder: Path, *arguments: str) -> Ending:
+    return run(list(arguments), folder)
+
+
+def in_a_shell(folder: Path, *arguments: str, before: str = ":", redirect: str = "", **environment: str) -> Ending:
+    """A call of its own, with streams closed or limits set."""
+    done = subprocess.run(
+        ["bash", "-c", f'{before}; exec "$@" {redirect}', "bash", sys.executable, "-m", "teetotal", *arguments],
+        cwd=folder, capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+    return Ending(done.returncode, 0.0, done.stdout, done.stderr)
+
+
+def refused(folder: Path, *arguments: str) -> str:
+    done = teetotal(folder, *arguments)
+    assert done.status == 2, done
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+# ---- Python files that end Python
+
+ENDS = {
+    "_exit": ("import os; os._exit(0)", 2, "ends Python by itself"),
+    "exit": ("import sys; sys.exit(0)", 2, "ends Python by itself"),
+    "interrupt": ("raise KeyboardInterrupt", 2, "KeyboardInterrupt"),
+    "abort": ("import os; os.abort()", 2, "SIGABRT"),
+    "helper": (THREADS.replace('st("x", 1)', 'st("x", __import__("os")._exit(0))'), 2, "ends Python by itself"),
+    "recursion": ("def f(): f()\nf()", 2, "RecursionError"),
+    "memory": ("kept = []\nwhile True: kept.append(bytes(1 << 20))", 3, "memory"),
+    "encoding": ("# coding: rot13\n", 2, "not a Python file"),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_python_file_that_ends_python_is_no_verdict(name: str, tmp_path: Path) -> None:
+    text, status, why = ENDS[name]
+    (tmp_path / "it.py").write_text(text)
+    done = teetotal(tmp_path, "check", "--memory", "100", "it.py")
+    assert done.status == status
+    assert why in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_threads_that_a_file_leaves_running_keep_nobody_waiting(tmp_path: Path) -> None:
+    (tmp_path / "it.py").write_text(
+        f"import threading\nthreading.Thread(target=threading.Event().wait).start()\n{THREADS}"
+    )
+    assert teetotal(tmp_path, "check", "it.py").status == 1
+
+
+# ---- budgets
+
+ENDLESS = {
+    "import.py": "while True:\n    try:\n        while True: pass\n    except BaseException: pass\n",
+    "number.py": "x = 10 ** 10 ** 9\n",
+    "child.py": "import subprocess; subprocess.run(['sleep', '1000'])\n",
+    "long.pml": "byte x; active proctype A() { " + "x = 1; " * 30_000 + "}\n",
+}
+
+
+@pytest.mark.parametrize(("verb", "name"), [*(("check", name) for name in ENDLESS), ("fence", "import.py")])
+def test_time_is_kept_before_anything_is_explored(verb: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(ENDLESS[name])
+    done = teetotal(tmp_path, verb, "--json", "--time", "0.2", name)
+    assert done.status == 3
+    assert done.seconds < LATE
+    answer = json.loads(done.stdout)
+    assert (answer["input"], answer["verdict"], answer["complete"]) == (name, "inconclusive", False)
+
+
+def test_time_is_counted_from_the_start_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert supervision.left_of(2) == 2  # whoever calls us has begun long ago
+    monkeypatch.setattr(supervision, "_began", time.monotonic() - 0.5)
+    assert 1.4 < supervision.left_of(2) <= 1.5
+    assert supervision.left_of(0.5) == 0.25  # there is time for some work
+    age = "from teetotal.scale.processes import age; import time; time.sleep(0.1); print(age())"
+    told = subprocess.run([sys.executable, "-c", age], capture_output=True, text=True, check=True).stdout
+    assert 0.1 <= float(told) < PATIENCE
+
+
+def test_work_that_looks_at_the_clock_may_tell_what_it_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[float | None] = []
+    monkeypatch.setattr(supervision, "_tell", lambda message: told.append(message.watch.until))
+    began = time.monotonic()
+    with supervision.watching(2):
+        supervision.looks_at_the_clock()
+    supervision.looks_at_the_clock()  # there is no limit to move
+    reading, working, after = told
+    assert reading is not None
+    assert working is not None
+    assert 2.2 <= reading - began < working - began - 0.5
+    assert after is None
+
+
+def test_one_file_that_takes_too_long_does_not_keep_the_others(tmp_path: Path) -> None:
+    (tmp_path / "import.py").write_text(ENDLESS["import.py"])
+    (tmp_path / "ends.py").write_text("import os; os._exit(1)")
+    (tmp_path / "SB.litmus").write_text(SB)
+    done = teetotal(tmp_path, "check", "--time", "1", "import.py", "ends.py", "SB.litmus")
+    assert done.status == 2
+    assert "import.py: inconclusive: the time given by --time is over" in done.stdout
+    assert "SB: violation" in done.stdout
+    assert "ends.py: its process ended with status 1, before it had an answer" in done.stderr
+
+
+def test_memory_is_kept_by_what_grows_fast(tmp_path: Path) -> None:
+    (tmp_path / "it.py").write_text("kept = []\nwhile True: kept.append(b'x' * (1 << 20))")
+    measured = (
+        "import resource, subprocess, sys\n"
+        "command = [sys.executable, '-m', 'teetotal', 'check', '--memory', '100', 'it.py']\n"
+        "done = subprocess.run(command, capture_output=True)\n"
+        "print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )  # by a process of its own: the memory of what starts one counts as its own, and that of tests is large
+    done = subprocess.run([sys.executable, "-c", measured], cwd=tmp_path, capture_output=True, text=True, check=True)
+    status, kilobytes = map(int, done.stdout.split())
+    assert status == 3
+    assert 100 << 10 < kilobytes < room(100) >> 10
+
+
+LARGE = {
+    "threads.litmus": ("X86_64 T\n{ }\n" + " | ".join(f"P{n}" for n in range(50_000)) + " ;\n", "at most 1,000"),
+    "threads.py": (THREADS.replace("left(), right()", "*[left() for _ in range(5_000)]"), "at most 1,000"),
+    "array.py": ("from teetotal import array\na = array('a', 10**9)\n", "at most 1,048,576"),
+    "array.pml": ("byte a[1000000000]; active proctype A() { a[0] = 1 }", "at most 1,048,576"),
+    "processes.pml": ("byte x; active [100000000] proctype A() { x = 1 }", "more than 255 processes"),
+    "number.pml": (f"int x = {'9' * 5000}; active proctype A() {{ x = 1 }}", "a number of 5000 digits"),
+    "parens.pml": (f"int x; active proctype A() {{ x = {'(' * 3000}1{')' * 3000} }}", "nested too deeply"),
+    "macro.pml": (
+        "#define A0 x = 1; x = 1\n" + "".join(f"#define A{n + 1} A{n}; A{n}\n" for n in range(40)) + "byte x; A40",
+        "more than 50,000 tokens",
+    ),
+    "inline.pml": (
+        "byte x; inline f0() { x = 1; x = 1 }\n"
+        + "".join(f"inline f{n + 1}() {{ f{n}(); f{n}() }}\n" for n in range(40))
+        + "active proctype A() { f40() }",
+        "more than 50,000 tokens",
+    ),
+    "init.pml": (
+        "int x; proctype A() { x = 1 } init { do :: x < 2000000000 -> x++ :: else -> break od; run A() }",
+        "more than 100,000 steps",
+    ),
+    "character.pml": (r"byte x; active proctype A() { x = '\x' }", "is not supported"),
+    "sparse.litmus": ("\0" * ((16 << 20) + 1), "larger than 16 MB"),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_what_is_too_large_is_refused_at_once(name: str, tmp_path: Path) -> None:
+    text, why = LARGE[name]
+    (tmp_path / name).write_text(text)
+    assert why in refused(tmp_path, "check", name)
+
+
+# ---- files that are none
+
+
+@pytest.mark.parametrize("suffix", ["litmus", "py", "pml", "c"])
+def test_odd_files_are_refused(suffix: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / f"pipe.{suffix}")
+    (tmp_path / f"endless.{suffix}").symlink_to("/dev/zero")
+    (tmp_path / f"loop.{suffix}").symlink_to(f"loop.{suffix}")
+    names = [f"{name}.{suffix}" for name in ("pipe", "endless", "loop", "missing")]
+    told = refused(tmp_path, "check", "--each", *names)
+    for name, why in zip(names, ("not a regular", "not a regular", "Too many levels", "no such file"), strict=True):
+        assert f"{name}: {why}" in told
+    for name in names:
+        assert name in refused(tmp_path, "fence", name)
+
+
+def test_histories_from_pipes_and_devices_are_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert "not a regular file" in refused(tmp_path, "history", "pipe")
+    assert "not a regular file" in refused(tmp_path, "history", "/dev/zero")
+
+
+# ---- streams, limits and encodings
+
+
+@pytest.mark.parametrize("redirect", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_change_no_verdict(redirect: str, tmp_path: Path) -> None:
+    (tmp_path / "SB.litmus").write_text(SB)
+    assert in_a_shell(tmp_path, "check", "SB.litmus", redirect=redirect).status == 1
+
+
+def test_nowhere_to_write_is_no_verdict(tmp_path: Path) -> None:
+    (tmp_path / "SB.litmus").write_text(SB)
+    assert in_a_shell(tmp_path, "check", "SB.litmus", redirect=">/dev/full 2>/dev/full").status == 2
+
+
+@pytest.mark.parametrize("limit", ["-n 7", "-v 100000", "-v 400000"])
+def test_low_limits_are_no_verdict(limit: str, tmp_path: Path) -> None:
+    (tmp_path / "SB.py").write_text(THREADS)
+    done = in_a_shell(tmp_path, "check", "SB.py", before=f"ulimit {limit}")
+    assert done.status in (2, 3) or "violation" in done.stdout, done
+
+
+def test_names_that_are_not_utf8(tmp_path: Path) -> None:
+    for suffix, text in {b"litmus": SB, b"py": THREADS, b"c": C.replace("BODY", "")}.items():
+        name = b"caf\xe9." + suffix
+        (tmp_path / os.fsdecode(name)).write_text(text)
+        done = teetotal(tmp_path, "check", os.fsdecode(name))
+        assert done.status == 1
+        assert f"caf\\udce9.{suffix.decode()}" in done.stdout
+        if suffix != b"c":  # a compiler each time
+            answer = json.loads(teetotal(tmp_path, "check", "--json", os.fsdecode(name)).stdout)
+            assert os.fsencode(answer["input"]) == name
+    assert in_a_shell(tmp_path, "check", os.fsdecode(b"caf\xe9.litmus"), PYTHONIOENCODING="ascii").status == 1
+
+
+def test_no_control_character_reaches_the_terminal(tmp_path: Path) -> None:
+    odd = "odd\x1b[31m\x9b\u202e.litmus"
+    (tmp_path / odd).write_text(SB)
+    (tmp_path / "bad.litmus").write_text(SB.replace("exists (", "exists (0:\x1b[31m=1 /\\ "))
+    (tmp_path / "raises.py").write_text("raise ValueError('\\x1b[31m')")
+    (tmp_path / "broken.c").write_text('#error "\x1b[31m"\n')
+    for arguments in (["check", odd], ["fence", odd], ["replay", "\x1b[31m", odd], ["check", "no\x1b[31m"],
+                      ["check", "bad.litmus"], ["check", "raises.py"], ["check", "broken.c"], ["\x1b[31m"],
+                      ["check", "--json", odd], ["reproduce", "\x1b[31m"]):  # fmt: skip
+        done = teetotal(tmp_path, *arguments)
+        assert done.status in (0, 1, 2)
+        shown = done.stdout + done.stderr
+        assert "1b" in shown, arguments
+        assert not {"\x1b", "\x9b", "\u202e"} & set(shown), arguments
+
+
+def test_names_of_several_lines_are_shown_in_one(tmp_path: Path) -> None:
+    """So that no file's name can look like a verdict."""
+    (tmp_path / "in\nside").mkdir()
+    name, inside = "it\nSB: safe.litmus", "in\nside/it\nSB: safe.litmus"
+    for path in (name, inside):
+        (tmp_path / path).write_text(SB)
+    for arguments in (["check", name], ["check", "."], ["fence", name], ["replay", "1t:0", name], ["check", f"no{name}"],
+                      ["history", name], ["monitor", name], ["verify", name]):  # fmt: skip
+        done = teetotal(tmp_path, *arguments)
+        assert done.status in (0, 1, 2)
+        assert "it\\x0aSB: safe" in done.output, arguments
+        assert not {"it", "in"} & set(done.output.splitlines()), arguments
+    assert "in\\x0aside" in teetotal(tmp_path, "check", ".").stdout
+    answers = map(json.loads, teetotal(tmp_path, "check", "--json", name, "in\nside").stdout.splitlines())
+    assert [answer["input"] for answer in answers] == [name, inside]
+
+
+# ---- C
+
+
+def test_c_programs_may_say_what_is_not_text(tmp_path: Path) -> None:
+    (tmp_path / "it.c").write_bytes(C.replace("BODY", 'assert(!"\xff");').encode("latin-1"))
+    done = teetotal(tmp_path, "check", "it.c")
+    assert done.status == 1
+    assert "\ufffd" in done.stdout
+
+
+FLAGS = ["-fsyntax-only", "-E", "-S", "-c", "-oX", "-shared", "-static", "-m32"]
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_flags_that_make_something_else_are_refused(flag: str, tmp_path: Path) -> None:
+    (tmp_path / "it.c").write_text(C.replace("BODY", ""))
+    assert f"{flag} after --" in refused(tmp_path, "check", "it.c", "--", flag)
+
+
+def test_compilers_that_are_none(tmp_path: Path) -> None:
+    (tmp_path / "it.c").write_text(C.replace("BODY", ""))
+    assert "names no compiler" in refused(tmp_path, "check", "--cc", " ", "it.c")
+    assert "makes no code" in refused(tmp_path, "check", "--cc", "true", "it.c")
+
+
+# ---- what the fuzzer has found
+
+FOUND = {
+    "head.litmus": SB.replace(" P0", ' P0"', 1),
+    "syntax.py": THREADS.replace("def left", "def left("),
+    "bracket.py": THREADS + "x = " + "(" * 300,
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_fence_refuses_damaged_texts(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(FOUND[name])
+    assert name in refused(tmp_path, "fence", name)
+
+
+def test_threads_named_over_several_lines(tmp_path: Path) -> None:
+    (tmp_path / "SB.litmus").write_text(SB.replace(" P0", " P0x0\n", 1))
+    assert teetotal(tmp_path, "fence", "SB.litmus").status == 0
+
+
+CELLS = """X86_64 SB
+{ }
+ P0 | P1 ;
+ movl
+ $1,(x)
+   | movl $1,(y) ;
+   | mfence
+   ;
+ movl (y),%eax | movl (x),
+ %eax ;
+exists (0:eax=0 /\\ 1:eax=0)
+"""
+
+
+def test_cells_over_several_lines_have_gaps(tmp_path: Path) -> None:
+    (tmp_path / "SB.litmus").write_text(CELLS)
+    done = teetotal(tmp_path, "fence", "--json", "SB.litmus")
+    assert done.status == 0
+    assert [fence["after"] for fence in json.loads(done.stdout)["fences"]] == ["movl $1,(x)"]
+
+
+def test_a_few_hundred_mutants() -> None:
+    """``make fuzz`` tries thousands; C takes a compiler each time, and is left to it."""
+    fuzzer = [
+        sys.executable,
+        str(Path(__file__).parents[1] / "fuzz_inputs.py"),
+        "150",
+        "--seed",
+        "1",
+        "--without",
+        ".c",
+    ]
+    done = subprocess.run(fuzzer, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,425 @@
+"""``teetotal monitor``: recorded traces through the monitors, in one pass, with all that can go wrong on the way."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from interrupts import PATIENCE, hear_interrupts
+from recorded import recorded_events
+from teetotal import models, traces
+from teetotal.answers.events import Event, Kind, Location, Semantics
+from teetotal.answers.monitor import MonitorAnswer
+from teetotal.answers.options import MonitorOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.cli import teetotal
+from teetotal.engines.executions import monitors
+from teetotal.traces import Batch, Tables, monitoring
+from teetotal.traces.batch import batches_of
+from teetotal.traces.reader import TraceReader
+from teetotal.traces.trace import Trace
+from trace_of_columns import to_model
+
+STORE_BUFFERING = [
+    Event(0, 0, Kind.ST, "x", 1, location=Location("dekker.c", 12)),
+    Event(0, 1, Kind.LD, "y", 0, location=Location("dekker.c", 13)),
+    Event(1, 0, Kind.ST, "y", 1, location=Location("dekker.c", 24)),
+    Event(1, 1, Kind.LD, "x", 1, location=Location("dekker.c", 25)),
+]
+
+
+class InPieces(TraceReader):
+    """A trace that comes in batches of a few events."""
+
+    def __init__(self, trace: Trace, size: int) -> None:
+        super().__init__(traces.reader.Stream("pieces", io.BytesIO()))
+        self.tables = Tables(trace.addresses, trace.locations)
+        self.pieces = batches_of(trace, size)
+
+    def read(self) -> Any:
+        return self.pieces
+
+
+def run(*arguments: str, stdin: bytes | None = None) -> tuple[int, str, str]:
+    result = CliRunner().invoke(teetotal, ["monitor", *arguments], standalone_mode=False, input=stdin)
+    if result.exception is not None:
+        raise result.exception
+    return result.return_value, result.stdout, result.stderr
+
+
+def saved(events: list[Event], path: Path) -> str:
+    traces.write(Trace.from_events(events), path)
+    return str(path)
+
+
+def monitored(events: list[Event], size: int = 7, **options: Any) -> MonitorAnswer:
+    return monitoring.monitor(InPieces(Trace.from_events(events), size), MonitorOptions(**options))
+
+
+def placed(rng: random.Random, size: int) -> list[Event]:
+    """Random events, each with one of a few places."""
+    places = [Location("a.c", line) for line in range(1, 6)]
+    return [
+        Event(e.thread, e.index, e.kind, e.address, e.value, e.read, rng.choice(places))
+        for e in recorded_events(rng, size, plain=0.8)
+    ]
+
+
+# -- the same as the monitors themselves ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("group", ["pair", "triple"])
+def test_reports_are_those_of_the_monitors_grouped(group: Any) -> None:
+    rng = random.Random(20)
+    semantics = Semantics(rmw="address", mutex="rmw")
+    seen = 0
+    for _ in range(150):
+        events = placed(rng, rng.randint(5, 60))
+        result = monitored(events, monitors=tuple(monitors.MONITORS), group=group, semantics=semantics)
+        for name, info in monitors.MONITORS.items():
+            reports = monitors.run(name, events, semantics)
+            keys = [
+                (r.delayed, r.deciding) if group == "pair" else (r.delayed, r.previous, r.deciding) for r in reports
+            ]
+            expected = Counter(tuple(str(events[number].location) for number in key) for key in keys)
+            own = [violation for violation in result.violations if violation.monitor == name]
+            assert {tuple(violation.locations): violation.count for violation in own} == expected
+            assert result.models[info.model].reports[name] == len(reports)
+            seen += len(reports)
+            for violation in own:
+                first = next(
+                    r for r, key in zip(reports, keys, strict=True)
+                    if [str(events[number].location) for number in key] == violation.locations
+                )  # fmt: skip
+                assert (violation.delayed, violation.previous, violation.deciding) == (
+                    first.delayed, first.previous, first.deciding,
+                )  # fmt: skip
+    assert seen > 500
+
+
+def test_every_cycle_goes_round() -> None:
+    """Each edge but the last is happens-before of the recorded trace; the last one leads back to the delayed store."""
+    rng = random.Random(21)
+    checked = 0
+    for _ in range(100):
+        events = recorded_events(rng, 40, plain=0.8)
+        full = Trace.from_events(events)
+        ids = {event.id: number for number, event in enumerate(events)}
+        spec = to_model(full)
+        conflicts = models.conflict_order(spec)
+        for violation in monitored(events, size=6).violations:
+            assert violation.events[0] == events[violation.delayed]
+            assert violation.events[-1] == events[violation.deciding]
+            assert violation.events[-2] == events[violation.previous]
+            *steps, last = violation.cycle
+            for edge, following in zip(violation.cycle, [*steps[1:], last, steps[0]], strict=True):
+                assert edge.target == following.source
+            for edge in steps:
+                a, b = violation.events[edge.source], violation.events[edge.target]
+                assert events[ids[a.id]] == a
+                if edge.reason == "po":
+                    assert (a.thread, a.index < b.index) == (b.thread, True)
+                else:
+                    assert (a.id, b.id) in conflicts
+            assert (last.source, last.target) == (len(violation.events) - 1, 0)
+            checked += 1
+    assert checked > 100
+
+
+def test_the_initial_value_is_named_only_where_it_was_seen() -> None:
+    """The path is found in a part of the trace, in which an older value looks like an initial one."""
+    before = [Event(2, 0, Kind.ST, "y", 5, location=Location("dekker.c", 1))]
+    buffering = [Event(e.thread, e.index, e.kind, e.address, e.value or 5, None, e.location) for e in STORE_BUFFERING]
+    told = [edge.because for edge in monitored([*before, *buffering]).violations[0].cycle]
+    assert "because T0's load of y saw a value that T1's st y = 1 overwrites" in told
+    told = [edge.because for edge in monitored(STORE_BUFFERING).violations[0].cycle]
+    assert "because T0's load of y saw the initial value, which T1's st y = 1 overwrites" in told
+
+
+def test_events_without_a_place_are_grouped_by_thread_kind_and_address() -> None:
+    bare = [Event(e.thread, e.index, e.kind, e.address, e.value) for e in STORE_BUFFERING]
+    result = monitored(bare)
+    assert [violation.locations for violation in result.violations] == [["T0: st x", "T1: ld x"]] * 2
+
+
+def test_threads_with_large_numbers_cost_nothing() -> None:
+    far = [Event(e.thread * 65535, e.index, e.kind, e.address, e.value, location=e.location) for e in STORE_BUFFERING]
+    result = monitored(far)
+    assert result.threads == 2
+    assert result.verdict is Verdict.VIOLATION
+    assert result.violations[0].events[-1].thread == 65535
+
+
+def test_too_many_threads_are_an_error_after_what_was_found() -> None:
+    crowd = [Event(thread, 0, Kind.LD, "z", 0) for thread in range(2, 1200)]
+    result = monitored([*STORE_BUFFERING, *crowd], size=4)
+    assert len(result.violations) == 2
+    assert not result.complete
+    assert "more than 1024 threads cannot be monitored" in str(result.error)
+
+
+# -- the window -------------------------------------------------------------------------------------------------------
+
+
+def far_apart(distance: int) -> list[Event]:
+    filler = [Event(2, i, Kind.LD, "z", 0, location=Location("filler.c", 1)) for i in range(distance)]
+    return [*STORE_BUFFERING[:3], *filler, STORE_BUFFERING[3]]
+
+
+def test_a_path_out_of_the_window_is_left_out_and_said_so(tmp_path: Path) -> None:
+    events = far_apart(1000)
+    near = monitored(events, window=2000)
+    assert len(near.violations[0].cycle) == 4
+    path = saved(events, tmp_path / "far.jsonl")
+    pieces = monitored(events, size=10, window=100)
+    assert pieces.violations[0].cycle == []
+    assert [event.text for event in pieces.violations[0].events] == ["ld x → 1"]
+    message = pieces.violations[0].message
+    assert "event 0, at dekker.c:12, which happens before it" in message
+    assert "the events lie 1,003 apart, more than the window of 100 events keeps" in message
+    # A file is looked at once more, so that all three are known.
+    again = monitoring.monitor(InPieces(Trace.from_events(events), 10), MonitorOptions(window=100), again=path)
+    assert again.violations[0].events == [events[0], events[2], events[-1]]
+    assert "T0's st x = 1 at dekker.c:12 (event 0)" in again.violations[0].message
+    assert again.violations[0].cycle == []
+
+
+def test_memory_does_not_grow_with_the_trace(tmp_path: Path) -> None:
+    """Peak memory of the whole command, for a trace and for one eight times as long."""
+    peaks = []
+    for n in (250_000, 2_000_000):
+        rng = np.random.default_rng(22)
+        kind = rng.choice(np.array([0, 0, 1, 3], np.uint8), n)
+        address = np.where(kind == 3, -1, rng.integers(0, 50, n))
+        path = tmp_path / f"{n}.trace"
+        places = {"location": np.zeros(n, int), "locations": [Location("a.c", 1)]}
+        traces.write(Trace.from_sc(thread=rng.integers(0, 4, n), kind=kind, address=address, **places), path)
+        script = (
+            "from teetotal.cli import teetotal\n"
+            f"teetotal.main(['monitor', '--json', '--window', '1000', {str(path)!r}], standalone_mode=False)\n"
+            "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
+        )
+        output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+        result, peak = output.splitlines()
+        assert json.loads(result)["events"] == n
+        peaks.append(int(peak))
+    assert peaks[1] < peaks[0] + 40_000, "kilobytes; what is read is handed back every 32 MiB"
+
+
+# -- the command ------------------------------------------------------------------------------------------------------
+
+TEXT = """\
+{path}: 4 events, 2 threads
+
+monitor    model  reports  distinct (pairs)
+exact-tso  TSO          1                 1
+exact-pso  PSO          1                 1
+
+TSO, exact-tso: dekker.c:25 can overtake dekker.c:12 (once)
+  Under TSO, T1's ld x → 1 at dekker.c:25 (event 3) may take effect before T0's st x = 1 at dekker.c:12 (event 0), \
+which happens before it in this trace.
+  No sequentially consistent execution does that:
+    T0: st x = 1  comes before  T0: ld y → 0  in program order
+    T0: ld y → 0  comes before  T1: st y = 1  because T0's load of y saw the initial value, which T1's st y = 1 \
+overwrites
+    T1: st y = 1  comes before  T1: ld x → 1  in program order
+    T1: ld x → 1  comes before  T0: st x = 1  because under TSO T1's load of x may see the value that T0's st x = 1 \
+overwrites later
+  so T0: st x = 1 would come before itself: a contradiction.
+
+PSO, exact-pso: dekker.c:25 can overtake dekker.c:12 (once): as exact-tso says
+
+{path}: violation (2 distinct); """
+
+
+@pytest.mark.parametrize("suffix", traces.SUFFIXES)
+def test_the_text(suffix: str, tmp_path: Path) -> None:
+    path = saved(STORE_BUFFERING, tmp_path / f"sb{suffix}")
+    status, output, errors = run(path)
+    assert (status, errors) == (1, "")
+    assert output.startswith(TEXT.format(path=path))
+
+
+def test_the_json(tmp_path: Path) -> None:
+    path = saved(STORE_BUFFERING, tmp_path / "sb.trace")
+    status, output, errors = run("--json", "--monitor", "exact-tso", "--group", "triple", path)
+    assert (status, errors) == (1, "")
+    answer = json.loads(output)
+    assert {"input", "command", "models", "verdict", "complete", "seconds", "violations"} <= set(answer)
+    assert (answer["input"], answer["command"], answer["verdict"]) == (path, "monitor", "violation")
+    assert answer["complete"] is True
+    assert answer["models"] == {"tso": {"verdict": "violation", "robust": False, "reports": {"exact-tso": 1}}}
+    (violation,) = answer["violations"]
+    assert {"model", "monitor", "events", "cycle", "locations"} <= set(violation)
+    assert violation["locations"] == ["dekker.c:12", "dekker.c:24", "dekker.c:25"]
+    assert [edge["reason"] for edge in violation["cycle"]] == ["po", "fr", "po", "fr"]
+
+
+def test_a_trace_in_which_nothing_can_be_seen(tmp_path: Path) -> None:
+    fence = [Event(thread, 2, Kind.MFENCE) for thread in (0, 1)]
+    fenced = [*STORE_BUFFERING[:1], fence[0], *STORE_BUFFERING[1:3], fence[1], STORE_BUFFERING[3]]
+    status, output, _ = run(saved(fenced, tmp_path / "sb.trace"))
+    assert status == 0
+    assert "no violation can be seen in this trace" in output
+    status, output, _ = run("--json", saved([], tmp_path / "empty.trace"))
+    assert status == 0
+    assert json.loads(output)["verdict"] == "safe"
+
+
+def test_options_reach_the_monitors(tmp_path: Path) -> None:
+    """Message passing with an rmw between the stores: it flushes all buffers, or only its own address."""
+    events = [
+        Event(0, 0, Kind.ST, "x", 1),
+        Event(0, 1, Kind.RMW, "z", 1, 0),
+        Event(0, 2, Kind.ST, "y", 1),
+        Event(1, 0, Kind.LD, "y", 1),
+        Event(1, 1, Kind.LD, "x", 1),
+    ]
+    path = saved(events, tmp_path / "mp.trace")
+    assert run(path)[0] == 0
+    assert run("--rmw", "address", path)[0] == 1
+    locked = [Event(0, 0, Kind.LOCK, "m", 1, 0), events[0], Event(0, 2, Kind.UNLOCK, "m", 0, 1),
+              Event(0, 3, Kind.ST, "y", 1), *events[3:]]  # fmt: skip
+    path = saved(locked, tmp_path / "locked.trace")
+    assert run("--rmw", "address", path)[0] == 0
+    assert run("--rmw", "address", "--mutex", "rmw", path)[0] == 1
+
+
+@pytest.mark.parametrize("format", ["binary", "jsonl", "arrow-stream"])
+def test_standard_input(format: traces.Format) -> None:
+    file = io.BytesIO()
+    file.close = lambda: None  # type: ignore[method-assign]
+    traces.write(Trace.from_events(STORE_BUFFERING), file, format)
+    status, output, _ = run("--json", "-", stdin=file.getvalue())
+    assert status == 1
+    assert json.loads(output)["input"] == "<stdin>"
+
+
+def test_damage_is_told_after_what_came_before_it(tmp_path: Path) -> None:
+    path = tmp_path / "sb.jsonl"
+    saved(STORE_BUFFERING, path)
+    good = saved(STORE_BUFFERING, tmp_path / "good.trace")
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-1]) + b'{"thread":0,"kind":"unlock","address":"m"}\n')
+    status, output, errors = run(str(path), good, str(tmp_path / "missing.trace"))
+    assert status == 2
+    assert output.count("T1: ld x → 1  comes before  T0: st x = 1") == 2
+    assert "violation (2 distinct), not everything read" in output
+    assert f"{path}:6: T0 unlocks m, which nobody holds" in errors
+    assert f"{tmp_path}/missing.trace: No such file or directory" in errors
+    answer = json.loads(run("--json", str(path))[1])
+    assert (answer["verdict"], answer["complete"]) == ("violation", False)
+    assert answer["error"].endswith("sb.jsonl:6: T0 unlocks m, which nobody holds")
+    path.write_bytes(b"".join(lines[:2]))
+    status, output, _ = run("--json", str(path))
+    answer = json.loads(output)
+    assert (status, answer["verdict"], answer["complete"]) == (2, "inconclusive", False)
+
+
+def test_bad_usage(tmp_path: Path) -> None:
+    path = saved(STORE_BUFFERING, tmp_path / "sb.trace")
+    for arguments, message in (
+        (["--monitor", "exact-sc", path], "no monitor is called exact-sc"),
+        (["--monitor", ",", path], "--monitor names no monitor"),
+        (["-", "-"], "standard input can be read only once"),
+        ([], "Missing argument"),
+        ([str(tmp_path)], "Is a directory"),
+    ):
+        done = subprocess.run([sys.executable, "-m", "teetotal", "monitor", *arguments], capture_output=True, text=True)
+        assert done.returncode == 2
+        assert message in done.stderr
+
+
+def test_many_violations_are_counted_and_listed(tmp_path: Path) -> None:
+    events = []
+    for i in range(8):
+        for e in STORE_BUFFERING * 3:
+            place = Location("d.c", 100 * i + e.location.line) if e.location else None
+            events.append(Event(e.thread, 0, e.kind, f"{e.address}{i}", None, None, place))
+    path = saved(events, tmp_path / "many.trace")
+    _, output, _ = run("--monitor", "exact-tso", path)
+    assert "more (--violations tells them all):" in output
+    heads = [line for line in output.splitlines() if "can overtake" in line]
+    _, output, _ = run("--monitor", "exact-tso", "--violations", path)
+    assert [line for line in output.splitlines() if "can overtake" in line] == [head.strip() for head in heads]
+    assert output.count("a contradiction.") == len(heads)
+    assert any("times)" in head for head in heads)
+
+
+@pytest.mark.parametrize(("events", "status", "verdict"), [(STORE_BUFFERING, 1, "violation"), ([], 3, "inconclusive")])
+def test_an_interrupt_keeps_what_was_found(events: list[Event], status: int, verdict: str) -> None:
+    """A recorder that never ends, stopped with Ctrl-C."""
+    command = [sys.executable, "-m", "teetotal", "monitor", "--json", "-"]
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=hear_interrupts,
+    )
+    assert process.stdin is not None
+    file = io.BytesIO()
+    traces.write(Trace.from_events(events), file, "jsonl")
+    process.stdin.write(b"".join(file.getvalue().splitlines(keepends=True)[:-1]))
+    process.stdin.write(
+        b'{"thread":0,"kind":"mfence"}\n' * 40_000
+    )  # more than a pipe and a reader hold: the rest is read
+    process.stdin.flush()
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=PATIENCE)
+    answer = json.loads(output)
+    assert (process.returncode, answer["verdict"], answer["complete"]) == (status, verdict, False)
+    assert len(events) <= answer["events"] <= len(events) + 40_000
+    assert b"Traceback" not in errors
+
+
+def test_progress_shows_on_a_terminal_only(tmp_path: Path) -> None:
+    n = 400_000
+    path = tmp_path / "long.trace"
+    columns: dict[str, Any] = {"thread": np.zeros(n, int), "kind": np.zeros(n, int), "address": np.zeros(n, int)}
+    traces.write(Trace.from_sc(**columns), path)
+    command = [sys.executable, "-m", "teetotal", "monitor", str(path)]
+    assert subprocess.run(command, capture_output=True).stderr == b""
+    master, slave = os.openpty()
+    shown = bytearray()
+
+    def drain() -> None:
+        try:
+            while block := os.read(master, 4096):
+                shown.extend(block)
+        except OSError:  # the other end is closed
+            return
+
+    reader = threading.Thread(target=drain)
+    reader.start()
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=slave, env={**os.environ, "TERM": "xterm"})
+    os.close(slave)
+    reader.join(timeout=PATIENCE)
+    os.close(master)
+    assert done.returncode == 0
+    assert b"events" in shown
+    assert b"no violation can be seen" in done.stdout
+
+
+def test_a_batch_without_events_is_nothing_special() -> None:
+    class Empty(InPieces):
+        def read(self) -> Any:
+            for batch in self.pieces:
+                yield Batch.of_rows(batch.first, [])
+                yield batch
+
+    reader = Empty(Trace.from_events(STORE_BUFFERING), 1)
+    assert monitoring.monitor(reader, MonitorOptions()).verdict is Verdict.VIOLATION

@@ -1,0 +1,154 @@
+"""What the command line can, Python can: every question through ``import teetotal``, with options as keywords."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import teetotal
+from teetotal.answers.answer import Answer
+from teetotal.answers.errors import ParseError, TeetotalError
+from teetotal.answers.events import Event, Kind
+from teetotal.histories.readers import read_text
+from teetotal.report import text, to_json
+from teetotal.traces.trace import Trace
+
+ROOT = Path(__file__).parents[2]
+DEKKER = ROOT / "examples" / "dekker.c"
+PETERSON = ROOT / "benchmarks" / "promela" / "peterson.pml"
+SB = "T0: st x = 1\nT0: ld y -> 0\nT1: st y = 1\nT1: ld x -> 0\n"
+BUFFERING = [Event(0, 0, Kind.ST, "x"), Event(0, 1, Kind.LD, "y"), Event(1, 0, Kind.ST, "y"), Event(1, 1, Kind.LD, "x")]
+
+
+def test_check_takes_paths_and_programs_and_options_as_keywords() -> None:
+    answer = teetotal.check(DEKKER, models="tso", seconds=60)
+    assert answer.verdict is teetotal.Verdict.VIOLATION
+    assert list(answer.models) == ["sc", "tso"]
+    same = teetotal.check([str(DEKKER)], teetotal.CheckOptions(models=("tso",)))
+    assert (same.verdict, same.executions) == (answer.verdict, answer.executions)
+    (source,) = teetotal.read(DEKKER, flags=["-DNOTHING"])
+    assert teetotal.check(source, models="tso").executions == answer.executions
+    unfenced, fenced = teetotal.read(ROOT / "examples" / "store_buffering.py")
+    assert teetotal.check(fenced, explore="interleavings").verdict is teetotal.Verdict.SAFE
+    assert teetotal.check(unfenced).verdict is teetotal.Verdict.VIOLATION
+
+
+def test_semantics_are_keywords_too() -> None:
+    answer = teetotal.check(PETERSON, models="pso", rmw="address", goal="safe")
+    assert answer.goal == "safe"
+    with pytest.raises(TypeError, match="no option colour: there are semantics, seconds, models"):
+        teetotal.check(PETERSON, colour="red")
+
+
+def test_one_of_several_programs_is_named() -> None:
+    module = ROOT / "examples" / "store_buffering.py"
+    with pytest.raises(TeetotalError, match="several programs; --program takes"):
+        teetotal.check(module)
+    assert teetotal.check(module, program="fenced").verdict is teetotal.Verdict.SAFE
+    with pytest.raises(TeetotalError, match="no program nobody"):
+        teetotal.check(module, program="nobody")
+
+
+def test_bad_input_is_an_error_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("")
+    with pytest.raises(ParseError, match="no front end reads"):
+        teetotal.check(tmp_path / "x.txt")
+    with pytest.raises(TeetotalError):
+        teetotal.check(tmp_path / "missing.litmus")
+
+
+def test_fence_and_verify_and_replay() -> None:
+    answer, patched = teetotal.fence(DEKKER, models="tso", costs="mfence=7")
+    assert [(fence.cost, fence.passes) for fence in answer.fences] == [(14, 2)]
+    assert "atomic_thread_fence" in patched
+    assert "atomic_thread_fence" not in DEKKER.read_text()
+    proved = teetotal.verify(PETERSON, models="sc")
+    assert proved.verdict is teetotal.Verdict.SAFE
+    broken = teetotal.verify(PETERSON, models="tso")
+    (violation,) = broken.violations
+    again = teetotal.replay(violation.replay.split()[2], PETERSON)
+    assert again.execution.message == violation.message
+
+
+def test_a_certificate_is_written_where_it_should_be(tmp_path: Path) -> None:
+    path = tmp_path / "proof.json"
+    answer = teetotal.verify(PETERSON, models="sc", certificate=path)
+    assert answer.witness == {"sc": str(path)}
+    assert path.exists()
+
+
+@pytest.mark.parametrize("trace", [BUFFERING, Trace.from_events(BUFFERING)])
+def test_monitor_takes_what_is_in_memory(trace: Trace | list[Event]) -> None:
+    answer = teetotal.monitor(trace, monitors="exact-tso")
+    assert answer.models["tso"].robust is False
+    assert answer.violations[0].cycle
+
+
+def test_histories_from_files_and_from_memory(tmp_path: Path) -> None:
+    path = tmp_path / "sb.txt"
+    path.write_text(SB)
+    assert teetotal.check_history(path).verdict is teetotal.Verdict.VIOLATION
+    (history,) = read_text(SB)
+    answer = teetotal.check_history(history, "tso", check_witness=True)
+    assert answer.verdict is teetotal.Verdict.SAFE
+    assert answer.witness_checked
+    path.write_text(f"history a\n{SB}history b\n{SB}")
+    with pytest.raises(TeetotalError, match="2 histories; read_histories gives them one by one"):
+        teetotal.check_history(path)
+    assert len(teetotal.read_histories(path)) == 2
+
+
+def answers() -> list[Answer]:
+    (history,) = read_text(SB)
+    return [
+        teetotal.check(DEKKER, models="tso"),
+        teetotal.fence(DEKKER, models="tso").answer,
+        teetotal.verify(PETERSON, models="tso"),
+        teetotal.monitor(BUFFERING),
+        teetotal.check_history(history),
+    ]
+
+
+def test_every_answer_shows_itself_with_the_verdict_first() -> None:
+    for answer in answers():
+        assert str(answer).splitlines()[0] == f"{answer.input}: {answer.verdict}"
+        assert repr(answer) == f"<{type(answer).__name__} {answer.input}: {answer.verdict}>"
+        assert answer.version == teetotal.__version__
+        assert f'"version":"{teetotal.__version__}"' in to_json(answer)
+        assert str(answer.verdict) in text(answer)
+
+
+VERBS = [
+    ("check", "x.pml"), ("verify", "x.pml"), ("fence", "x.pml"), ("replay", "x.pml"),
+    ("history", "x.txt"), ("monitor", "x.txt"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("verb", "file"), VERBS)
+def test_bad_input_has_an_object_of_its_own(verb: str, file: str, tmp_path: Path) -> None:
+    (tmp_path / file).write_text("junk")
+    command = [sys.executable, "-m", "teetotal", verb, "--json", *(["1t:0"] if verb == "replay" else []), file]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    answer = json.loads(done.stdout)
+    assert (answer["input"], answer["command"], answer["verdict"], answer["complete"]) == (
+        file,
+        verb,
+        "inconclusive",
+        False,
+    )
+    assert "seconds" in answer
+    assert answer["error"] in done.stderr
+
+
+def test_importing_it_loads_little() -> None:
+    code = (
+        "import sys, teetotal; print([m for m in ('numpy', 'click', 'msgspec', 'teetotal._core') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    assert {"check", "verify", "__version__", "generate"} <= set(dir(teetotal))
