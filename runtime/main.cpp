@@ -203,6 +203,7 @@ int run(int count, char** arguments) {
     const std::string here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     imports.read(here + "/teetotal-imports.txt", here + "/teetotal-instrumented.so");
     process.load(request.object);
+    if (!alone) limit_files();
   } catch (const std::runtime_error& error) {
     output.line(R"({"type":"error","what":"load","message":)" + Output::quoted(error.what()) + '}');
     return 3;
