@@ -132,7 +132,8 @@ void fill(void* to, int value, std::size_t size, std::uintptr_t place) {
 }
 
 void put_back(std::uintptr_t address, const std::vector<char>& bytes) {
-  if (address != 0 && std::memcmp(reinterpret_cast<const void*>(address), bytes.data(), bytes.size()) != 0)
+  if (address == 0 || bytes.empty()) return;
+  if (std::memcmp(reinterpret_cast<const void*>(address), bytes.data(), bytes.size()) != 0)
     std::memcpy(reinterpret_cast<void*>(address), bytes.data(), bytes.size());
 }
 

@@ -6,6 +6,7 @@
 // bad options, 3 the program could not be loaded or is not deterministic, 5 there are no processes or no memory to
 // start with; 4 or a signal: the program took the explorer down where nothing could be done about it. Only with an
 // answer that is an end does a status mean what it says.
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/personality.h>
@@ -14,6 +15,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
@@ -42,6 +44,23 @@ void fix_addresses(char** arguments) {
   if (personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE) == -1) return;
   if ((personality(kAsk) & ADDR_NO_RANDOMIZE) != 0) syscall(SYS_execve, arguments[0], arguments, environ);
 }
+
+#ifdef TEETOTAL_SANITIZE
+// gcc's two sanitizers have functions of the same names: that for undefined behaviour tells the other one which file to
+// write to, and itself writes to the standard error, which leads nowhere here. So its own function is looked for.
+void let_sanitizers_tell() {
+  const char* given = std::getenv("UBSAN_OPTIONS");
+  std::string path = given == nullptr ? "" : given;
+  const std::size_t begin = path.find("log_path=");
+  if (begin == std::string::npos) return;
+  path = path.substr(path.find('=', begin) + 1);
+  path = path.substr(0, path.find(':'));
+  Dl_info undefined{};
+  dladdr(dlsym(RTLD_DEFAULT, "__ubsan_handle_add_overflow"), &undefined);
+  void* library = dlopen(undefined.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  reinterpret_cast<void (*)(const char*)>(dlsym(library, "__sanitizer_set_report_path"))(path.c_str());
+}
+#endif
 
 // The program has no descriptors but those of the standard streams, which lead nowhere; and what it may write to later.
 int saved_output = -1;
@@ -184,6 +203,7 @@ int run(int count, char** arguments) {
     const std::string here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     imports.read(here + "/teetotal-imports.txt", here + "/teetotal-instrumented.so");
     process.load(request.object);
+    if (!alone) limit_files();
   } catch (const std::runtime_error& error) {
     output.line(R"({"type":"error","what":"load","message":)" + Output::quoted(error.what()) + '}');
     return 3;
@@ -232,6 +252,9 @@ int run(int count, char** arguments) {
 
 int main(int count, char** arguments) {
   teetotal::runtime::fix_addresses(arguments);
+#ifdef TEETOTAL_SANITIZE
+  teetotal::runtime::let_sanitizers_tell();
+#endif
   mallopt(M_ARENA_MAX, 1);  // one thread runs at a time; and for more the C library would ask the kernel for processors
   int status = 2;
   try {

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "calls.hpp"
 #include "channel.hpp"
 #include "signals.hpp"
 #include "survival.hpp"
@@ -231,24 +233,29 @@ class Supervisor final : public Guardian {
   Reason stopping_ = Reason::none, killed_ = Reason::none;
 };
 
+// By the kernel itself: setrlimit is a hook here, which does nothing.
+void limit(int what, const rlimit& wanted) { kernel(SYS_prlimit64, 0, what, &wanted, nullptr); }
+
 // In the explorer: nothing of what the supervisor has set up for itself.
 void leave() {
   setpgid(0, 0);
   std::signal(SIGPIPE, SIG_DFL);
   std::signal(SIGTTOU, SIG_IGN);  // it may print to the terminal, which belongs to another group
   std::signal(SIGXFSZ, SIG_IGN);  // instead of an error
-  rlimit files{};
-  getrlimit(RLIMIT_FSIZE, &files);
-  files.rlim_cur = std::min(files.rlim_max, kLargestFile);
-  setrlimit(RLIMIT_FSIZE, &files);
-  const rlimit no_cores{0, 0};
-  setrlimit(RLIMIT_CORE, &no_cores);
+  limit(RLIMIT_CORE, {0, 0});
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
 }  // namespace
+
+void limit_files() {
+  rlimit files{};
+  getrlimit(RLIMIT_FSIZE, &files);
+  files.rlim_cur = std::min(files.rlim_cur, kLargestFile);
+  limit(RLIMIT_FSIZE, files);
+}
 
 void supervise(int file, const Limits& limits) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);

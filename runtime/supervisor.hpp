@@ -21,4 +21,8 @@ struct Limits {
 // Returns in the explorer alone. `file`: where its answers go. Throws std::runtime_error.
 void supervise(int file, const Limits& limits);
 
+// In the explorer, from here on: no file grows without end. Not before the program is loaded, since what is kept of a
+// large one counts as a file.
+void limit_files();
+
 }  // namespace teetotal::runtime

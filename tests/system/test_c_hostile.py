@@ -372,3 +372,31 @@ def test_the_time_is_kept_and_what_was_found_is_told(tmp_path: Path) -> None:
     assert result.returncode == 1
     assert "Not robust under TSO" in result.stdout
     assert "the time is over; what was found until then is told" in result.stdout
+
+
+LIMITED = """
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+static volatile char large[100 << 20] = {1};
+int main(void) {
+  struct rlimit cores;
+  int file = open(NAME, O_RDWR | O_CREAT, 0600);
+  large[99 << 20] = 1;
+  assert(pwrite(file, "x", 1, (64 << 20) - 1) == 1);
+  assert(pwrite(file, "x", 1, 64 << 20) == -1 && errno == EFBIG);
+  assert(getrlimit(RLIMIT_CORE, &cores) == 0 && cores.rlim_max == 0);
+}
+"""
+
+
+def test_files_and_cores_are_limited_and_variables_are_not(tmp_path: Path) -> None:
+    """The limits were never set: the explorer's own setrlimit is the program's, which does nothing. In force from the
+    beginning, that of files would keep large variables out, which are kept in one."""
+    file = tmp_path / "program.c"
+    file.write_text(LIMITED)
+    result = check(Source((str(file),), (f'-DNAME="{tmp_path}/grows"',)), CheckOptions(models=("sc",)))
+    assert (result.verdict, result.violations) == (Verdict.INCONCLUSIVE, [])
+    assert (tmp_path / "grows").stat().st_size == 64 << 20
