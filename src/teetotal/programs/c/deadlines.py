@@ -179,7 +179,10 @@ class _Check:
     def _see_call(self, item: Item, registers: _Registers) -> None:
         hook = _HOOKS.match(item.calls) is not None
         limit = {**_CLOCKS, **_WAITS}.get(item.calls)
-        if registers.clock & _GIVEN and not hook:
+        called = item.instruction
+        if (registers.clock & _GIVEN and not hook) or registers.clock & set(called.reads):
+            raise _Used
+        if any(access.base == RBP and self._field(access) for access in called.accesses):
             raise _Used
         for register in _GIVEN:
             at = registers.addresses.get(register, self._highest)
