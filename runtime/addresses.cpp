@@ -51,6 +51,10 @@ void Addresses::hashed(std::uintptr_t value, std::uintptr_t place) const {
   if (may_be_address(value)) name("the bits of an address", place);
 }
 
+void Addresses::written(std::uintptr_t value, std::uintptr_t place) const {
+  if (process.current != nullptr && may_be_address(value)) name("the digits of an address", place);
+}
+
 void Addresses::expected(std::uintptr_t value, std::uintptr_t place) const {
   if (process.memory.block(value).freed) name("a comparison with the address of memory that was freed", place);
 }

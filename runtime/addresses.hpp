@@ -26,6 +26,7 @@ class Addresses {
   void hashed(std::uintptr_t value, std::uintptr_t place) const;
   // Found different from what an atomic object holds: the same memory might have been given out again by then.
   void expected(std::uintptr_t value, std::uintptr_t place) const;
+  void written(std::uintptr_t value, std::uintptr_t place) const;  // as digits
   void masked(std::uintptr_t value, std::uintptr_t mask, std::uintptr_t place) const;
 
  private:

@@ -47,6 +47,8 @@ void give(Touch& touch, timespec* to, const timespec& now) {
   touch.put(&to->tv_nsec, now.tv_nsec);
 }
 
+constexpr timespec kBeginning = {1'000'000'000, 0};
+
 std::int64_t nanoseconds() {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
@@ -94,6 +96,18 @@ int teetotal_timespec_get(timespec* to, int base) {
   timespec now{};
   if (base != TIME_UTC || clock_gettime(CLOCK_REALTIME, &now) != 0) return 0;
   give(touch, to, now);
+  return base;
+}
+// Whose only use is the limit of a wait: see programs/c/deadlines.py. It stands still, so that a loop around them waits.
+int teetotal_clock_gettime_for_limit(clockid_t, timespec* to) {
+  Touch touch(TEETOTAL_PLACE);
+  give(touch, to, kBeginning);
+  return 0;
+}
+int teetotal_timespec_get_for_limit(timespec* to, int base) {
+  Touch touch(TEETOTAL_PLACE);
+  if (base != TIME_UTC) return 0;
+  give(touch, to, kBeginning);
   return base;
 }
 int teetotal_gettimeofday(timeval* to, void*) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "addresses.hpp"
 #include "touching.hpp"
 
 namespace teetotal::runtime {
@@ -79,6 +80,20 @@ std::ostream* write(std::ostream& stream, const char* from, std::streamsize size
   read_bytes(touch, from, static_cast<std::size_t>(size), text);
   return real_write(stream, text.data(), size);
 }
+
+// Numbers that may be addresses, printed to where the program may look at their digits.
+#define PRINTS_ADDRESS(name, type, symbol)                                                                   \
+  std::ostream* real_##name(std::ostream&, type) asm(symbol);                                                \
+  std::ostream* name(std::ostream&, type) asm("teetotal_" symbol);                                           \
+  std::ostream* name(std::ostream& stream, type value) {                                                     \
+    Touch touch(TEETOTAL_PLACE);                                                                             \
+    imports.leave_to_library(&stream, "output to a stream that others may see", touch.place());              \
+    if (of_program(&stream)) addresses.written((std::uintptr_t)value, touch.place()); /* NOLINT: any type */ \
+    return real_##name(stream, value);                                                                       \
+  }
+PRINTS_ADDRESS(print_pointer, const void*, "_ZNSolsEPKv")
+PRINTS_ADDRESS(print_long, long, "_ZNSolsEl")
+PRINTS_ADDRESS(print_unsigned_long, unsigned long, "_ZNSolsEm")
 
 void* __dynamic_cast(const void*, const void*, const void*, std::ptrdiff_t);
 void* teetotal___dynamic_cast(const void* object, const void* from, const void* to, std::ptrdiff_t offset) {

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cwchar>
 
+#include "addresses.hpp"
 #include "touching.hpp"
 
 namespace teetotal::runtime {
@@ -79,7 +80,15 @@ int given(const Touch& touch, Conversion& conversion, int value) {
 
 struct Arguments {
   std::va_list list;
+  bool kept = false;  // what they are printed to is memory of the program, who may look at the digits
 };
+
+template <typename Value>
+Value next_address(const Touch& touch, Arguments& arguments) {
+  const auto value = va_arg(arguments.list, Value);
+  if (arguments.kept) addresses.written((std::uintptr_t)value, touch.place());  // NOLINT: a pointer or a number
+  return value;
+}
 
 void print_one(Touch& touch, Text<char>& out, const Conversion& how, Arguments& arguments) {
   switch (how.letter) {
@@ -90,7 +99,7 @@ void print_one(Touch& touch, Text<char>& out, const Conversion& how, Arguments& 
     case 'x':
     case 'X':
       if (how.length == 0 || how.length == 'h' || how.length == 'H') return emit(out, how, va_arg(arguments.list, int));
-      return emit(out, how, va_arg(arguments.list, long));
+      return emit(out, how, next_address<long>(touch, arguments));
     case 'c':
     case 'C':
       return emit(out, how, va_arg(arguments.list, int));
@@ -105,7 +114,7 @@ void print_one(Touch& touch, Text<char>& out, const Conversion& how, Arguments& 
       if (how.length == 'L') return emit(out, how, va_arg(arguments.list, long double));
       return emit(out, how, va_arg(arguments.list, double));
     case 'p':
-      return emit(out, how, va_arg(arguments.list, void*));
+      return emit(out, how, next_address<void*>(touch, arguments));
     case 'm':
       return emit(out, how);
     case '%':
@@ -171,6 +180,7 @@ void print(Touch& touch, Text<char>& out, const char* format, Arguments& argumen
 
 int print_to(Touch& touch, char* to, std::size_t room, const char* format, Arguments& arguments) {
   Text<char> out(touch);
+  arguments.kept = true;
   print(touch, out, format, arguments);
   if (room != 0) {
     const std::size_t size = std::min(room - 1, out.size());
@@ -189,6 +199,7 @@ int print_on(Touch& touch, std::FILE* stream, const char* format, Arguments& arg
 
 int print_anew(Touch& touch, char** to, const char* format, Arguments& arguments) {
   Text<char> out(touch);
+  arguments.kept = true;
   print(touch, out, format, arguments);
   auto* block = static_cast<char*>(allocated(touch, out.size() + 1));
   if (block == nullptr) return -1;

@@ -309,15 +309,17 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
   int teetotal_munmap(void* pages, std::size_t size) {
     const std::uintptr_t place = TEETOTAL_PLACE;
     const auto address = reinterpret_cast<std::uintptr_t>(pages);
-    const bool whole = in_heap(address) && process.memory.block(address).address == address &&
-                       process.memory.block(address).size == (size + kPage - 1) / kPage * kPage;
-    if (whole) {
+    const std::size_t room = (size + kPage - 1) / kPage * kPage;
+    const Block block = in_heap(address) ? process.memory.block(address) : Block{};
+    if (block.address == address && block.size == room && room != 0) {
       release(pages, place);
       return 0;
     }
     unseen_call("munmap of libc.so.6", place);
     if (process.current != nullptr) mfence(*process.current, place);
-    return in_heap(address) ? 0 : munmap(pages, size);  // a part stays as it is
+    const bool part =
+        !block.freed && address - block.address < block.size && room <= block.address + block.size - address;
+    return part ? 0 : munmap(pages, size);  // a part of what it has stays as it is
   }
 
   // -- ends

@@ -396,6 +396,26 @@ def test_nothing_overtakes_a_call_that_nobody_follows(call: str, robust: bool | 
     assert check(Source((str(file),))).models["tso"].robust is robust
 
 
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ('char t[32]; snprintf(t, sizeof t, "%p", (void *)malloc(8));', True),
+        ('char t[32]; sprintf(t, "%lx", (unsigned long)malloc(8));', True),
+        ("std::ostringstream s; s << (void *)malloc(8);", True),
+        ("std::ostringstream s; s << (unsigned long)malloc(8);", True),
+        ('char t[64]; snprintf(t, sizeof t, "%p %ld", (void *)0, 42L); std::ostringstream s; s << 42L;', False),
+        ('printf("%p", (void *)malloc(8)); std::cerr << (void *)malloc(8);', False),
+    ],
+)
+def test_the_digits_of_an_address_bar_a_proof(body: str, named: bool, tmp_path: Path) -> None:
+    file = tmp_path / "p.cpp"
+    headers = ("cstdio", "cstdlib", "iostream", "sstream")
+    file.write_text("".join(f"#include <{name}>\n" for name in headers) + f"int main() {{ {body} }}")
+    result = check(Source((str(file),)))
+    assert result.verdict is (Verdict.INCONCLUSIVE if named else Verdict.SAFE), result.notes
+    assert any("the digits of an address" in note for note in result.notes) is named
+
+
 def test_what_is_read_from_cin_is_named(tmp_path: Path) -> None:
     file = tmp_path / "p.cpp"
     file.write_text("#include <iostream>\nint main() { int i = 0; std::cin >> i; return 0; }")

@@ -24,12 +24,15 @@ HEADERS = """#define _GNU_SOURCE
 #include <alloca.h>
 #include <assert.h>
 #include <errno.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 static int *volatile p; static atomic_int x, go; static __thread int local; static sem_t s; static pthread_t handle;
 static pthread_mutex_t m; static pthread_spinlock_t spin; static pthread_rwlock_t rw; static pthread_cond_t c;
 static pthread_barrier_t b; static pthread_key_t key; static __thread jmp_buf back;
@@ -73,6 +76,9 @@ static void outruns(int fenced) {
   if (fenced) atomic_thread_fence(memory_order_seq_cst);
   if (!atomic_load_explicit(&x, memory_order_relaxed)) *at = 1;
 }
+static void sleeps(atomic_int *at) { p = (int *)at; sem_post(&s); while (!*at) syscall(SYS_futex, at, FUTEX_WAIT, 0, 0); }
+static void wakes(void) { int *at = taken(); *(atomic_int *)at = 1; syscall(SYS_futex, at, FUTEX_WAKE, 1); }
+static void naps(void) { atomic_int here = 0; sleeps(&here); }
 static void lies(void) { pthread_mutex_t here = PTHREAD_MUTEX_INITIALIZER; pthread_mutex_lock(&here); }
 """
 
@@ -106,6 +112,10 @@ SAFE = {
     "the last at a barrier destroys it": Case(
         "if (pthread_barrier_wait(&b)) pthread_barrier_destroy(&b);",
         "if (pthread_barrier_wait(&b)) pthread_barrier_destroy(&b);",
+    ),
+    "woken at a frame that has ended": Case("naps();", "wakes();"),
+    "woken at memory that was freed": Case(
+        "wakes();", "atomic_int *at = calloc(1, sizeof *at); sleeps(at); free(at); pthread_join(t, 0); return;"
     ),
     "destroyed after the broadcast": Case(
         "pthread_mutex_lock(&m); go = 1; pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m);",
@@ -298,7 +308,9 @@ CXX = """
 #include <future>
 #include <latch>
 #include <mutex>
+#include <semaphore>
 #include <stdexcept>
+#include <stop_token>
 #include <thread>
 #include <vector>
 static int x;
@@ -338,16 +350,30 @@ static void a_condition() {
   { std::unique_lock<std::mutex> guard(m); c.wait(guard, [&] { return ready; }); }
   t.join();
 }
+static void a_stop_callback() {
+  std::atomic<int> n{0};
+  std::jthread t([&](std::stop_token s) { std::stop_callback c(s, [&] { n++; }); });
+  t.request_stop(); t.join(); assert(n <= 1);
+}
+static std::binary_semaphore asked(0);
+static std::promise<int> *question;
+static int answer() {
+  std::promise<int> mine; auto answer = mine.get_future(); question = &mine; asked.release(); return answer.get();
+}
+static void a_promise_of_who_waits() {
+  std::thread t([] { asked.acquire(); question->set_value(1); }); assert(answer() == 1); t.join();
+}
 struct Triple { long a, b, c; };
 static Triple made(Triple *from) { Triple here = *from; std::thread t([&] { here.b = 5; }); t.join(); return here; }
 static void copies() { Triple one{1, 2, 3}; Triple two = made(&one); assert(two.a == 1 && two.b == 5 && two.c == 3); }
 int main(int, char **argv) {
   void (*all[])() = {threads_in_a_vector, a_thread_in_a_struct, a_latch, a_barrier, a_jthread, a_future, an_exception,
-                     a_condition, copies};
+                     a_condition, copies, a_stop_callback, a_promise_of_who_waits};
   all[std::atoi(argv[1])]();
 }
 """
 CXX_CASES = ("vector", "handle", "latch", "barrier", "jthread", "future", "exception", "condition", "copies")
+CXX_CASES += ("stop callback", "promise of who waits")
 
 
 @pytest.fixture(scope="module", params=COMPILERS)

@@ -140,13 +140,14 @@ def built(source: Source) -> Iterator[Path]:
 def build(source: Source, directory: Path) -> Path:
     from teetotal.programs.c.addresses import AddressWatch, variables  # the disassembler is large: not for every call
     from teetotal.programs.c.audit import unaccounted
+    from teetotal.programs.c.deadlines import DeadlineWatch
     from teetotal.programs.c.instrument import make_visible
 
     compile_flags, link_flags = _split(source.flags)
     objects: list[str] = []
     hidden: list[str] = []
     of_system: set[str] = set()
-    addresses = AddressWatch()
+    addresses, deadlines = AddressWatch(), DeadlineWatch()
     for number, file in enumerate(source.files):
         text_files.refuse_odd(file)
         compiler = _compiler(source, file)
@@ -167,7 +168,7 @@ def build(source: Source, directory: Path) -> Path:
         if not handmade and _TRAMPOLINES.search(compiled):
             raise TeetotalError(f"{file}: a nested function whose address is taken runs on the stack: not explored")
 
-        visible = make_visible(compiled, assemble, file, (addresses,), handmade=handmade)
+        visible = make_visible(compiled, assemble, file, (addresses, deadlines), handmade=handmade)
         hidden += visible.unseen
         of_system |= visible.of_system
         assemble(mark_ends(visible.text))
@@ -184,6 +185,7 @@ def build(source: Source, directory: Path) -> Path:
         (directory / BIT_FIELDS).touch()
     if addresses.found:
         (directory / VARIABLES).write_text("".join(f"{begin:x} {end:x}\n" for begin, end in variables(result)))
+    hidden += [f"{name}, which the program has its own of," for name in sorted(deadlines.own(result))]
     if hidden:
         (directory / UNSEEN).write_text("".join(f"{what}\n" for what in hidden))
     if of_system or any(Path(file).suffix in CXX_SUFFIXES for file in source.files):
