@@ -223,6 +223,7 @@ class _Definite:
     def _walk(self, block: Sequence[Item], state: int, found: list[Item]) -> int:
         """The state behind a block; ``found`` gets the loads."""
         moved: dict[int, Item] = {}  # what a register holds that may be unwritten, and was not used yet
+        kept: set[int] = set()  # those of them that are in memory by now, and in nobody's way
         vectors = False  # the same of some vector register
         for number, item in enumerate(block):
             instruction = item.instruction
@@ -231,11 +232,14 @@ class _Definite:
             source = instruction.operands[1][1] if stores and instruction.operands[1][0] == "r" else -1
             carried = source in moved or (stores is False and vectors and "w" in _directions(item))
             found += [moved.pop(register) for register in instruction.reads if register in moved and register != source]
+            if source in moved:
+                kept.add(source)
             if instruction.is_call:
-                found += moved.values()
+                found += [load for register, load in moved.items() if register not in kept]
                 moved.clear()
             for register in instruction.writes:
                 moved.pop(register, None)
+                kept.discard(register)
             for access in instruction.accesses:
                 if access.base != RBP or access.displacement >= 0 or access.bit >= 0:
                     continue
@@ -252,7 +256,7 @@ class _Definite:
                         found.append(item)
                 if "w" in access.direction and access.scaled < 0:
                     state = state & ~mask | self.saved if carried else state | mask
-        found += moved.values()
+        found += [load for register, load in moved.items() if register not in kept]
         return state
 
     def _mask(self, access: Access) -> int:
