@@ -28,8 +28,8 @@ bool spins(const Thread& self, Kind kind, std::uintptr_t address, std::size_t si
 template <typename T>
 void look_for_unwritten(Thread& self, const volatile T* target, std::uintptr_t place) {
   const auto address = reinterpret_cast<std::uintptr_t>(target);
-  if (in_heap(address) && *target == static_cast<T>(unwritten.pattern)) [[unlikely]]
-    suspect_unwritten(self, address, place);
+  if (*target == static_cast<T>(unwritten.pattern)) [[unlikely]]
+    if (in_heap(address) || stack_owner(address) < kMaxThreads) suspect_unwritten(self, address, place);
 }
 
 inline void look_for_unwritten(Thread& self, const void* pointer, Tag tag, std::uintptr_t place) {
@@ -52,7 +52,10 @@ inline void look_for_unwritten(Thread& self, const void* pointer, Tag tag, std::
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  if (hidden(*self, address, place, size_of(tag)) && (plain || !spins(*self, kind, address, size_of(tag)))) return;
+  if (hidden(*self, address, place, size_of(tag)) && (plain || !spins(*self, kind, address, size_of(tag)))) {
+    if (kind == Kind::ld) look_for_unwritten(*self, pointer, tag, place);
+    return;
+  }
   if (self->suspected != 0) [[unlikely]]
     decide_suspicion(*self, kind == Kind::st ? address : 0, place);
   operate(*self, kind, kind == Kind::st ? Writes::always : Writes::never, address, tag, place, 0, plain);

@@ -9,6 +9,7 @@
 
 #include "accesses.hpp"
 #include "addresses.hpp"
+#include "unwritten.hpp"
 
 namespace teetotal::runtime {
 namespace {
@@ -25,9 +26,10 @@ enum class Does : std::uint8_t {
   settle,
   order,
   hash,
-  mask
+  mask,
+  look  // at what may be unwritten: unwritten.hpp
 };
-enum : std::uint8_t { kWhole = 1, kRepeated = 2, kSymbolic = 4, kThreadLocal = 8 };
+enum : std::uint8_t { kWhole = 1, kRepeated = 2, kSymbolic = 4, kThreadLocal = 8, kHalf = 16 };
 enum : std::uint8_t { rax, rcx, rdx, rsi = 6, rdi = 7, flags = 16 };
 
 struct Descriptor {
@@ -87,6 +89,15 @@ struct Values {
   return values;
 }
 
+// Whether an instruction is about to load nothing but what fresh memory is filled with.
+[[gnu::target("general-regs-only")]] bool sees_fill(const Descriptor& told, Registers registers) {
+  if ((told.how & kHalf) != 0 && unwritten.bit_fields) return false;
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(address_of(told, registers));
+  for (std::uint32_t i = 0; i < told.size; ++i)
+    if (bytes[i] != unwritten.fill) return false;
+  return true;
+}
+
 void locked(Thread& self, const Descriptor& told, Registers registers, std::uintptr_t address, std::uintptr_t place) {
   if (hidden(self, address, place, told.size)) return mfence(self, place);  // as it is for the others
   const bool compares = told.does == Does::compared;
@@ -117,6 +128,7 @@ std::uint32_t teetotal_vectors = [] {
   const Thread* self = process.current;
   if (self == nullptr) return false;
   if (told->does == Does::settle) return self->range_size != 0;
+  if (told->does == Does::look) return sees_fill(*told, registers);
   if (told->does >= Does::order) {
     const auto [first, second] = values_of(*told, registers);
     const bool either = may_be_address(first) || may_be_address(second);
@@ -134,6 +146,7 @@ std::uint32_t teetotal_vectors = [] {
   if (told->does == Does::mfence) return mfence(self, place);
   if (told->does == Does::sfence) return sfence(self, place);
   if (told->does == Does::settle) return settle(self);
+  if (told->does == Does::look) return weigh_unwritten(address_of(*told, registers), place);
   if (told->does >= Does::order) {
     const auto [first, second] = values_of(*told, registers);
     if (told->does == Does::order) return addresses.compared(first, second, place);
@@ -186,6 +199,11 @@ asm(R"(
 teetotal_settle:
   jmp teetotal_access
 .size teetotal_settle, .-teetotal_settle
+.globl teetotal_look
+.type teetotal_look, @function
+teetotal_look:
+  jmp teetotal_access
+.size teetotal_look, .-teetotal_look
 .globl teetotal_access
 .type teetotal_access, @function
 teetotal_access:

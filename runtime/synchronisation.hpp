@@ -15,7 +15,7 @@
 #include <ctime>
 #include <optional>
 
-#include "lifetimes.hpp"
+#include "accesses.hpp"
 
 namespace teetotal::runtime {
 
@@ -68,10 +68,9 @@ int out_of_time(Thread& self, const timespec* limit);
 
 // The limit, read as the C library does.
 inline timespec read_limit(const timespec* limit, std::uintptr_t place) {
-  look_at(&limit->tv_sec, Tag::oct, place);
-  const time_t seconds = limit->tv_sec;
-  look_at(&limit->tv_nsec, Tag::oct, place);
-  return {seconds, limit->tv_nsec};
+  timespec read;
+  read_parts(*process.current, reinterpret_cast<char*>(&read), limit, sizeof read, place);
+  return read;
 }
 
 // System calls that are not the kernel's to answer: hooks_chance.cpp.

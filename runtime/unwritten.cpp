@@ -8,15 +8,18 @@
 namespace teetotal::runtime {
 
 Unwritten unwritten;
+std::uint64_t teetotal_fill = unwritten.pattern;
 
 namespace {
 
-constexpr std::uint8_t kFirst = 0xA5;
+constexpr std::uint8_t kFirst = 0xA5;         // programs/c/unwritten.py knows it, and its opposite
 constexpr std::uintptr_t kOneStatement = 64;  // bytes of code between the load and the store of a bit-field's word
 
 std::map<std::pair<std::uintptr_t, std::uintptr_t>, unsigned> suspicions;  // (place, address) → a bit for each fill
 
-void weigh(std::uintptr_t address, std::uintptr_t place) {
+}  // namespace
+
+void weigh_unwritten(std::uintptr_t address, std::uintptr_t place) {
   unsigned& seen = suspicions[{place, address}];
   if (seen == 3) return;
   seen |= unwritten.fill == kFirst ? 1 : 2;
@@ -26,24 +29,22 @@ void weigh(std::uintptr_t address, std::uintptr_t place) {
   process.unseen.insert({"a read of memory that nobody has written", told});
 }
 
-}  // namespace
-
 bool Unwritten::asks_again() {
   if (fill != kFirst || suspicions.empty()) return false;
   fill = static_cast<std::uint8_t>(~fill);
-  pattern = fill * kEveryByte;
+  teetotal_fill = pattern = fill * kEveryByte;
   return true;
 }
 
 void suspect_unwritten(Thread& self, std::uintptr_t address, std::uintptr_t place) {
-  if (!unwritten.bit_fields) return weigh(address, place);
+  if (!unwritten.bit_fields) return weigh_unwritten(address, place);
   self.suspected = address;
   self.suspected_at = place;
 }
 
 void decide_suspicion(Thread& self, std::uintptr_t address, std::uintptr_t place) {
   const std::uintptr_t loaded = std::exchange(self.suspected, 0);
-  if (loaded != address || place - self.suspected_at > kOneStatement) weigh(loaded, self.suspected_at);
+  if (loaded != address || place - self.suspected_at > kOneStatement) weigh_unwritten(loaded, self.suspected_at);
 }
 
 }  // namespace teetotal::runtime

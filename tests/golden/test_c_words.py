@@ -59,7 +59,10 @@ def violations(
         ),
         (
             "pthread_mutex_lock(&m); pthread_cond_timedwait(&c, &m, &never);",
-            ["lock m", "ld never.tv_sec", "ld never.tv_nsec", "wait on c", "unlock m", "give up waiting on c", "lock m"],
+            [
+                "lock m", "ld never.tv_sec → 0", "ld never.tv_nsec → 0", "wait on c", "unlock m",
+                "give up waiting on c", "lock m",
+            ],
         ),
         ("pthread_cond_signal(&c); pthread_cond_broadcast(&c);", ["signal c", "broadcast c"]),
         ("sem_wait(&s); sem_post(&s);", ["take s: 1 → 0", "post s: 0 → 1"]),
@@ -144,3 +147,25 @@ int main(void) {
     again = replay(token, Source((str(tmp_path / "program.c"),)))
     assert again is not None
     assert [event.text for event in again.events] == [event.text for event in found.events]
+
+
+LIMITED = {
+    "pthread_mutex_lock(&m); pthread_cond_timedwait(&c, &m, LIMIT);": "wait on c",
+    "sem_wait(&s); sem_timedwait(&s, LIMIT);": "try to take s",
+    "mtx_lock(&held); mtx_timedlock(&held, LIMIT);": "try to lock held",
+    "mtx_lock(&held); cnd_timedwait(&condition, &held, LIMIT);": "wait on condition",
+}
+
+
+@pytest.mark.parametrize("code", LIMITED)
+def test_a_limit_is_read_and_is_an_event_only_where_others_can_see_it(tmp_path: Path, code: str) -> None:
+    """One on the own stack, where most of them are, was taken for shared with others."""
+    text = ALONE.replace("void *f", "#include <threads.h>\nmtx_t held; cnd_t condition;\nvoid *f", 1)
+    for limit, reads in (("&never", 2), ("&own", 0)):
+        inside = "struct timespec own = {0, 0}; " + code.replace("LIMIT", limit)
+        found = violations(tmp_path, text.replace("CODE", inside), options=CheckOptions(models=("tso",)))
+        told = [event.text for event in found[0].events if event.thread == 0]
+        assert any(word.startswith(LIMITED[code]) for word in told), told
+        assert [word for word in told if "tv_" in word] == [
+            "ld never.tv_sec → 0", "ld never.tv_nsec → 0"
+        ][:reads]  # fmt: skip

@@ -25,7 +25,15 @@ _KNOWN = re.compile(r"(crt\w*|Scrt1)\.o$|lib(gcc|gcc_eh|c_nonshared|pthread_nons
 _SYSTEM = re.compile(
     r"(ld-linux[\w-]*|lib(c|m|pthread|dl|rt|util|gcc_s|stdc\+\+|atomic|c\+\+|c\+\+abi|unwind|quadmath|resolv))\.so(\.|$)"
 )
-_HOOKS = ("__tsan_", "teetotal_access", "teetotal_settle", "teetotal_copy_", "teetotal_frame_ends")
+_HOOKS = (
+    "__tsan_",
+    "teetotal_access",
+    "teetotal_settle",
+    "teetotal_copy_",
+    "teetotal_frame_ends",
+    "teetotal_fill",
+    "teetotal_look",
+)
 _NOT_BUILT = "which was not built for checking"
 _NAME_TYPE, _INDIRECT = 0, 10
 _DYNAMIC_SYMBOLS = 11

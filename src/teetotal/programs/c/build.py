@@ -142,12 +142,13 @@ def build(source: Source, directory: Path) -> Path:
     from teetotal.programs.c.audit import unaccounted
     from teetotal.programs.c.deadlines import DeadlineWatch
     from teetotal.programs.c.instrument import make_visible
+    from teetotal.programs.c.unwritten import UnwrittenLocals
 
     compile_flags, link_flags = _split(source.flags)
     objects: list[str] = []
     hidden: list[str] = []
     of_system: set[str] = set()
-    addresses, deadlines = AddressWatch(), DeadlineWatch()
+    addresses, deadlines, locals_ = AddressWatch(), DeadlineWatch(), UnwrittenLocals()
     for number, file in enumerate(source.files):
         text_files.refuse_odd(file)
         compiler = _compiler(source, file)
@@ -168,7 +169,7 @@ def build(source: Source, directory: Path) -> Path:
         if not handmade and _TRAMPOLINES.search(compiled):
             raise TeetotalError(f"{file}: a nested function whose address is taken runs on the stack: not explored")
 
-        visible = make_visible(compiled, assemble, file, (addresses, deadlines), handmade=handmade)
+        visible = make_visible(compiled, assemble, file, (addresses, deadlines, locals_), handmade=handmade)
         hidden += visible.unseen
         of_system |= visible.of_system
         assemble(mark_ends(visible.text))

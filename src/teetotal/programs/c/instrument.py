@@ -188,7 +188,7 @@ class _Hooks:
         return hook_call(f".Lteetotal_access_{next(self.numbers)}", hook, descriptor, item.statement)
 
 
-def hook_call(label: str, hook: str, descriptor: list[str], statement: Statement) -> list[str]:
+def hook_call(label: str, hook: str, descriptor: list[str], statement: Statement | None = None) -> list[str]:
     """Which changes nothing: below the red zone, and all registers are kept by the hook."""
     lines = [
         "\tleaq -128(%rsp), %rsp",
@@ -203,7 +203,7 @@ def hook_call(label: str, hook: str, descriptor: list[str], statement: Statement
         *descriptor,
         "\t.popsection",
     ]
-    return _att(lines, statement)
+    return lines if statement is None else att(lines, statement)
 
 
 def _symbol(item: Item) -> str | None:
@@ -233,8 +233,9 @@ def _immovable(function: Function) -> set[int]:
 
 def _copy_hook(side: str, word: str, item: Item) -> str:
     given = [] if word == "_range" else [f"\tmovl ${word}, %esi"]
-    return "\n".join(_att([*given, f"\tcall teetotal_copy_{side}@PLT"], item.statement))
+    return "\n".join(att([*given, f"\tcall teetotal_copy_{side}@PLT"], item.statement))
 
 
-def _att(lines: list[str], statement: Statement) -> list[str]:
+def att(lines: list[str], statement: Statement) -> list[str]:
+    """Lines for before a statement that may be in another syntax."""
     return ["\t.att_syntax prefix", *lines, f"\t{statement.intel}"] if statement.intel else lines

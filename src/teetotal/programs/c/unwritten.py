@@ -1,0 +1,300 @@
+"""Local variables that may be read before anybody has written them: filled when their function begins, and looked at.
+
+What such a variable holds is what an earlier call has left there: no fact about the program. Compilers warn where it could
+be so; here it is seen where it is. Fresh frames are filled as fresh memory of the heap is (runtime/unwritten.hpp), and a
+load that sees nothing but the fill, whichever of two it is, has read what nobody has written.
+
+Which loads could: a slot of the frame is written for sure where each way to the load has a store to all of it (forward,
+over the blocks of the function; where a block can be come to from a table, nothing is sure). All other loads get a hook.
+Memory whose address is taken is written by others too: there the compiler's own hooks look. A value that is only moved on
+to memory has not been used, as when a struct is copied, and leaves unwritten what it is moved to. Nor has one that goes
+back to where it came from with some bits changed, in programs with bit-fields.
+
+Functions of the system's headers are left out: they move about what is not there (``std::optional``, ``std::variant``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import NamedTuple
+
+from teetotal.programs.c.assembly import Function, Item, Statement, Text
+from teetotal.programs.c.instrument import att, hook_call
+from teetotal.programs.c.machine import RBP, REGISTERS, RSP, Access
+
+_LOOK, _HALF = 12, 16
+_FILLS = (0xA5, 0x5A)
+"""As in runtime/unwritten.cpp."""
+_SUFFIXES = {1: "b", 2: "w", 4: "l"}
+_FLAGS = 16
+_LOOKED_AT = (1, 2, 4, 8)
+_RED_ZONE = 128
+_SMALL = 256
+"""Bytes of a frame that are filled on the spot."""
+_LABEL = re.compile(r"\.L[\w.$]+")
+_BRANCH = re.compile(r"\s*(j\w+|loop\w*)\s+(\.L[\w.$]+)\s*$")
+_CHANGES_BITS = ("and", "or")
+_A_FEW = 12
+"""Instructions from the load to the store of a bit-field."""
+
+
+class UnwrittenLocals:
+    """A pass over the assembly."""
+
+    def __init__(self) -> None:
+        self._numbers = count()
+
+    def __call__(self, program: Text, functions: Sequence[Function]) -> None:
+        labels, tables = _labels(program.statements)
+        for function in functions:
+            frame = _frame(function)
+            if frame is None or function.name in program.of_system:
+                continue
+            looks = _Definite(function, frame, labels, tables).loads()
+            if looks or frame.taken:
+                frame.first.statement.before[:0] = att([*self._fill(frame)], frame.first.statement)
+            for look in looks:
+                look.item.statement.before += att([*self._look(look)], look.item.statement)
+
+    def _fill(self, frame: _Frame) -> Iterator[str]:
+        """With registers and flags that nobody needs where a function begins, but rax, which waits in the frame."""
+        yield "\tmovq teetotal_fill@GOTPCREL(%rip), %r11"
+        yield "\tmovq (%r11), %r11"
+        if frame.size <= _SMALL:
+            for offset in range(frame.low, frame.low + frame.size, 8):
+                yield f"\tmovq %r11, {offset}(%rbp)"
+            return
+        again = f".Lteetotal_fill_{next(self._numbers)}"
+        yield f"\tmovq %rax, {frame.low}(%rbp)"
+        yield f"\tmovq ${8 - frame.size}, %rax"
+        yield f"{again}:"
+        yield f"\tmovq %r11, {frame.low + frame.size}(%rbp,%rax)"
+        yield "\taddq $8, %rax"
+        yield f"\tjne {again}"
+        yield f"\tmovq {frame.low}(%rbp), %rax"
+        yield f"\tmovq %r11, {frame.low}(%rbp)"
+
+    def _look(self, look: _Look) -> Iterator[str]:
+        """A call where the first bytes are those of either fill."""
+        item = look.item
+        access = next(one for one in item.instruction.accesses if one.base == RBP)
+        index = f",%{REGISTERS[access.scaled]},{access.scale}" if access.scaled >= 0 else ""
+        number, width = next(self._numbers), min(access.size, 4)
+        fills = [int.from_bytes(bytes([byte] * width), "little", signed=True) for byte in _FILLS]
+        first, second = (f"\tcmp{_SUFFIXES[width]} ${fill}, {access.displacement}(%rbp{index})" for fill in fills)
+        found, passed = f".Lteetotal_fill_seen_{number}", f".Lteetotal_fill_not_seen_{number}"
+        descriptor = [
+            f"\t.byte {_LOOK}, {_HALF * look.half}, {access.base}, {access.scaled}, {access.scale}, -1, 0, 0",
+            f"\t.long {access.size}, 0",
+            f"\t.quad {access.displacement}",
+        ]
+        yield from ["\tleaq -128(%rsp), %rsp", "\tpushfq"] if look.flags else []
+        yield from [first, f"\tje {found}", second, f"\tjne {passed}", f"{found}:"]
+        yield from hook_call(f".Lteetotal_local_{number}", "teetotal_look", descriptor)
+        yield f"{passed}:"
+        yield from ["\tpopfq", "\tleaq 128(%rsp), %rsp"] if look.flags else []
+
+
+class _Look(NamedTuple):
+    item: Item
+    half: bool
+    """It could be half of a store to a bit-field."""
+    flags: bool
+    """They may still be needed."""
+
+
+class _Frame(NamedTuple):
+    """Offsets are counted from rbp."""
+
+    first: Item
+    """The first instruction behind those that make it."""
+    low: int
+    size: int
+    taken: bool
+    """An address in it is."""
+
+
+def _frame(function: Function) -> _Frame | None:
+    """Of a function that has one, made as compilers do."""
+    entry = iter(function.blocks[0])
+    if not any(_sets_frame(item) for item in entry):
+        return None
+    pushed = lowered = 0
+    first = None
+    for item in entry:
+        name, operands = item.instruction.name, item.instruction.operands
+        if name == "push" and operands[0][0] == "r":
+            pushed += 8
+        elif name in ("sub", "and", "add") and operands[0] == ("r", RSP) and operands[1][0] == "i":
+            lowered += abs(operands[1][1]) if name != "and" else 0
+        else:
+            first = item
+            break
+    low, taken = 0, False
+    for block in function.blocks:
+        for item in block:
+            instruction = item.instruction
+            if RBP in instruction.writes and instruction.name not in ("pop", "leave") and not _sets_frame(item):
+                return None
+            for access in instruction.accesses:
+                low = min(low, access.displacement if access.base == RBP else 0)
+            if instruction.address is not None and instruction.address.base == RBP:
+                low, taken = min(low, instruction.address.displacement), True
+    low -= low % 8
+    if first is None or not first.whole or first.statement.app or -low > pushed + lowered + _RED_ZONE:
+        return None
+    return _Frame(first, low, -low - pushed, taken) if -low > pushed else None
+
+
+def _sets_frame(item: Item) -> bool:
+    return item.instruction.name == "mov" and item.instruction.operands == (("r", RBP), ("r", RSP))
+
+
+def _labels(statements: Sequence[Statement]) -> tuple[dict[int, list[str]], set[str]]:
+    """Those before each statement, and those that are known otherwise than as the target of a branch."""
+    before: dict[int, list[str]] = {}
+    tables: set[str] = set()
+    pending: list[str] = []
+    for statement in statements:
+        if statement.label:
+            pending.append(statement.label)
+            continue
+        if statement.is_code:
+            if pending:
+                before[id(statement)] = pending
+                pending = []
+        elif statement.text.lstrip().startswith((".section", ".loc", ".cfi", "#")):
+            continue  # debugging information among it
+        if ".L" in statement.text and _BRANCH.match(statement.text) is None:
+            tables.update(_LABEL.findall(statement.text))
+    return before, tables
+
+
+class _Definite:
+    """Which bytes of a frame are written for sure, a bit each."""
+
+    def __init__(self, function: Function, frame: _Frame, labels: dict[int, list[str]], tables: set[str]) -> None:
+        self.function, self.frame = function, frame
+        self.halves: set[int] = set()
+        self.all = (1 << -frame.low) - 1
+        self.saved = self.all & ~((1 << frame.size) - 1)  # registers of the caller's
+        names = [labels.get(id(block[0].statement), []) for block in function.blocks]
+        self.places = {name: number for number, before in enumerate(names) for name in before}
+        self.anywhere = [
+            number == 0 or any(name in tables or name[0].isdigit() for name in before)
+            for number, before in enumerate(names)
+        ]
+
+    def loads(self) -> list[_Look]:
+        """Those that may see what is not written."""
+        blocks = self.function.blocks
+        states = [self.saved if anywhere else self.all for anywhere in self.anywhere]
+        waiting = list(range(len(blocks)))
+        while waiting:
+            number = waiting.pop()
+            after = self._walk(blocks[number], states[number], [])
+            for following in self._successors(number):
+                joined = states[following] & after
+                if joined != states[following]:
+                    states[following] = joined
+                    waiting.append(following)
+        self.halves.clear()
+        looks: list[_Look] = []
+        for block, state in zip(blocks, states, strict=True):
+            found: list[Item] = []
+            self._walk(block, state, found)
+            wanted = {id(item) for item in found}
+            for number, item in enumerate(block):
+                if id(item) in wanted and item.whole and not item.statement.app:
+                    looks.append(_Look(item, id(item) in self.halves, _needs_flags(block[number:])))
+        return looks
+
+    def _successors(self, number: int) -> Iterator[int]:
+        last = self.function.blocks[number][-1]
+        target = _BRANCH.match(last.statement.text)
+        if target is not None and target.group(2) in self.places:
+            yield self.places[target.group(2)]
+        leaves = last.instruction.name in ("jmp", "ret", "ud2", "hlt")
+        if not leaves and number + 1 < len(self.function.blocks):
+            yield number + 1
+
+    def _walk(self, block: Sequence[Item], state: int, found: list[Item]) -> int:
+        """The state behind a block; ``found`` gets the loads."""
+        moved: dict[int, Item] = {}  # what a register holds that may be unwritten, and was not used yet
+        kept: set[int] = set()  # those of them that are in memory by now, and in nobody's way
+        vectors = False  # the same of some vector register
+        for number, item in enumerate(block):
+            instruction = item.instruction
+            loads = instruction.name == "mov" and instruction.operands[0][0] == "r"
+            stores = instruction.name == "mov" and instruction.operands[0][0] == "m"
+            source = instruction.operands[1][1] if stores and instruction.operands[1][0] == "r" else -1
+            carried = source in moved or (stores is False and vectors and "w" in _directions(item))
+            found += [moved.pop(register) for register in instruction.reads if register in moved and register != source]
+            if source in moved:
+                kept.add(source)
+            if instruction.is_call:
+                found += [load for register, load in moved.items() if register not in kept]
+                moved.clear()
+            for register in instruction.writes:
+                moved.pop(register, None)
+                kept.discard(register)
+            for access in instruction.accesses:
+                if access.base != RBP or access.displacement >= 0 or access.bit >= 0:
+                    continue
+                mask = self._mask(access)
+                if "r" in access.direction and (access.scaled >= 0 or state & mask != mask):
+                    if access.size not in _LOOKED_AT:
+                        vectors = True
+                    elif _bit_field(item, access, block[number + 1 : number + 1 + _A_FEW]):
+                        self.halves.add(id(item))
+                        found.append(item)
+                    elif loads:
+                        moved[instruction.operands[0][1]] = item
+                    else:
+                        found.append(item)
+                if "w" in access.direction and access.scaled < 0:
+                    state = state & ~mask | self.saved if carried else state | mask
+        found += [load for register, load in moved.items() if register not in kept]
+        return state
+
+    def _mask(self, access: Access) -> int:
+        size = min(access.size, -access.displacement)
+        return ((1 << size) - 1) << (access.displacement - self.frame.low)
+
+
+def _needs_flags(block: Sequence[Item]) -> bool:
+    """Whether anybody could look at what they are before the first of these instructions."""
+    for item in block:
+        if _FLAGS in item.instruction.reads:
+            return True
+        if _FLAGS in item.instruction.writes or item.instruction.is_call:
+            return False
+    return True
+
+
+def _directions(item: Item) -> str:
+    return "".join(access.direction for access in item.instruction.accesses)
+
+
+def _bit_field(item: Item, access: Access, following: Sequence[Item]) -> bool:
+    """Whether a load is the first half of a store to some bits."""
+    instruction = item.instruction
+    if access.direction == "rw":
+        return instruction.name in _CHANGES_BITS and instruction.operands[1][0] == "i"
+    if instruction.name not in ("mov", "movzx") or instruction.operands[0][0] != "r":
+        return False
+    register, changed = instruction.operands[0], False
+    for later in following:
+        name, operands = later.instruction.name, later.instruction.operands
+        if name in _CHANGES_BITS and register in operands:
+            register, changed = operands[0], True
+        elif name == "mov" and operands[1] == register:
+            same = any(
+                one.base == RBP and one.displacement == access.displacement for one in later.instruction.accesses
+            )
+            return changed and same
+        elif later.instruction.ends_block or later.instruction.is_call or register[1] in later.instruction.reads:
+            return False
+    return False

@@ -1,0 +1,100 @@
+"""Local variables that are read before anybody has written them are named, and others never are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from c_programs import COMPILERS, compiled, explore
+
+HEAD = """#include <alloca.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#define APART __attribute__((noinline)) static
+int choice, g; volatile int other;
+struct pair { int a, b; }; struct words { long a, b, c; };
+struct padded { char c; long l; short h; }; struct some { long l; int unused[4]; };
+APART int get(int *p) { return *p; }
+APART void set(int *p) { *p = 3; }
+APART void take(int v) { other = v; }
+APART void leave(void) { volatile int a[20]; for (int i = 0; i < 20; i++) a[i] = 0; }
+APART int add(int n, ...) { va_list l; va_start(l, n); int s = 0; while (n--) s += va_arg(l, int); va_end(l); return s; }
+#define CASE(n) case n: v = n + 1; break;
+APART int pick(int k) { int v; switch (k) { CASE(0) CASE(1) CASE(2) CASE(3) CASE(4) default: v = 6; } return v; }
+APART int pick_few(int k) { int v; switch (k) { CASE(1) CASE(2) } return v; }
+APART struct some make(void) { struct some s; s.l = 3; return s; }
+"""
+UNWRITTEN = {
+    "scalar": "int x; if (choice) x = 1; if (x == 77) abort();",
+    "floating": "double d; if (choice) d = 1; if (d > 1e300) abort();",
+    "copied": "int x, y; if (choice) x = 1; y = x; int z = y; if (z == 77) abort();",
+    "changed": "int x; x++; if (x == 77) abort();",
+    "changed bits": "int x; x |= 1; if (x == 77) abort();",
+    "field": "struct pair s; s.a = 1; if (s.b == 77) abort();",
+    "field of a copy": "struct words s, t; s.a = 1; t = s; if (t.b == 77) abort();",
+    "element": "int a[5]; a[0] = 1; if (a[choice + 3] == 77) abort();",
+    "in a large frame": "char b[5000]; b[0] = 1; if (b[4000 + choice] == 77) abort();",
+    "by address": "int x; if (get(&x) == 77) abort();",
+    "where others have been": "leave(); int a[20]; if (a[choice + 4] == 77) abort();",
+    "after a loop": "int x; for (int i = 0; i < choice; i++) x = i; if (x == 77) abort();",
+    "after a switch": "if (pick_few(choice) == 77) abort();",
+    "stored for others": "int x; if (choice) x = 1; __atomic_store_n(&g, x, 0);",
+    "argument": "int x; take(x);",
+    "volatile": "volatile int x; if (x == 77) abort();",
+}
+WRITTEN = {
+    "through a pointer": "int x; set(&x); if (x != 3) abort();",
+    "on each path": "int s = 0; for (int i = 0; i < 7; i++) s += pick(i); if (s != 27) abort();",
+    "where it is used": "int c = choice, x, y = 0; if (!c) x = 2; if (!c) y = x; if (y != 2) abort();",
+    "in another round": "int best; for (int i = 0; i < 3; i++) { if (i == 0 || i < best) best = i; } if (best) abort();",
+    "by a jump": "int x, n = 0; again: x = n++; if (x < 3) goto again; if (x != 3) abort();",
+    "by computed jumps": "void *to[] = {&&a, &&b}; int x; goto *to[choice]; a: x = 1; goto *to[x]; b: get(&x);",
+    "arguments": "if (add(3, 1, 2, 3) != 6) abort();",
+    "array": "int a[40] = {1}, b[500]; for (int i = 0; i < 500; i++) b[i] = i; if (a[39] + b[499] != 499) abort();",
+    "bytes": "char b[300]; memset(b, 7, sizeof b); if (b[299] != 7) abort();",
+    "the fill itself": "unsigned char c[2]; c[0] = 0xA5; c[1] = 0x5A; if (c[choice] + c[choice + 1] != 255) abort();",
+    "struct with holes": "struct padded s, t; s.c = 1; s.l = 2; s.h = 3; t = s; if (t.c + t.l + t.h != 6) abort();",
+    "struct in part": "struct some s = make(), t = s; if (t.l != 3) abort();",
+    "by assembly": 'int x, y; __asm__("movl $5, %0; movl $6, %1" : "=r"(x), "=m"(y)); if (x + y != 11) abort();',
+    "by a library": 'char b[9]; if (strlen(strcpy(b, "abc")) != 3) abort(); pthread_mutex_t m; pthread_mutex_init(&m, 0);',
+}
+BITS = """struct { unsigned a : 3, b : 5; long c : 40; } b;
+  b.a = other; b.b = 2; b.c = other; b.c = 0; if (b.a || b.b != 2 || b.c) abort();"""
+MAIN = """static void *thread(void *p) { ((void (*)(void))p)(); return 0; }
+int main(int n, char **given) {
+  pthread_t t; void (*code)(void) = all[atoi(given[1])];
+  pthread_create(&t, 0, thread, code); code(); pthread_join(t, 0);
+}
+"""
+
+
+def source(bodies: list[str]) -> str:
+    functions = "".join(f"APART void f{number}(void) {{ {body} }}\n" for number, body in enumerate(bodies))
+    table = ", ".join(f"f{number}" for number in range(len(bodies)))
+    return f"{HEAD}{functions}static void (*const all[])(void) = {{{table}}};\n{MAIN}"
+
+
+@pytest.fixture(scope="module", params=COMPILERS)
+def program(request: pytest.FixtureRequest) -> Iterator[Path]:
+    with compiled(source([*UNWRITTEN.values(), *WRITTEN.values()]), compiler=request.param) as built:
+        yield built
+
+
+@pytest.mark.parametrize("name", [*UNWRITTEN, *WRITTEN])
+def test_named_where_it_is_read(name: str, program: Path) -> None:
+    number = [*UNWRITTEN, *WRITTEN].index(name)
+    end, told = explore(program, arguments=[str(number)])
+    assert not [one for one in told if one["type"] == "failure"]
+    assert end["complete"]
+    assert bool(end["unseen"]) is (name in UNWRITTEN)
+    assert all("nobody has written" in str(one) for one in end["unseen"])
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_to_store_to_a_bit_field_is_no_read_of_its_neighbours(compiler: str) -> None:
+    with compiled(source([BITS, UNWRITTEN["scalar"]]), compiler=compiler) as program:
+        assert [bool(explore(program, arguments=[one])[0]["unseen"]) for one in ("0", "1")] == [False, True]
