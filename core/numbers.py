@@ -14,8 +14,8 @@ ENUMS = {
     "Kind": "core/event.hpp",
     "Op": "core/program.hpp",
     "Opcode": "core/program.hpp",
-    "Tag": "runtime/cells.hpp",
-    "Verb": "runtime/process.hpp",
+    "Tag": "runtime/memory/cells.hpp",
+    "Verb": "runtime/schedule/process.hpp",
 }
 
 

@@ -1,4 +1,4 @@
-"""docs/reference/imports.md, from runtime/imports.txt: ``python tests/imports_page.py`` writes it anew."""
+"""docs/reference/imports.md, from runtime/hooks/imports.txt: ``python tests/imports_page.py`` writes it anew."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-TABLE = ROOT / "runtime" / "imports.txt"
+TABLE = ROOT / "runtime" / "hooks" / "imports.txt"
 PAGE = ROOT / "docs" / "reference" / "imports.md"
 
 HEAD = """# What functions of libraries do to memory
 
 A checked C or C++ program calls functions that no compiler instruments for us. What each does to memory is in one table,
-`runtime/imports.txt`, of which this page is a rendering (`python tests/imports_page.py`). What is not here is run all the
+`runtime/hooks/imports.txt`, of which this page is a rendering (`python tests/imports_page.py`). What is not here is run all the
 same, and named with the line that calls it: `what cannot be seen: strfry of libc.so.6 at p.c:7`. Then nothing is proved;
 violations that are found are real.
 

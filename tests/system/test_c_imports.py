@@ -1,4 +1,4 @@
-"""What a checked program calls in libraries is seen, or named: runtime/imports.txt and what follows from it.
+"""What a checked program calls in libraries is seen, or named: runtime/hooks/imports.txt and what follows from it.
 
 Store buffering through a channel: each of two threads writes one object and then reads the other's. Where both go
 through functions that the table knows, it is found; where one does not, that one is named; it is never proved away.

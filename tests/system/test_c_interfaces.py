@@ -17,7 +17,7 @@ from teetotal.checking import check
 from teetotal.engines.runtime import driver as runtime
 from teetotal.programs.c.build import Source
 
-RUNTIME = Path(__file__).parents[2] / "runtime"
+RUNTIME = Path(__file__).parents[2] / "runtime" / "hooks"
 REFUSED = re.findall(r"^REFUSED\((\w+)\)$", (RUNTIME / "refused.def").read_text(), re.MULTILINE)
 FAMILIES = re.compile(r"(__pthread|pthread_|thrd_|mtx_|cnd_|tss_|sem_|mq_|call_once)")
 HARMLESS = {

@@ -60,7 +60,7 @@ class Opcode(IntEnum):
 
 
 class Tag(IntEnum):
-    """As runtime/cells.hpp has them."""
+    """As runtime/memory/cells.hpp has them."""
 
     BYTE = 0
     HALF = 1
@@ -77,7 +77,7 @@ class Tag(IntEnum):
 
 
 class Verb(IntEnum):
-    """As runtime/process.hpp has them."""
+    """As runtime/schedule/process.hpp has them."""
 
     NONE = 0
     CREATE = 1

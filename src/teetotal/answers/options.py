@@ -19,7 +19,7 @@ LOOP_BOUND = 10
 """Backward jumps a thread takes in one execution, where neither the program nor the user says otherwise. Loops that only
 read until something changes need no bound: see core/execution.hpp."""
 COMPILED_LOOP_BOUND = 100
-"""In C: how often a thread may come to the same instruction in one execution; see runtime/system.hpp."""
+"""In C: how often a thread may come to the same instruction in one execution; see runtime/schedule/system.hpp."""
 RELAXED: tuple[ModelName, ...] = ("tso", "pso")
 Style = Literal["c11", "cpp11", "linux", "x86"]
 

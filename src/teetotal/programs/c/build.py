@@ -41,12 +41,12 @@ UNSEEN = "unseen"
 """Beside the object: a file that lists accesses to memory that no hook sees, if there are any."""
 LIBRARY = "library"
 """Beside the object: which of its functions are the library's or come from the system's headers, for
-runtime/callers.hpp."""
+runtime/telling/callers.hpp."""
 BIT_FIELDS = "bit-fields"
-"""Beside the object of a program that has bit-fields: an empty file, for runtime/unwritten.hpp."""
+"""Beside the object of a program that has bit-fields: an empty file, for runtime/memory/unwritten.hpp."""
 VARIABLES = "variables"
 """Beside the object of a program that may compare addresses: where each of its variables lies, for
-runtime/addresses.hpp."""
+runtime/memory/addresses.hpp."""
 
 
 _OTHER_PRODUCTS = frozenset(

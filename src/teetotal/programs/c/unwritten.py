@@ -1,7 +1,7 @@
 """Local variables that may be read before anybody has written them: filled when their function begins, and looked at.
 
 What such a variable holds is what an earlier call has left there: no fact about the program. Compilers warn where it could
-be so; here it is seen where it is. Fresh frames are filled as fresh memory of the heap is (runtime/unwritten.hpp), and a
+be so; here it is seen where it is. Fresh frames are filled as fresh memory of the heap is (runtime/memory/unwritten.hpp), and a
 load that sees nothing but the fill, whichever of two it is, has read what nobody has written.
 
 Which loads could: a slot of the frame is written for sure where each way to the load has a store to all of it (forward,
@@ -26,7 +26,7 @@ from teetotal.programs.c.machine import RBP, REGISTERS, RSP, Access
 
 _LOOK, _HALF = 12, 16
 _FILLS = (0xA5, 0x5A)
-"""As in runtime/unwritten.cpp."""
+"""As in runtime/memory/unwritten.cpp."""
 _SUFFIXES = {1: "b", 2: "w", 4: "l"}
 _FLAGS = 16
 _LOOKED_AT = (1, 2, 4, 8)
