@@ -1,9 +1,9 @@
 // What was found out about threads that may spin, by what happened before (`Step::past`): see system.hpp.
 //
-// There is one for nearly every place in an execution at which a thread repeats itself, so millions in a long search,
-// and each is asked for in the search's innermost loop. So: open addressing with linear probing, nine bytes a slot, and
-// no memory for each entry. A past is a hash already, and odd: 0 stands for none. They count as the search's own
-// memory: it ends with it (`--memory`) rather than forget one.
+// A long search may know many, and asks for one at every step at which a thread repeats itself. So: open addressing
+// with linear probing, nine bytes a slot, no memory for each entry. A past is a hash already, and odd: 0 stands for
+// none. Nothing is forgotten, since two answers for one past would contradict each other: a search that comes to the
+// limit of its memory (`--memory`) ends with it, and says so.
 #pragma once
 
 #include <cstddef>
