@@ -98,8 +98,7 @@ int teetotal_timespec_get(timespec* to, int base) {
   give(touch, to, now);
   return base;
 }
-// Whose only use is the limit of a wait: see programs/c/deadlines.py. It stands still, so that a loop around them
-// waits.
+// Whose only use is the limit of a wait: see programs/c/deadlines.py. It stands still: no wait looks at it.
 int teetotal_clock_gettime_for_limit(clockid_t, timespec* to) {
   Touch touch(TEETOTAL_PLACE);
   give(touch, to, kBeginning);
