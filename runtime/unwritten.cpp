@@ -12,7 +12,7 @@ std::uint64_t teetotal_fill = unwritten.pattern;
 
 namespace {
 
-constexpr std::uint8_t kFirst = 0xA5;  // programs/c/unwritten.py knows it, and its opposite
+constexpr std::uint8_t kFirst = 0xA5;         // programs/c/unwritten.py knows it, and its opposite
 constexpr std::uintptr_t kOneStatement = 64;  // bytes of code between the load and the store of a bit-field's word
 
 std::map<std::pair<std::uintptr_t, std::uintptr_t>, unsigned> suspicions;  // (place, address) → a bit for each fill

@@ -1,11 +1,11 @@
 // Reads of memory from malloc or new, or of a frame, that nobody has written: whatever follows from them is no fact
 // about the program.
 //
-// Fresh memory is filled with a byte; so are frames, by code that the build puts in (programs/c/unwritten.py). A load that sees nothing but that byte is suspected, and after a search with such
-// loads there is a second one, with the opposite byte: where the same instruction then sees that at the same address,
-// its value came from the fill. What the program wrote itself is the same both times, and up to the first load of
-// unwritten memory all is the same. So no store costs anything, a load a comparison, and memory that a library has
-// written needs no hook.
+// Fresh memory is filled with a byte; so are frames, by code that the build puts in (programs/c/unwritten.py). A load
+// that sees nothing but that byte is suspected, and after a search with such loads there is a second one, with the
+// opposite byte: where the same instruction then sees that at the same address, its value came from the fill. What the
+// program wrote itself is the same both times, and up to the first load of unwritten memory all is the same. So no
+// store costs anything, a load a comparison, and memory that a library has written needs no hook.
 //
 // Copies carry unwritten bytes along and read none of them: struct padding, for instance. A store to a bit-field reads
 // its neighbours: where the program has any (elf.py looks), a load that the same thread's next access, a few
