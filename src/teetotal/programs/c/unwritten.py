@@ -248,8 +248,9 @@ class _Definite:
                     if access.size not in _LOOKED_AT:
                         vectors = True
                     elif _bit_field(item, access, block[number + 1 : number + 1 + _A_FEW]):
-                        self.halves.add(id(item))
-                        found.append(item)
+                        if not _masked(block[number + 1 : number + 2], instruction.operands[0]):
+                            self.halves.add(id(item))
+                            found.append(item)
                     elif loads:
                         moved[instruction.operands[0][1]] = item
                     else:
@@ -276,6 +277,16 @@ def _needs_flags(block: Sequence[Item]) -> bool:
 
 def _directions(item: Item) -> str:
     return "".join(access.direction for access in item.instruction.accesses)
+
+
+def _masked(following: Sequence[Item], register: tuple[str, int]) -> bool:
+    """As where a struct is put together from registers, too."""
+    return any(
+        one.instruction.name == "and"
+        and one.instruction.operands[0] == register
+        and one.instruction.operands[1][0] == "i"
+        for one in following
+    )
 
 
 def _bit_field(item: Item, access: Access, following: Sequence[Item]) -> bool:
