@@ -11,10 +11,10 @@ PAGE = ROOT / "docs" / "reference" / "imports.md"
 
 HEAD = """# What functions of libraries do to memory
 
-A checked C or C++ program calls functions that no compiler instruments for us. What each does to memory is in one table,
-`runtime/hooks/imports.txt`, of which this page is a rendering (`python tests/imports_page.py`). What is not here is run all the
-same, and named with the line that calls it: `what cannot be seen: strfry of libc.so.6 at p.c:7`. Then nothing is proved;
-violations that are found are real.
+A checked C or C++ program calls functions that no compiler instruments for us. What each does to memory is in one
+table, `runtime/hooks/imports.txt`, of which this page is a rendering (`python tests/imports_page.py`). What is not
+here is run all the same, and named with the line that calls it: `what cannot be seen: strfry of libc.so.6 at p.c:7`.
+Then nothing is proved; violations that are found are real.
 
 | class | meaning |
 |---|---|

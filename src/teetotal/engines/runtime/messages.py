@@ -1,4 +1,4 @@
-"""What ``teetotal-runtime`` tells, one object of JSON a line, as types. runtime/telling/output.cpp and explorer.cpp write them.
+"""What ``teetotal-runtime`` tells, one object of JSON a line, as types (runtime/telling/output.hpp).
 
 Text of a program may be any bytes. The runtime escapes every byte that is not plain ASCII as ``\\u00XX``; here the bytes
 are put together again, and those that are no UTF-8 become what Python makes of them in names of files.

@@ -2,8 +2,8 @@
 
 The linker leaves arrays of functions in a shared object (constructors sorted by priority; destructors), which
 ``dlopen`` would run once, before any execution. Their entries in the dynamic section get tags that the dynamic linker
-passes over and ``runtime/memory/endings.cpp`` looks for: there they are part of every execution. What crti.o puts around them
-(``_init``, ``_fini``) does nothing in a program of today, and a program cannot define it; another function that
+passes over and ``runtime/memory/endings.cpp`` looks for: there they are part of every execution. What crti.o puts
+around them (``_init``, ``_fini``) does nothing in a program of today, and a program cannot define it; another function that
 ``-Wl,-init`` or ``-Wl,-fini`` names is run like the rest.
 """
 

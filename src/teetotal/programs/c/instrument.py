@@ -1,8 +1,8 @@
 """Every access in a compiler's assembly gets an event: by the hook that the compiler put there, or by one of ours.
 
 Ours is a call right before the instruction that keeps every register and flag. What the instruction does is told by a
-constant beside the code, which runtime/hooks/hooks_assembly.cpp reads together with the registers. What cannot be followed, or
-not be given a hook, is listed; see ``machine`` and ``matching``.
+constant beside the code, which runtime/hooks/hooks_assembly.cpp reads together with the registers. What cannot be
+followed, or not be given a hook, is listed; see ``machine`` and ``matching``.
 """
 
 from __future__ import annotations

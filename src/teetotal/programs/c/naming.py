@@ -1,9 +1,9 @@
 """Names of what lies on stacks and in the heap: ``T1's node.next in lock()``, ``node#2.value``.
 
-A part of a stack comes with the frame that it belonged to (runtime/telling/naming.hpp): DWARF says which variable lies where in
-the frames of a function. A block of the heap comes with the line that asked for it: no debug information says what it
-was for, but the line mostly does (``malloc(sizeof(struct node))``, ``new node``, ``struct node *n = …``). What it says
-is believed where the size of the type fits the block.
+A part of a stack comes with the frame that it belonged to (runtime/telling/naming.hpp): DWARF says which variable
+lies where in the frames of a function. A block of the heap comes with the line that asked for it: no debug
+information says what it was for, but the line mostly does (``malloc(sizeof(struct node))``, ``new node``, ``struct
+node *n = …``). What it says is believed where the size of the type fits the block.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Local variables that may be read before anybody has written them: filled when their function begins, and looked at.
 
-What such a variable holds is what an earlier call has left there: no fact about the program. Compilers warn where it could
-be so; here it is seen where it is. Fresh frames are filled as fresh memory of the heap is (runtime/memory/unwritten.hpp), and a
-load that sees nothing but the fill, whichever of two it is, has read what nobody has written.
+What such a variable holds is what an earlier call has left there: no fact about the program. Compilers warn where it
+could be so; here it is seen where it is. Fresh frames are filled as fresh memory of the heap is
+(runtime/memory/unwritten.hpp), and a load that sees nothing but the fill, whichever of two it is, has read what
+nobody has written.
 
 Which loads could: a slot of the frame is written for sure where each way to the load has a store to all of it (forward,
 over the blocks of the function; where a block can be come to from a table, nothing is sure). All other loads get a hook.
