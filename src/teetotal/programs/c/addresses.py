@@ -1,7 +1,7 @@
 """Where a program treats addresses as numbers: compares them with ``<``, shifts, multiplies, divides or masks them.
 
 Which of two objects lies lower, and what the bits of an address are, is nobody's promise: it differs from build to build
-and from run to run, and here it is always the same. So such instructions get a hook (runtime/hooks_addresses.cpp) that
+and from run to run, and here it is always the same. So such instructions get a hook (runtime/memory/addresses.cpp) that
 looks at the values: numbers pass, and so do two addresses of one object. Others are named, and then nothing is proved.
 
 - Order: ``cmp`` of two values of eight bytes whose carry is looked at behind it, as compilers do it for unsigned numbers
