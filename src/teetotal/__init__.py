@@ -169,6 +169,8 @@ def _asked(kind: type[Asked], options: Asked | None, settings: dict[str, Any]) -
     for name in ("models", "monitors"):
         if isinstance(changed.get(name), str):
             changed[name] = tuple(part.strip() for part in changed[name].split(","))
+    if changed.get("seconds", 0.0) is None:
+        changed["seconds"] = float("inf")
     if isinstance(changed.get("explore"), str):
         changed["explore"] = strategies.parse(changed["explore"])
     if isinstance(changed.get("costs"), str):

@@ -44,6 +44,36 @@ def test_semantics_are_keywords_too() -> None:
         teetotal.check(PETERSON, colour="red")
 
 
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"models": "arm"}, "models: 'arm' is none of sc, tso, pso"),
+        ({"models": "tso,x86"}, "models: 'x86' is none of"),
+        ({"goal": "fast"}, "goal: 'fast' is none of robust, safe"),
+        ({"explore": "everything"}, "no way to explore"),
+        ({"monitors": "nobody"}, "nobody"),
+    ],
+)
+def test_what_there_is_no_such_thing_of_is_no_verdict(settings: dict[str, str], why: str) -> None:
+    with pytest.raises(TeetotalError, match=why):
+        teetotal.check(DEKKER, **settings)
+
+
+def test_other_questions_refuse_it_too() -> None:
+    (history,) = read_text(SB)
+    with pytest.raises(TeetotalError, match="model: 'arm' is none of sc, tso, pso, wsc, ccm"):
+        teetotal.check_history(history, "arm")  # type: ignore[arg-type]
+    with pytest.raises(TeetotalError, match="goal: 'fast'"):
+        teetotal.verify(PETERSON, goal="fast")
+    with pytest.raises(TeetotalError, match="style: 'basic' is none of c11, cpp11, linux, x86"):
+        teetotal.fence(DEKKER, style="basic")
+    with pytest.raises(TeetotalError, match="rmw: 'some' is none of all, address"):
+        teetotal.check(DEKKER, rmw="some")
+    for ask in (teetotal.check, teetotal.fence):
+        with pytest.raises(TeetotalError, match="no file is named"):
+            ask([])
+
+
 def test_one_of_several_programs_is_named() -> None:
     module = ROOT / "examples" / "store_buffering.py"
     with pytest.raises(TeetotalError, match="several programs; --program takes"):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from functools import cache
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from teetotal.answers.costs import Costs
+from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.history import Engine, HistoryModel
 from teetotal.answers.strategies import Strategy
@@ -25,10 +27,33 @@ Style = Literal["c11", "cpp11", "linux", "x86"]
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """Of every question. ``seconds``: when to give up, with what is known by then."""
+    """Of every question. ``seconds``: when to give up, with what is known by then. What there is no such thing of is
+    refused: an answer about a model that nobody knows would say "safe"."""
 
     semantics: Semantics = Semantics()
     seconds: float = math.inf
+
+    def __post_init__(self) -> None:
+        for asked in (self, self.semantics):
+            for name, allowed in _choices(type(asked)).items():
+                chosen = getattr(asked, name)
+                for value in chosen if isinstance(chosen, tuple) else (chosen,):
+                    if value not in allowed:
+                        known = ", ".join(str(one) for one in allowed if one is not None)
+                        raise TeetotalError(f"{name}: {value!r} is none of {known}")
+
+
+@cache
+def _choices(kind: type[msgspec.Struct]) -> dict[str, tuple[object, ...]]:
+    """The fields that take one word of several, or some of them: ``Literal``, perhaps in a tuple, perhaps None."""
+
+    def words(hint: object) -> tuple[object, ...]:
+        if get_origin(hint) is Literal:
+            return get_args(hint)
+        found = tuple(word for part in get_args(hint) for word in words(part))
+        return (*found, None) if found and type(None) in get_args(hint) else found
+
+    return {name: allowed for name, hint in get_type_hints(kind).items() if (allowed := words(hint))}
 
 
 class ProgramOptions(Options, frozen=True, kw_only=True):

@@ -80,6 +80,8 @@ def fence(
     """Of one file, or of the C and C++ files of one program."""
     paths = (path,) if isinstance(path, str) else tuple(path)
     budget = budget or Budget(options.seconds, options.max_megabytes)
+    if not paths:
+        raise TeetotalError("no file is named")
     if all(Path(each).suffix in COMPILED for each in paths):
         return fence_c(paths, options, budget, command)
     if len(paths) > 1:

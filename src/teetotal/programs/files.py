@@ -28,6 +28,8 @@ def read(paths: str | Sequence[str], options: ProgramOptions = ProgramOptions())
     """The programs of a file: one for a litmus test or in Promela, any number for a Python module. Several C files are one
     program."""
     paths = (paths,) if isinstance(paths, str) else tuple(paths)
+    if not paths:
+        raise TeetotalError("no file is named")
     if all(is_c(path) for path in paths):
         return [Source(paths, options.flags, options.compiler, options.arguments)]
     if len(paths) > 1:
