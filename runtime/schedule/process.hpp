@@ -344,6 +344,7 @@ struct Process : ProcessRecord {
   int (*main)(int, char**, char**) = nullptr;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers;  // (creator, how many before) → thread
   std::vector<std::string> oddities;  // what the program does that makes the answer weaker; each once
+  std::vector<Block> mappings;        // of files, as far as the C library was asked for them: the latest at the end
   std::set<std::pair<std::string, std::uintptr_t>> unseen;  // what it did that no hook follows, and where: no proof
 
   // Loads the program and finds main. Throws std::runtime_error.

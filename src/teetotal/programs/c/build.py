@@ -83,6 +83,10 @@ _MEASURE = ("--coverage", "-coverage", "-fprofile-arcs", "-ftest-coverage", "-fp
 _TRAMPOLINES = re.compile(r'^\s*\.section\s+\.note\.GNU-stack,\s*"x"', re.MULTILINE)
 
 
+_OPENMP_OF_CLANG = re.compile(r"\b__kmpc_\w+")
+"""libgomp's entry points are modelled (runtime/hooks/hooks_openmp.cpp), these are not."""
+
+
 _HIDDEN_MAIN = re.compile(r"^\s*\.(?:hidden|internal)\s+main\b.*$", re.MULTILINE)
 """As ``-fvisibility=hidden`` and attributes leave it: the explorer would not find it."""
 
@@ -168,6 +172,9 @@ def build(source: Source, directory: Path) -> Path:
         compiled = _HIDDEN_MAIN.sub("", assembly.read_text(errors="surrogateescape"))
         if not handmade and _TRAMPOLINES.search(compiled):
             raise TeetotalError(f"{file}: a nested function whose address is taken runs on the stack: not explored")
+
+        if (entry := _OPENMP_OF_CLANG.search(compiled)) is not None:
+            raise TeetotalError(f"{file}: OpenMP as clang has it ({entry.group()}) is not explored; gcc's is: --cc gcc")
 
         visible = make_visible(compiled, assemble, file, (addresses, deadlines, locals_), handmade=handmade)
         hidden += visible.unseen
