@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from c_programs import COMPILERS, compiled, explore
+from teetotal.programs.c.audit import unseen_in
+from teetotal.programs.c.build import Source, build, library_flags, unseen
+from teetotal.programs.c.objects import Object
 
 HEAD = """#include <alloca.h>
 #include <pthread.h>
@@ -98,3 +103,46 @@ def test_named_where_it_is_read(name: str, program: Path) -> None:
 def test_to_store_to_a_bit_field_is_no_read_of_its_neighbours(compiler: str) -> None:
     with compiled(source([BITS, UNWRITTEN["scalar"]]), compiler=compiler) as program:
         assert [bool(explore(program, arguments=[one])[0]["unseen"]) for one in ("0", "1")] == [False, True]
+
+
+LIBRARY = """
+static void set(int *to, int value) { if (value) *to = value; }
+int sometimes(int given) { int found; if (given) found = given; return found + 1; }
+int always(int given) { int found; if (given) found = given; else found = 7; return found + 1; }
+int large(int given) {
+  char room[700]; int places[100], last;
+  for (int i = 0; i < 100; i++) places[i] = i;
+  room[given] = 1;
+  set(&last, given);
+  return given ? places[given] + last + room[given] : 0;
+}
+int late(int given) { int first; set(&first, given); return given > 2 ? first : 0; }
+"""
+USER = """
+#include <pthread.h>
+#include <stdlib.h>
+int sometimes(int), always(int), large(int), late(int);
+volatile int x;
+static void *f(void *unused) { return (void *)(long)x; }
+int main(int count, char **given) {
+  pthread_t t;
+  pthread_create(&t, 0, f, 0);
+  int number = atoi(given[1]);
+  x = always(number) + large(number) + late(number) + (count > 2 ? sometimes(number) : 0);
+  pthread_join(t, 0);
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+def test_libraries_that_are_built_for_checking_are_looked_at_too(tmp_path: Path) -> None:
+    (tmp_path / "lib.c").write_text(LIBRARY)
+    (tmp_path / "user.c").write_text(USER)
+    source = Source((str(tmp_path / "user.c"),), (str(tmp_path / "lib.o"),), "gcc")
+    subprocess.run(["gcc", *library_flags(source), "-c", "lib.c"], cwd=tmp_path, check=True)
+    assert unseen_in(Object((tmp_path / "lib.o").read_bytes())) == []
+    program = build(source, tmp_path)
+    assert unseen(program) == []
+    for given, named in ([["1"], 0], [["0"], 0], [["3", "sometimes"], 0], [["0", "sometimes"], 1]):
+        end, _ = explore(program, "monitor=exact-tso", arguments=given)
+        assert [what for what, _ in end["unseen"]] == ["a read of memory that nobody has written"] * named, given
