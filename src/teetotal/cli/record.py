@@ -22,6 +22,7 @@ MANY = 10_000_000
     cls=Subcommands,
     summaries={
         "hardware": "random clients, or a litmus test, on this machine's own processors",
+        "simulate": "random clients on a simulated multiprocessor, with or without a bug in its coherence protocol",
     },
 )
 def record() -> None:
