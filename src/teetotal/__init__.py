@@ -10,7 +10,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from teetotal import generate, report, reproduce
+    from teetotal import generate, record, report, reproduce
     from teetotal.answers.check import CheckAnswer
     from teetotal.answers.events import Event, Semantics
     from teetotal.answers.history import HistoryAnswer, HistoryModel
@@ -200,7 +200,7 @@ _HOMES = {
         *("ld", "st", "rmw", "cas", "fetch_add", "xchg", "mfence", "sfence", "lock", "unlock"),
     ),
 }
-_ROOMS = ("generate", "models", "report", "reproduce", "traces")
+_ROOMS = ("generate", "models", "record", "report", "reproduce", "traces")
 
 __all__ = [
     "CheckOptions",
@@ -231,6 +231,7 @@ __all__ = [
     "program",
     "read",
     "read_histories",
+    "record",
     "replay",
     "report",
     "reproduce",

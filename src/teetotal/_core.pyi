@@ -291,3 +291,22 @@ def verify_bounded(
 ) -> dict[str, Any]: ...
 def verify_accelerate(graph: ControlGraph, model: int, fences: list[bool], progress: _Report) -> dict[str, Any]: ...
 def verify_robust(graph: ControlGraph, model: int, fences: list[bool], progress: _Report) -> dict[str, Any]: ...
+def simulated_protocols() -> list[str]: ...
+def simulated_mistakes() -> list[tuple[str, str, bool]]: ...
+def simulate(
+    lengths: list[int],
+    kind: NDArray[np.uint8],
+    address: NDArray[np.uint32],
+    value: NDArray[np.int64],
+    *,
+    addresses: int,
+    seed: int,
+    protocol: str,
+    bug: str,
+    buffer: int,
+    sets: int,
+    ways: int,
+    words: int,
+    home_lines: int,
+    delay: int,
+) -> tuple[list[int], bool, int]: ...

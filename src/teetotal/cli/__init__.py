@@ -28,6 +28,7 @@ VERBS = {
     "monitor": "the monitors over a recorded SC trace",
     "replay": "one execution again, step by step",
     "cflags": "compiler flags for libraries that a check of C sees into",
+    "record": "histories from this machine's processors, simulated ones, and databases",
     "generate": "litmus tests from critical cycles, random programs, random and hard histories",
     "verify": "Promela programs with unbounded store buffers; fence insertion",
     "reproduce": "the papers' tables, ours beside theirs",
@@ -44,7 +45,7 @@ class Verbs(click.Group):
             return None
         command = getattr(importlib.import_module(f"teetotal.cli.{name}"), name)
         assert isinstance(command, click.Command)
-        if name not in ("check", "generate"):  # the former has a budget for each input, the latter for each of its own
+        if name not in ("check", "generate", "record"):  # a budget for each input, or for each command of its own
             from teetotal.cli.budget import limited
 
             command = limited(name, command)

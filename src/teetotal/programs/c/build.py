@@ -141,6 +141,15 @@ def built(source: Source) -> Iterator[Path]:
         yield build(source, Path(directory))
 
 
+def executable(text: str, directory: Path, compiler: str | None, flags: tuple[str, ...]) -> Path:
+    """A C program of ours, as this machine runs it: nothing is instrumented."""
+    file, made = directory / "program.c", directory / "program"
+    file.write_text(text)
+    source = Source((str(file),), compiler=compiler)
+    _run([*_compiler(source, "a test of this machine"), *flags, str(file), "-o", str(made)], "a test of this machine")
+    return made
+
+
 def build(source: Source, directory: Path) -> Path:
     from teetotal.programs.c.addresses import AddressWatch, variables  # the disassembler is large: not for every call
     from teetotal.programs.c.audit import unaccounted
