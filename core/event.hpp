@@ -27,6 +27,7 @@ struct Event {
   std::uint32_t thread = 0;
   Kind kind = Kind::ld;
   bool writes = false;         // false for loads, fences, and an atomic operation that wrote nothing
+  std::uint16_t own = 0;       // with store buffers: which of its buffer's stores is issued, or seen by a load, from 1
   std::uint32_t address = 0;   // dense number of the location; unused by fences
   std::uint32_t location = 0;  // which instruction of the program: what "the same place" means in reports
 };

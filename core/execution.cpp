@@ -19,7 +19,7 @@ Execution::Execution(const Program& program, Semantics semantics)
 
 Pending Execution::pending(std::uint32_t thread) const {
   const Local& local = locals_.at(thread, current_[thread]);
-  Event event{thread, local.kind, false, local.address, location(thread, local.pc)};
+  Event event{thread, local.kind, false, 0, local.address, location(thread, local.pc)};
   if (local.status != Status::running || spinning_[thread]) return {Readiness::stopped, event};
   switch (local.kind) {
     case Kind::ld:

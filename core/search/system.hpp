@@ -71,6 +71,12 @@ class System {
   virtual std::uint32_t owner(std::uint32_t thread) const { return thread; }
   virtual bool commute(const Event& /*a*/, const Event& /*b*/) const { return false; }
 
+  // Of a load that sees a store of its own thread (`Event::own`): the agent whose commits bring that thread's stores
+  // there to memory, this one as its `own`-th. And what `own` would be of step `index`, a load, just before step
+  // `before`, another's access to the location.
+  virtual std::uint32_t buffer_of(const Event& /*load*/) const { return 0; }
+  virtual std::uint16_t own_before(std::size_t /*index*/, std::size_t /*before*/) const { return 0; }
+
   // Whether step `index` had to wait until accesses to its location let it go (a lock, a semaphore, a signal).
   virtual bool waits(std::size_t index) const = 0;
 

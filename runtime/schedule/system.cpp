@@ -39,8 +39,8 @@ std::uint32_t Controlled::location(std::uintptr_t place) {
 // What the thread stands before, for the searches.
 void Controlled::describe(std::uint32_t thread) {
   const Operation& operation = process.threads[thread].operation;
-  next_[thread] = {agent(thread, kThread), operation.kind, operation.writes == Writes::always, operation.cell,
-                   location(operation.place)};
+  next_[thread] = {agent(thread, kThread), operation.kind,           operation.writes == Writes::always, 0,
+                   operation.cell,         location(operation.place)};
   const bool halted = cut(thread);
   if (halted && steps_.size() < bounds_.steps) cuts_.insert(operation.told_place());
   standing_[thread] = halted || spinning(thread)                                           ? Standing::halted
@@ -71,12 +71,12 @@ Pending Controlled::pending(std::uint32_t number) const {
     if (pending.readiness == Readiness::enabled &&
         !flushed(agent.thread, pending.event.kind, process.threads[agent.thread].operation))
       pending.readiness = Readiness::stopped;
-    if (pending.event.kind == Kind::st) pending.event = {number, Kind::sfence, false, 0, pending.event.location};
+    if (pending.event.kind == Kind::st) pending.event = {number, Kind::sfence, false, 0, 0, pending.event.location};
     return pending;
   }
   const Entry* entry = committable(agent);
   if (entry == nullptr) return {Readiness::stopped, {}};
-  return {Readiness::enabled, {number, Kind::st, true, entry->operation.cell, entry->location}};
+  return {Readiness::enabled, {number, Kind::st, true, 0, entry->operation.cell, entry->location}};
 }
 
 bool Controlled::enabled(std::uint32_t number) const {
@@ -148,9 +148,9 @@ Event Controlled::execute(std::uint32_t number) {
 Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   Thread& thread = process.threads[number];
   const std::size_t index = steps_.size();
-  const Event next = relaxed()                              ? pending(as).event
-                     : standing_[number] == Standing::ready ? next_[number]
-                                                            : pending_thread(number, as).event;
+  Event next = relaxed()                              ? pending(as).event
+               : standing_[number] == Standing::ready ? next_[number]
+                                                      : pending_thread(number, as).event;
   std::vector<std::int32_t> enablers;
   Step& step = steps_.emplace_back(next, number, thread.operation);
   const Operation& operation = step.operation;
@@ -159,8 +159,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   step.sees = look && operation.kind != Kind::st;
   if (operation.tag == Tag::thread && operation.waiting == Waiting::other)
     step.operation.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
-  if (const Kind kind = step.kind(); relaxed() && kind != Kind::ld && kind != Kind::st && kind != Kind::sfence)
-    enablers = latest_commits(number);
+  if (relaxed()) enablers = flushing(number, step.kind(), operation);
   if (look) step.before = seen_by(operation);
   if (relaxed()) in_memory_.push_back(step.before);
   if (look && relaxed()) step.before = seen(number, operation);
@@ -171,6 +170,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
     }
     step.source = source(number, operation.cell);
   }
+  if (relaxed()) step.event.own = next.own = which_own(step);
   if (operation.tag == Tag::condition) step.signalled = signalled(operation.address);
   if (operation.tag <= Tag::vector && !fence) note_data_races(number);
   process.step = static_cast<std::int32_t>(index);
@@ -206,7 +206,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
 Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
   const Entry entry = *committable(agent);
   std::vector<std::int32_t> enablers;
-  const Event event{as, Kind::st, true, entry.operation.cell, entry.location};
+  const Event event{as, Kind::st, true, 0, entry.operation.cell, entry.location};
   Step& step = steps_.emplace_back(event, agent.thread, entry.operation);
   step.commit = true;
   step.operation.enabler = entry.issued;

@@ -125,11 +125,15 @@ class Controlled final : public System {
     return enablers_[index];
   }
   std::vector<std::int32_t> awaited(std::uint32_t agent) const override {
-    return relaxed() ? latest_commits(agents_[agent].thread) : std::vector<std::int32_t>{};
+    if (!relaxed()) return {};
+    const std::uint32_t thread = agents_[agent].thread;
+    return flushing(thread, pending(agent).event.kind, process.threads[thread].operation);
   }
   bool buffers() const override { return relaxed(); }
   std::uint32_t owner(std::uint32_t agent) const override { return relaxed() ? agents_[agent].thread : agent; }
   bool commute(const Event& a, const Event& b) const override;
+  std::uint32_t buffer_of(const Event& load) const override;
+  std::uint16_t own_before(std::size_t index, std::size_t before) const override;
   bool waits(std::size_t index) const override { return steps_[index].operation.waiting == Waiting::lock; }
   bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const override;
   Ending ending() const override;
@@ -191,7 +195,9 @@ class Controlled final : public System {
   const Entry* committable(const Agent& agent) const;
   void check_parts(std::uint32_t thread, const Operation& store) const;
   bool flushed(std::uint32_t thread, Kind kind, const Operation& operation) const;
-  std::vector<std::int32_t> latest_commits(std::uint32_t thread) const;
+  enum class Flushes : std::uint8_t { none, address, all };
+  Flushes flushes(Kind kind, const Operation& operation) const;
+  std::vector<std::int32_t> flushing(std::uint32_t thread, Kind kind, const Operation& operation) const;
   std::int32_t source(std::uint32_t thread, std::uint32_t cell) const;
   Pending pending_thread(std::uint32_t thread, std::uint32_t as) const;
   bool decide(std::uint32_t thread, Event& event) const;
@@ -204,6 +210,8 @@ class Controlled final : public System {
   std::uint64_t past_of(std::size_t index);
   Wide held(std::size_t before) const { return relaxed() ? in_memory_[before] : steps_[before].before; }
   Wide seen(std::uint32_t thread, const Operation& operation) const;
+  std::uint16_t which_own(const Step& step) const;
+  std::uint16_t which_own(const Operation& load, std::uint32_t thread, std::int32_t issued) const;
   void expect_as_before(const Step& step) const;
   void catch_up() const {
     if (stale_) const_cast<Controlled*>(this)->run_again();
