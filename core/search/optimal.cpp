@@ -27,13 +27,10 @@ SearchResult OptimalSearch::run() {
   std::size_t shared = 0;
   for (;;) {
     if (extend()) {
-      ++result_.executions;
-      const Ending ending = system_.ending();
-      result_.blocked += ending.blocked;
-      result_.cut += ending.cut;
+      const bool more = tally(result_, system_.ending());
       constexpr std::uint64_t kEstimate = 1024;
       if (result_.executions % kEstimate == 0) visitor_.explored = fraction();
-      if (!visitor_.visit(execution_, shared)) return result_;
+      if (!visitor_.visit(execution_, shared) || !more) return result_;
       reverse_races(shared);
       result_.full = nodes_.size() > most_nodes_;
       if (result_.full) return result_;
@@ -169,17 +166,21 @@ void OptimalSearch::races_with(const Event& event, std::size_t index) {
       races_.push_back(load);
     }
   }
-  if (system_.waits(index)) {
+  if (!sees_own(event) && system_.waits(index)) {
     races_of_waiting(event, before_[index], index);
   } else {
     drop_ordered(before_[index]);
   }
-  for (const std::size_t first : races_) {
-    Event reversed = event;
-    if (event.kind == Kind::rmw || event.kind == Kind::ld) reversed.writes = system_.would_write(index, first);
-    if (buffers_ && event.kind == Kind::ld) reversed.own = system_.own_before(index, first);
-    note_race(first, index, reversed, found_);
-  }
+  for (const std::size_t first : races_) note_race(first, index, as_before(event, index, first), found_);
+}
+
+// Step `index`, or the next one of its thread, as it would be just before step `first`.
+Event OptimalSearch::as_before(const Event& event, std::size_t index, std::size_t first) const {
+  Event reversed = event;
+  if (event.kind == Kind::rmw || event.kind == Kind::ld)
+    reversed.writes = system_.would_write(event.thread, index, first);
+  if (buffers_ && event.kind == Kind::ld) reversed.own = system_.own_before(event.thread, index, first);
+  return reversed;
 }
 
 // How many stores of the buffer whose store a load sees had been committed before a step.
@@ -232,8 +233,8 @@ void OptimalSearch::drop_ordered(const std::uint32_t* before) {
   });
 }
 
-// The latest accesses before which an operation that waited could have run: what came after them gave it what it
-// waited for.
+// The latest accesses before which an operation that may wait could have run: what came after them took that from it,
+// or gave it what it waited for.
 void OptimalSearch::races_of_waiting(const Event& event, const std::uint32_t* before, std::size_t end) {
   races_.clear();
   if (event.address >= by_address_.size()) return;
@@ -241,12 +242,12 @@ void OptimalSearch::races_of_waiting(const Event& event, const std::uint32_t* be
   const Event* later = nullptr;
   for (auto it = accesses.rbegin(); it != accesses.rend(); ++it) {
     const Event& other = execution_[*it];
-    if (!conflicts(other, event)) continue;
+    if (!conflicts(other, as_before(event, end, *it))) continue;
     if (is_reader(other) ? !find_readers(*it, before, end) : !system_.possible(event.thread, end, *it)) continue;
     races_.push_back(*it);
     if (other.writes && (!buffers_ || is_barrier(other, later))) break;
   }
-  if (buffers_ && event.writes)
+  if (buffers_ && is_atomic(event.kind))
     for (const std::size_t load : own_loads_before(event))
       if (could_precede(event, load, end)) races_.push_back(load);
   drop_ordered(before);
@@ -260,7 +261,8 @@ bool OptimalSearch::could_precede(const Event& event, std::size_t load, std::siz
   const std::size_t commit = by_thread_[system_.buffer_of(own)][own.own - 1U];
   const auto next = std::find_if(std::ranges::upper_bound(accesses, commit), accesses.end(),
                                  [&](std::size_t index) { return execution_[index].writes; });
-  return next != accesses.end() && *next < end ? system_.possible(event.thread, end, *next) : end < execution_.size();
+  if (next == accesses.end() || *next >= end) return end < execution_.size() && event.writes;
+  return as_before(event, end, *next).writes && system_.possible(event.thread, end, *next);
 }
 
 // Of a writer's lock and the reader's lock `first`: the other readers that the writer must come before as well. They
@@ -308,7 +310,7 @@ void OptimalSearch::reverse_races(std::size_t shared) {
   const std::uint32_t threads = system_.threads();
   for (std::uint32_t thread = 0; thread < threads; ++thread) {
     const Pending pending = system_.pending(thread);
-    if (pending.readiness != Readiness::waiting) continue;
+    if (pending.readiness != Readiness::waiting || is_fence(pending.event.kind)) continue;
     before_.reserve(end + 1, threads);
     clocks_.reserve(end + 1, threads);
     clock_before(thread, before_[end]);
@@ -316,7 +318,7 @@ void OptimalSearch::reverse_races(std::size_t shared) {
       join(before_[end], clocks_[static_cast<std::size_t>(enabling)], clocks_.width());
     races_of_waiting(pending.event, before_[end], end);
     open_.clear();
-    for (const std::size_t first : races_) note_race(first, end, pending.event, open_);
+    for (const std::size_t first : races_) note_race(first, end, as_before(pending.event, end, first), open_);
     for (const Race& race : open_) reverse(race);
   }
 }

@@ -118,7 +118,7 @@ class Controlled final : public System {
   Event execute(std::uint32_t thread) override;
   void rewind(std::size_t length) override;
   void uses_after(std::uint32_t thread, std::size_t end) override;
-  bool would_write(std::size_t index, std::size_t before) const override;
+  bool would_write(std::uint32_t thread, std::size_t index, std::size_t before) const override;
   std::ptrdiff_t enabler(std::size_t index) const override { return steps_[index].operation.enabler; }
   std::span<const std::int32_t> more_enablers(std::size_t index) const override {
     if (!relaxed()) return {};
@@ -133,7 +133,7 @@ class Controlled final : public System {
   std::uint32_t owner(std::uint32_t agent) const override { return relaxed() ? agents_[agent].thread : agent; }
   bool commute(const Event& a, const Event& b) const override;
   std::uint32_t buffer_of(const Event& load) const override;
-  std::uint16_t own_before(std::size_t index, std::size_t before) const override;
+  std::uint16_t own_before(std::uint32_t number, std::size_t index, std::size_t before) const override;
   bool waits(std::size_t index) const override { return steps_[index].operation.waiting == Waiting::lock; }
   bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const override;
   Ending ending() const override;
@@ -208,6 +208,7 @@ class Controlled final : public System {
   void fail_instead(Thread& thread, std::size_t index) const;
   void keep(const Step& step, std::vector<std::int32_t> enablers);
   std::uint64_t past_of(std::size_t index);
+  const Operation& operation_at(std::uint32_t agent, std::size_t index) const;
   Wide held(std::size_t before) const { return relaxed() ? in_memory_[before] : steps_[before].before; }
   Wide seen(std::uint32_t thread, const Operation& operation) const;
   std::uint16_t which_own(const Step& step) const;
