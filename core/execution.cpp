@@ -90,12 +90,11 @@ void Execution::rewind(std::size_t length) {
   }
 }
 
-bool Execution::would_write(std::size_t index, std::size_t before) const {
-  const Event& event = steps_[index].event;
-  if (event.kind != Kind::rmw) return event.writes;
+bool Execution::would_write(std::uint32_t thread, std::size_t index, std::size_t before) const {
+  const LocalId local = index < steps_.size() ? steps_[index].detail.before : current_[thread];
+  if (locals_.at(thread, local).kind != Kind::rmw) return locals_.at(thread, local).kind != Kind::ld;
   if (semantics_.failed_cas_writes) return true;
-  const Step& earlier = steps_[before];
-  return locals_.rmw(event.thread, steps_[index].detail.before, earlier.overwritten.value).has_value();
+  return locals_.rmw(thread, local, steps_[before].overwritten.value).has_value();
 }
 
 Ending Execution::ending() const {

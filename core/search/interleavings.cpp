@@ -42,8 +42,10 @@ SearchResult all_interleavings(System& system, Visitor& visitor, Preemptions pre
     if (enabled == 0 && arrived && frame.spent >= preemptions.fewest) {
       constexpr std::uint64_t kEstimate = 1024;
       if (++result.executions % kEstimate == 0) visitor.explored = fraction();
-      result.blocked += system.ending().blocked;
-      result.cut += system.ending().cut;
+      const Ending ending = system.ending();
+      result.blocked += ending.blocked;
+      result.cut += ending.cut;
+      result.vain += ending.vain;
       if (!visitor.visit(execution, shared)) return result;
       shared = execution.size();
     }

@@ -20,6 +20,7 @@ SearchResult OptimalSearch::run() {
       const Ending ending = system_.ending();
       result_.blocked += ending.blocked;
       result_.cut += ending.cut;
+      result_.vain += ending.vain;
       constexpr std::uint64_t kEstimate = 1024;
       if (result_.executions % kEstimate == 0) visitor_.explored = fraction();
       if (!visitor_.visit(execution_, shared)) return result_;
@@ -157,7 +158,8 @@ void OptimalSearch::races_with(const Event& event, std::size_t index) {
   }
   for (const std::size_t first : races_) {
     Event reversed = event;
-    if (event.kind == Kind::rmw || event.kind == Kind::ld) reversed.writes = system_.would_write(index, first);
+    if (event.kind == Kind::rmw || event.kind == Kind::ld)
+      reversed.writes = system_.would_write(event.thread, index, first);
     note_race(first, index, reversed, found_);
   }
 }

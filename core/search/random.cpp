@@ -41,8 +41,10 @@ SearchResult sample(System& system, Visitor& visitor, std::uint64_t count, Begin
     before.clear();
     for (const Event& event : execution) before.push_back(event.thread);
     ++result.executions;
-    result.blocked += system.ending().blocked;
-    result.cut += system.ending().cut;
+    const Ending ending = system.ending();
+    result.blocked += ending.blocked;
+    result.cut += ending.cut;
+    result.vain += ending.vain;
     end(execution.size());
     visitor.explored = static_cast<double>(number + 1) / static_cast<double>(count);
     if (!visitor.visit(execution, shared)) break;
