@@ -13,7 +13,9 @@ What makes it sound:
 
 - A register that a function saves is judged where it was called, the copy too. Its own frame begins below these copies.
 - The address of a slot may go to a compiler's hook, which forgets it, or to a compare-and-swap, as what it expects.
-  Wherever else it goes, somebody may read by it whatever lies in the frame: then all of that is live, everywhere.
+  Wherever else it goes, somebody may read by it whatever lies in the frame: then all of that is live, everywhere, but
+  where other threads have looked: what is accessed there by hooks is an event, and only what no hook was told of is
+  the function's own, and listed.
 - A function that makes its frame in no way known here, or whose frame others may reach beyond, gets no entries. The
   runtime takes everything for live where it finds none.
 - Exceptions go from any call to any landing pad, jumps by a table to anything a table names.
@@ -24,6 +26,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import count
+from pathlib import Path
 from typing import NamedTuple
 
 from teetotal.programs.c.assembly import Function, Item, Text
@@ -31,6 +34,7 @@ from teetotal.programs.c.control_flow import Flow, Labels, labels
 from teetotal.programs.c.instrument import att
 from teetotal.programs.c.machine import RBP, RDI, REGISTERS, RSP, Instruction, moves_stack, sets_frame
 from teetotal.programs.c.matching import HOOK
+from teetotal.programs.c.objects import Object, Section
 
 SECTION = ".teetotal.live"
 """Of each entry: where the call returns to, counted from here; flags; the registers that the frame saves, four bits each,
@@ -58,7 +62,7 @@ class Entry(NamedTuple):
     slots: tuple[tuple[int, int], ...]
     saved: tuple[str, ...]
     whole: bool
-    """All of the frame is live."""
+    """All of the frame is live, but where other threads have looked."""
     may_wait: bool
 
 
@@ -86,6 +90,11 @@ class Liveness:
             f"\t.long {label} - ., {flags}, {saved}, {len(entry.slots)}{slots}",
             "\t.popsection",
         ]
+
+
+def table(program: Path) -> Section | None:
+    """Of a linked program."""
+    return next((one for one in Object(program.read_bytes()).sections if one.name == SECTION), None)
 
 
 def entries(program: Text, functions: Sequence[Function]) -> list[Entry]:
@@ -198,6 +207,7 @@ class _Analysis:
         self.understood = all(self._fits(item.instruction, _name(item)) for block in self.blocks for item in block)
         self.low -= self.low % 8
         self.uses: dict[int, int] = {}  # of a call: what it reads in the frame
+        self.announced = 0  # what hooks are told of
         if self.understood:
             for block in self.blocks:
                 self._follow_addresses(block)
@@ -268,7 +278,9 @@ class _Analysis:
         given = {register: offset for register, offset in held.items() if register in _ARGUMENTS}
         if not given:
             return
-        if HOOK.match(name) is not None:
+        if (hook := HOOK.match(name)) is not None:
+            size = hook.group(2) or "8"
+            self.announced |= self._bytes(given.get(RDI, 0), int(size) if size.isdigit() else self.high - self.low)
             self.whole = self.whole or set(given) != {RDI}
             return
         atomic = _ATOMIC.match(name)
@@ -343,13 +355,12 @@ class _Analysis:
     def _entry(self, call: Item, live: int, may_wait: bool) -> Entry:
         registers = frozenset(REGISTERS[number] for bit, number in enumerate(_KEPT) if live >> bit & 1)
         slots: list[tuple[int, int]] = []
-        rest, at = live >> len(_KEPT), self.low
+        rest, at = (live & ~self.announced if self.whole else live) >> len(_KEPT), self.low
         while rest:
             skipped = (rest & -rest).bit_length() - 1
             rest, at = rest >> skipped, at + skipped
             size = (~rest & (rest + 1)).bit_length() - 1
-            if at >= _BEHIND or not self.whole:
-                slots.append((at, size))
+            slots.append((at, size))
             rest, at = rest >> size, at + size
         return Entry(call, registers, tuple(slots), self.saved, self.whole, may_wait)
 
