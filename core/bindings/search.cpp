@@ -91,7 +91,7 @@ void bind_search(nb::module_& m) {
          nb::object watcher) {
         Budget budget(seconds, std::move(watcher));
         Execution execution(program, semantics);
-        Monitoring monitoring(monitors, semantics, [&](std::uint64_t executions, double explored) {
+        Monitoring monitoring(execution, monitors, semantics, [&](std::uint64_t executions, double explored) {
           return budget.spent(executions, explored);
         });
         const SearchResult result = run({std::move(strategy), count, depth, seed, megabytes}, execution, monitoring);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "event.hpp"
+#include "monitors/older_values.hpp"
 
 namespace teetotal {
 
@@ -34,10 +35,8 @@ struct Ending {
                          // neither a deadlock nor a livelock, and no outcome
 };
 
-class System {
+class System : public monitors::OlderValues {
  public:
-  virtual ~System() = default;
-
   virtual std::uint32_t threads() const = 0;
   virtual Pending pending(std::uint32_t thread) const = 0;
 
@@ -59,7 +58,7 @@ class System {
   // Whether a conditional rmw or a load of `thread`, step `index` or its next operation where that is the number of
   // steps, would write if it ran just before step `before`, an access to the same location. A load may: what fails with
   // a look alone (a trylock) is one.
-  virtual bool would_write(std::uint32_t thread, std::size_t index, std::size_t before) const = 0;
+  bool would_write(std::uint32_t thread, std::size_t index, std::size_t before) const override = 0;
 
   // The step that made step `index` possible (that created its thread, ended the one it joins, …), or -1.
   virtual std::ptrdiff_t enabler(std::size_t /*index*/) const { return -1; }
@@ -78,19 +77,31 @@ class System {
 
   // Whether step `index` may have to wait until accesses to its location let it go: a lock, a semaphore, a signal; and
   // a load or rmw that could complete a waiting round (docs/explanation/waiting.md), whatever it saw where it ran.
-  virtual bool waits(std::size_t index) const = 0;
+  bool waits(std::size_t index) const override = 0;
 
   // Whether such an operation of `thread`, step `index` or the next one where that is the number of steps, could run
   // just before step `before`, an access to its location: with what the location held then, whatever else was done by
   // then. So a load or rmw is possible where what it would see there completes no waiting round. Monitors ask it too,
-  // where `before` is a write that the operation overtakes on the relaxed machine: they look at all of these, newest
-  // first, and at the next operation of each thread that waits at the end. Not asked about a writer's lock before a
-  // reader's: there it matters who else reads.
-  virtual bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const = 0;
+  // where `before` is a write that the operation overtakes on the relaxed machine (exact.hpp), also of the next
+  // operation of each thread that waits at the end. Not asked about a writer's lock before a reader's: there it matters
+  // who else reads.
+  bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const override = 0;
+
+  // Whether waiting rounds are left out: `waits` and `possible` are about loads and rmws too.
+  virtual bool skips_waiting() const { return false; }
 
   // How the execution at hand stands, once no thread is enabled.
   virtual Ending ending() const = 0;
 };
+
+// What the threads stand before that wait at the end for a value: for monitors.
+inline void find_waiting(const System& system, std::vector<Event>& waiting) {
+  waiting.clear();
+  if (!system.skips_waiting()) return;
+  for (std::uint32_t thread = 0; thread < system.threads(); ++thread)
+    if (const Pending next = system.pending(thread); next.readiness == Readiness::waiting)
+      waiting.push_back(next.event);
+}
 
 // Sees each complete execution of a search. `shared` is how many of its first events the execution before also had, at
 // the same places: a monitor need only look at the others.
