@@ -64,6 +64,16 @@ void Controlled::described_new_threads() {
 
 Pending Controlled::pending(std::uint32_t number) const {
   catch_up();
+  Pending pending = before_waiting(number);
+  if (pending.readiness == Readiness::enabled && (!relaxed() || agents_[number].buffer == kThread)) {
+    const std::uint32_t thread = owner(number);
+    if (local_now(thread) != 0 && waits_now(thread)) pending.readiness = Readiness::waiting;
+  }
+  return pending;
+}
+
+// What an agent does next, whether or not it only takes a thread round.
+Pending Controlled::before_waiting(std::uint32_t number) const {
   if (!relaxed()) return pending_thread(number, number);
   const Agent& agent = agents_[number];
   if (agent.buffer == kThread) {
@@ -104,8 +114,6 @@ Pending Controlled::pending_thread(std::uint32_t number, std::uint32_t as) const
     result.readiness = operation.waiting == Waiting::lock ? Readiness::waiting : Readiness::stopped;
   } else if (standing == Standing::halted && (cut(number) || !bounds_.spinners_wake || !sees_changes(number))) {
     result.readiness = Readiness::stopped;
-  } else if (result.readiness == Readiness::enabled && local_now(number) != 0 && waits_now(number)) {
-    result.readiness = Readiness::waiting;
   }
   return result;
 }
@@ -157,7 +165,7 @@ Event Controlled::execute(std::uint32_t number) {
 Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   Thread& thread = process.threads[number];
   const std::size_t index = steps_.size();
-  const Event next = relaxed()                              ? pending(as).event
+  const Event next = relaxed()                              ? before_waiting(as).event
                      : standing_[number] == Standing::ready ? next_[number]
                                                             : pending_thread(number, as).event;
   std::vector<std::int32_t> enablers;

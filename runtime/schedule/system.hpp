@@ -199,6 +199,7 @@ class Controlled final : public System {
   bool flushed(std::uint32_t thread, Kind kind, const Operation& operation) const;
   std::vector<std::int32_t> latest_commits(std::uint32_t thread) const;
   std::int32_t source(std::uint32_t thread, std::uint32_t cell) const;
+  Pending before_waiting(std::uint32_t agent) const;
   Pending pending_thread(std::uint32_t thread, std::uint32_t as) const;
   bool decide(std::uint32_t thread, Event& event) const;
   Event execute_thread(std::uint32_t thread, std::uint32_t as);

@@ -43,6 +43,11 @@ def semantics_options(semantics: Semantics) -> list[str]:
     return [f"rmw={semantics.rmw}", f"mutex={semantics.mutex}", f"failed-cas={semantics.failed_cas}"]
 
 
+def loop_options(bound: int | None) -> list[str]:
+    """What the user says of loops bounds those that wait in vain, and all others."""
+    return [] if bound is None else [f"loop-bound={bound}", f"idle-bound={bound}"]
+
+
 def _decoded(line: bytes) -> AnyMessage:
     try:
         return messages.decode(line)
