@@ -71,7 +71,7 @@ bool Controlled::waits_now(std::uint32_t number) const {
   const auto last = static_cast<std::int32_t>(own_[number].back());
   const auto known = onward_.find(key_of(local_now(number), value));
   const bool waits = known != onward_.end() ? completes(last, known->second) : self.look_ahead(number);
-  self.asked_[number] = {true, waits, value};
+  if (!ahead_) self.asked_[number] = {true, waits, value};  // otherwise it stands elsewhere by now
   return waits;
 }
 
