@@ -26,6 +26,7 @@
 #include "explorer.hpp"
 #include "imports.hpp"
 #include "lifetimes.hpp"
+#include "local_state.hpp"
 #include "replay.hpp"
 #include "signals.hpp"
 #include "supervisor.hpp"
@@ -135,6 +136,12 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.bounds.steps = static_cast<std::uint32_t>(number());
   else if (name == "seconds")
     request.seconds = std::stod(value);
+  else if (name == "live")
+    request.live = value;
+  else if (name == "idle-bound")
+    request.bounds.idle_bound = static_cast<std::uint32_t>(number());
+  else if (name == "waiting")
+    request.bounds.waiting_counts = value == "count";
   else if (name == "library")
     request.library = value;
   else if (name == "variables")
@@ -211,6 +218,7 @@ int run(int count, char** arguments) {
   }
   if (!request.library.empty()) process.callers.read(request.library, process.memory.object_begin());
   if (!request.variables.empty()) addresses.read(request.variables, process.memory.object_begin());
+  if (!request.live.empty()) local_states.read(request.live, process.memory.object_begin());
   output.line(R"({"type":"loaded","base":)" + std::to_string(process.memory.object_begin()) + '}');
   try {
     if (request.replay) {

@@ -90,6 +90,7 @@ struct Operation {
   Needs needs = Needs::nothing;  // where an rmw waits for a value
   bool part = false;             // a further part of the copy that its thread was busy with before
   bool plain = false;            // neither atomic nor volatile: a race on it is a data race
+  bool single = false;           // all that a hook of the compiler's does
   std::uint32_t cell = 0;
   std::int32_t enabler = -1;  // the step that made it possible
   std::uintptr_t address = 0;
@@ -97,6 +98,7 @@ struct Operation {
   std::uintptr_t caller = 0;                 // where the program's own code called for it, if that is elsewhere
   bool (*enabled)(const Thread&) = nullptr;  // null: always
   Wide expected = 0;
+  Wide operand = 0;  // of a single rmw: what it writes or adds
 
   // A load where it writes nothing, and an rmw where it does.
   bool decides() const { return kind == Kind::ld && writes > Writes::always; }

@@ -43,9 +43,9 @@ void Controlled::describe(std::uint32_t thread) {
                    operation.cell,         location(operation.place)};
   const bool halted = cut(thread);
   if (halted && steps_.size() < bounds_.steps) cuts_.insert(operation.told_place());
-  standing_[thread] = halted || spinning(thread)                                           ? Standing::halted
-                      : operation.enabled == nullptr && operation.writes <= Writes::always ? Standing::ready
-                                                                                           : Standing::depends;
+  const bool depends = operation.enabled != nullptr || operation.writes > Writes::always || local_now(thread) != 0;
+  standing_[thread] = halted || spinning(thread) ? Standing::halted : depends ? Standing::depends : Standing::ready;
+  asked_[thread].known = false;
 }
 
 void Controlled::described_new_threads() {
@@ -54,6 +54,7 @@ void Controlled::described_new_threads() {
     standing_.push_back(Standing::gone);
     own_.emplace_back();
     visits_.emplace_back();
+    asked_.emplace_back();
   }
   for (std::uint32_t thread = 0; thread < process.count; ++thread) {
     agent(thread, kThread);
@@ -63,6 +64,16 @@ void Controlled::described_new_threads() {
 
 Pending Controlled::pending(std::uint32_t number) const {
   catch_up();
+  Pending pending = before_waiting(number);
+  if (pending.readiness == Readiness::enabled && (!relaxed() || agents_[number].buffer == kThread)) {
+    const std::uint32_t thread = owner(number);
+    if (local_now(thread) != 0 && waits_now(thread)) pending.readiness = Readiness::waiting;
+  }
+  return pending;
+}
+
+// What an agent does next, whether or not it only takes a thread round.
+Pending Controlled::before_waiting(std::uint32_t number) const {
   if (!relaxed()) return pending_thread(number, number);
   const Agent& agent = agents_[number];
   if (agent.buffer == kThread) {
@@ -128,14 +139,20 @@ bool Controlled::decide(std::uint32_t number, Event& event) const {
 }
 
 bool Controlled::cut(std::uint32_t thread) const {
-  if (steps_.size() >= bounds_.steps) return true;
+  if (steps_.size() >= bounds_.steps || own_[thread].size() >= bounds_.thread_steps) return true;
+  if (!own_[thread].empty() && steps_[own_[thread].back()].idle > bounds_.idle_bound) return true;
   const std::uint32_t at = next_[thread].location;
   return !process.threads[thread].operation.part && at < visits_[thread].size() &&
          visits_[thread][at] >= bounds_.loop_bound;
 }
 
 Event Controlled::execute(std::uint32_t number) {
+  if (ahead_ && steps_.back().event.thread == number) {
+    ahead_ = false;
+    return steps_.back().event;
+  }
   catch_up();
+  judged_ = false;
   if (snapshots_.consider(steps_.size()) && relaxed()) {
     kept_buffers_.resize(std::max(kept_buffers_.size(), snapshots_.depth()));
     kept_buffers_[snapshots_.depth() - 1] = buffers_;
@@ -148,7 +165,7 @@ Event Controlled::execute(std::uint32_t number) {
 Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   Thread& thread = process.threads[number];
   const std::size_t index = steps_.size();
-  Event next = relaxed()                              ? pending(as).event
+  Event next = relaxed()                              ? before_waiting(as).event
                : standing_[number] == Standing::ready ? next_[number]
                                                       : pending_thread(number, as).event;
   std::vector<std::int32_t> enablers;
@@ -184,8 +201,8 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
                : relaxed() && operation.kind == Kind::st ? buffers_.stores[number].back().value
                                                          : seen_by(operation);
   const auto& own = own_[number];
-  const bool wrote = step.changes() || operation.kind == Kind::st;
-  step.quiet = wrote ? 0 : own.empty() ? 1 : steps_[own.back()].quiet + 1;
+  const bool changed = changed_memory(step);
+  step.quiet = changed ? 0 : own.empty() ? 1 : steps_[own.back()].quiet + 1;
   if (!own.empty()) step.earlier = static_cast<std::int32_t>(own.back());
   own_[number].push_back(static_cast<std::uint32_t>(index));
   auto& visits = visits_[number];
@@ -194,7 +211,11 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   keep(step, std::move(enablers));
   if (process.count != next_.size() || step.operation.tag == Tag::thread) described_new_threads();
   if (thread.state == State::parked) {
-    if (!wrote) detect_spinning(number);
+    if (bounds_.waiting_counts) {
+      if (!changed) detect_spinning(number);
+    } else if (steps_.back().local = waiting_state(thread); steps_.back().local != 0) {
+      detect_idling(number);
+    }
     describe(number);
   } else {
     standing_[number] = Standing::gone;
@@ -297,6 +318,7 @@ void Controlled::run_commit(std::uint32_t number, std::int64_t which) {
 }
 
 void Controlled::rewind(std::size_t length) {
+  ahead_ = judged_ = false;
   while (steps_.size() > length) {
     const Step& step = steps_.back();
     const Event& event = step.event;
@@ -323,14 +345,20 @@ void Controlled::rewind(std::size_t length) {
 // Runs the program again up to the step at hand.
 void Controlled::run_again() {
   stale_ = false;
+  run_to(steps_.size());
+  arrive();
+}
+
+// Only the program: what is known of threads is what it was.
+void Controlled::run_to(std::size_t length) {
   failed_.clear();
-  const bool restored = snapshots_.restore(steps_.size());
+  const bool restored = snapshots_.restore(length);
   const std::size_t begin = restored ? snapshots_.steps() : 0;
   restored_ += restored;
   if (relaxed()) buffers_ = restored ? kept_buffers_[snapshots_.depth() - 1] : Buffers{};
   if (!relaxed()) {
-    process.tape.resize(std::min(process.tape.size(), steps_.size()));
-    while (process.tape.size() < steps_.size()) {
+    process.tape.resize(std::min(process.tape.size(), length));
+    while (process.tape.size() < length) {
       const Step& step = steps_[process.tape.size()];
       process.tape.push_back({step.thread, step.operation.kind, step.operation.place, step.operation.address,
                               step.fatal, step.sees, step.before});
@@ -347,8 +375,7 @@ void Controlled::run_again() {
     process.step = static_cast<std::int32_t>(process.tape_next++);
     run_thread(thread.number, process.tape_next - 1, process.tape[process.tape_next - 1].fatal);
   }
-  for (std::size_t index = begin; relaxed() && index < steps_.size(); ++index) run_step(index);
-  arrive();
+  for (std::size_t index = begin; relaxed() && index < length; ++index) run_step(index);
 }
 
 void Controlled::run_through(const std::function<void(const Step&)>& look) {
@@ -401,6 +428,7 @@ bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t b
   const std::uint32_t thread = owner(number);
   const Operation& operation = operation_at(number, index);
   const Step& then = steps_[before];
+  if (may_wait(operation)) return !goes_round(thread, index, value_before(thread, index, before));
   if (operation.tag == Tag::condition) return (then.signalled >> thread & 1U) != 0;
   if (operation.kind == Kind::lock)  // whoever took it found it free, or tried, or only looked
     return then.event.kind == Kind::lock ||
@@ -420,7 +448,8 @@ std::vector<Failed> Controlled::failed() const {
 }
 
 Ending Controlled::ending() const {
-  Ending ending;
+  const_cast<Controlled*>(this)->judge();
+  Ending ending{.vain = vain_};
   for (std::uint32_t number = 0; number < process.count; ++number) {
     const Thread& thread = process.threads[number];
     ending.blocked = ending.blocked || thread.state == State::parked || thread.state == State::stopped;
@@ -430,19 +459,27 @@ Ending Controlled::ending() const {
 }
 
 // Whether those threads that have not ended can never go on.
-Stuck Controlled::stuck() const {
-  bool any = false, spins = false;
-  if (process.exited || !buffers_.failed.empty()) return Stuck::no;
+void Controlled::judge() {
+  if (judged_) return;
+  judged_ = true;
+  stuck_ = Stuck::no;
+  vain_ = false;
+  bool any = false, loops = false, others = !buffers_.failed.empty() || process.exited;
   for (std::uint32_t number = 0; number < process.count; ++number) {
     const Thread& thread = process.threads[number];
     if (thread.state == State::ended || thread.state == State::unborn) continue;
-    if (thread.state == State::stopped) return Stuck::no;
     any = true;
-    if (!process.enabled(thread)) continue;
-    if (cut(number) || !spinning(number) || sees_changes(number)) return Stuck::no;
-    spins = true;
+    if (thread.state == State::stopped || cut(number)) {
+      others = true;
+    } else if (process.enabled(thread)) {
+      loops = true;
+      if (bounds_.waiting_counts)
+        others = others || !spinning(number) || sees_changes(number);
+      else
+        vain_ = vain_ || goes_on_alone(number);
+    }
   }
-  return !any ? Stuck::no : spins ? Stuck::livelock : Stuck::deadlock;
+  if (any && !others && !vain_) stuck_ = loops ? Stuck::livelock : Stuck::deadlock;
 }
 
 void Controlled::note_data_races(std::uint32_t thread) {
@@ -468,12 +505,16 @@ void Controlled::check_new_cells() {
 void Controlled::begin() {
   rewind(0);
   spins_.clear();
+  onward_.clear();
 }
 
 void Controlled::forget() {
   steps_.clear();
+  ahead_ = judged_ = false;
   known_pasts_ = 0;
   spins_.clear();
+  onward_.clear();
+  asked_.clear();
   snapshots_.forget();
   process.tape.clear();
   stale_ = true;

@@ -169,7 +169,7 @@ class _Findings:
             f"seed={options.seed}",
             *driver.semantics_options(options.semantics),
             f"steps={STEPS}",
-            f"loop-bound={COMPILED_LOOP_BOUND if options.loop_bound is None else options.loop_bound}",
+            *driver.loop_options(options.loop_bound),
             f"nondet-low={options.nondet[0]}", f"nondet-high={options.nondet[1]}", f"spurious={options.spurious}",
         ]  # fmt: skip
         request += [f"monitor={monitor.name}" for monitor in self.monitors]

@@ -16,7 +16,7 @@ from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Semantics
 from teetotal.engines.runtime import messages
 from teetotal.engines.runtime.messages import AnyMessage, End, Replayed, Restart, Stopped, Trouble
-from teetotal.programs.c.build import BIT_FIELDS, LIBRARY, VARIABLES
+from teetotal.programs.c.build import BIT_FIELDS, LIBRARY, LIVE, VARIABLES
 
 _NOT_STARTED = 5  # the exit status
 _OVERWRITTEN = "the program overwrites the explorer's memory"
@@ -43,6 +43,11 @@ def semantics_options(semantics: Semantics) -> list[str]:
     return [f"rmw={semantics.rmw}", f"mutex={semantics.mutex}", f"failed-cas={semantics.failed_cas}"]
 
 
+def loop_options(bound: int | None) -> list[str]:
+    """What the user says of loops bounds those that wait in vain, and all others."""
+    return [] if bound is None else [f"loop-bound={bound}", f"idle-bound={bound}"]
+
+
 def _decoded(line: bytes) -> AnyMessage:
     try:
         return messages.decode(line)
@@ -60,12 +65,9 @@ def answers(
     program: Path, options: Sequence[str], arguments: Sequence[str] = (), *, show_output: bool = False
 ) -> Iterator[AnyMessage]:
     """The lines that the runtime tells. RuntimeDied, after the last of them, where it ended by a signal."""
-    library = program.parent / LIBRARY
-    if library.exists():
-        options = [*options, f"library={library}"]
-    variables = program.parent / VARIABLES
-    if variables.exists():
-        options = [*options, f"variables={variables}"]
+    for name in (LIBRARY, VARIABLES, LIVE):
+        if (beside := program.parent / name).exists():
+            options = [*options, f"{name}={beside}"]
     if (program.parent / BIT_FIELDS).exists():
         options = [*options, "bit-fields=1"]
     reader, writer = os.pipe()

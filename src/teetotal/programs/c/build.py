@@ -47,6 +47,8 @@ BIT_FIELDS = "bit-fields"
 VARIABLES = "variables"
 """Beside the object of a program that may compare addresses: where each of its variables lies, for
 runtime/memory/addresses.hpp."""
+LIVE = "live"
+"""Beside the object: where in it the table of what is live begins, and its size, for runtime/schedule/local_state.hpp."""
 
 
 _OTHER_PRODUCTS = frozenset(
@@ -155,13 +157,15 @@ def build(source: Source, directory: Path) -> Path:
     from teetotal.programs.c.audit import unaccounted
     from teetotal.programs.c.deadlines import DeadlineWatch
     from teetotal.programs.c.instrument import make_visible
+    from teetotal.programs.c.liveness import Liveness, table
     from teetotal.programs.c.unwritten import UnwrittenLocals
 
     compile_flags, link_flags = _split(source.flags)
     objects: list[str] = []
     hidden: list[str] = []
     of_system: set[str] = set()
-    addresses, deadlines, locals_ = AddressWatch(), DeadlineWatch(), UnwrittenLocals()
+    addresses, deadlines = AddressWatch(), DeadlineWatch()
+    passes = (addresses, deadlines, UnwrittenLocals(), Liveness())
     for number, file in enumerate(source.files):
         text_files.refuse_odd(file)
         compiler = _compiler(source, file)
@@ -185,7 +189,7 @@ def build(source: Source, directory: Path) -> Path:
         if (entry := _OPENMP_OF_CLANG.search(compiled)) is not None:
             raise TeetotalError(f"{file}: OpenMP as clang has it ({entry.group()}) is not explored; gcc's is: --cc gcc")
 
-        visible = make_visible(compiled, assemble, file, (addresses, deadlines, locals_), handmade=handmade)
+        visible = make_visible(compiled, assemble, file, passes, handmade=handmade)
         hidden += visible.unseen
         of_system |= visible.of_system
         assemble(mark_ends(visible.text))
@@ -198,6 +202,8 @@ def build(source: Source, directory: Path) -> Path:
     from teetotal.programs.c.elf import has_bit_fields, take_initialisers  # loaded for C alone
 
     take_initialisers(result)
+    if (live := table(result)) is not None:
+        (directory / LIVE).write_text(f"{live.address:x} {live.size:x}\n")
     if has_bit_fields(result):
         (directory / BIT_FIELDS).touch()
     if addresses.found:

@@ -16,14 +16,14 @@ Functions of the system's headers are left out: they move about what is not ther
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
 
-from teetotal.programs.c.assembly import Function, Item, Statement, Text
+from teetotal.programs.c.assembly import Function, Item, Text
+from teetotal.programs.c.control_flow import Flow, Labels, labels
 from teetotal.programs.c.instrument import att, hook_call
-from teetotal.programs.c.machine import RBP, REGISTERS, RSP, Access
+from teetotal.programs.c.machine import RBP, REGISTERS, RSP, Access, sets_frame
 
 _LOOK, _HALF = 12, 16
 _FILLS = (0xA5, 0x5A)
@@ -34,8 +34,6 @@ _LOOKED_AT = (1, 2, 4, 8)
 _RED_ZONE = 128
 _SMALL = 256
 """Bytes of a frame that are filled on the spot."""
-_LABEL = re.compile(r"\.L[\w.$]+")
-_BRANCH = re.compile(r"\s*(j\w+|loop\w*)\s+(\.L[\w.$]+)\s*$")
 _CHANGES_BITS = ("and", "or")
 _A_FEW = 12
 """Instructions from the load to the store of a bit-field."""
@@ -48,12 +46,12 @@ class UnwrittenLocals:
         self._numbers = count()
 
     def __call__(self, program: Text, functions: Sequence[Function]) -> None:
-        labels, tables = _labels(program.statements)
+        found = labels(program.statements)
         for function in functions:
             frame = _frame(function)
             if frame is None or function.name in program.of_system:
                 continue
-            looks = _Definite(function, frame, labels, tables).loads()
+            looks = _Definite(function, frame, found).loads()
             if looks or frame.taken:
                 frame.first.statement.before[:0] = att([*self._fill(frame)], frame.first.statement)
             for look in looks:
@@ -120,7 +118,7 @@ class _Frame(NamedTuple):
 def _frame(function: Function) -> _Frame | None:
     """Of a function that has one, made as compilers do."""
     entry = iter(function.blocks[0])
-    if not any(_sets_frame(item) for item in entry):
+    if not any(sets_frame(item.instruction) for item in entry):
         return None
     pushed = lowered = 0
     first = None
@@ -137,7 +135,7 @@ def _frame(function: Function) -> _Frame | None:
     for block in function.blocks:
         for item in block:
             instruction = item.instruction
-            if RBP in instruction.writes and instruction.name not in ("pop", "leave") and not _sets_frame(item):
+            if RBP in instruction.writes and instruction.name not in ("pop", "leave") and not sets_frame(item.instruction):
                 return None
             for access in instruction.accesses:
                 low = min(low, access.displacement if access.base == RBP else 0)
@@ -149,54 +147,25 @@ def _frame(function: Function) -> _Frame | None:
     return _Frame(first, low, -low - pushed, taken) if -low > pushed else None
 
 
-def _sets_frame(item: Item) -> bool:
-    return item.instruction.name == "mov" and item.instruction.operands == (("r", RBP), ("r", RSP))
-
-
-def _labels(statements: Sequence[Statement]) -> tuple[dict[int, list[str]], set[str]]:
-    """Those before each statement, and those that are known otherwise than as the target of a branch."""
-    before: dict[int, list[str]] = {}
-    tables: set[str] = set()
-    pending: list[str] = []
-    for statement in statements:
-        if statement.label:
-            pending.append(statement.label)
-            continue
-        if statement.is_code:
-            if pending:
-                before[id(statement)] = pending
-                pending = []
-        elif statement.text.lstrip().startswith((".section", ".loc", ".cfi", "#")):
-            continue  # debugging information among it
-        if ".L" in statement.text and _BRANCH.match(statement.text) is None:
-            tables.update(_LABEL.findall(statement.text))
-    return before, tables
-
-
 class _Definite:
     """Which bytes of a frame are written for sure, a bit each."""
 
-    def __init__(self, function: Function, frame: _Frame, labels: dict[int, list[str]], tables: set[str]) -> None:
+    def __init__(self, function: Function, frame: _Frame, found: Labels) -> None:
         self.function, self.frame = function, frame
         self.halves: set[int] = set()
         self.all = (1 << -frame.low) - 1
         self.saved = self.all & ~((1 << frame.size) - 1)  # registers of the caller's
-        names = [labels.get(id(block[0].statement), []) for block in function.blocks]
-        self.places = {name: number for number, before in enumerate(names) for name in before}
-        self.anywhere = [
-            number == 0 or any(name in tables or name[0].isdigit() for name in before)
-            for number, before in enumerate(names)
-        ]
+        self.flow = Flow(function, found)
 
     def loads(self) -> list[_Look]:
         """Those that may see what is not written."""
         blocks = self.function.blocks
-        states = [self.saved if anywhere else self.all for anywhere in self.anywhere]
+        states = [self.saved if anywhere else self.all for anywhere in self.flow.anywhere]
         waiting = list(range(len(blocks)))
         while waiting:
             number = waiting.pop()
             after = self._walk(blocks[number], states[number], [])
-            for following in self._successors(number):
+            for following in self.flow.successors(number):
                 joined = states[following] & after
                 if joined != states[following]:
                     states[following] = joined
@@ -211,15 +180,6 @@ class _Definite:
                 if id(item) in wanted and item.whole and not item.statement.app:
                     looks.append(_Look(item, id(item) in self.halves, _needs_flags(block[number:])))
         return looks
-
-    def _successors(self, number: int) -> Iterator[int]:
-        last = self.function.blocks[number][-1]
-        target = _BRANCH.match(last.statement.text)
-        if target is not None and target.group(2) in self.places:
-            yield self.places[target.group(2)]
-        leaves = last.instruction.name in ("jmp", "ret", "ud2", "hlt")
-        if not leaves and number + 1 < len(self.function.blocks):
-            yield number + 1
 
     def _walk(self, block: Sequence[Item], state: int, found: list[Item]) -> int:
         """The state behind a block; ``found`` gets the loads."""
