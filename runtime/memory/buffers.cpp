@@ -123,8 +123,8 @@ std::uint16_t Controlled::which_own(const Operation& load, std::uint32_t thread,
   return whole ? store.event.own : 0;
 }
 
-std::uint16_t Controlled::own_before(std::uint32_t number, std::size_t index, std::size_t before) const {
-  const std::uint32_t thread = agents_[number].thread;
+std::uint16_t Controlled::own_before(std::uint32_t as, std::size_t index, std::size_t before) const {
+  const std::uint32_t thread = agents_[as].thread;
   const Operation& load = index < steps_.size() ? steps_[index].operation : process.threads[thread].operation;
   const auto& own = own_[thread];
   for (auto at = std::ranges::lower_bound(own, static_cast<std::uint32_t>(index)); at != own.begin();) {
@@ -133,7 +133,7 @@ std::uint16_t Controlled::own_before(std::uint32_t number, std::size_t index, st
     if (store.operation.kind != Kind::st || store.operation.cell != load.cell) continue;
     const std::uint16_t number = which_own(load, thread, static_cast<std::int32_t>(issued));
     if (number == 0) return 0;
-    const auto& commits = agent_steps_[buffer_of({.thread = number, .address = load.cell})];
+    const auto& commits = agent_steps_[buffer_of({.thread = as, .address = load.cell})];
     if (commits.size() < number || commits[number - 1U] >= before) return number;
     return steps_[before].source == static_cast<std::int32_t>(commits[number - 1U]) ? number : 0;
   }

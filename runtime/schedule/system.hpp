@@ -134,7 +134,7 @@ class Controlled final : public System {
   std::uint32_t owner(std::uint32_t agent) const override { return relaxed() ? agents_[agent].thread : agent; }
   bool commute(const Event& a, const Event& b) const override;
   std::uint32_t buffer_of(const Event& load) const override;
-  std::uint16_t own_before(std::uint32_t number, std::size_t index, std::size_t before) const override;
+  std::uint16_t own_before(std::uint32_t as, std::size_t index, std::size_t before) const override;
   bool waits(std::size_t index) const override {
     return steps_[index].operation.waiting == Waiting::lock || local_before(index) != 0;
   }
