@@ -314,6 +314,7 @@ class _Findings:
         for what, at in self.met if self.end is None else self.end.unseen:
             place = self.names.place(at) if self.names is not None else None
             named.append(what if place is None else f"{what} at {place}")
+        named = list(dict.fromkeys(named))
         if named:
             self.undecided = True
             more = f"; and {len(named) - _NAMED} more" if len(named) > _NAMED else ""

@@ -82,6 +82,15 @@ _MEASURE = ("--coverage", "-coverage", "-fprofile-arcs", "-ftest-coverage", "-fp
 """Flags that make a program count what it does, and change nothing else."""
 
 
+_NO_FRAMES = ("-fomit-frame-pointer", "-momit-leaf-frame-pointer")
+"""Flags without which functions keep the frames by which their variables are known."""
+
+
+_REGISTER = re.compile(r"\bregister\b(?P<bound>[^;{}()]*\b(?:asm|__asm|__asm__)\b)?")
+"""The word keeps a variable out of the frame, where nobody notices that it was never written; but one that is bound to a
+register of its name, for assembly, must be there."""
+
+
 _TRAMPOLINES = re.compile(r'^\s*\.section\s+\.note\.GNU-stack,\s*"x"', re.MULTILINE)
 
 
@@ -173,7 +182,11 @@ def build(source: Source, directory: Path) -> Path:
         options = (*_COMMON, *_instrumentation(compiler), *compile_flags)
         handmade = Path(file).suffix in ASSEMBLY_SUFFIXES
         wanted = ["-xassembler-with-cpp", "-E"] if handmade else ["-S"]
-        _run([*compiler, *options, *wanted, _path(file), "-o", str(assembly)], file)
+        compile_ = [*compiler, *options, *wanted, _path(file), "-o", str(assembly)]
+        try:
+            _run([*compile_, *_without_registers(file)], file)
+        except CompileError:  # without the word it may be no declaration any more
+            _run(compile_, file)
         if not assembly.exists():
             raise CompileError(f"{file}: the compiler makes no code of it; what do the flags after -- ask for?")
 
@@ -299,11 +312,18 @@ def _split(flags: tuple[str, ...]) -> tuple[list[str], list[str]]:
             raise TeetotalError(f"{flag} after --: sources come before it")
         if flag.startswith(("-l", "-L", "-Wl,")) or Path(flag).suffix in (".a", ".so", ".o"):
             link_flags.append(flag)
-        elif flag.startswith(("-O", "-fsanitize", *_MEASURE, "-fvisibility")):
+        elif flag.startswith(("-O", "-fsanitize", *_MEASURE, "-fvisibility", *_NO_FRAMES)):
             continue
         else:
             compile_flags.append(flag)
     return compile_flags, link_flags
+
+
+def _without_registers(file: str) -> list[str]:
+    if Path(file).suffix not in C_SUFFIXES:
+        return []  # C++ has it no more
+    found = list(_REGISTER.finditer(Path(file).read_text(errors="replace")))
+    return ["-Dregister="] if found and not any(one["bound"] for one in found) else []
 
 
 def errors_first(said: str) -> str:

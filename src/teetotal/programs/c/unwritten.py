@@ -25,12 +25,14 @@ from teetotal.programs.c.control_flow import Flow, Labels, labels
 from teetotal.programs.c.instrument import att, hook_call
 from teetotal.programs.c.machine import RBP, REGISTERS, RSP, Access, sets_frame
 
-_LOOK, _HALF = 12, 16
+_LOOK, _FRESH, _HALF = 12, 13, 16
+_COMPARES = ("cmp", "test")
+_RAX, _RDX = REGISTERS.index("rax"), REGISTERS.index("rdx")
 _FILLS = (0xA5, 0x5A)
 """As in runtime/memory/unwritten.cpp."""
 _SUFFIXES = {1: "b", 2: "w", 4: "l"}
 _FLAGS = 16
-_LOOKED_AT = (1, 2, 4, 8)
+_LOOKED_AT = (1, 2, 4, 8, 10)
 _RED_ZONE = 128
 _SMALL = 256
 """Bytes of a frame that are filled on the spot."""
@@ -55,7 +57,10 @@ class UnwrittenLocals:
             if looks or frame.taken:
                 frame.first.statement.before[:0] = att([*self._fill(frame)], frame.first.statement)
             for look in looks:
-                look.item.statement.before += att([*self._look(look)], look.item.statement)
+                for part in look.parts:
+                    look.item.statement.before += att([*self._look(look, part)], look.item.statement)
+            for item in (item for block in function.blocks for item in block):
+                self._fill_fresh(item)
 
     def _fill(self, frame: _Frame) -> Iterator[str]:
         """With registers and flags that nobody needs where a function begins, but rax, which waits in the frame."""
@@ -75,10 +80,28 @@ class UnwrittenLocals:
         yield f"\tmovq {frame.low}(%rbp), %rax"
         yield f"\tmovq %r11, {frame.low}(%rbp)"
 
-    def _look(self, look: _Look) -> Iterator[str]:
+    def _fill_fresh(self, item: Item) -> None:
+        """What the stack grows by while the function runs: ``alloca``, and arrays of a size that is not known before."""
+        name, operands, statement = item.instruction.name, item.instruction.operands, item.statement
+        grows = name in ("sub", "mov") and len(operands) == 2 and operands[0] == ("r", RSP) and operands[1][0] == "r"
+        if not grows or operands[1][1] == RBP or not item.whole or statement.app:
+            return
+        by = REGISTERS[operands[1][1]]
+        if name == "mov":
+            statement.before += att([f"\tmovq %rsp, -8(%{by})"], statement)
+            kept = []
+        else:
+            kept = ["\tmovq %r11, -16(%rsp)", f"\tleaq (%rsp,%{by}), %r11", "\tmovq %r11, -8(%rsp)"]
+            kept.append("\tmovq -16(%rsp), %r11")
+        descriptor = [f"\t.byte {_FRESH}, 0, 0, 0, 0, 0, 0, 0", "\t.quad 0, 0"]
+        call = hook_call(f".Lteetotal_fresh_{next(self._numbers)}", "teetotal_settle", descriptor)
+        statement.after[:0] = att([*kept, *call], statement)
+
+    def _look(self, look: _Look, part: tuple[int, int]) -> Iterator[str]:
         """A call where the first bytes are those of either fill."""
         item = look.item
         access = next(one for one in item.instruction.accesses if one.base == RBP)
+        access = access._replace(displacement=access.displacement + part[0], size=part[1])
         index = f",%{REGISTERS[access.scaled]},{access.scale}" if access.scaled >= 0 else ""
         number, width = next(self._numbers), min(access.size, 4)
         fills = [int.from_bytes(bytes([byte] * width), "little", signed=True) for byte in _FILLS]
@@ -102,6 +125,9 @@ class _Look(NamedTuple):
     """It could be half of a store to a bit-field."""
     flags: bool
     """They may still be needed."""
+    parts: tuple[tuple[int, int], ...]
+    """What is looked at, as offsets and sizes: all of it, or each half, where it is compared. Else a half may go unused, as
+    in structs that are passed in registers."""
 
 
 class _Frame(NamedTuple):
@@ -153,6 +179,14 @@ class _Definite:
     def __init__(self, function: Function, frame: _Frame, found: Labels) -> None:
         self.function, self.frame = function, frame
         self.halves: set[int] = set()
+        self.compared: set[int] = set()
+        self.touched = {
+            (access.displacement, access.size)
+            for block in function.blocks
+            for item in block
+            for access in item.instruction.accesses
+            if access.base == RBP
+        }
         self.all = (1 << -frame.low) - 1
         self.saved = self.all & ~((1 << frame.size) - 1)  # registers of the caller's
         self.flow = Flow(function, found)
@@ -178,7 +212,9 @@ class _Definite:
             wanted = {id(item) for item in found}
             for number, item in enumerate(block):
                 if id(item) in wanted and item.whole and not item.statement.app:
-                    looks.append(_Look(item, id(item) in self.halves, _needs_flags(block[number:])))
+                    size = next(one.size for one in item.instruction.accesses if one.base == RBP)
+                    parts = ((0, 4), (4, 4)) if size == 8 and id(item) in self.compared else ((0, size),)
+                    looks.append(_Look(item, id(item) in self.halves, _needs_flags(block[number:]), parts))
         return looks
 
     def _walk(self, block: Sequence[Item], state: int, found: list[Item]) -> int:
@@ -186,18 +222,25 @@ class _Definite:
         moved: dict[int, Item] = {}  # what a register holds that may be unwritten, and was not used yet
         kept: set[int] = set()  # those of them that are in memory by now, and in nobody's way
         vectors = False  # the same of some vector register
+        returned: set[int] = set()  # registers with what a call has returned
         for number, item in enumerate(block):
             instruction = item.instruction
             loads = instruction.name == "mov" and instruction.operands[0][0] == "r"
             stores = instruction.name == "mov" and instruction.operands[0][0] == "m"
             source = instruction.operands[1][1] if stores and instruction.operands[1][0] == "r" else -1
             carried = source in moved or (stores is False and vectors and "w" in _directions(item))
+            if instruction.name in _COMPARES:
+                self.compared.update(id(moved[register]) for register in instruction.reads if register in moved)
+                self.compared.add(id(item))
             found += [moved.pop(register) for register in instruction.reads if register in moved and register != source]
             if source in moved:
                 kept.add(source)
+            carried = carried or (source in returned and self._is_struct(instruction.accesses[0]))
+            returned.difference_update(instruction.writes)
             if instruction.is_call:
                 found += [load for register, load in moved.items() if register not in kept]
                 moved.clear()
+                returned = {_RAX, _RDX}
             for register in instruction.writes:
                 moved.pop(register, None)
                 kept.discard(register)
@@ -220,6 +263,13 @@ class _Definite:
                     state = state & ~mask | self.saved if carried else state | mask
         found += [load for register, load in moved.items() if register not in kept]
         return state
+
+    def _is_struct(self, access: Access) -> bool:
+        """Whether what is stored as one word is known by its parts, too."""
+        begin, end = access.displacement, access.displacement + access.size
+        return access.base == RBP and any(
+            at < end and begin < at + size and (at, size) != (begin, access.size) for at, size in self.touched
+        )
 
     def _mask(self, access: Access) -> int:
         size = min(access.size, -access.displacement)
