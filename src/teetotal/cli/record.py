@@ -23,13 +23,17 @@ MANY = 10_000_000
     summaries={
         "hardware": "random clients, or a litmus test, on this machine's own processors",
         "simulate": "random clients on a simulated multiprocessor, with or without a bug in its coherence protocol",
+        "redis": "random clients of a Redis server",
+        "postgres": "random clients of a PostgreSQL server",
     },
 )
 def record() -> None:
     """Records histories for `teetotal history`."""
 
 
-def client_options(*, threads: int | None, operations: int = 100, addresses: int = 4) -> Callable[[Command], Command]:
+def client_options(
+    *, threads: int | None, operations: int = 100, addresses: int = 4, fences: bool = True
+) -> Callable[[Command], Command]:
     """Of a random client, as the parameters of ``Shape``; and ``seed``."""
     usual = True if threads is not None else "the processors, at most 4"
     options = (
@@ -39,10 +43,12 @@ def client_options(*, threads: int | None, operations: int = 100, addresses: int
         click.option("--addresses", type=click.IntRange(1, MANY), default=addresses, show_default=True),
         click.option("--writes", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="Share of stores."),
         click.option("--rmws", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Share of rmws."),
-        click.option("--fences", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Share of full fences."),
         click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True),
     )  # fmt: skip
-    return _together(options)
+    share = click.option(
+        "--fences", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Share of full fences."
+    )
+    return _together((*options, share) if fences else options)
 
 
 def recording_options(command: Command) -> Command:
