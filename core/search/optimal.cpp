@@ -16,14 +16,10 @@ SearchResult OptimalSearch::run() {
   std::size_t shared = 0;
   for (;;) {
     if (extend()) {
-      ++result_.executions;
-      const Ending ending = system_.ending();
-      result_.blocked += ending.blocked;
-      result_.cut += ending.cut;
-      result_.vain += ending.vain;
+      const bool more = tally(result_, system_.ending());
       constexpr std::uint64_t kEstimate = 1024;
       if (result_.executions % kEstimate == 0) visitor_.explored = fraction();
-      if (!visitor_.visit(execution_, shared)) return result_;
+      if (!visitor_.visit(execution_, shared) || !more) return result_;
       reverse_races(shared);
       result_.full = nodes_.size() > most_nodes_;
       if (result_.full) return result_;

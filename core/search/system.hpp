@@ -33,6 +33,7 @@ struct Ending {
   bool cut = false;      // of these: because of a loop's bound
   bool vain = false;     // of these: some thread waits in a round that it began in vain. Begun now, it would lead on:
                          // neither a deadlock nor a livelock, and no outcome
+  bool endless = false;  // some thread took more steps than anyone may: the search ends here
 };
 
 class System : public monitors::OlderValues {
@@ -124,7 +125,18 @@ struct SearchResult {
   std::uint64_t redundant = 0;   // begun, but equivalent to an earlier one: 0 in an optimal search
   bool complete = false;         // nothing was left out
   bool full = false;             // stopped because its memory was full
+  bool endless = false;          // stopped because a thread goes on for ever, as far as one can tell
   bool bounded = false;          // executions were left out because of a bound on preemptions
 };
+
+// Counts an execution that came to its end. False where the search ends with it.
+inline bool tally(SearchResult& result, const Ending& ending) {
+  ++result.executions;
+  result.blocked += ending.blocked;
+  result.cut += ending.cut;
+  result.vain += ending.vain;
+  result.endless = result.endless || ending.endless;
+  return !ending.endless;
+}
 
 }  // namespace teetotal

@@ -20,7 +20,7 @@ from teetotal.answers.answer import Interrupted
 from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.errors import Fault
 from teetotal.answers.events import MODELS, ModelName, Semantics, Step
-from teetotal.answers.options import LOOP_BOUND, CheckOptions
+from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Verdict, both
 from teetotal.answers.violation import Violation, ViolationKind
 from teetotal.budget import Budget
@@ -52,27 +52,22 @@ def check(program: Program, options: CheckOptions, budget: Budget, *, command: s
     relaxed = [model for model in asked if model != "sc"]
     watched: Robustness | None = None
     if relaxed and options.goal == "robust":
-        watched = _robustness(program, relaxed, options, budget)
+        watched = robustness(
+            program,
+            relaxed,
+            options.semantics,
+            strategy=options.explore,
+            monitors=options.monitors,
+            waiting=options.waiting,
+            seed=options.seed,
+            budget=budget,
+        )
     results = {model: _model_result(program, model, reached, watched, options) for model in asked}
     interrupted = any(found.interrupted for found in reached.values()) or (watched is not None and watched.interrupted)
     answer = _answer(program, results, reached, watched, options, command, budget)
     if interrupted:
         raise Interrupted(answer)
     return answer
-
-
-def _robustness(program: Program, models: Sequence[ModelName], options: CheckOptions, budget: Budget) -> Robustness:
-    if program.loop_bound is None:
-        program = msgspec.structs.replace(program, loop_bound=LOOP_BOUND)
-    return robustness(
-        program,
-        models,
-        options.semantics,
-        strategy=options.explore,
-        monitors=options.monitors,
-        seed=options.seed,
-        budget=budget,
-    )
 
 
 def _model_result(

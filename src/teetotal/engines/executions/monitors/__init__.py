@@ -56,6 +56,11 @@ class MonitorInfo(msgspec.Struct, frozen=True):
     complete_over: Literal["interleavings", "classes", "nothing"]
 
     @property
+    def knows_waiting(self) -> bool:
+        """Whether it is told what older values lead to: see core/monitors/exact.hpp."""
+        return self.paper == "ours"
+
+    @property
     def over_interleavings(self) -> bool:
         return self.complete_over != "nothing"
 
