@@ -41,6 +41,22 @@ std::uint64_t hash_own(std::uint64_t hash, std::uintptr_t begin, const Unwound& 
   return hash;
 }
 
+// A hook that keeps all registers (hooks_assembly.cpp) has them right below its frame, and vectors where it calls what
+// does its work. What lies between and what that left on the stack is no part of what the thread is.
+constexpr std::uintptr_t kVectors = 2816, kRegisters = 17 * kWord;
+
+bool keeps_all(std::uintptr_t frame, const Unwound& at, std::uintptr_t place) {
+  return frame % kWord == 0 && frame - at.end - kVectors - kRegisters < 64 &&
+         *reinterpret_cast<const std::uintptr_t*>(frame + kWord) == place;
+}
+
+void leave_thunk(std::uintptr_t frame, Unwound& at) {
+  constexpr std::uintptr_t kRedZone = 128;
+  at.place = *reinterpret_cast<const std::uintptr_t*>(frame + kWord);
+  at.end = frame + 3 * kWord + kRedZone;  // with rdi
+  at.slots = {frame - 14 * kWord, frame - 5 * kWord, frame - 4 * kWord, frame - 3 * kWord, frame - 2 * kWord, frame};
+}
+
 }  // namespace
 
 void LocalStates::read(const std::string& file, std::uintptr_t base) {
@@ -78,7 +94,7 @@ bool LocalStates::may_wait(const Thread& thread) const {
   }
 }
 
-std::uint64_t LocalStates::of(const Thread& thread) const {
+LocalState LocalStates::of(const Thread& thread) const {
   const Operation& operation = thread.operation;
   std::uint64_t hash = mix(mix(mix(thread.nondet, thread.random), thread.clock), thread.changes);
   const auto add = [&](std::uint64_t word) { hash = mix(hash, word + 0x9E37); };
@@ -107,7 +123,13 @@ std::uint64_t LocalStates::of(const Thread& thread) const {
   while (of_executable(at.place) && go_up(at)) ++frames;
   // The hook itself, and what it may call to switch.
   const bool single = operation.single && at.place == operation.place && frames <= 2;
-  if (!single) hash = hash_own(hash, begin, at);
+  bool exact = single;
+  if (const std::uintptr_t frame = at.value(kRbp); of_executable(at.place) && keeps_all(frame, at, operation.place)) {
+    hash = hash_range(hash_range(hash, at.end, at.end + kVectors), frame - kRegisters, frame);
+    leave_thunk(frame, at);
+  } else if (!single) {
+    hash = hash_own(hash, begin, at);
+  }
   std::array<std::uintptr_t, kKept> registers{};
   for (std::size_t which = 0; which < kKept; ++which) registers[which] = at.value(static_cast<Kept>(which));
   std::uintptr_t low = at.end, place = at.place;
@@ -117,11 +139,15 @@ std::uint64_t LocalStates::of(const Thread& thread) const {
     const std::uintptr_t frame = registers[kRbp];
     if (entry == nullptr || frame < low || frame >= top - 2 * kWord) {
       for (const std::uintptr_t value : registers) add(value);
-      return hash_stack(hash, low, top) | 1U;
+      // What calls the program first leaves its frame as it is.
+      return {hash_stack(hash, low, top) | 1U, exact && !process.memory.in_object(place)};
     }
     for (std::uint32_t which = 0; which < kRbp; ++which)
       if ((entry->flags >> which & 1U) != 0) add(registers[which]);
-    if ((entry->flags & kWhole) != 0) hash = hash_stack(hash, low, frame);
+    if ((entry->flags & kWhole) != 0) {
+      hash = hash_stack(hash, low, frame);
+      exact = false;
+    }
     for (const auto& [offset, size] : entry->slots()) {
       const std::uintptr_t slot = frame + static_cast<std::uintptr_t>(std::intptr_t{offset});
       hash = hash_range(hash, slot, slot + size);

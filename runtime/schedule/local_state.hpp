@@ -21,13 +21,18 @@
 
 namespace teetotal::runtime {
 
+struct LocalState {
+  std::uint64_t hash = 0;
+  bool exact = true;  // nothing dead is part of it
+};
+
 class LocalStates {
  public:
   // A file that says where the table is.
   void read(const std::string& file, std::uintptr_t base);
 
   // Of a thread that stands before a read, if that may be part of a loop that only waits; otherwise 0.
-  std::uint64_t waiting(const Thread& thread) const { return may_wait(thread) ? of(thread) : 0; }
+  LocalState waiting(const Thread& thread) const { return may_wait(thread) ? of(thread) : LocalState{}; }
 
  private:
   struct Slot {
@@ -42,7 +47,7 @@ class LocalStates {
   };
   static constexpr std::uint32_t kMayWait = 1U << kRbp, kWhole = 2U << kRbp;
 
-  std::uint64_t of(const Thread& thread) const;
+  LocalState of(const Thread& thread) const;
   bool may_wait(const Thread& thread) const;
   const Entry* at(std::uintptr_t place) const {
     const auto found = entries_.find(place);

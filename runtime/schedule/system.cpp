@@ -213,7 +213,8 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   if (thread.state == State::parked) {
     if (bounds_.waiting_counts) {
       if (!changed) detect_spinning(number);
-    } else if (steps_.back().local = waiting_state(thread); steps_.back().local != 0) {
+    } else if (const LocalState local = waiting_state(thread); local.hash != 0) {
+      steps_.back().local = local.exact ? local.hash : locals_.decide(past_of(index), local.hash);
       detect_idling(number);
     }
     describe(number);
@@ -506,6 +507,7 @@ void Controlled::begin() {
   rewind(0);
   spins_.clear();
   onward_.clear();
+  locals_.clear();
 }
 
 void Controlled::forget() {
@@ -514,6 +516,7 @@ void Controlled::forget() {
   known_pasts_ = 0;
   spins_.clear();
   onward_.clear();
+  locals_.clear();
   asked_.clear();
   snapshots_.forget();
   process.tape.clear();

@@ -45,11 +45,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "first_found.hpp"
+#include "local_state.hpp"
 #include "objects.hpp"
 #include "process.hpp"
 #include "search/system.hpp"
 #include "snapshots.hpp"
-#include "spins.hpp"
 
 namespace teetotal::runtime {
 
@@ -244,7 +245,7 @@ class Controlled final : public System {
     std::uint64_t local = 0;
     bool changes = false;  // memory
   };
-  static std::uint64_t waiting_state(const Thread& thread);
+  static LocalState waiting_state(const Thread& thread);
   bool changed_memory(const Step& step) const;
   std::uint64_t local_before(std::size_t index) const {
     const std::int32_t earlier = steps_[index].commit ? -1 : steps_[index].earlier;
@@ -291,7 +292,8 @@ class Controlled final : public System {
   Stuck stuck_ = Stuck::no;
   bool vain_ = false;
   std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location
-  Spins spins_;                                     // Step::spin by Step::past, where local states decided
+  FirstFound<std::uint8_t> spins_;                  // Step::spin by Step::past, where local states decided
+  FirstFound<std::uint64_t> locals_;                // Step::local, where remains of calls may be part of it
   std::size_t known_pasts_ = 0;                     // the first steps: those whose `past` is known
   std::vector<std::int32_t> writer_;                // the latest, by cell
   std::vector<std::vector<std::int32_t>> writers_;  // those before it

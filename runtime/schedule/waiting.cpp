@@ -29,14 +29,17 @@ std::uint64_t key_of(std::uint64_t local, Wide value) {
 
 }  // namespace
 
-// A read of memory, whatever it does besides.
+// A read of memory, whatever it does besides; or a try to take an object.
 bool Controlled::may_wait(const Operation& operation) {
-  return operation.tag <= Tag::vector && (operation.kind == Kind::ld || operation.kind == Kind::rmw) &&
-         operation.verb == Verb::none;
+  if ((operation.kind != Kind::ld && operation.kind != Kind::rmw) || operation.enabled != nullptr) return false;
+  const bool tries =
+      operation.verb == Verb::try_lock || operation.verb == Verb::try_take || operation.verb == Verb::look;
+  if (operation.tag <= Tag::vector) return operation.verb == Verb::none || tries;
+  return tries && (operation.tag == Tag::mutex || operation.tag == Tag::semaphore);
 }
 
-std::uint64_t Controlled::waiting_state(const Thread& thread) {
-  return may_wait(thread.operation) ? local_states.waiting(thread) : 0;
+LocalState Controlled::waiting_state(const Thread& thread) {
+  return may_wait(thread.operation) ? local_states.waiting(thread) : LocalState{};
 }
 
 std::uint64_t Controlled::local_now(std::uint32_t thread) const {
@@ -47,7 +50,7 @@ std::uint64_t Controlled::local_now(std::uint32_t thread) const {
 bool Controlled::changed_memory(const Step& step) const {
   const Operation& operation = step.operation;
   if (operation.kind == Kind::st || operation.kind == Kind::lock || operation.kind == Kind::unlock) return true;
-  if (!bounds_.waiting_counts && may_wait(operation) && operation.kind == Kind::rmw) return step.before != step.after;
+  if (!bounds_.waiting_counts && may_wait(operation) && step.kind() == Kind::rmw) return step.before != step.after;
   return step.changes();
 }
 
@@ -105,7 +108,7 @@ Controlled::Onward Controlled::onward_from(std::uint32_t number) {
   Thread& thread = process.threads[number];
   for (int i = 0; i < kMostFences && thread.state == State::parked && is_fence(thread.operation.kind); ++i)
     process.resume(thread);
-  return {thread.state == State::parked ? waiting_state(thread) : 0};
+  return {thread.state == State::parked ? waiting_state(thread).hash : 0};
 }
 
 // Where a thread's read leads with a value, from where it stood before step `index`, or stands now.
@@ -120,9 +123,12 @@ const Controlled::Onward& Controlled::tried(std::uint32_t number, std::size_t in
   const Operation operation = thread.operation;
   for (const Entry& entry : buffers_.stores[number])
     if (!entry.dead) put(entry.operation, entry.value);
-  put(operation, value);
+  if (operation.tag <= Tag::vector)
+    put(operation, value);
+  else
+    *reinterpret_cast<std::uint32_t*>(operation.address) = static_cast<std::uint32_t>(value);
   process.resume(thread);
-  const bool changes = operation.kind == Kind::rmw && contents(operation) != value;
+  const bool changes = operation.writes != Writes::never && seen_by(operation) != value;
   Onward onward = onward_from(number);
   onward.changes = changes;
   if (process.restart || process.cells.changed) throw Restart{};
@@ -169,13 +175,13 @@ bool Controlled::goes_on_alone(std::uint32_t number) {
       continue;
     }
     if (!may_wait(operation)) return process.enabled(thread);
-    const std::uint64_t local = waiting_state(thread);
+    const std::uint64_t local = waiting_state(thread).hash;
     if (local == 0) return true;
     if (std::ranges::find(been, local) != been.end()) return false;
     been.push_back(local);
-    const Wide before = contents(operation);
+    const Wide before = seen_by(operation);
     process.resume(thread);
-    if (operation.kind == Kind::rmw && contents(operation) != before) return true;
+    if (operation.writes != Writes::never && seen_by(operation) != before) return true;
   }
 }
 

@@ -237,9 +237,7 @@ def monitored_search(
     seconds: float,
     megabytes: int,
     watcher: Callable[[int, float], None] | None,
-) -> tuple[
-    SearchResult, list[tuple[int, tuple[int, int, int], list[int]]], list[tuple[int, int, int, int]], bool
-]: ...
+) -> tuple[SearchResult, list[tuple[int, tuple[int, int, int], list[int]]], list[tuple[int, int, int, int]], bool]: ...
 
 class MixedMutex(Exception): ...
 

@@ -26,6 +26,10 @@ from teetotal.engines.states.outcomes import translated_errors
 from teetotal.programs.program import Program
 
 
+MOST_TOLD = 2000
+"""Steps of an execution that has no end: what takes more to go wrong is looked for again with loops cut."""
+
+
 class Robustness(NamedTuple):
     """``complete``: nothing of the strategy's executions was left out, and the strategy leaves nothing out. ``proved``:
     the models for which that, with the monitors that watched, makes "no violation" a proof. ``waiting``: what was taken for
@@ -143,6 +147,8 @@ class _Search:
             self.executions += self.result.executions
             self.blocked += self.result.blocked
             for number, triple, schedule in findings:
+                if self.result.endless and len(schedule) > MOST_TOLD:
+                    continue
                 found = _violation(self.program, self.watching[number], triple, schedule, self.semantics)
                 if all(found.shape != known.shape for known in self.violations[found.model]):
                     self.violations[found.model].append(found)
