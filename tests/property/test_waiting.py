@@ -217,7 +217,7 @@ def test_storing_what_is_there_changes_memory() -> None:
     found = robustness(program, ["tso"])
     assert not found.complete
     assert not found.proves("tso")
-    assert any("stores_while_waiting went round" in note for note in found.notes)
+    assert any("T0 went round" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(

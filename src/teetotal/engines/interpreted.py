@@ -177,4 +177,5 @@ def _answer(
         violations=[violation for result in results.values() for violation in result.violations],
         notes=notes,
         goal=options.goal,
+        waiting="skip" if watched is None else watched.waiting,
     )
