@@ -81,6 +81,7 @@ def decides(program: Program, model: ModelName, semantics: Semantics) -> None:
     assert (not searched.violations[model]) == definition.robust
     reached = outcomes(program, model, semantics)
     assert reached.values == definition.outcomes
+    assert (reached.deadlock is not None or reached.livelock is not None) == definition.hangs
     assert {failure.thread for failure in reached.failures} == {thread for thread, _ in definition.failures}
 
 

@@ -183,12 +183,7 @@ def _loops(program: Program, cuts: Sequence[tuple[int, int, int, int]]) -> str:
     """``T1 went round spin.litmus:4–6 100 times``: each loop that was cut, with the most rounds that it took."""
     rounds: dict[str, int] = {}
     for thread, first, last, count in cuts:
-        code = program.threads[thread].code
-        lines = sorted(place for pc in range(first, last + 1) if (place := code[pc].location) is not None)
-        where = f"instructions {first}–{last}"
-        if lines:
-            where = str(lines[0]) if lines[0] == lines[-1] else f"{lines[0]}–{lines[-1].line}"
-        loop = f"T{thread} went round {where}"
+        loop = f"T{thread} went round {story.lines(program, thread, range(first, last + 1))}"
         rounds[loop] = max(count, rounds.get(loop, 0))
     return ", ".join(f"{loop} {count:,} times" for loop, count in rounds.items())
 
