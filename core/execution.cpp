@@ -19,12 +19,13 @@ Execution::Execution(const Program& program, Semantics semantics)
 
 Pending Execution::pending(std::uint32_t thread) const {
   const Local& local = locals_.at(thread, current_[thread]);
-  Event event{thread, local.kind, false, local.address, location(thread, local.pc)};
+  Event event{thread, local.kind, false, local.order, local.failure, local.address, location(thread, local.pc)};
   if (local.status != Status::running || spinning_[thread]) return {Readiness::stopped, event};
   switch (local.kind) {
     case Kind::ld:
     case Kind::mfence:
     case Kind::sfence:
+    case Kind::fence:
       break;
     case Kind::rmw:
       event.writes = semantics_.failed_cas_writes ||
@@ -96,6 +97,13 @@ bool Execution::would_write(std::size_t index, std::size_t before) const {
   if (semantics_.failed_cas_writes) return true;
   const Step& earlier = steps_[before];
   return locals_.rmw(event.thread, steps_[index].detail.before, earlier.overwritten.value).has_value();
+}
+
+bool Execution::would_write_from(std::uint32_t thread, std::size_t index, std::ptrdiff_t source) const {
+  const LocalId local = index < steps_.size() ? steps_[index].detail.before : current_[thread];
+  const Value old = source < 0 ? locals_.program().memory[locals_.at(thread, local).address]
+                               : steps_[static_cast<std::size_t>(source)].detail.written;
+  return locals_.rmw(thread, local, old).has_value();
 }
 
 Ending Execution::ending() const {

@@ -21,6 +21,7 @@ class Execution final : public System {
   Event execute(std::uint32_t thread) override;
   void rewind(std::size_t length) override;
   bool would_write(std::size_t index, std::size_t before) const override;
+  bool would_write_from(std::uint32_t thread, std::size_t index, std::ptrdiff_t source) const override;
   bool waits(std::size_t index) const override { return steps_[index].event.kind == Kind::lock; }
   bool possible(std::uint32_t, std::size_t, std::size_t before) const override {
     return steps_[before].overwritten.value == 0;

@@ -88,25 +88,28 @@ void bind_search(nb::module_& m) {
       "monitored_search",
       [](const Program& program, Semantics semantics, std::string strategy, std::uint64_t count, std::uint32_t depth,
          std::uint64_t seed, const std::vector<std::string>& monitors, double seconds, std::size_t megabytes,
-         nb::object watcher) {
+         nb::object watcher, bool release_sequence_c11) {
         Budget budget(seconds, std::move(watcher));
         Execution execution(program, semantics);
-        Monitoring monitoring(monitors, semantics, [&](std::uint64_t executions, double explored) {
+        const monitors::Options options{
+            .semantics = semantics, .release_sequence_c11 = release_sequence_c11, .oracle = &execution};
+        Monitoring monitoring(monitors, options, [&](std::uint64_t executions, double explored) {
           return budget.spent(executions, explored);
         });
         const SearchResult result = run({std::move(strategy), count, depth, seed, megabytes}, execution, monitoring);
         using Triple = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
-        std::vector<std::tuple<std::uint32_t, Triple, std::vector<std::uint32_t>>> findings;
+        std::vector<std::tuple<std::uint32_t, Triple, std::vector<std::uint32_t>, bool>> findings;
         for (Finding& finding : monitoring.findings)
           findings.emplace_back(finding.monitor,
                                 Triple{finding.report.delayed, finding.report.previous, finding.report.deciding},
-                                std::move(finding.schedule));
+                                std::move(finding.schedule), (finding.report.models & monitors::Report::race) != 0);
         return nb::make_tuple(result, std::move(findings), budget.interrupted());
       },
       nb::arg("program"), nb::arg("semantics"), nb::arg("strategy"), nb::arg("count"), nb::arg("depth"),
       nb::arg("seed"), nb::arg("monitors"), nb::arg("seconds"), nb::arg("megabytes"), nb::arg("watcher").none(),
+      nb::arg("release_sequence_c11") = false,
       "The search's counts, the first report of each distinct violation (which monitor; delayed, previous, deciding "
-      "event; schedule), and whether the user interrupted it.");
+      "event; schedule; whether it is a data race), and whether the user interrupted it.");
 
   nb::exception<MixedMutex>(m, "MixedMutex");
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../event.hpp"
+#include "../oracle.hpp"
 #include "report.hpp"
 
 namespace teetotal::monitors {
@@ -36,15 +37,17 @@ class Monitor {
 
 struct Options {
   Semantics semantics = {};
-  std::size_t threads = 0;  // how many there are, 0 where that is not known: see State
-  bool undo = false;        // record what is needed to take events back
+  std::size_t threads = 0;            // how many there are, 0 where that is not known: see State
+  bool undo = false;                  // record what is needed to take events back
+  bool release_sequence_c11 = false;  // C++11's release sequences, not C++20's
+  const Oracle* oracle = nullptr;     // exact-c11: what else a compare-and-swap may come to
 };
 
 // exact-tso and exact-pso in one: the models of its reports tell them apart.
 inline constexpr std::string_view kExactBoth = "exact-tso+exact-pso";
 
 // burnim-tso, burnim-pso, the same with -report (as in the technical report), sober, sober-corrected, exact-tso,
-// exact-pso, kExactBoth; std::invalid_argument for any other name.
+// exact-pso, kExactBoth, exact-c11; std::invalid_argument for any other name.
 std::unique_ptr<Monitor> make_monitor(std::string_view name, const Options& options);
 
 }  // namespace teetotal::monitors

@@ -102,5 +102,6 @@ std::unique_ptr<Monitor> make_burnim_report(std::string_view name, const Options
 std::unique_ptr<Monitor> make_sober(std::string_view name, const Options& options);
 std::unique_ptr<Monitor> make_exact(std::string_view name, const Options& options);
 std::unique_ptr<Monitor> make_exact_both(std::string_view name, const Options& options);
+std::unique_ptr<Monitor> make_c11(std::string_view name, const Options& options);
 
 }  // namespace teetotal::monitors

@@ -25,7 +25,7 @@ class Watch {
     const bool both = tso != names.end() && pso != names.end();
     for (std::uint32_t number = 0; number < names.size(); ++number) {
       const std::string& name = names[number];
-      if (!both || !name.starts_with("exact-")) {
+      if (!both || (name != "exact-tso" && name != "exact-pso")) {
         monitors_.push_back({make_monitor(name, options), number, number});
       } else if (name == "exact-tso") {
         const auto other = static_cast<std::uint32_t>(pso - names.begin());

@@ -22,8 +22,8 @@ class Monitoring final : public Visitor {
 
   // `stop` is asked now and then, and told how many executions there were and how much of the search is done; the
   // search ends when it says so.
-  Monitoring(const std::vector<std::string>& names, Semantics semantics, Stop stop)
-      : watch_(names, {.semantics = semantics}), stop_(std::move(stop)) {}
+  Monitoring(const std::vector<std::string>& names, const monitors::Options& options, Stop stop)
+      : watch_(names, options), stop_(std::move(stop)) {}
 
   bool visit(std::span<const Event> execution, std::size_t shared) override {
     watch_.see(execution, shared, [&](std::uint32_t number, const monitors::Report& report, bool fresh) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "event.hpp"
+#include "oracle.hpp"
 
 namespace teetotal {
 
@@ -30,10 +31,8 @@ struct Ending {
   bool cut = false;      // of these: because of a loop's bound
 };
 
-class System {
+class System : public Oracle {
  public:
-  virtual ~System() = default;
-
   virtual std::uint32_t threads() const = 0;
   virtual Pending pending(std::uint32_t thread) const = 0;
 

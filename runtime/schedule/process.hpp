@@ -90,6 +90,8 @@ struct Operation {
   Needs needs = Needs::nothing;  // where an rmw waits for a value
   bool part = false;             // a further part of the copy that its thread was busy with before
   bool plain = false;            // neither atomic nor volatile: a race on it is a data race
+  Order order = Order::na;       // as the program asks for it, and where a compare-and-swap fails
+  Order failure = Order::na;
   std::uint32_t cell = 0;
   std::int32_t enabler = -1;  // the step that made it possible
   std::uintptr_t address = 0;

@@ -39,8 +39,8 @@ std::uint32_t Controlled::location(std::uintptr_t place) {
 // What the thread stands before, for the searches.
 void Controlled::describe(std::uint32_t thread) {
   const Operation& operation = process.threads[thread].operation;
-  next_[thread] = {agent(thread, kThread), operation.kind, operation.writes == Writes::always, operation.cell,
-                   location(operation.place)};
+  next_[thread] = {agent(thread, kThread), operation.kind, operation.writes == Writes::always, operation.order,
+                   operation.failure,      operation.cell, location(operation.place)};
   const bool halted = cut(thread);
   if (halted && steps_.size() < bounds_.steps) cuts_.insert(operation.told_place());
   standing_[thread] = halted || spinning(thread)                                           ? Standing::halted
@@ -71,12 +71,13 @@ Pending Controlled::pending(std::uint32_t number) const {
     if (pending.readiness == Readiness::enabled &&
         !flushed(agent.thread, pending.event.kind, process.threads[agent.thread].operation))
       pending.readiness = Readiness::stopped;
-    if (pending.event.kind == Kind::st) pending.event = {number, Kind::sfence, false, 0, pending.event.location};
+    if (pending.event.kind == Kind::st)
+      pending.event = {.thread = number, .kind = Kind::sfence, .location = pending.event.location};
     return pending;
   }
   const Entry* entry = committable(agent);
   if (entry == nullptr) return {Readiness::stopped, {}};
-  return {Readiness::enabled, {number, Kind::st, true, entry->operation.cell, entry->location}};
+  return {Readiness::enabled, {number, Kind::st, true, {}, {}, entry->operation.cell, entry->location}};
 }
 
 bool Controlled::enabled(std::uint32_t number) const {
@@ -206,7 +207,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
 Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
   const Entry entry = *committable(agent);
   std::vector<std::int32_t> enablers;
-  const Event event{as, Kind::st, true, entry.operation.cell, entry.location};
+  const Event event{as, Kind::st, true, {}, {}, entry.operation.cell, entry.location};
   Step& step = steps_.emplace_back(event, agent.thread, entry.operation);
   step.commit = true;
   step.operation.enabler = entry.issued;
@@ -391,6 +392,14 @@ bool Controlled::would_write(std::size_t index, std::size_t before) const {
   const Writes when = steps_[index].operation.writes;
   if (when <= Writes::always) return when == Writes::always;
   return runtime::would_write(steps_[index].operation, held(before));
+}
+
+bool Controlled::would_write_from(std::uint32_t thread, std::size_t index, std::ptrdiff_t source) const {
+  const Operation& operation = index < steps_.size() ? steps_[index].operation : process.threads[thread].operation;
+  if (source >= 0) return runtime::would_write(operation, steps_[static_cast<std::size_t>(source)].after);
+  const auto first = std::ranges::find_if(
+      steps_, [&](const Step& step) { return !is_fence(step.event.kind) && step.event.address == operation.cell; });
+  return runtime::would_write(operation, first != steps_.end() ? first->before : seen_by(operation));
 }
 
 bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t before) const {

@@ -119,6 +119,7 @@ class Controlled final : public System {
   void rewind(std::size_t length) override;
   void uses_after(std::uint32_t thread, std::size_t end) override;
   bool would_write(std::size_t index, std::size_t before) const override;
+  bool would_write_from(std::uint32_t thread, std::size_t index, std::ptrdiff_t source) const override;
   std::ptrdiff_t enabler(std::size_t index) const override { return steps_[index].operation.enabler; }
   std::span<const std::int32_t> more_enablers(std::size_t index) const override {
     if (!relaxed()) return {};

@@ -189,7 +189,7 @@ class Outcomes:
 class Program:
     def __init__(
         self,
-        threads: list[tuple[list[tuple[int, int, int, list[int], list[int], list[int]]], list[int]]],
+        threads: list[tuple[list[tuple[int, int, int, list[int], list[int], list[int], int, int]], list[int]]],
         memory: list[int],
         loop_bound: int | None,
     ) -> None: ...
@@ -233,7 +233,8 @@ def monitored_search(
     seconds: float,
     megabytes: int,
     watcher: Callable[[int, float], None] | None,
-) -> tuple[SearchResult, list[tuple[int, tuple[int, int, int], list[int]]], bool]: ...
+    release_sequence_c11: bool = False,
+) -> tuple[SearchResult, list[tuple[int, tuple[int, int, int], list[int], bool]], bool]: ...
 
 class MixedMutex(Exception): ...
 

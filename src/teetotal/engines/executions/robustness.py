@@ -74,7 +74,7 @@ def robustness(
             )
         executions += result.executions
         blocked += result.blocked
-        for number, triple, schedule in findings:
+        for number, triple, schedule, _ in findings:
             found = _violation(program, watching[number], triple, schedule, semantics)
             if all(found.shape != known.shape for known in violations[found.model]):
                 violations[found.model].append(found)
