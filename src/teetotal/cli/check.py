@@ -10,7 +10,7 @@ import click
 from teetotal import checking
 from teetotal.answers import strategies
 from teetotal.answers.answer import Refusal
-from teetotal.answers.events import ModelName
+from teetotal.answers.events import CHECKED, ModelName
 from teetotal.answers.options import COMPILED_LOOP_BOUND as COMPILED
 from teetotal.answers.options import LOOP_BOUND as INTERPRETED
 from teetotal.answers.options import MAX_MEGABYTES, MAX_STATES, CheckOptions
@@ -38,9 +38,10 @@ from teetotal.scale.local import available_workers
 _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
 
 
-@click.command(cls=WithCompilerFlags, short_help="Robust and safe on TSO and PSO?")
+@click.command(cls=WithCompilerFlags, short_help="Robust and safe on TSO and PSO, and in C11?")
 @click.argument("paths", nargs=-1, required=True, metavar="FILE…")
-@click.option("--model", "models", type=Models(), default="tso,pso", show_default=True, help="Relaxed models to check.")
+@click.option("--model", "models", type=Models(CHECKED), default="tso,pso", show_default=True,
+              help="Relaxed models to check: tso, pso, c11.")  # fmt: skip
 @click.option(
     "--explore",
     default="all",

@@ -181,6 +181,10 @@ class Graph:
         ]
 
 
+class TooMany(Exception):
+    """More graphs than are to be looked at."""
+
+
 class State(NamedTuple):
     """A graph on its way, and where its threads stand."""
 
@@ -221,17 +225,16 @@ def successors(program: ProgramLike, state: State) -> Iterator[State]:
         if request is None:
             continue
         for event, graph in _added(state.graph, thread, state.done[thread], request):
-            if graph.consistent:
-                response = event.value if event.kind is Kind.LD else event.read
-                local_after = program.update(thread, local, response)
-                yield settled(
-                    program,
-                    State(
-                        graph,
-                        (*state.locals[:thread], local_after, *state.locals[thread + 1 :]),
-                        (*state.done[:thread], state.done[thread] + 1, *state.done[thread + 1 :]),
-                    ),
-                )
+            response = event.value if event.kind is Kind.LD else event.read
+            local_after = program.update(thread, local, response)
+            yield settled(
+                program,
+                State(
+                    graph,
+                    (*state.locals[:thread], local_after, *state.locals[thread + 1 :]),
+                    (*state.done[:thread], state.done[thread] + 1, *state.done[thread + 1 :]),
+                ),
+            )
 
 
 def _added(graph: Graph, thread: int, index: int, request: Request) -> Iterator[tuple[Event, Graph]]:
@@ -274,7 +277,7 @@ def _added(graph: Graph, thread: int, index: int, request: Request) -> Iterator[
 def states(
     program: ProgramLike, release_sequence: ReleaseSequence = "c20", *, most: int | None = None
 ) -> Iterator[State]:
-    """Every consistent graph, those on the way included, each once. RuntimeError after ``most``."""
+    """Every consistent graph, those on the way included, each once; ``TooMany`` after ``most``."""
     remembered = Remembered(program)
     stack = [begin(remembered, release_sequence)]
     seen: set[Hashable] = set()
@@ -284,8 +287,10 @@ def states(
         if key in seen:
             continue
         seen.add(key)
+        if not state.graph.consistent:
+            continue
         if most is not None and len(seen) > most:
-            raise RuntimeError(f"more than {most:,} graphs")
+            raise TooMany(f"more than {most:,} graphs")
         yield state
         stack += successors(remembered, state)
 

@@ -51,7 +51,7 @@ class MonitorInfo(msgspec.Struct, frozen=True):
     monitorPSO forgets a thread's older stores at its next write to their address, which misses some behind an sfence."""
 
     name: str
-    model: Literal["tso", "pso"]
+    model: Literal["tso", "pso", "c11"]
     paper: str
     complete_over: Literal["interleavings", "classes", "nothing"]
 
@@ -77,6 +77,7 @@ MONITORS: dict[str, MonitorInfo] = {
     for info in (
         MonitorInfo("exact-tso", "tso", "ours", "classes"),
         MonitorInfo("exact-pso", "pso", "ours", "classes"),
+        MonitorInfo("exact-c11", "c11", "ours", "classes"),
         MonitorInfo("burnim-tso", "tso", f"{_BURNIM}, Fig. 4", "interleavings"),
         MonitorInfo("burnim-pso", "pso", f"{_BURNIM}, Fig. 5", "interleavings"),
         MonitorInfo("burnim-tso-report", "tso", f"{_REPORT}, Fig. 4", "interleavings"),
@@ -95,7 +96,7 @@ class Report(msgspec.Struct, frozen=True):
     """
 
     monitor: str
-    model: Literal["tso", "pso"]
+    model: Literal["tso", "pso", "c11"]
     delayed: int
     previous: int
     deciding: int
