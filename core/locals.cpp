@@ -36,8 +36,10 @@ Kind kind_of(Opcode opcode) {
 }  // namespace
 
 Locals::Locals(const Program& program) : program_(program), tables_(program.threads.size()) {
-  for (std::uint32_t thread = 0; thread < threads(); ++thread)
+  for (std::uint32_t thread = 0; thread < threads(); ++thread) {
+    tables_[thread].places = places_of(program.threads[thread]);
     start_.push_back(settle(thread, 0, 0, program.threads[thread].registers));
+  }
 }
 
 std::span<const Value> Locals::registers(std::uint32_t thread, LocalId id) const {
@@ -129,10 +131,28 @@ LocalId Locals::intern(std::uint32_t thread, Local local, const std::vector<Valu
     if (known.jumps == local.jumps) return it->second;
     local.twin = std::min(local.twin, it->second);
   }
+  local.standing = standing(thread, local, id, registers);
+  local.may_wait = local.status == Status::running && table.places[local.pc].may_wait;
   table.states.push_back(local);
   table.registers.insert(table.registers.end(), registers.begin(), registers.end());
   table.successors.emplace_back();
   table.by_hash.emplace(hash, id);
+  return id;
+}
+
+LocalId Locals::standing(std::uint32_t thread, const Local& local, LocalId id, const std::vector<Value>& registers) {
+  if (local.status != Status::running) return id;
+  Table& table = tables_[thread];
+  const auto& live = table.places[local.pc].live;
+  std::uint64_t hash = local.pc;
+  for (const std::uint32_t r : live) hash = mix(hash, static_cast<std::uint64_t>(registers[r]) + 1);
+  const auto [first, last] = table.by_standing.equal_range(hash);
+  for (auto it = first; it != last; ++it) {
+    const auto known = this->registers(thread, it->second);
+    const auto same = [&](std::uint32_t r) { return known[r] == registers[r]; };
+    if (table.states[it->second].pc == local.pc && std::ranges::all_of(live, same)) return it->second;
+  }
+  table.by_standing.emplace(hash, id);
   return id;
 }
 

@@ -79,7 +79,8 @@ struct Instruction {
 
 struct Thread {
   std::vector<Instruction> code;
-  std::vector<Value> registers;  // initial values
+  std::vector<Value> registers;        // initial values
+  std::vector<std::uint32_t> lasting;  // registers that belong to an outcome
 };
 
 struct Program {

@@ -9,6 +9,26 @@ namespace {
 
 // Without pairs until a seq_cst operation appears; then, as where clocks must be wider, everything is seen again.
 class C11Monitor final : public Monitor {
+  static auto weak(std::vector<Report>& reports) {
+    return [&](Report report) {
+      report.models = Report::c11;
+      reports.push_back(report);
+    };
+  }
+  auto racy(const Event& event, std::vector<Report>& reports) const {
+    return [&](const auto& race) {
+      const std::size_t first = number_of(race.thread, race.index);
+      reports.push_back({.delayed = first,
+                         .previous = first,
+                         .deciding = history_.size(),
+                         .delayed_location = history_[first].location,
+                         .previous_location = ~std::uint32_t{0},
+                         .deciding_location = event.location,
+                         .thread = event.thread,
+                         .models = Report::race});
+    };
+  }
+
  public:
   explicit C11Monitor(const Options& options) : options_(options) { plain_.emplace(options, 0); }
 
@@ -23,6 +43,13 @@ class C11Monitor final : public Monitor {
       if (!sc_ && (event.order == Order::seq_cst || event.failure == Order::seq_cst)) again<true>(0);
       sc_ ? see(*sc_, event, reports) : see(*plain_, event, reports);
     }
+  }
+
+  void arrive(const Event& event, std::vector<Report>& reports) override {
+    const auto ask = [&](auto& kernel) {
+      if (kernel.fits(event)) kernel.arrive(event, weak(reports), racy(event, reports));
+    };
+    sc_ ? ask(*sc_) : ask(*plain_);
   }
 
   void undo(std::uint64_t events) override {
@@ -43,18 +70,7 @@ class C11Monitor final : public Monitor {
       }
       kernel.make_room(event);
     }
-    kernel.step(
-        event, options_.oracle,
-        [&](Report report) {
-          report.models = Report::c11;
-          reports.push_back(report);
-        },
-        [&](const auto& race) {
-          const std::size_t first = number_of(race.thread, race.index);
-          constexpr std::uint32_t none = ~std::uint32_t{0};
-          reports.push_back(
-              {first, first, history_.size(), history_[first].location, none, event.location, Report::race});
-        });
+    kernel.step(event, weak(reports), racy(event, reports));
     history_.push_back(event);
   }
 

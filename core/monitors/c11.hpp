@@ -117,7 +117,10 @@ class C11 : public State<c11_layout(Sc), true> {
 
  public:
   C11(const Options& options, std::size_t stride)
-      : Base(options.threads, stride), rs_c11_(options.release_sequence_c11) {}
+      : Base(options.threads, stride),
+        older_(options.older),
+        values_(options.values),
+        rs_c11_(options.release_sequence_c11) {}
 
   // What the event gives: told as Report (a candidate), and races with earlier events of other threads, by number.
   struct Race {
@@ -125,7 +128,7 @@ class C11 : public State<c11_layout(Sc), true> {
   };
 
   template <class Found, class Raced>
-  void step(const Event& e, const Oracle* oracle, Found found, Raced raced) {
+  void step(const Event& e, Found found, Raced raced) {
     const std::size_t n = this->stride();
     if (is_fence(e.kind)) {
       Word* thread = this->begin_event(e, n);
@@ -134,47 +137,64 @@ class C11 : public State<c11_layout(Sc), true> {
       this->end_event(thread, e);
       return;
     }
+    if (const Write* w = candidate(e, false)) found(this->report(*w, this->thread_row(e.thread), e));
     if (e.address >= lists_.size()) lists_.resize(e.address + std::size_t{1});
-    if (const Write* w = candidate(e, this->events(), oracle)) found(this->report(*w, this->thread_row(e.thread), e));
     Word* thread = this->begin_event(e, n);
     Word* address = this->change_address(e.address, n);
     access(thread, address, e, n, raced);
     this->end_event(thread, e);
   }
 
-  // The newest write that the event, the next of its thread, may behave as if it did not know, against SC; null: none.
-  // `index`: which event of the execution it is, or how many there are where it is still to come.
-  const Write* candidate(const Event& e, std::uint64_t index, const Oracle* oracle) {
+  // What a thread stands before and does not do.
+  template <class Found, class Raced>
+  void arrive(const Event& e, Found found, Raced raced) {
+    if (is_fence(e.kind) || e.kind == Kind::lock) return;
+    if (const Write* w = candidate(e, true)) found(this->report(*w, this->thread_row(e.thread), e));
+    races(this->thread_row(e.thread), this->address_row(e.address), e, e.effective() != Order::na, raced);
+  }
+
+ private:
+  // The newest write that the event, the next of its thread, may behave as if it did not know, against SC, and not only
+  // wait longer; null: none.
+  const Write* candidate(const Event& e, bool arrives) {
     if (e.order == Order::na || is_fence(e.kind) || e.kind == Kind::lock || e.kind == Kind::unlock) return nullptr;
-    if (e.thread >= this->threads() || e.address >= lists_.size()) return nullptr;
+    if (e.address >= lists_.size()) return nullptr;
     const std::size_t n = this->stride();
-    const Word* thread = this->thread_row(e.thread);
     const Word* address = this->address_row(e.address);
     WriteList& list = this->list(e.address);
-    const std::size_t known = end_of_known(list, 0, address[Base::writes_end], clock(thread, Base::hb, n));
-    if (known == 0) return nullptr;
+    const std::size_t known =
+        end_of_known(list, 0, address[Base::writes_end], clock(this->thread_row(e.thread), Base::hb, n));
+    if (known == 0 || list.writes[known - 1].thread == e.thread) return nullptr;
+    const auto index = static_cast<std::size_t>(this->events());
+    const bool conditional = e.kind == Kind::rmw && e.failure != Order::na && values_ != nullptr;
+    const bool waits = e.kind != Kind::st && older_ != nullptr && (arrives || older_->waits(index));
+    if (conditional || waits) return candidate_by_values(e, index, known, conditional, waits);
     const std::vector<Beside>& beside = lists_[e.address].beside;
     const std::size_t last = known - 1;
-    if (list.writes[last].thread == e.thread) return nullptr;
-    if (e.failure == Order::na || oracle == nullptr) {
-      if (!e.writes) return blocked(e, e.effective(), last) || beside[last].na ? nullptr : &list.writes[last];
-      if (list.writes[last].note == 0) return nullptr;
-      const std::size_t head = list.writes[last].note - 1;
-      return group_blocked(e, head, known) || beside[head].na ? nullptr : &list.writes[head];
-    }
-    bool may_fail = true, may_succeed = true;
+    if (!e.writes) return blocked(e, e.effective(), last) || beside[last].na ? nullptr : &list.writes[last];
+    if (list.writes[last].note == 0) return nullptr;
+    const std::size_t head = list.writes[last].note - 1;
+    return group_blocked(e, head, known) || beside[head].na ? nullptr : &list.writes[head];
+  }
+
+  // The same where it matters what it would read.
+  const Write* candidate_by_values(const Event& e, std::size_t index, std::size_t known, bool conditional, bool waits) {
+    const WriteList& list = this->list(e.address);
+    const std::vector<Beside>& beside = lists_[e.address].beside;
+    bool may_read = true, may_write = true;
     for (std::size_t a = known; a-- > 0;) {
-      may_fail = may_fail && !blocked(e, e.failure, a);
-      may_succeed = may_succeed && !blocked(e, e.order, a);
-      if ((!may_fail && !may_succeed) || beside[a].na) return nullptr;
-      const std::ptrdiff_t before = a == 0 ? -1 : static_cast<std::ptrdiff_t>(list.writes[a - 1].event);
+      may_read = may_read && !blocked(e, e.kind == Kind::rmw ? e.failure : e.order, a);
+      may_write = may_write && !blocked(e, e.order, a);
+      if ((!may_read && !may_write) || beside[a].na) return nullptr;
+      const auto before = static_cast<std::size_t>(list.writes[a].event);
+      const bool writes = conditional ? values_->would_write(e.thread, index, before) : e.kind == Kind::rmw;
       const bool heads = list.writes[a].note == a + 1;
-      if (oracle->would_write_from(e.thread, index, before) ? may_succeed && heads : may_fail) return &list.writes[a];
+      if (!(writes ? may_write && heads : may_read)) continue;
+      if (!waits || older_->possible(e.thread, index, before)) return &list.writes[a];
     }
     return nullptr;
   }
 
- private:
   Word* clock(Word* thread, std::size_t k, std::size_t n) { return this->thread_clock(thread, k, n); }
   static const Word* clock(const Word* thread, std::size_t k, std::size_t n) {
     return thread + c11_layout(Sc).thread_words + k * n;
@@ -286,7 +306,9 @@ class C11 : public State<c11_layout(Sc), true> {
     if constexpr (Sc) before_.assign(clock(thread, FH, n), clock(thread, FH, n) + 2 * n);
     if (read && atomic)
       join(acquires(order) ? now : clock(thread, pend, n), this->address_clock(address, msg, n), kCur * n);
-    races(thread, address, e, atomic, index, n, raced);
+    races(thread, address, e, atomic, raced);
+    if (read) this->address_clock(address, atomic ? at_read : na_read, n)[e.thread] = index;
+    if (e.writes) this->address_clock(address, atomic ? at_write : na_write, n)[e.thread] = index;
     if constexpr (Sc) seq_cst(thread, address, e, order, index, n);
     if (e.writes) {
       message_.assign(kCur * n, 0);
@@ -315,7 +337,8 @@ class C11 : public State<c11_layout(Sc), true> {
   }
 
   template <class Raced>
-  void races(Word* thread, Word* address, const Event& e, bool atomic, Word index, std::size_t n, Raced raced) {
+  void races(Word* thread, Word* address, const Event& e, bool atomic, Raced raced) {
+    const std::size_t n = this->stride();
     const Word* known = clock(thread, C, n);
     const auto look = [&](std::size_t accesses) {
       const Word* at = this->address_clock(address, accesses, n);
@@ -326,8 +349,6 @@ class C11 : public State<c11_layout(Sc), true> {
     if (!atomic) look(at_write);
     if (e.writes) look(na_read);
     if (e.writes && !atomic) look(at_read);
-    if (reads(e)) this->address_clock(address, atomic ? at_read : na_read, n)[e.thread] = index;
-    if (e.writes) this->address_clock(address, atomic ? at_write : na_write, n)[e.thread] = index;
   }
 
   void seq_cst(Word* thread, Word* address, const Event& e, Order order, Word index, std::size_t n) {
@@ -431,6 +452,8 @@ class C11 : public State<c11_layout(Sc), true> {
     put(lists.groups, address[groups_end]++, entry);
   }
 
+  const OlderValues* older_;   // null where every event counts
+  const OlderValues* values_;  // null where nobody knows
   bool rs_c11_;
   std::vector<Lists> lists_;
   std::vector<Word> before_, x_, a_, message_;  // scratch of a step

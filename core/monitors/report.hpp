@@ -14,6 +14,7 @@ struct Report {
   std::uint32_t delayed_location = 0;
   std::uint32_t previous_location = 0;
   std::uint32_t deciding_location = 0;
+  std::uint32_t thread = 0;  // of the deciding event
   std::uint32_t models = 0;  // under which, where the monitor watches two
 
   static constexpr std::uint32_t tso = 1, pso = 2, c11 = 4;

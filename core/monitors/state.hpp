@@ -171,7 +171,8 @@ class State {
                   events_,
                   delayed.location,
                   static_cast<std::uint32_t>(thread[previous_location]),
-                  e.location};
+                  e.location,
+                  e.thread};
   }
 
  private:

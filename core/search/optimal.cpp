@@ -16,13 +16,10 @@ SearchResult OptimalSearch::run() {
   std::size_t shared = 0;
   for (;;) {
     if (extend()) {
-      ++result_.executions;
-      const Ending ending = system_.ending();
-      result_.blocked += ending.blocked;
-      result_.cut += ending.cut;
+      const bool more = tally(result_, system_.ending());
       constexpr std::uint64_t kEstimate = 1024;
       if (result_.executions % kEstimate == 0) visitor_.explored = fraction();
-      if (!visitor_.visit(execution_, shared)) return result_;
+      if (!visitor_.visit(execution_, shared) || !more) return result_;
       reverse_races(shared);
       result_.full = nodes_.size() > most_nodes_;
       if (result_.full) return result_;
@@ -155,11 +152,15 @@ void OptimalSearch::races_with(const Event& event, std::size_t index) {
   } else {
     drop_ordered(before_[index]);
   }
-  for (const std::size_t first : races_) {
-    Event reversed = event;
-    if (event.kind == Kind::rmw || event.kind == Kind::ld) reversed.writes = system_.would_write(index, first);
-    note_race(first, index, reversed, found_);
-  }
+  for (const std::size_t first : races_) note_race(first, index, as_before(event, index, first), found_);
+}
+
+// Step `index`, or the next one of its thread, as it would be just before step `first`.
+Event OptimalSearch::as_before(const Event& event, std::size_t index, std::size_t first) const {
+  Event reversed = event;
+  if (event.kind == Kind::rmw || event.kind == Kind::ld)
+    reversed.writes = system_.would_write(event.thread, index, first);
+  return reversed;
 }
 
 // Looking back from an event over the accesses to its address: whether all before this write happen before the event.
@@ -184,8 +185,8 @@ void OptimalSearch::drop_ordered(const std::uint32_t* before) {
   });
 }
 
-// The latest accesses before which an operation that waited could have run: what came after them gave it what it
-// waited for.
+// The latest accesses before which an operation that may wait could have run: what came after them took that from it,
+// or gave it what it waited for.
 void OptimalSearch::races_of_waiting(const Event& event, const std::uint32_t* before, std::size_t end) {
   races_.clear();
   if (event.address >= by_address_.size()) return;
@@ -193,7 +194,7 @@ void OptimalSearch::races_of_waiting(const Event& event, const std::uint32_t* be
   const Event* later = nullptr;
   for (auto it = accesses.rbegin(); it != accesses.rend(); ++it) {
     const Event& other = execution_[*it];
-    if (!conflicts(other, event)) continue;
+    if (!conflicts(other, as_before(event, end, *it))) continue;
     if (is_reader(other) ? !find_readers(*it, before, end) : !system_.possible(event.thread, end, *it)) continue;
     races_.push_back(*it);
     if (other.writes && (!buffers_ || is_barrier(other, later))) break;
@@ -246,7 +247,7 @@ void OptimalSearch::reverse_races(std::size_t shared) {
   const std::uint32_t threads = system_.threads();
   for (std::uint32_t thread = 0; thread < threads; ++thread) {
     const Pending pending = system_.pending(thread);
-    if (pending.readiness != Readiness::waiting) continue;
+    if (pending.readiness != Readiness::waiting || is_fence(pending.event.kind)) continue;
     before_.reserve(end + 1, threads);
     clocks_.reserve(end + 1, threads);
     clock_before(thread, before_[end]);
@@ -254,7 +255,7 @@ void OptimalSearch::reverse_races(std::size_t shared) {
       join(before_[end], clocks_[static_cast<std::size_t>(enabling)], clocks_.width());
     races_of_waiting(pending.event, before_[end], end);
     open_.clear();
-    for (const std::size_t first : races_) note_race(first, end, pending.event, open_);
+    for (const std::size_t first : races_) note_race(first, end, as_before(pending.event, end, first), open_);
     for (const Race& race : open_) reverse(race);
   }
 }

@@ -15,13 +15,14 @@
 //   were seen then, but v differs in its tail from one execution to the next, so a race is asked again in every
 //   execution that shares its events, unless it is *settled*: the events of v up to e′, which do not change, decided
 //   alone who covers it, or which way it went down the tree.
-// - What waits (for a mutex, a semaphore, a signal) races with the latest access before which it could have run: what
-//   came after that one gave it what it waited for. So does a thread that waits at the end.
+// - What may wait (for a mutex, a semaphore, a signal; a read that would only complete a waiting round) races with the
+//   latest access before which it could have run, also past writes: what came after that one gave it what it waited
+//   for. So does a thread that waits at the end.
 // - A lock that writes nothing is a reader's: readers do not conflict with each other. A writer races with a reader
 //   together with all others that hold the lock until after that one (`also`): it comes before them all.
 // - Where there are store buffers, a thread's loads and the commits of its own stores are independent.
 // - A conditional rmw that wrote nothing is a read. Whether it writes once it is reversed is asked of the system.
-// - A thread that stops (failed, cut, spinning) lets the others finish: cutting the whole run would hide their races.
+// - A thread that stops (failed, cut) lets the others finish: cutting the whole run would hide their races.
 #pragma once
 
 #include <deque>
@@ -66,6 +67,7 @@ class OptimalSearch {
   Frame& open_frame();
   void reverse_races(std::size_t shared);
   void races_with(const Event& event, std::size_t index);
+  Event as_before(const Event& event, std::size_t index, std::size_t first) const;
   void races_of_waiting(const Event& event, const std::uint32_t* before, std::size_t end);
   void drop_ordered(const std::uint32_t* before);
   bool find_readers(std::size_t first, const std::uint32_t* before, std::size_t end);

@@ -9,7 +9,9 @@ namespace teetotal::runtime {
 
 // Everything that depends on the numbers of threads, addresses and places.
 void Explorer::begin_monitors() {
-  watch_ = monitors::Watch(request_.monitors, {.semantics = request_.semantics});
+  watch_ = monitors::Watch(
+      request_.monitors,
+      {.semantics = request_.semantics, .older = system_.skips_waiting() ? &system_ : nullptr, .values = &system_});
   reporting_.assign(request_.monitors.size(), {});
   reporting_executions_.assign(request_.monitors.size(), 0);
   passes_.assign(request_.mark_count, 0);
@@ -114,7 +116,8 @@ void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
     for (Event& event : for_machine_) event.writes = event.writes && event.kind != Kind::ld;
     execution = for_machine_;
   }
-  watch_.see(execution, shared, [&](std::uint32_t number, const monitors::Report& report, bool fresh) {
+  find_waiting(system_, waiting_);
+  watch_.see(execution, shared, waiting_, [&](std::uint32_t number, const monitors::Report& report, bool fresh) {
     reporting_[number].push_back(report.deciding);
     if (fresh) tell_violation(number, report);
   });

@@ -72,6 +72,7 @@ class Explorer final : public Visitor {
   const Output& output_;
   Controlled system_;
   monitors::Watch watch_;
+  std::vector<Event> waiting_;      // what threads stand before that wait at the end for a value
   std::vector<Event> for_machine_;  // the execution, where it is not the same to monitors
   std::vector<std::vector<std::uint64_t>>
       reporting_;  // of each monitor: the events of this execution that it reported at

@@ -388,23 +388,19 @@ void Controlled::arrive() {
     if (process.threads[thread].state == State::parked) describe(thread);
 }
 
-bool Controlled::would_write(std::size_t index, std::size_t before) const {
-  const Writes when = steps_[index].operation.writes;
-  if (when <= Writes::always) return when == Writes::always;
-  return runtime::would_write(steps_[index].operation, held(before));
+const Operation& Controlled::operation_at(std::uint32_t number, std::size_t index) const {
+  return index < steps_.size() ? steps_[index].operation : process.threads[owner(number)].operation;
 }
 
-bool Controlled::would_write_from(std::uint32_t thread, std::size_t index, std::ptrdiff_t source) const {
-  const Operation& operation = index < steps_.size() ? steps_[index].operation : process.threads[thread].operation;
-  if (source >= 0) return runtime::would_write(operation, steps_[static_cast<std::size_t>(source)].after);
-  const auto first = std::ranges::find_if(
-      steps_, [&](const Step& step) { return !is_fence(step.event.kind) && step.event.address == operation.cell; });
-  return runtime::would_write(operation, first != steps_.end() ? first->before : seen_by(operation));
+bool Controlled::would_write(std::uint32_t number, std::size_t index, std::size_t before) const {
+  const Operation& operation = operation_at(number, index);
+  if (operation.writes <= Writes::always) return operation.writes == Writes::always;
+  return runtime::would_write(operation, held(before));
 }
 
 bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t before) const {
-  const std::uint32_t thread = relaxed() ? agents_[number].thread : number;
-  const Operation& operation = index < steps_.size() ? steps_[index].operation : process.threads[thread].operation;
+  const std::uint32_t thread = owner(number);
+  const Operation& operation = operation_at(number, index);
   const Step& then = steps_[before];
   if (operation.tag == Tag::condition) return (then.signalled >> thread & 1U) != 0;
   if (operation.kind == Kind::lock)  // whoever took it found it free, or tried, or only looked

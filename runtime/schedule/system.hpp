@@ -118,8 +118,7 @@ class Controlled final : public System {
   Event execute(std::uint32_t thread) override;
   void rewind(std::size_t length) override;
   void uses_after(std::uint32_t thread, std::size_t end) override;
-  bool would_write(std::size_t index, std::size_t before) const override;
-  bool would_write_from(std::uint32_t thread, std::size_t index, std::ptrdiff_t source) const override;
+  bool would_write(std::uint32_t thread, std::size_t index, std::size_t before) const override;
   std::ptrdiff_t enabler(std::size_t index) const override { return steps_[index].operation.enabler; }
   std::span<const std::int32_t> more_enablers(std::size_t index) const override {
     if (!relaxed()) return {};
@@ -203,6 +202,7 @@ class Controlled final : public System {
   void fail_instead(Thread& thread, std::size_t index) const;
   void keep(const Step& step, std::vector<std::int32_t> enablers);
   std::uint64_t past_of(std::size_t index);
+  const Operation& operation_at(std::uint32_t agent, std::size_t index) const;
   Wide held(std::size_t before) const { return relaxed() ? in_memory_[before] : steps_[before].before; }
   Wide seen(std::uint32_t thread, const Operation& operation) const;
   void expect_as_before(const Step& step) const;

@@ -189,7 +189,9 @@ class Outcomes:
 class Program:
     def __init__(
         self,
-        threads: list[tuple[list[tuple[int, int, int, list[int], list[int], list[int], int, int]], list[int]]],
+        threads: list[
+            tuple[list[tuple[int, int, int, list[int], list[int], list[int], int, int]], list[int], list[int]]
+        ],
         memory: list[int],
         loop_bound: int | None,
     ) -> None: ...
@@ -205,14 +207,17 @@ class SearchResult:
     executions: int
     blocked: int
     cut: int
+    vain: int
     redundant: int
     complete: bool
     full: bool
+    endless: bool
     bounded: bool
 
 def search(
     program: Program,
     semantics: Semantics,
+    skip_waiting: bool,
     strategy: str,
     count: int,
     depth: int,
@@ -221,10 +226,11 @@ def search(
     seconds: float,
     megabytes: int,
 ) -> tuple[SearchResult, list[list[int]], bool]: ...
-def count_classes(program: Program, semantics: Semantics, most: int) -> tuple[int, int]: ...
+def count_classes(program: Program, semantics: Semantics, skip_waiting: bool, most: int) -> tuple[int, int]: ...
 def monitored_search(
     program: Program,
     semantics: Semantics,
+    skip_waiting: bool,
     strategy: str,
     count: int,
     depth: int,
@@ -234,7 +240,9 @@ def monitored_search(
     megabytes: int,
     watcher: Callable[[int, float], None] | None,
     release_sequence_c11: bool = False,
-) -> tuple[SearchResult, list[tuple[int, tuple[int, int, int], list[int], bool]], bool]: ...
+) -> tuple[
+    SearchResult, list[tuple[int, tuple[int, int, int], list[int], bool]], list[tuple[int, int, int, int]], bool
+]: ...
 
 class MixedMutex(Exception): ...
 

@@ -30,8 +30,8 @@ class ModelAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     seconds: float | None = None
     reason: str = ""
     """Why not, or why it is not known, in a line."""
-    race_free: bool | None | msgspec.UnsetType = msgspec.UNSET
-    portable: bool | None | msgspec.UnsetType = msgspec.UNSET
+    race_free: bool | msgspec.UnsetType | None = msgspec.UNSET
+    portable: bool | msgspec.UnsetType | None = msgspec.UNSET
     """Of C11 alone: no data race under SC; and robust, race-free and without hazard, so that SC's executions are all that
     any processor and compiler has."""
 
@@ -97,8 +97,8 @@ class CheckAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def _both_set(
-    a: bool | None | msgspec.UnsetType, b: bool | None | msgspec.UnsetType
-) -> bool | None | msgspec.UnsetType:
+    a: bool | msgspec.UnsetType | None, b: bool | msgspec.UnsetType | None
+) -> bool | msgspec.UnsetType | None:
     if a is msgspec.UNSET or b is msgspec.UNSET:
         return a if b is msgspec.UNSET else b
     return both(a, b)

@@ -156,8 +156,9 @@ class Commit(NamedTuple):
 Step = Issue | Commit
 """What a schedule is made of."""
 
+MachineName = Literal["sc", "tso", "pso"]
 ModelName = Literal["sc", "tso", "pso", "c11"]
-MODELS: tuple[ModelName, ...] = ("sc", "tso", "pso")
+MODELS: tuple[MachineName, ...] = ("sc", "tso", "pso")
 """Those that are machines, by the core's numbers. C11 is none: a condition on graphs."""
 CHECKED: tuple[ModelName, ...] = (*MODELS, "c11")
 

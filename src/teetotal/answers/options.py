@@ -18,11 +18,16 @@ from teetotal.answers.verdict import Goal
 MAX_STATES = 20_000_000
 MAX_MEGABYTES = 4096
 LOOP_BOUND = 10
-"""Backward jumps a thread takes in one execution, where neither the program nor the user says otherwise. Loops that only
-read until something changes need no bound: see core/execution.hpp."""
+"""Backward jumps a thread takes in one execution where loops seem to have no end, or waiting rounds count, and neither
+the program nor the user says otherwise: see core/execution.hpp."""
 COMPILED_LOOP_BOUND = 100
 """In C: how often a thread may come to the same instruction in one execution; see runtime/schedule/system.hpp."""
 RELAXED: tuple[ModelName, ...] = ("tso", "pso")
+Waiting = Literal["skip", "count"]
+"""Whether rounds of a loop in which nothing happens are left out of executions, or counted as what the papers call
+executions: docs/explanation/waiting.md."""
+ReleaseSequence = Literal["c20", "c11"]
+"""Which stores of the thread that released go on with a release sequence: C++20's rule, or C++11's and RC11's."""
 Style = Literal["c11", "cpp11", "linux", "x86"]
 
 
@@ -58,13 +63,14 @@ def _choices(kind: type[msgspec.Struct]) -> dict[str, tuple[object, ...]]:
 
 class ProgramOptions(Options, frozen=True, kw_only=True):
     """Of questions about programs. ``program``: only this one of a Python module. ``monitors``: those that tell robust
-    from not (default: the exact ones); where one can miss violations, nothing is proved. For C: the ``compiler``, its
-    ``flags``, and the ``arguments`` of main."""
+    from not (default: the exact ones); where one can miss violations, nothing is proved. ``waiting``: whether a difference
+    that only lets a thread wait longer is none. For C: the ``compiler``, its ``flags``, and the ``arguments`` of main."""
 
     models: tuple[ModelName, ...] = RELAXED
     goal: Goal = "robust"
     program: str | None = None
     monitors: tuple[str, ...] = ()
+    waiting: Waiting = "skip"
     loop_bound: int | None = None
     max_megabytes: int = MAX_MEGABYTES
     compiler: str | None = None
@@ -82,6 +88,7 @@ class CheckOptions(ProgramOptions, frozen=True, kw_only=True):
     executions: int | None = None
     nondet: tuple[int, int] = (0, 1)
     spurious: int = 0
+    release_sequence: ReleaseSequence = "c20"
 
 
 class FenceOptions(ProgramOptions, frozen=True, kw_only=True):

@@ -69,6 +69,8 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
 @click.option("--nondet", type=(_INT64, _INT64), default=(0, 1), show_default=True, metavar="LOW HIGH",
               help="Range of __VERIFIER_nondet_int (C).")  # fmt: skip
 @spurious_option
+@click.option("--release-sequence", type=click.Choice(["c20", "c11"]), default="c20", show_default=True,
+              help="C11: whether later stores of the thread that released go on with it (before C++20, RC11).")  # fmt: skip
 @click.option("--loop-bound", type=click.IntRange(min=0, max=2**31 - 1), metavar="N",
               help="Backward jumps that a thread may take (default: none for outcomes and for loops that only wait, "
               f"{INTERPRETED} otherwise); in C, visits of one instruction (default: {COMPILED}).")  # fmt: skip
@@ -107,6 +109,7 @@ def check(
     executions: int | None,
     nondet: tuple[int, int],
     spurious: int,
+    release_sequence: str,
     seconds: float | None,
     states: int,
     memory: int,
@@ -135,6 +138,7 @@ def check(
         nondet=nondet,
         goal=goal,  # type: ignore[arg-type]
         spurious=spurious,
+        release_sequence=release_sequence,  # type: ignore[arg-type]
         compiler=compiler,
         flags=flags,
         arguments=arguments,

@@ -129,5 +129,8 @@ class Models(click.ParamType["tuple[ModelName, ...]"]):
         names = [name.strip().lower() for name in str(value).split(",")]
         unknown = [name for name in names if name not in self.known]
         if unknown:
-            self.fail(f"{', '.join(unknown)}: no such model{' here' if set(unknown) < set(CHECKED) else ''}; there are {', '.join(self.known)}", parameter, context)
+            here = " here" if set(unknown) <= set(CHECKED) else ""
+            self.fail(
+                f"{', '.join(unknown)}: no such model{here}; there are {', '.join(self.known)}", parameter, context
+            )
         return tuple(model for model in self.known if model in names)

@@ -42,8 +42,12 @@ Encoded = tuple[int, int, int, list[int], list[int], list[int], int, int]
 
 def encode(program: Program) -> _core.Program:
     addresses = {name: number for number, name in enumerate(program.memory, start=1)}
+    observed = encode_observed(program)
     return _core.Program(
-        [_encode_thread(thread, addresses) for thread in program.threads],
+        [
+            (*_encode_thread(thread, addresses), [register for of, register in observed if of == number])
+            for number, thread in enumerate(program.threads)
+        ],
         [wrap(value) for value in program.memory.values()],
         program.loop_bound,
     )

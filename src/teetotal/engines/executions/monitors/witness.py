@@ -147,8 +147,9 @@ class _Constraints:
         assert event.address is not None
         order = writes[event.address]
         place = order.index(self.report.delayed)
-        if event.kind is Kind.LD:
+        if event.kind is Kind.LD or self.events[self.report.delayed].kind is not Kind.ST:
             # From own buffer, or whatever write is visible last: only that it comes before the delayed store matters.
+            # Only a failed compare-and-swap overtakes another atomic operation, and that is a read.
             reads.setdefault(event.address, []).append((self.report.deciding, place))
             return
         order.insert(place, self.report.deciding)
