@@ -146,3 +146,126 @@ def peterson_side(me, other, sections):
 
 def peterson(sections: int) -> Program:
     return build(peterson_side(0, 1, sections), peterson_side(1, 0, sections), turn=0, shared=0)
+
+
+# -- threads of small programs ---------------------------------------------------------------------------------------------
+
+
+def stores_then_awaits(mine, other):
+    yield st(mine, 1)
+    while (yield ld(other)) == 0:
+        pass
+
+
+def stores_then_loads(mine, other):
+    yield st(mine, 1)
+    r = yield ld(other)
+
+
+def stores_then_awaits_one(mine, first, second):
+    yield st(mine, 1)
+    while (yield ld(first)) == 0 and (yield ld(second)) == 0:
+        pass
+
+
+def stores_loads_stores(mine, other, last):
+    yield st(mine, 1)
+    r = yield ld(other)
+    yield st(last, 1)
+
+
+def stores_both(first, second):
+    yield st(first, 1)
+    yield st(second, 1)
+
+
+def awaits_then_loads(flag, data):
+    while (yield ld(flag)) == 0:
+        pass
+    r = yield ld(data)
+
+
+def stores_then_locks(mine):
+    yield st(mine, 1)
+    while (yield xchg("l", 1)) == 1:
+        pass
+    r = yield ld("d")
+    yield st("l", 0)
+
+
+def leaves_if_not_one():
+    while (yield ld("x")) == 1:
+        pass
+
+
+def loads_then_leaves_if_not_one():
+    r = yield ld("y")
+    while (yield ld("x")) == 1:
+        pass
+
+
+def stores(name, value):
+    yield st(name, value)
+
+
+def counted_wait():
+    n = 0
+    while n < 2 and (yield ld("x")) == 0:
+        n += 1
+    assert n < 2
+
+
+def both_rounds():
+    r0 = 1
+    r1 = 1
+    while r0 and r1:
+        r0 = yield ld("a")
+        r1 = yield ld("b")
+
+
+def zeroes(first, second):
+    yield st(first, 0)
+    yield st(second, 0)
+
+
+def stores_while_waiting():
+    while (yield ld("x")) == 0:
+        yield st("y", 1)
+    r = yield ld("z")
+
+
+def stores_three():
+    yield st("x", 1)
+    yield st("z", 1)
+    yield st("y", 2)
+
+
+def stores_then_takes():
+    yield st("x", 1)
+    while (yield xchg("y", 1)) == 1:
+        pass
+
+
+def stores_then_awaits_zero():
+    yield st("y", 1)
+    while (yield ld("x")) != 0:
+        pass
+
+
+def awaits_z_then_one():
+    while (yield ld("z")) == 0:
+        pass
+    while (yield ld("x")) != 1:
+        pass
+
+
+def two_values_then_flag():
+    yield st("x", 2)
+    yield st("x", 3)
+    yield st("z", 1)
+
+
+def fenced_wait():
+    yield st("y", 1)
+    while (yield ld("x")) == 0:
+        yield mfence

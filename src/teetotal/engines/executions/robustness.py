@@ -26,6 +26,10 @@ from teetotal.engines.states.outcomes import translated_errors
 from teetotal.programs.program import Program
 
 
+MOST_TOLD = 2000
+"""Steps of an execution that has no end: what takes more to go wrong is looked for again with loops cut."""
+
+
 class Robustness(NamedTuple):
     """``complete``: nothing of the strategy's executions was left out, and the strategy leaves nothing out. ``proved``:
     the models for which that, with the monitors that watched, makes "no violation" a proof. ``waiting``: what was taken for
@@ -148,6 +152,8 @@ class _Search:
             self.executions += self.result.executions
             self.blocked += self.result.blocked
             for number, triple, schedule, racy in findings:
+                if self.result.endless and len(schedule) > MOST_TOLD:
+                    continue
                 if racy:
                     self._add_race(weak.race(self.program, triple, schedule, self.semantics))
                     continue
