@@ -43,7 +43,8 @@ def violation(
     graph = _graph(program, known, deciding, known[place], release_sequence)
     if not graph.consistent or graph.sequentially_consistent:
         raise AssertionError(f"a report of exact-c11 that the specification does not confirm: {triple}, {schedule}")
-    cycle = _cycle(told, place, numbers.index(previous))
+    last = max(number for number, event in enumerate(known) if event.thread == deciding.thread)
+    cycle = _cycle(told, place, last)
     named = dict.fromkeys(str(told[edge.source].location) for edge in cycle if told[edge.source].location is not None)
     return Violation(
         model="c11",

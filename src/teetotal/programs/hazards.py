@@ -2,8 +2,8 @@
 
 RC11 forbids cycles of ``sb`` and ``rf``; ARMv8, POWER and compilers do not, for relaxed accesses that nothing keeps in
 order. So "robust" in C11 says nothing about them. The test is conservative: *segments* (a load, and a store after it in
-the same thread) are chained through other threads by location. A cycle in which some segment is *open* (no acquire load, no release
-store, no fence between them, and the store does not carry what was loaded) is a hazard.
+the same thread) are chained through other threads by location. A cycle in which some segment is *open* (no acquire load,
+no release store, no fence between them, and the store does not carry what was loaded) is a hazard.
 
 A dependency counts only where no compiler can remove it: the store's value is the loaded one, plus or minus constants.
 """

@@ -138,7 +138,9 @@ def _summary(model: ModelAnswer, about_robustness: bool) -> str:
         words.append({True: "robust", False: "NOT ROBUST", None: "robust or not: unknown"}[model.robust])
     if model.race_free is not msgspec.UNSET:
         words.append({True: "race-free", False: "RACES", None: "race-free or not: unknown"}[model.race_free])
-    if model.portable:
+    if model.portable is False and model.robust and model.race_free:
+        words.append("NOT PORTABLE")
+    elif model.portable is True:
         words.append("portable")
     words.append({True: "safe", False: "NOT SAFE", None: "safe or not: unknown"}[model.safe])
     if model.outcomes is not None:  # not every engine lists them
