@@ -25,12 +25,13 @@ Execution::Execution(const Program& program, Semantics semantics, Waiting waitin
 
 Pending Execution::pending(std::uint32_t thread) const {
   const Local& local = locals_.at(thread, current_[thread]);
-  Event event{thread, local.kind, false, 0, local.address, location(thread, local.pc)};
+  Event event{thread, local.kind, false, local.order, local.failure, 0, local.address, location(thread, local.pc)};
   if (local.status != Status::running || halted_[thread] != Halt::no) return {Readiness::stopped, event};
   switch (local.kind) {
     case Kind::ld:
     case Kind::mfence:
     case Kind::sfence:
+    case Kind::fence:
       break;
     case Kind::rmw:
       event.writes = semantics_.failed_cas_writes ||

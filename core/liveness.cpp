@@ -65,7 +65,8 @@ bool comes_back(const Thread& thread, std::size_t start) {
 }
 
 bool is_read_or_fence(Opcode opcode) {
-  return opcode == Opcode::load || opcode == Opcode::rmw || opcode == Opcode::mfence || opcode == Opcode::sfence;
+  return opcode == Opcode::load || opcode == Opcode::rmw || opcode == Opcode::mfence || opcode == Opcode::sfence ||
+         opcode == Opcode::fence;
 }
 
 bool jumps_back(const Thread& thread) {

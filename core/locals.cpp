@@ -22,6 +22,8 @@ Kind kind_of(Opcode opcode) {
       return Kind::mfence;
     case Opcode::sfence:
       return Kind::sfence;
+    case Opcode::fence:
+      return Kind::fence;
     case Opcode::lock:
       return Kind::lock;
     case Opcode::unlock:
@@ -67,7 +69,9 @@ std::optional<Value> Locals::rmw(std::uint32_t thread, LocalId id, Value old) co
 
 LocalId Locals::settle(std::uint32_t thread, std::uint32_t pc, std::uint32_t jumps, std::vector<Value> registers) {
   const auto& code = program_.threads[thread].code;
-  const auto stop = [&](Status status) { return intern(thread, Local{status, Kind::ld, 0, 0, pc, jumps}, registers); };
+  const auto stop = [&](Status status) {
+    return intern(thread, Local{.status = status, .pc = pc, .jumps = jumps}, registers);
+  };
   for (std::uint32_t step = 0; step < kLocalSteps; ++step) {
     if (pc == code.size()) return stop(Status::ended);
     const Instruction& instruction = code[pc];
@@ -95,14 +99,17 @@ LocalId Locals::settle(std::uint32_t thread, std::uint32_t pc, std::uint32_t jum
         break;
       case Opcode::mfence:
       case Opcode::sfence:
-        return intern(thread, Local{Status::running, kind_of(instruction.opcode), 0, 0, pc, jumps}, registers);
+      case Opcode::fence:
+        return intern(
+            thread, Local{Status::running, kind_of(instruction.opcode), instruction.order, Order::na, 0, 0, pc, jumps},
+            registers);
       default: {
         const Value address = evaluate(instruction.address, registers);
         if (address < 1 || address > static_cast<Value>(program_.memory.size())) return stop(Status::wild);
         const Value value = instruction.opcode == Opcode::store ? evaluate(instruction.value, registers) : 0;
         return intern(thread,
-                      Local{Status::running, kind_of(instruction.opcode), static_cast<std::uint32_t>(address - 1),
-                            value, pc, jumps},
+                      Local{Status::running, kind_of(instruction.opcode), instruction.order, instruction.failure,
+                            static_cast<std::uint32_t>(address - 1), value, pc, jumps},
                       registers);
       }
     }

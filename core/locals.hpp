@@ -24,6 +24,7 @@ using LocalId = std::uint32_t;
 struct Local {
   Status status = Status::running;
   Kind kind = Kind::ld;
+  Order order = Order::na, failure = Order::na;
   std::uint32_t address = 0;  // number of the location
   Value value = 0;            // of a store
   std::uint32_t pc = 0;

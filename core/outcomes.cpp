@@ -128,6 +128,7 @@ bool Outcomes::alone(const State& state, std::uint32_t thread) const {
       return private_[local.address];
     case Kind::mfence:
     case Kind::sfence:
+    case Kind::fence:
       return true;
     default:
       return false;
@@ -177,6 +178,7 @@ void Outcomes::issue(State& state, std::uint32_t thread) {
       if (model_ == Model::pso && !buffer.empty() && buffer.back().address != kMarker) buffer.push_back({kMarker, 0});
       break;
     case Kind::mfence:
+    case Kind::fence:
       break;
     case Kind::rmw: {
       response = state.memory[local.address];

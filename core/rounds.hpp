@@ -19,6 +19,7 @@ inline bool changes(const Locals& locals, std::uint32_t thread, LocalId id, Valu
     case Kind::ld:
     case Kind::mfence:
     case Kind::sfence:
+    case Kind::fence:
       return false;
     case Kind::rmw:
       return locals.rmw(thread, id, seen).value_or(seen) != seen;

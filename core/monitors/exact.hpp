@@ -198,6 +198,7 @@ class Exact : public State<exact_layout(Tso, Pso), Undo> {
       flush(thread, e, n);
       return;
     }
+    if (e.kind != Kind::sfence) return;
     Word* fence = this->thread_clock(thread, OfPso::fc, n);
     join(fence, this->thread_clock(thread, OfPso::sa, n), 2 * n);
     fence[n + e.thread] = thread[Base::count];

@@ -33,12 +33,11 @@ class Streaming final : public Monitor {
     }
   }
 
-  std::optional<Report> arrive(const Event& event) override {
+  void arrive(const Event& event, std::vector<Report>& reports) override {
     if constexpr (kAsks) {
       Report found;
-      if (kernel_.fits(event) && kernel_.arrive(event, found)) return found;
+      if (kernel_.fits(event) && kernel_.arrive(event, found)) reports.push_back(found);
     }
-    return std::nullopt;
   }
 
   void undo(std::uint64_t events) override {
@@ -120,5 +119,6 @@ std::unique_ptr<Monitor> make_burnim_report(std::string_view name, const Options
 std::unique_ptr<Monitor> make_sober(std::string_view name, const Options& options);
 std::unique_ptr<Monitor> make_exact(std::string_view name, const Options& options);
 std::unique_ptr<Monitor> make_exact_both(std::string_view name, const Options& options);
+std::unique_ptr<Monitor> make_c11(std::string_view name, const Options& options);
 
 }  // namespace teetotal::monitors

@@ -25,7 +25,7 @@ class Watch {
     const bool both = tso != names.end() && pso != names.end();
     for (std::uint32_t number = 0; number < names.size(); ++number) {
       const std::string& name = names[number];
-      if (!both || !name.starts_with("exact-")) {
+      if (!both || (name != "exact-tso" && name != "exact-pso")) {
         monitors_.push_back({make_monitor(name, options), number, number});
       } else if (name == "exact-tso") {
         const auto other = static_cast<std::uint32_t>(pso - names.begin());
@@ -49,8 +49,7 @@ class Watch {
       reports_.clear();
       const auto seen = static_cast<std::size_t>(monitor->events());
       if (seen < execution.size()) monitor->observe(execution.subspan(seen), reports_);
-      for (const Event& event : waiting)
-        if (const auto report = monitor->arrive(event)) reports_.push_back(*report);
+      for (const Event& event : waiting) monitor->arrive(event, reports_);
       for (const Report& report : reports_) {
         if (first == second || (report.models & Report::tso) != 0) tell(first, report, distinct_[first].add(report));
         if (first != second && (report.models & Report::pso) != 0) tell(second, report, distinct_[second].add(report));

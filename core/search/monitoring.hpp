@@ -22,10 +22,12 @@ class Monitoring final : public Visitor {
 
   // `stop` is asked now and then, and told how many executions there were and how much of the search is done; the
   // search ends when it says so.
-  Monitoring(const System& system, const std::vector<std::string>& names, Semantics semantics, Stop stop)
-      : system_(system),
-        watch_(names, {.semantics = semantics, .older = system.skips_waiting() ? &system : nullptr}),
-        stop_(std::move(stop)) {}
+  Monitoring(const System& system, const std::vector<std::string>& names, monitors::Options options, Stop stop)
+      : system_(system), stop_(std::move(stop)) {
+    options.older = system.skips_waiting() ? &system : nullptr;
+    options.values = &system;
+    watch_ = monitors::Watch(names, options);
+  }
 
   bool visit(std::span<const Event> execution, std::size_t shared) override {
     find_waiting(system_, waiting_);

@@ -99,7 +99,7 @@ std::uint32_t Controlled::buffer_of(const Event& load) const {
 
 // Event::own of a step about to be done: of a store the number that it gets, of a load that of its thread's store that
 // it sees, whole.
-std::uint16_t Controlled::which_own(const Step& step) const {
+std::uint8_t Controlled::which_own(const Step& step) const {
   const Operation& operation = step.operation;
   if (operation.kind == Kind::st) {
     const std::int64_t buffer = bounds_.model == Model::tso ? kWhole : static_cast<std::int64_t>(operation.cell);
@@ -108,12 +108,12 @@ std::uint16_t Controlled::which_own(const Step& step) const {
     std::size_t number = agent_steps_[agent->second].size() + 1;
     for (const Entry& entry : buffers_.stores[step.thread])
       number += buffer == kWhole || static_cast<std::int64_t>(entry.operation.cell) == buffer;
-    return number <= std::numeric_limits<std::uint16_t>::max() ? static_cast<std::uint16_t>(number) : 0;
+    return number <= std::numeric_limits<std::uint8_t>::max() ? static_cast<std::uint8_t>(number) : 0;
   }
   return step.source < 0 || step.event.writes ? 0 : which_own(operation, step.thread, step.source);
 }
 
-std::uint16_t Controlled::which_own(const Operation& load, std::uint32_t thread, std::int32_t issued) const {
+std::uint8_t Controlled::which_own(const Operation& load, std::uint32_t thread, std::int32_t issued) const {
   const Step& store = steps_[static_cast<std::size_t>(issued)];
   const Operation& seen = store.operation;
   if (load.kind != Kind::ld || load.verb != Verb::none || store.commit || store.thread != thread) return 0;
@@ -123,7 +123,7 @@ std::uint16_t Controlled::which_own(const Operation& load, std::uint32_t thread,
   return whole ? store.event.own : 0;
 }
 
-std::uint16_t Controlled::own_before(std::uint32_t as, std::size_t index, std::size_t before) const {
+std::uint8_t Controlled::own_before(std::uint32_t as, std::size_t index, std::size_t before) const {
   const std::uint32_t thread = agents_[as].thread;
   const Operation& load = index < steps_.size() ? steps_[index].operation : process.threads[thread].operation;
   const auto& own = own_[thread];
@@ -131,7 +131,7 @@ std::uint16_t Controlled::own_before(std::uint32_t as, std::size_t index, std::s
     const std::uint32_t issued = *--at;
     const Step& store = steps_[issued];
     if (store.operation.kind != Kind::st || store.operation.cell != load.cell) continue;
-    const std::uint16_t number = which_own(load, thread, static_cast<std::int32_t>(issued));
+    const std::uint8_t number = which_own(load, thread, static_cast<std::int32_t>(issued));
     if (number == 0) return 0;
     const auto& commits = agent_steps_[buffer_of({.thread = as, .address = load.cell})];
     if (commits.size() < number || commits[number - 1U] >= before) return number;

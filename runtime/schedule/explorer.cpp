@@ -9,8 +9,9 @@ namespace teetotal::runtime {
 
 // Everything that depends on the numbers of threads, addresses and places.
 void Explorer::begin_monitors() {
-  watch_ = monitors::Watch(request_.monitors,
-                           {.semantics = request_.semantics, .older = system_.skips_waiting() ? &system_ : nullptr});
+  watch_ = monitors::Watch(
+      request_.monitors,
+      {.semantics = request_.semantics, .older = system_.skips_waiting() ? &system_ : nullptr, .values = &system_});
   reporting_.assign(request_.monitors.size(), {});
   reporting_executions_.assign(request_.monitors.size(), 0);
   passes_.assign(request_.mark_count, 0);

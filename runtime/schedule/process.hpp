@@ -91,6 +91,8 @@ struct Operation {
   bool part = false;             // a further part of the copy that its thread was busy with before
   bool plain = false;            // neither atomic nor volatile: a race on it is a data race
   bool single = false;           // all that a hook of the compiler's does
+  Order order = Order::na;       // as the program asks for it, and where a compare-and-swap fails
+  Order failure = Order::na;
   std::uint32_t cell = 0;
   std::int32_t enabler = -1;  // the step that made it possible
   std::uintptr_t address = 0;

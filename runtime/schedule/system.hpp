@@ -135,7 +135,7 @@ class Controlled final : public System {
   std::uint32_t owner(std::uint32_t agent) const override { return relaxed() ? agents_[agent].thread : agent; }
   bool commute(const Event& a, const Event& b) const override;
   std::uint32_t buffer_of(const Event& load) const override;
-  std::uint16_t own_before(std::uint32_t as, std::size_t index, std::size_t before) const override;
+  std::uint8_t own_before(std::uint32_t as, std::size_t index, std::size_t before) const override;
   bool waits(std::size_t index) const override {
     return steps_[index].operation.waiting == Waiting::lock || local_before(index) != 0;
   }
@@ -219,8 +219,8 @@ class Controlled final : public System {
   const Operation& operation_at(std::uint32_t agent, std::size_t index) const;
   Wide held(std::size_t before) const { return relaxed() ? in_memory_[before] : steps_[before].before; }
   Wide seen(std::uint32_t thread, const Operation& operation) const;
-  std::uint16_t which_own(const Step& step) const;
-  std::uint16_t which_own(const Operation& load, std::uint32_t thread, std::int32_t issued) const;
+  std::uint8_t which_own(const Step& step) const;
+  std::uint8_t which_own(const Operation& load, std::uint32_t thread, std::int32_t issued) const;
   void expect_as_before(const Step& step) const;
   void catch_up() const {
     if (ahead_) const_cast<Controlled*>(this)->drop_ahead();

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from teetotal.programs.files import Subject
     from teetotal.programs.program import Program
     from teetotal.programs.python import (
+        acq_rel,
+        acquire,
         address,
         array,
         assume,
@@ -43,9 +45,13 @@ if TYPE_CHECKING:
         lock,
         mfence,
         program,
+        relaxed,
+        release,
         rmw,
+        seq_cst,
         sfence,
         st,
+        thread_fence,
         unlock,
         xchg,
     )
@@ -197,7 +203,8 @@ _HOMES = {
     "teetotal.programs.program": ("Program",),
     "teetotal.programs.python": (
         *("program", "load", "array", "address", "assume"),
-        *("ld", "st", "rmw", "cas", "fetch_add", "xchg", "mfence", "sfence", "lock", "unlock"),
+        *("ld", "st", "rmw", "cas", "fetch_add", "xchg", "mfence", "sfence", "thread_fence", "lock", "unlock"),
+        *("relaxed", "acquire", "release", "acq_rel", "seq_cst"),
     ),
 }
 _ROOMS = ("generate", "models", "record", "report", "reproduce", "traces")
@@ -213,6 +220,8 @@ __all__ = [
     "Semantics",
     "Verdict",
     "VerifyOptions",
+    "acq_rel",
+    "acquire",
     "address",
     "array",
     "assume",
@@ -232,12 +241,16 @@ __all__ = [
     "read",
     "read_histories",
     "record",
+    "relaxed",
+    "release",
     "replay",
     "report",
     "reproduce",
     "rmw",
+    "seq_cst",
     "sfence",
     "st",
+    "thread_fence",
     "unlock",
     "verify",
     "xchg",

@@ -191,7 +191,9 @@ class Outcomes:
 class Program:
     def __init__(
         self,
-        threads: list[tuple[list[tuple[int, int, int, list[int], list[int], list[int]]], list[int], list[int]]],
+        threads: list[
+            tuple[list[tuple[int, int, int, list[int], list[int], list[int], int, int]], list[int], list[int]]
+        ],
         memory: list[int],
         loop_bound: int | None,
     ) -> None: ...
@@ -239,7 +241,10 @@ def monitored_search(
     seconds: float,
     megabytes: int,
     watcher: Callable[[int, float], None] | None,
-) -> tuple[SearchResult, list[tuple[int, tuple[int, int, int], list[int]]], list[tuple[int, int, int, int]], bool]: ...
+    release_sequence_c11: bool = False,
+) -> tuple[
+    SearchResult, list[tuple[int, tuple[int, int, int], list[int], bool]], list[tuple[int, int, int, int]], bool
+]: ...
 
 class MixedMutex(Exception): ...
 

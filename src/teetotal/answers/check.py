@@ -10,7 +10,7 @@ import msgspec
 from teetotal.answers.answer import Answer
 from teetotal.answers.events import ModelName
 from teetotal.answers.verdict import Goal, Verdict, Waiting, both, total
-from teetotal.answers.violation import Violation
+from teetotal.answers.violation import Hazard, Race, Violation
 
 
 class ModelAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -30,6 +30,10 @@ class ModelAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     seconds: float | None = None
     reason: str = ""
     """Why not, or why it is not known, in a line."""
+    race_free: bool | msgspec.UnsetType | None = msgspec.UNSET
+    portable: bool | msgspec.UnsetType | None = msgspec.UNSET
+    """Of C11 alone: no data race under SC; and robust, race-free and without hazard, so that SC's executions are all that
+    any processor and compiler has."""
 
     def __add__(self, other: ModelAnswer) -> ModelAnswer:
         """Two shares of the same program's executions under one model. Outcomes belong to whole programs: they are
@@ -46,6 +50,8 @@ class ModelAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
             negative=described.negative,
             outcomes=described.outcomes,
             states=total(self.states, other.states),
+            race_free=_both_set(self.race_free, other.race_free),
+            portable=_both_set(self.portable, other.portable),
         )
 
 
@@ -61,6 +67,8 @@ class CheckAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
     cpu: float | None = None
     goal: Goal = "robust"
     waiting: Waiting = "skip"
+    races: list[Race] = []
+    hazards: list[Hazard] = []
 
     def __post_init__(self) -> None:
         # Whether a string is the default, and so left out of the JSON, is decided by identity: a result that came from
@@ -86,7 +94,17 @@ class CheckAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
             cpu=None if self.cpu is None or other.cpu is None else self.cpu + other.cpu,
             goal=self.goal,
             waiting=self.waiting,
+            races=self.races + other.races,
+            hazards=self.hazards + other.hazards,
         )
+
+
+def _both_set(
+    a: bool | msgspec.UnsetType | None, b: bool | msgspec.UnsetType | None
+) -> bool | msgspec.UnsetType | None:
+    if a is msgspec.UNSET or b is msgspec.UNSET:
+        return a if b is msgspec.UNSET else b
+    return both(a, b)
 
 
 def _add_optional(a: ModelAnswer | None, b: ModelAnswer | None) -> ModelAnswer:

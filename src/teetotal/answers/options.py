@@ -23,6 +23,8 @@ the program nor the user says otherwise: see core/execution.hpp."""
 COMPILED_LOOP_BOUND = 100
 """In C: how often a thread may come to the same instruction in one execution; see runtime/schedule/system.hpp."""
 RELAXED: tuple[ModelName, ...] = ("tso", "pso")
+ReleaseSequence = Literal["c20", "c11"]
+"""Which stores of the thread that released go on with a release sequence: C++20's rule, or C++11's and RC11's."""
 Style = Literal["c11", "cpp11", "linux", "x86"]
 
 
@@ -83,6 +85,7 @@ class CheckOptions(ProgramOptions, frozen=True, kw_only=True):
     executions: int | None = None
     nondet: tuple[int, int] = (0, 1)
     spurious: int = 0
+    release_sequence: ReleaseSequence = "c20"
 
 
 class FenceOptions(ProgramOptions, frozen=True, kw_only=True):

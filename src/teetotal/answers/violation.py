@@ -22,6 +22,7 @@ class Edge(msgspec.Struct, frozen=True):
 
 ViolationKind = Literal[
     "robustness",
+    "race",
     "assertion",
     "final assertion",
     "deadlock",
@@ -54,9 +55,35 @@ class StoryStep(msgspec.Struct, frozen=True, omit_defaults=True):
     location: Location | None = None
 
 
+class Race(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Two accesses of one location, one of them a write, one of them not atomic, that nothing orders: undefined in C11."""
+
+    address: str
+    first: Event
+    second: Event
+    locations: list[str] = []
+    missing: str = ""
+    replay: str = ""
+
+    def __str__(self) -> str:
+        return f"data race on {self.address}: {self.first} and {self.second}"
+
+
+class Hazard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Load buffering, which RC11 forbids and processors and compilers do not: relaxed loads, each followed by a store that
+    the next of them reads."""
+
+    segments: list[str]
+    locations: list[str] = []
+
+    def __str__(self) -> str:
+        return f"load buffering: {', '.join(self.segments)}"
+
+
 class Violation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Evidence against robustness or safety. ``events`` are those of the whole execution where it is
-    short, else those of the cycle; ``steps`` tell it; ``replay`` is the command that shows it again."""
+    short, else those of the cycle; ``steps`` tell it; ``replay`` is the command that shows it again. Under C11: processors
+    that can show it, and what would ``repair`` it."""
 
     model: ModelName
     kind: ViolationKind
@@ -67,6 +94,8 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     monitor: str | None = None
     message: str = ""
     replay: str = ""
+    shown_by: list[str] = []
+    repair: str = ""
 
     def __str__(self) -> str:
         what = self.message or " → ".join(str(self.events[edge.source]) for edge in self.cycle)

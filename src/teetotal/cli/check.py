@@ -10,7 +10,7 @@ import click
 from teetotal import checking
 from teetotal.answers import strategies
 from teetotal.answers.answer import Refusal
-from teetotal.answers.events import ModelName
+from teetotal.answers.events import CHECKED, ModelName
 from teetotal.answers.options import COMPILED_LOOP_BOUND as COMPILED
 from teetotal.answers.options import LOOP_BOUND as INTERPRETED
 from teetotal.answers.options import MAX_MEGABYTES, MAX_STATES, CheckOptions
@@ -39,9 +39,10 @@ from teetotal.scale.local import available_workers
 _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
 
 
-@click.command(cls=WithCompilerFlags, short_help="Robust and safe on TSO and PSO?")
+@click.command(cls=WithCompilerFlags, short_help="Robust and safe on TSO and PSO, and in C11?")
 @click.argument("paths", nargs=-1, required=True, metavar="FILE…")
-@click.option("--model", "models", type=Models(), default="tso,pso", show_default=True, help="Relaxed models to check.")
+@click.option("--model", "models", type=Models(CHECKED), default="tso,pso", show_default=True,
+              help="Relaxed models to check: tso, pso, c11.")  # fmt: skip
 @click.option(
     "--explore",
     default="all",
@@ -70,6 +71,8 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
 @click.option("--nondet", type=(_INT64, _INT64), default=(0, 1), show_default=True, metavar="LOW HIGH",
               help="Range of __VERIFIER_nondet_int (C).")  # fmt: skip
 @spurious_option
+@click.option("--release-sequence", type=click.Choice(["c20", "c11"]), default="c20", show_default=True,
+              help="C11: whether later stores of the thread that released go on with it (before C++20, RC11).")  # fmt: skip
 @click.option("--loop-bound", type=click.IntRange(min=0, max=2**31 - 1), metavar="N",
               help="Backward jumps that a thread may take (default: no bound, but "
               f"{INTERPRETED} if loops have no end); in C, visits of one instruction (default: {COMPILED}).")  # fmt: skip
@@ -109,6 +112,7 @@ def check(
     executions: int | None,
     nondet: tuple[int, int],
     spurious: int,
+    release_sequence: str,
     seconds: float | None,
     states: int,
     memory: int,
@@ -138,6 +142,7 @@ def check(
         nondet=nondet,
         goal=goal,  # type: ignore[arg-type]
         spurious=spurious,
+        release_sequence=release_sequence,  # type: ignore[arg-type]
         compiler=compiler,
         flags=flags,
         arguments=arguments,

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from teetotal.answers.events import MODELS, ModelName, Semantics
+from teetotal.answers.events import CHECKED, MODELS, ModelName, Semantics
 from teetotal.scale import supervision
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -122,9 +122,12 @@ def semantics(rmw: str, mutex: str, failed_cas: str) -> Semantics:
 
 
 class Models(click.ParamType["tuple[ModelName, ...]"]):
-    """``tso,pso`` and the like."""
+    """``tso,pso`` and the like; ``c11`` where it is known."""
 
     name = "models"
+
+    def __init__(self, known: tuple[ModelName, ...] = MODELS) -> None:
+        self.known = known
 
     def convert(
         self, value: Any, parameter: click.Parameter | None, context: click.Context | None
@@ -132,7 +135,10 @@ class Models(click.ParamType["tuple[ModelName, ...]"]):
         if isinstance(value, tuple):
             return value
         names = [name.strip().lower() for name in str(value).split(",")]
-        unknown = [name for name in names if name not in MODELS]
+        unknown = [name for name in names if name not in self.known]
         if unknown:
-            self.fail(f"{', '.join(unknown)}: no such model; there are {', '.join(MODELS)}", parameter, context)
-        return tuple(model for model in MODELS if model in names)
+            here = " here" if set(unknown) <= set(CHECKED) else ""
+            self.fail(
+                f"{', '.join(unknown)}: no such model{here}; there are {', '.join(self.known)}", parameter, context
+            )
+        return tuple(model for model in self.known if model in names)

@@ -18,16 +18,16 @@ import msgspec
 
 from teetotal.answers.answer import Interrupted
 from teetotal.answers.check import CheckAnswer, ModelAnswer
-from teetotal.answers.errors import Fault
+from teetotal.answers.errors import Fault, TeetotalError
 from teetotal.answers.events import MODELS, ModelName, Semantics, Step
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Verdict, both
-from teetotal.answers.violation import Violation, ViolationKind
+from teetotal.answers.violation import Hazard, Violation, ViolationKind
 from teetotal.budget import Budget
-from teetotal.engines import story
+from teetotal.engines import graphs, story, weak
 from teetotal.engines.executions.robustness import Robustness, robustness
 from teetotal.engines.states.outcomes import Outcomes, outcomes
-from teetotal.programs import goals
+from teetotal.programs import goals, hazards
 from teetotal.programs.observation import filtered, observation
 from teetotal.programs.program import Program
 
@@ -37,6 +37,11 @@ def check(program: Program, options: CheckOptions, budget: Budget, *, command: s
         program = goals.demanding(program)
     if options.loop_bound is not None:
         program = msgspec.structs.replace(program, loop_bound=options.loop_bound)
+    c11 = "c11" in options.models
+    if c11:
+        graphs.refuse(program)
+        if options.semantics.failed_cas == "write":
+            raise TeetotalError("--failed-cas write: in C11 a compare-and-swap that fails only reads")
     asked = [model for model in MODELS if model == "sc" or model in options.models]
     reached: dict[ModelName, Outcomes] = {}
     for model in asked:
@@ -49,22 +54,32 @@ def check(program: Program, options: CheckOptions, budget: Budget, *, command: s
         )
         if reached[model].interrupted:
             budget.end()
-    relaxed = [model for model in asked if model != "sc"]
+    relaxed: list[ModelName] = [model for model in asked if model != "sc" and options.goal == "robust"]
     watched: Robustness | None = None
-    if relaxed and options.goal == "robust":
+    if relaxed or c11:
         watched = robustness(
             program,
-            relaxed,
+            [*relaxed, "c11"] if c11 else relaxed,
             options.semantics,
             strategy=options.explore,
             monitors=options.monitors,
             waiting=options.waiting,
+            release_sequence=options.release_sequence,
             seed=options.seed,
             budget=budget,
         )
-    results = {model: _model_result(program, model, reached, watched, options) for model in asked}
+    results: dict[ModelName, ModelAnswer] = {
+        model: _model_result(program, model, reached, watched, options) for model in asked
+    }
+    found = hazards.hazards(program) if c11 else []
+    if c11 and watched is not None:
+        safe = results["sc"].safe
+        about = graphs.answer(program, reached["sc"], safe, watched, found, options.release_sequence, budget)
+        by_x86 = results["tso"].robust is False if "tso" in results and results["tso"].robust is not None else None
+        shown = [weak.shown(violation, by_x86) for violation in about.violations]
+        results["c11"] = msgspec.structs.replace(about, violations=shown)
     interrupted = any(found.interrupted for found in reached.values()) or (watched is not None and watched.interrupted)
-    answer = _answer(program, results, reached, watched, options, command, budget)
+    answer = _answer(program, results, reached, watched, found, options, command, budget)
     if interrupted:
         raise Interrupted(answer)
     return answer
@@ -81,7 +96,7 @@ def _model_result(
     violations = safety_violations(program, model, reached, options.semantics)
     safe = False if violations else True if reached.complete else None
     robust: bool | None = True if model == "sc" else None
-    if model != "sc" and watched is not None:
+    if model != "sc" and watched is not None and model in watched.violations:
         cycles = _cycles(program, model, everywhere, watched, options.semantics)
         robust = False if cycles else True if watched.proves(model) else None
         violations = violations + cycles
@@ -151,6 +166,7 @@ def _answer(
     results: dict[ModelName, ModelAnswer],
     reached: dict[ModelName, Outcomes],
     watched: Robustness | None,
+    found_hazards: list[Hazard],
     options: CheckOptions,
     command: str,
     budget: Budget,
@@ -180,4 +196,6 @@ def _answer(
         notes=notes,
         goal=options.goal,
         waiting="skip" if watched is None else watched.waiting,
+        races=[] if watched is None else watched.races,
+        hazards=found_hazards,
     )

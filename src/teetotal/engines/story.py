@@ -50,7 +50,7 @@ def violation(
         locations=list(dict.fromkeys(str(place) for place in places if place is not None)),
         monitor=monitor,
         message=message,
-        replay=_command(program, token),
+        replay=replay_of(program, token),
     )
 
 
@@ -189,7 +189,7 @@ def _entry(write: Write | None) -> str:
     return "sfence" if write is None else f"{write.address}={write.value}"
 
 
-def _command(program: Program, token: str) -> str:
+def replay_of(program: Program, token: str) -> str:
     source = program.source or program.name
     chosen = ("--program", program.name) if source.endswith(".py") else ()  # a module may hold several
     return replay_command(token, [source], chosen)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
+
 from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.events import Location, ModelName
 from teetotal.answers.verdict import Verdict
@@ -60,6 +62,10 @@ def _lines(result: CheckAnswer, every_outcome: bool, every_violation: bool) -> I
             yield f"{len(untold)} more under {name.upper()} (--violations tells them all):"
             for headline, count in Counter(_headline(violation, result.input) for violation in untold).items():
                 yield f"  {headline}{'' if count == 1 else f' ({count} of them)'}"
+    for hazard in result.hazards:
+        yield ""
+        yield f"Hazard: {hazard}"
+        yield "  RC11 forbids it; ARMv8, POWER, RISC-V and compilers may not. An acquire load or a release store ends it."
     yield ""
     for note in result.notes:
         yield f"Note: {note}"
@@ -71,6 +77,12 @@ def tell(violation: Violation, source: str) -> Iterator[str]:
     yield _headline(violation, source)
     yield from steps(violation, source)
     yield from proof(violation)
+    if violation.model == "c11" and violation.kind == "robustness":
+        yield f"  {violation.message}."
+        shown = ", ".join(violation.shown_by) or "none of x86, ARMv8, POWER, RISC-V that we know of"
+        yield f"  Shown by: {shown}; a compiler may reorder what the orders allow."
+    if violation.repair:
+        yield f"  {'Missing' if violation.kind == 'race' else 'Repair'}: {violation.repair}"
     if violation.replay:
         yield f"  Again: {violation.replay}"
 
@@ -108,11 +120,12 @@ def table(told: Iterable[tuple[str, str, Sequence[Sequence[str]]]], model: Model
     """What happens, where, and what the buffers hold after it, numbered. Buffers that never hold anything are left out,
     and without buffers (SC) there is no column for them."""
     told = list(told)
-    rows = [("", "what happens", "where", "buffers after it" if model != "sc" else "")]
+    buffered = model in ("tso", "pso")
+    rows = [("", "what happens", "where", "buffers after it" if buffered else "")]
     used = sorted({thread for _, _, held in told for thread, entries in enumerate(held) if entries})
     for number, (what, where, held) in enumerate(told, start=1):
         buffers = "  ".join(f"T{thread}[{', '.join(held[thread])}]" for thread in used if thread < len(held))
-        rows.append((str(number), what, where, buffers if model != "sc" else ""))
+        rows.append((str(number), what, where, buffers if buffered else ""))
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     for number_text, *rest in rows:
         cells = (f"{cell:<{width}}" for cell, width in zip(rest, widths[1:], strict=True))
@@ -123,6 +136,12 @@ def _summary(model: ModelAnswer, about_robustness: bool) -> str:
     words = []
     if about_robustness:
         words.append({True: "robust", False: "NOT ROBUST", None: "robust or not: unknown"}[model.robust])
+    if model.race_free is not msgspec.UNSET:
+        words.append({True: "race-free", False: "RACES", None: "race-free or not: unknown"}[model.race_free])
+    if model.portable is False and model.robust and model.race_free:
+        words.append("NOT PORTABLE")
+    elif model.portable is True:
+        words.append("portable")
     words.append({True: "safe", False: "NOT SAFE", None: "safe or not: unknown"}[model.safe])
     if model.outcomes is not None:  # not every engine lists them
         words.append(counted(len(model.outcomes), "outcome") + ("" if model.complete else " so far"))
@@ -174,7 +193,7 @@ def _same(a: Violation, b: Violation) -> bool:
 def _headline(violation: Violation, source: str, as_before: str = "") -> str:
     model = f"{violation.model.upper()}{as_before}"
     if violation.kind != "robustness":
-        return f"Not safe under {model}: {violation.message}"
+        return f"Not {'race-free' if violation.kind == 'race' else 'safe'} under {model}: {violation.message}"
     return f"Not robust under {model}: a cycle through {_ways(violation, source)}"
 
 

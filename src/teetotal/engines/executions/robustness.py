@@ -15,12 +15,12 @@ import msgspec
 from teetotal import _core, models
 from teetotal.answers import strategies
 from teetotal.answers.events import Issue, ModelName, Semantics
-from teetotal.answers.options import LOOP_BOUND, MAX_MEGABYTES
+from teetotal.answers.options import LOOP_BOUND, MAX_MEGABYTES, ReleaseSequence
 from teetotal.answers.strategies import Strategy
 from teetotal.answers.verdict import Waiting
-from teetotal.answers.violation import Violation
+from teetotal.answers.violation import Race, Violation
 from teetotal.budget import Budget
-from teetotal.engines import story
+from teetotal.engines import story, weak
 from teetotal.engines.encoding import encode, encode_semantics
 from teetotal.engines.executions.monitors import MonitorInfo, Report, monitor_info, witness
 from teetotal.engines.states.outcomes import translated_errors
@@ -43,6 +43,7 @@ class Robustness(NamedTuple):
     notes: list[str]
     interrupted: bool
     waiting: Waiting
+    races: list[Race]
 
     def proves(self, model: ModelName) -> bool:
         return model in self.proved
@@ -56,6 +57,7 @@ def robustness(
     strategy: Strategy = Strategy("all"),
     monitors: Sequence[str] = (),
     waiting: Waiting = "skip",
+    release_sequence: ReleaseSequence = "c20",
     seed: int = 0,
     budget: Budget | None = None,
 ) -> Robustness:
@@ -71,7 +73,7 @@ def robustness(
         notes.append(f"{', '.join(plain)}: waiting rounds are counted, as with --waiting count")
     if waiting == "count" and program.loop_bound is None:
         program = msgspec.structs.replace(program, loop_bound=LOOP_BOUND)
-    search = _Search(program, relaxed, semantics, watching, waiting, seed, budget)
+    search = _Search(program, relaxed, semantics, watching, waiting, release_sequence, seed, budget)
     search.run(strategy)
     if search.result.endless and not search.over:
         endless = search.cuts
@@ -96,7 +98,7 @@ def robustness(
             notes.append(f"no monitor for {model.upper()} was chosen with --monitor")
     return Robustness(
         search.violations, search.executions, search.blocked, complete, frozenset(proved), notes, search.interrupted,
-        waiting,
+        waiting, search.races,
     )  # fmt: skip
 
 
@@ -110,14 +112,16 @@ class _Search:
         semantics: Semantics,
         watching: Sequence[MonitorInfo],
         waiting: Waiting,
+        release_sequence: ReleaseSequence,
         seed: int,
         budget: Budget,
     ) -> None:
         self.program, self.semantics, self.watching, self.waiting = program, semantics, watching, waiting
-        self.seed, self.budget = seed, budget
+        self.release_sequence, self.seed, self.budget = release_sequence, seed, budget
         self.max_megabytes = int(MAX_MEGABYTES if budget.megabytes is None else budget.megabytes)
         self.counting = budget.counting("SC executions")
         self.violations: dict[ModelName, list[Violation]] = {model: [] for model in relaxed}
+        self.races: list[Race] = []
         self.executions = self.blocked = 0
         self.cuts: list[tuple[int, int, int, int]] = []
         self.interrupted = False
@@ -126,7 +130,7 @@ class _Search:
 
     @property
     def over(self) -> bool:
-        return self.interrupted or self.budget.over or any(self.violations.values())
+        return self.interrupted or self.budget.over or bool(self.races) or any(self.violations.values())
 
     def run(self, strategy: Strategy) -> None:
         for self.searched in strategy.rounds():
@@ -143,17 +147,39 @@ class _Search:
                     self.budget.left,
                     self.max_megabytes,
                     None if self.counting is None else partial(_counting_on, self.counting, self.executions),
+                    self.release_sequence == "c11",
                 )
             self.executions += self.result.executions
             self.blocked += self.result.blocked
-            for number, triple, schedule in findings:
+            for number, triple, schedule, racy in findings:
                 if self.result.endless and len(schedule) > MOST_TOLD:
                     continue
-                found = _violation(self.program, self.watching[number], triple, schedule, self.semantics)
+                if racy:
+                    self._add_race(weak.race(self.program, triple, schedule, self.semantics))
+                    continue
+                found = self._violation(self.watching[number], triple, schedule)
                 if all(found.shape != known.shape for known in self.violations[found.model]):
                     self.violations[found.model].append(found)
             if self.over or self.result.endless or not self.result.bounded:
                 break
+
+    def _add_race(self, found: Race) -> None:
+        """A pair of places once, whichever came first."""
+        if all({found.first.id, found.second.id} != {race.first.id, race.second.id} for race in self.races):
+            self.races.append(found)
+
+    def _violation(self, monitor: MonitorInfo, triple: tuple[int, int, int], schedule: list[int]) -> Violation:
+        """The relaxed execution behind a report, told."""
+        if monitor.model == "c11":
+            return weak.violation(self.program, triple, schedule, self.semantics, self.release_sequence)
+        run = models.replay(self.program, "sc", tuple(map(Issue, schedule)), self.semantics)
+        threads = [iter(events) for events in run.events]
+        events = [next(threads[thread]) for thread in schedule]
+        report = Report(monitor.name, monitor.model, *triple, 0, 0, 0)
+        steps = witness.schedule(events, report, self.semantics)
+        return story.violation(
+            self.program, monitor.model, steps, self.semantics, kind="robustness", monitor=monitor.name
+        )
 
     def notes_on_cuts(self) -> list[str]:
         if not self.result.cut:
@@ -190,15 +216,3 @@ def _loops(program: Program, cuts: Sequence[tuple[int, int, int, int]]) -> str:
 
 def _counting_on(watcher: Callable[[int, float], None], before: int, count: int, fraction: float) -> None:
     watcher(before + count, fraction)
-
-
-def _violation(
-    program: Program, monitor: MonitorInfo, triple: tuple[int, int, int], schedule: list[int], semantics: Semantics
-) -> Violation:
-    """The relaxed execution behind a report, told."""
-    run = models.replay(program, "sc", tuple(map(Issue, schedule)), semantics)
-    threads = [iter(events) for events in run.events]
-    events = [next(threads[thread]) for thread in schedule]
-    report = Report(monitor.name, monitor.model, *triple, 0, 0, 0)
-    steps = witness.schedule(events, report, semantics)
-    return story.violation(program, monitor.model, steps, semantics, kind="robustness", monitor=monitor.name)
