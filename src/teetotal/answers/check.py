@@ -9,13 +9,16 @@ import msgspec
 
 from teetotal.answers.answer import Answer
 from teetotal.answers.events import ModelName
-from teetotal.answers.verdict import Goal, Verdict, both, total
+from teetotal.answers.triage import Triage, worst
+from teetotal.answers.verdict import CheckGoal, Verdict, both, total
 from teetotal.answers.violation import Violation
 
 
 class ModelAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What holds under one model. ``robust`` and ``safe`` are None where unknown or not asked. ``complete``: every state
-    was visited, so ``outcomes`` are all there are; where not, ``observation`` is None unless it is certain already."""
+    was visited, so ``outcomes`` are all there are; where not, ``observation`` is None unless it is certain already.
+    ``triage``: where the program is not robust, what that means for what it asserts; ``executions``: those of this model
+    that were explored for that (C)."""
 
     verdict: Verdict
     robust: bool | None
@@ -28,6 +31,8 @@ class ModelAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     outcomes: list[dict[str, int]] | None = None
     states: int | None = None
     seconds: float | None = None
+    executions: int | None = None
+    triage: Triage | None = None
     reason: str = ""
     """Why not, or why it is not known, in a line."""
 
@@ -46,6 +51,9 @@ class ModelAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
             negative=described.negative,
             outcomes=described.outcomes,
             states=total(self.states, other.states),
+            executions=total(self.executions, other.executions),
+            triage=worst([self.triage, other.triage]),
+            reason=self.reason or other.reason,
         )
 
 
@@ -59,7 +67,8 @@ class CheckAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
     states: int | None = None
     violations: list[Violation] = []
     cpu: float | None = None
-    goal: Goal = "robust"
+    goal: CheckGoal = "robust"
+    triage: Triage | None = None
 
     def __post_init__(self) -> None:
         # Whether a string is the default, and so left out of the JSON, is decided by identity: a result that came from
@@ -83,6 +92,7 @@ class CheckAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
             notes=list(dict.fromkeys(self.notes + other.notes)),
             cpu=None if self.cpu is None or other.cpu is None else self.cpu + other.cpu,
             goal=self.goal,
+            triage=worst([self.triage, other.triage]),
         )
 
 

@@ -13,7 +13,7 @@ from teetotal.answers.answer import Refusal
 from teetotal.answers.events import ModelName
 from teetotal.answers.options import COMPILED_LOOP_BOUND as COMPILED
 from teetotal.answers.options import LOOP_BOUND as INTERPRETED
-from teetotal.answers.options import MAX_MEGABYTES, MAX_STATES, CheckOptions
+from teetotal.answers.options import MAX_MEGABYTES, MAX_STATES, TRIAGE_SECONDS, CheckOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import Job
 from teetotal.cli.budget import told
@@ -59,9 +59,12 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
 @semantics_options
 @c_options
 @click.option("--each", is_flag=True, help="Each C file is a program of its own.")
-@click.option("--goal", type=click.Choice(["robust", "safe"]), default="robust", show_default=True,
-              help="robust: every execution sequentially consistent, and nothing fails; safe: nothing fails, where "
-              "~exists and forall of a litmus test must hold too.")  # fmt: skip
+@click.option("--goal", type=click.Choice(["robust", "safe", "both"]), default="robust", show_default=True,
+              help="What status 0 means. robust: every execution sequentially consistent, and no assertion fails; safe: "
+              "nothing fails, where ~exists and forall of a litmus test must hold too; both: both.")  # fmt: skip
+@click.option("--triage", type=click.FloatRange(min=0), default=TRIAGE_SECONDS, show_default=True, metavar="SECONDS",
+              help="Where a program is not robust: time to find out, for each model, whether that breaks something "
+              "(C; elsewhere it is known anyway). 0: leave it open.")  # fmt: skip
 @click.option(
     "--executions", type=click.IntRange(min=1, max=2**63), metavar="N", help="Executions to explore at most (C)."
 )
@@ -103,6 +106,7 @@ def check(
     each: bool,
     loop_bound: int | None,
     goal: str,
+    triage: float,
     executions: int | None,
     nondet: tuple[int, int],
     spurious: int,
@@ -133,6 +137,7 @@ def check(
         seed=seed,
         nondet=nondet,
         goal=goal,  # type: ignore[arg-type]
+        triage=triage,
         spurious=spurious,
         compiler=compiler,
         flags=flags,

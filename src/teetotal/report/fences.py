@@ -44,6 +44,8 @@ def _lines(result: FenceAnswer) -> Iterator[str]:
     if len(result.sets) > 1:
         yield from _sets(result, "the cheapest first")
     yield from (f"Note: {note}" for note in result.notes)
+    if result.buys:
+        yield f"What they buy: {result.buys}"
     for patched in result.patched:
         yield f"Patched: {_verdict(patched)}"
     told = f"{_count(result.fences)}, cost {result.cost:g}, {result.minimality}" if result.fences else "no fence to add"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import get_args
@@ -23,12 +24,13 @@ from teetotal.answers.events import MODELS, Event, Issue, Location, ModelName
 from teetotal.answers.numbers import Verb
 from teetotal.answers.options import COMPILED_LOOP_BOUND, CheckOptions
 from teetotal.answers.schedules import to_token
+from teetotal.answers.strategies import Strategy
 from teetotal.answers.verdict import Verdict, both
 from teetotal.answers.violation import StoryStep, Violation, ViolationKind
 from teetotal.budget import Budget
 from teetotal.engines import story
 from teetotal.engines.executions.monitors import Report, monitor_info, witness
-from teetotal.engines.runtime import driver, events, replaying, words
+from teetotal.engines.runtime import driver, events, replaying, triage, words
 from teetotal.engines.runtime.messages import (
     AnyMessage,
     End,
@@ -101,31 +103,43 @@ def _explored(
     command: str,
     marks: Marks | None,
 ) -> CheckAnswer:
-    """SC and, where that is the goal, each relaxed model; each by the rounds of the strategy."""
+    """SC and, where that is the goal, each relaxed model; each by the rounds of the strategy. Then, where the program is
+    not robust, the relaxed models once more, to see what that means."""
     models = [m for m in MODELS if m == "sc" or (options.goal == "safe" and m in options.models)]
     answer: CheckAnswer | None = None
     interrupted = False
+
+    def search(
+        model: ModelName, asked: CheckOptions, marks: Marks | None = None, *, to_first_failure: bool = False
+    ) -> _Findings:
+        nonlocal interrupted
+        findings = _Findings(source, asked, symbols, model)
+        request = findings.request()
+        if marks is not None:
+            address, size = symbols.extent(marks.array)
+            request += [f"marks={address}", f"mark-count={size}"]
+        counting = budget.counting(f"{model.upper()} executions")
+        try:
+            with closing(driver.answers(program, request, source.arguments)) as messages:
+                for told in messages:
+                    findings.take(told, counting)
+                    if to_first_failure and findings.violations[model]:
+                        break
+        except driver.RuntimeDied as death:
+            findings.ended_early = str(death)
+        except KeyboardInterrupt:
+            findings.ended_early = "interrupted"
+            interrupted = True
+        if marks is not None:
+            marks.passes = findings.passes()
+        findings.count_unseen(unseen(program))
+        return findings
+
     for model in models:
         executions = options.executions
         for searched in options.explore.rounds():
             asked = replace(options, explore=searched, seconds=budget.left, executions=executions)
-            findings = _Findings(source, asked, symbols, model)
-            request = findings.request()
-            if marks is not None and model == "sc":
-                address, size = symbols.extent(marks.array)
-                request += [f"marks={address}", f"mark-count={size}"]
-            counting = budget.counting(f"{model.upper()} executions")
-            try:
-                for told in driver.answers(program, request, source.arguments):
-                    findings.take(told, counting)
-            except driver.RuntimeDied as death:
-                findings.ended_early = str(death)
-            except KeyboardInterrupt:
-                findings.ended_early = "interrupted"
-                interrupted = True
-            if marks is not None and model == "sc":
-                marks.passes = findings.passes()
-            findings.count_unseen(unseen(program))
+            findings = search(model, asked, marks if model == "sc" else None)
             result = findings.result(command)
             answer = result if answer is None else answer + result
             if executions is not None:
@@ -135,6 +149,13 @@ def _explored(
         if interrupted:
             break
     assert answer is not None
+    for model, found in answer.models.items():
+        if found.robust is False:
+            relaxed: CheckAnswer | None = None
+            if found.safe is None and options.triage > 0 and not interrupted and not budget.over:
+                asked = replace(options, goal="safe", explore=Strategy("all"), seconds=min(budget.left, options.triage))
+                relaxed = search(model, asked, to_first_failure=True).result(command)
+            answer = triage.told(answer, model, relaxed, asserts=symbols.uses("__assert_fail"))
     answer = replace(answer, seconds=budget.passed)
     if interrupted:
         raise Interrupted(answer)
@@ -149,7 +170,7 @@ class _Findings:
         self.options = options
         self.symbols = symbols
         self.model = model
-        self.relaxed = [m for m in MODELS if m != "sc" and m in options.models] if options.goal == "robust" else []
+        self.relaxed = [m for m in MODELS if m != "sc" and m in options.models] if options.goal != "safe" else []
         kind = "exact" if options.explore.is_reduced else "burnim"
         chosen = options.monitors or tuple(f"{kind}-{model}" for model in self.relaxed)
         self.monitors = [info for info in map(monitor_info, chosen) if info.model in self.relaxed]
@@ -376,12 +397,6 @@ class _Findings:
                     f"among the executions of {self.options.explore}"
                 )
             models[model] = self._model(model, complete, complete and sure and not end.mixed)
-        unasked = [name.upper() for name, found in models.items() if found.robust is False and found.safe is None]
-        if unasked and not self.violations["sc"]:
-            notes.append(
-                f"whether anything fails in executions that only {' and '.join(unasked)} allow was not asked: "
-                "--goal safe explores these"
-            )
         return CheckAnswer(
             input=self.source.name,
             command=command,

@@ -6,7 +6,7 @@ import os
 import resource
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -58,7 +58,7 @@ def _any_size() -> None:
 
 def answers(
     program: Path, options: Sequence[str], arguments: Sequence[str] = (), *, show_output: bool = False
-) -> Iterator[AnyMessage]:
+) -> Generator[AnyMessage, None, None]:
     """The lines that the runtime tells. RuntimeDied, after the last of them, where it ended by a signal."""
     library = program.parent / LIBRARY
     if library.exists():
