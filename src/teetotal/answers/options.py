@@ -78,10 +78,11 @@ class CheckOptions(ProgramOptions, frozen=True, kw_only=True):
     """``explore``: which executions are watched. ``max_states``: of each model. For C: ``executions`` at most, the
     range of ``nondet`` values, how often a thread may wake up on a condition variable for no reason (``spurious``), and
     ``triage``: seconds to find out, for each model under which the program is not robust, whether that breaks something
-    (elsewhere that is known anyway)."""
+    (elsewhere that is known anyway). ``shorten``: failures are told by an execution with as few steps as can be found."""
 
     goal: CheckGoal = "robust"  # type: ignore[assignment]
     triage: float = TRIAGE_SECONDS
+    shorten: bool = True
     explore: Strategy = Strategy("all")
     seed: int = 0
     max_states: int = MAX_STATES

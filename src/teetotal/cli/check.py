@@ -27,10 +27,10 @@ from teetotal.cli.options import (
     semantics_options,
     spurious_option,
 )
+from teetotal.cli.telling import advancing, page, quiet, telling_options, watching
 from teetotal.programs import files
 from teetotal.report import terminal
 from teetotal.report.json import to_json
-from teetotal.report.progress import counting, progress
 from teetotal.report.streams import keep_in_line
 from teetotal.scale import supervision
 from teetotal.scale.local import available_workers
@@ -92,6 +92,7 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
               help="Processes, each with one file at a time.")  # fmt: skip
 @click.option("--outcomes", is_flag=True, help="List every outcome with all its values, however many.")
 @click.option("--violations", is_flag=True, help="Tell every violation, not only the first of its kind per model.")
+@telling_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per program, each on a line.")
 def check(
     paths: tuple[str, ...],
@@ -150,19 +151,22 @@ def check(
     programs = files.together(found, each)
     jobs = []
     for names in programs:
-        job = Job(names, options, partial(counting, wanted=len(programs) == 1))
+        job = Job(names, options, partial(watching, wanted=len(programs) == 1))
         late, full = (told(job.undecided(why), as_json) for why in (checking.TIME_IS_OVER, checking.MEMORY_IS_USED_UP))
         jobs.append(Job(names, options, job.watching, late, full))
     verdicts: list[Verdict] = []
     fault = False
     _refuse(refusals, as_json)
-    with progress("checking", len(jobs)) as advance:
+    sheet = page()
+    with advancing("checking", len(jobs)) as advance:
         for done in checking.check_all(jobs, workers or available_workers(), advance):
             for answer in done.answers:
                 if as_json:
                     click.echo(to_json(answer))
+                elif quiet():
+                    click.echo(terminal.headline(answer, sheet))
                 else:
-                    shown = terminal.render(answer, every_outcome=outcomes, every_violation=violations)
+                    shown = terminal.render(answer, sheet, every_outcome=outcomes, every_violation=violations)
                     click.echo(("\n" if verdicts else "") + shown)
                 verdicts.append(answer.verdict)
             if done.undecided is not None:
@@ -176,7 +180,7 @@ def check(
             sys.stdout.flush()
             if done.interrupted:
                 raise click.Abort
-    if len(verdicts) > 1 and not as_json:
+    if len(verdicts) > 1 and not as_json and not quiet():
         counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict if verdict in verdicts]
         click.echo(f"\n{len(verdicts)} programs: {', '.join(counts)}")
     if fault:

@@ -12,6 +12,7 @@ from teetotal.answers.events import ModelName
 from teetotal.answers.fence import FenceAnswer
 from teetotal.answers.options import FenceOptions
 from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
 from teetotal.cli.options import (
     Models,
     Seconds,
@@ -22,6 +23,7 @@ from teetotal.cli.options import (
     semantics,
     semantics_options,
 )
+from teetotal.cli.telling import page, quiet, telling_options, watching
 from teetotal.fences import fencing, text
 from teetotal.report import fences as report
 from teetotal.report.json import to_json
@@ -51,6 +53,7 @@ from teetotal.report.json import to_json
 @click.option("--loop-bound", type=click.IntRange(min=0, max=2**31 - 1), help="Backward jumps that a thread may take.")
 @click.option("--time", "seconds", type=Seconds(), help="Seconds to spend on the search.")
 @memory_option
+@telling_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def fence(
     paths: tuple[str, ...],
@@ -103,7 +106,9 @@ def fence(
     if options.monitors and goal != "robust":
         raise click.UsageError("--monitor is for --goal robust: no monitor is asked whether something fails")
     try:
-        repair = fencing.fence(paths, options)
+        with watching(" ".join(paths), wanted=not as_json) as watcher:
+            budget = Budget(options.seconds, options.max_megabytes, watcher)
+            repair = fencing.fence(paths, options, budget)
     except Interrupted as interrupt:
         _tell(interrupt.answer, as_json)  # type: ignore[arg-type]
         raise click.Abort from interrupt
@@ -120,4 +125,7 @@ def fence(
 
 
 def _tell(result: FenceAnswer, as_json: bool) -> None:
-    click.echo(to_json(result) if as_json else report.render(result))
+    if as_json:
+        click.echo(to_json(result))
+    else:
+        click.echo(report.headline(result) if quiet() else report.render(result, page()))

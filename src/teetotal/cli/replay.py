@@ -9,6 +9,7 @@ from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Goal
 from teetotal.cli.options import WithCompilerFlags, budget_options, c_options, spurious_option
 from teetotal.report import replay as report
+from teetotal.report import style
 from teetotal.report.json import to_json
 
 
@@ -44,5 +45,5 @@ def replay(
     answer = checking.replay(token, paths, options, goal=goal, gdb=gdb, show_output=output)
     if answer is None:
         return 0
-    click.echo(to_json(answer) if as_json else report.render(answer))
+    click.echo(to_json(answer) if as_json else report.render(answer, style.page()))
     return answer.verdict.exit_status

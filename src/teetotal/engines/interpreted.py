@@ -122,7 +122,7 @@ def _new_results(
     if program.condition is not None:
         holds = program.predicate(program.condition.proposition)
         known = {bool(holds(values)) for values in allowed}
-        found = {values: f"makes its condition {str(bool(holds(values))).lower()}, as no execution under SC does"
+        found = {values: f"makes its condition {str(bool(holds(values))).lower()}, which it never is under SC"
                  for values in ours if bool(holds(values)) not in known}  # fmt: skip
     elif goals.can_fail(program):
         return []

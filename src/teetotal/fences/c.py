@@ -131,6 +131,7 @@ class CProblem:
             loop_bound=self.loop_bound,
             goal=self.goal,
             triage=triage,
+            shorten=False,
         )
 
     # -- violations as the user's own program shows them -----------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import get_args
@@ -20,7 +20,7 @@ from teetotal.answers import strategies
 from teetotal.answers.answer import Interrupted
 from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.errors import ProgramError
-from teetotal.answers.events import MODELS, Event, Issue, Location, ModelName
+from teetotal.answers.events import MODELS, Event, Location, ModelName
 from teetotal.answers.numbers import Verb
 from teetotal.answers.options import COMPILED_LOOP_BOUND, CheckOptions
 from teetotal.answers.schedules import to_token
@@ -30,7 +30,7 @@ from teetotal.answers.violation import StoryStep, Violation, ViolationKind
 from teetotal.budget import Budget
 from teetotal.engines import story
 from teetotal.engines.executions.monitors import Report, monitor_info, witness
-from teetotal.engines.runtime import driver, events, replaying, triage, words
+from teetotal.engines.runtime import driver, events, replaying, shortening, triage, words
 from teetotal.engines.runtime.messages import (
     AnyMessage,
     End,
@@ -133,6 +133,8 @@ def _explored(
         if marks is not None:
             marks.passes = findings.passes()
         findings.count_unseen(unseen(program))
+        if options.shorten and not interrupted:
+            findings.shorten(program)
         return findings
 
     for model in models:
@@ -176,6 +178,7 @@ class _Findings:
         self.monitors = [info for info in map(monitor_info, chosen) if info.model in self.relaxed]
         self.names: events.Names | None = None
         self.violations: dict[ModelName, list[Violation]] = {model: [] for model in MODELS}
+        self.failures: list[tuple[Failed, str]] = []  # with their tokens, in the order of their violations
         self.notes: list[str] = []
         self.undecided = False
         self.end: End | None = None
@@ -207,7 +210,7 @@ class _Findings:
                 self.names = events.Names(self.symbols, told.base)
             case Restart():
                 self.violations = {model: [] for model in MODELS}
-                self.notes, self.undecided = [], False
+                self.failures, self.notes, self.undecided = [], [], False
             case Progress():
                 self.executions = told.executions
                 if counting is not None:
@@ -286,9 +289,24 @@ class _Findings:
             }[what] + ", ".join(self._waiting(failed))
         told += self.names.cause(*failed.cause)
         execution = events.execution(failed.steps, failed.cells, self.names, self.model)
-        self.violations[self.model].append(
-            self._told(execution, kind, told, [] if place is None else [str(place)], failed.stacks)
-        )
+        violation, token = self._told(execution, kind, told, [] if place is None else [str(place)], failed.stacks)
+        self.violations[self.model].append(violation)
+        self.failures.append((failed, token))
+
+    def shorten(self, program: Path) -> None:
+        """Those failures that are told step by step."""
+        for number, (failed, token) in enumerate(self.failures[: shortening.MOST]):
+            options, model = self.options, self.model
+            shorter = shortening.shortened(
+                program, self.source, failed, token, model, options.semantics, options.spurious
+            )
+            if shorter is not None:
+                known, failures = self.violations[model], self.failures
+                self.violations[model], self.failures = [], []
+                with suppress(ValueError):  # not accepted by the machines of models/
+                    self._failure(shorter)
+                    known[number] = self.violations[model][0]
+                self.violations[model], self.failures = known, failures
 
     def _waiting(self, failed: Failed) -> Iterator[str]:
         """What each thread that does not go on waits for."""
@@ -301,33 +319,18 @@ class _Findings:
 
     def _told(
         self, execution: events.Execution, kind: ViolationKind, message: str, places: list[str], stacks: str
-    ) -> Violation:
-        """An execution of the program itself; under TSO and PSO the machine of ``models/`` must accept it."""
+    ) -> tuple[Violation, str]:
+        """An execution of the program itself, and its token; under TSO and PSO the machine of ``models/`` must accept it."""
         program = events.straight_line(self.source.name, execution, execution.schedule, self.source.name)
         if self.model == "sc":
-            listed = execution.events
-            steps = [StoryStep(event.thread, "event", number) for number, event in enumerate(listed)]
+            steps = [StoryStep(event.thread, "event", number) for number, event in enumerate(execution.events)]
+            found = Violation(model=self.model, kind=kind, events=execution.events, steps=steps)
         else:
-            run, steps = story.told(program, self.model, execution.schedule, self.options.semantics)
-            threads = [iter(own) for own in run.events]
-            told = execution.told
-            listed = [
-                words.as_told(event, told[event.id], execution.pointers)
-                for step in execution.schedule
-                if isinstance(step, Issue)
-                for event in [next(threads[step.thread])]
-            ]
-            steps = words.with_pointers(steps, listed)
+            found = story.violation(program, self.model, execution.schedule, self.options.semantics, kind=kind)
+            found = words.worded(found, execution.told, execution.pointers)
         token = to_token(self.model, execution.schedule, list(program.memory), self.options.semantics)
-        return Violation(
-            model=self.model,
-            kind=kind,
-            events=listed,
-            steps=steps,
-            locations=places,
-            message=message,
-            replay=replaying.command(self.source, token, stacks, self.options.spurious),
-        )
+        again = replaying.command(self.source, token, stacks, self.options.spurious)
+        return replace(found, locations=places, message=message, replay=again), token
 
     def count_unseen(self, compiled: list[str]) -> None:
         """No proof stands on what no hook follows: ``compiled`` into the program, or met in an execution."""

@@ -39,6 +39,15 @@ def command(source: Source, token: str, stacks: str, spurious: int = 0) -> str:
     return replay_command(marked, source.files, options, source.flags)
 
 
+def request(model: ModelName, token: str, semantics: Semantics, stacks: str, spurious: int) -> list[str]:
+    """What the runtime is asked, for a token without what threads share."""
+    _, schedule, _ = from_token(token, _MANY)
+    return [
+        f"model={model}", *driver.semantics_options(semantics), f"stacks={stacks}",
+        f"schedule={' '.join(_text(step) for step in schedule)}", f"spurious={spurious}",
+    ]  # fmt: skip
+
+
 def replay(
     token: str, source: Source, *, gdb: bool = False, show_output: bool = False, spurious: int = 0
 ) -> Violation | None:
@@ -48,12 +57,8 @@ def replay(
     if match := _STACKS.match(token):
         stacks = match.group(2)
         token = token[: match.end(1)] + token[match.end() - 1 :]
-    model, schedule, semantics = from_token(token, _MANY)
-    options = [
-        f"model={model}", *driver.semantics_options(semantics), f"stacks={stacks}",
-        f"schedule={' '.join(_text(step) for step in schedule)}", f"output={int(show_output)}",
-        f"spurious={spurious}",
-    ]  # fmt: skip
+    model, _, semantics = from_token(token, _MANY)
+    options = [*request(model, token, semantics, stacks, spurious), f"output={int(show_output)}"]
     with built(source) as program:
         if gdb:
             _debug(program, [*options, "stop-at-last=1"], source.arguments)

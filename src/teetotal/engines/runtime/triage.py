@@ -13,7 +13,6 @@ from teetotal.answers.check import CheckAnswer
 from teetotal.answers.events import ModelName
 from teetotal.answers.triage import triaged, worst
 
-
 NOTHING_ASSERTED = "the program asserts nothing: harmless means that nothing crashes, and that nobody waits for ever"
 
 
