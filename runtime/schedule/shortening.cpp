@@ -50,6 +50,7 @@ bool Shortening::fails(const Moves& moves) {
         if (!agent) continue;
         system_.execute(*agent);
         done_.push_back(move);
+        moves_left_ -= moves_left_ > 0;
         system_.threads();
         const auto failed = system_.failed();
         if (failed.empty()) continue;

@@ -45,10 +45,11 @@ class Shortening {
   bool better(const Moves& moves);
   bool without();
   bool beside();
-  bool over() const { return std::chrono::steady_clock::now() >= end_; }
+  bool over() const { return moves_left_ == 0 || std::chrono::steady_clock::now() >= end_; }
 
   Controlled& system_;
-  std::chrono::steady_clock::time_point end_;
+  std::chrono::steady_clock::time_point end_;  // where steps take very long
+  std::size_t moves_left_ = 200'000;           // what ends it, for the same program always at the same point
   Signature wanted_;
   Moves best_, done_;
 };

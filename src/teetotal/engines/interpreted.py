@@ -95,7 +95,7 @@ def _model_result(
         compared = robust is False and everywhere["sc"].complete
         new = _new_results(program, model, everywhere, options.semantics) if compared else []
         triage = triaged(robust, safe if compared or not safe else None, new_result=bool(new))
-        violations = violations + new + cycles
+        violations = violations + cycles + new
     word, positive, negative = observation(program, reached.values)
     holds = both(robust, safe) if options.goal != "safe" else safe
     return ModelAnswer(

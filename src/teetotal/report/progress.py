@@ -20,8 +20,6 @@ Watcher = Callable[[str, int, float], None]
 """Called with what is counted, how many there are, and the fraction done as far as it is known (0: it is not)."""
 ON_TERMINALS, IN_LOGS = 0.1, 10.0
 """Seconds from one word to the next."""
-PATIENCE = 0.5
-"""Seconds after which somebody may wonder: what ends sooner is not talked about."""
 SILENCE = 1.0
 """Seconds without a word from whoever works, after which the time that has passed is told."""
 
@@ -66,7 +64,7 @@ class _Show:
         self.what, self.on_terminal = what, on_terminal
         self.pause = ON_TERMINALS if on_terminal else IN_LOGS
         self.started = time.monotonic()
-        self.shown = self.started + (PATIENCE - ON_TERMINALS if on_terminal else 0)
+        self.shown = self.started - (self.pause if on_terminal else 0)  # a log is not told of what ends soon
         self.begun: dict[str, tuple[float, int]] = {}
         self.latest = 0
         self.over = threading.Event()
@@ -85,7 +83,7 @@ class _Show:
         """While nobody counts anything (a compiler runs, a file is read), at least the time passes."""
         while not self.over.wait(SILENCE):
             now = time.monotonic()
-            if now >= self.shown + max(self.pause, SILENCE):
+            if now >= max(self.shown, self.started) + max(self.pause, SILENCE):
                 self._line(f"{duration(now - self.started)} so far")
 
     def _line(self, text: str) -> None:

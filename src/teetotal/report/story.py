@@ -18,6 +18,8 @@ from teetotal.report.style import PLAIN, Page
 
 FEW = 12
 """Executions that are no longer than this are told whole."""
+_NARROW = 20
+"""So many columns are enough for buffers."""
 
 
 class Row(NamedTuple):
@@ -47,9 +49,8 @@ def proof(violation: Violation, page: Page = PLAIN) -> Iterator[str]:
         first, second = violation.events[edge.source], violation.events[edge.target]
         why = "in program order" if edge.reason == "po" else edge.because
         lines.append((f"{first!s:<{width}}  comes before  {second!s:<{width}}", why))
-    beside = all(page.fits(len(told) + len(why) + 6) for told, why in lines)
     for told, why in lines:
-        if beside:
+        if page.fits(len(told) + len(why) + 6):
             yield f"    {told}  {why}"
         else:
             yield from page.wrapped(told.rstrip(), "    ", "        ")
@@ -85,14 +86,19 @@ def steps(violation: Violation, source: str, page: Page = PLAIN, *, folded: bool
 
 
 def table(rows: Sequence[Row], page: Page = PLAIN) -> Iterator[str]:
-    """In columns as far as there is room: buffers, and then places, go into lines of their own where there is none."""
+    """In columns as far as there is room: what buffers hold is broken into lines, and where too little room is left for
+    them, or for places, these go below."""
     head, *rest = rows
-    number, what, where, buffers = (max(len(row[column]) for row in rows) for column in range(4))
+    number, what, where = (max(len(row[column]) for row in rows) for column in range(3))
     left = 2 + number + 2
-    if page.fits(left + what + 2 + where + 2 + buffers):
+    if page.fits(left + what + 2 + where + 2 + _NARROW):
+        column = left + what + 2 + where + 2
         for row in rows:
-            line = f"  {row.number:>{number}}  {row.what:<{what}}  {row.where:<{where}}  {row.buffers}".rstrip()
-            yield page.faint(line) if row is head else line
+            line = f"  {row.number:>{number}}  {row.what:<{what}}  {row.where:<{where}}  "
+            for buffers in page.wrapped(row.buffers, " " * column, " " * (column + 2)):
+                line = (line + buffers[column:]).rstrip()
+                yield page.faint(line) if row is head else line
+                line = " " * column
         return
     beside = page.fits(left + what + 2 + where)
     if beside:

@@ -320,7 +320,8 @@ class _Findings:
     def _told(
         self, execution: events.Execution, kind: ViolationKind, message: str, places: list[str], stacks: str
     ) -> tuple[Violation, str]:
-        """An execution of the program itself, and its token; under TSO and PSO the machine of ``models/`` must accept it."""
+        """An execution of the program itself, which under TSO and PSO the machine of ``models/`` must accept, and its
+        token."""
         program = events.straight_line(self.source.name, execution, execution.schedule, self.source.name)
         if self.model == "sc":
             steps = [StoryStep(event.thread, "event", number) for number, event in enumerate(execution.events)]

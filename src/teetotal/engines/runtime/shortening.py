@@ -16,8 +16,8 @@ from teetotal.engines.runtime import driver, replaying
 from teetotal.engines.runtime.messages import Failed, Replayed
 from teetotal.programs.c.build import Source
 
-SECONDS = 0.25
-"""For each failure, inside the runtime."""
+SECONDS = 2.0
+"""For each failure, inside the runtime, where its own count of steps does not end it sooner."""
 MOST = 2
 """So many failures of a model: those that are told step by step."""
 _FEW = 8

@@ -26,7 +26,7 @@ def told(answer: CheckAnswer, model: ModelName, search: CheckAnswer | None, *, a
         found = replace(
             found,
             safe=relaxed.safe,
-            violations=relaxed.violations + found.violations,
+            violations=found.violations + relaxed.violations,
             executions=search.executions or None,
         )
         if relaxed.safe is None:
