@@ -247,9 +247,9 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name == "__version__":
-        from teetotal.answers.answer import version
+        from teetotal.answers.version import VERSION
 
-        return version()
+        return VERSION
     if name == "Options":  # those of check, from before there were others
         name = "CheckOptions"
     if name in _ROOMS:

@@ -17,6 +17,7 @@ import traceback
 import click
 
 from teetotal.answers.errors import TeetotalError
+from teetotal.answers.version import VERSION
 from teetotal.report import streams
 from teetotal.scale import supervision
 from teetotal.scale.processes import age
@@ -50,6 +51,19 @@ class Verbs(click.Group):
             command = limited(name, command)
         return command
 
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name not in VERBS and not name.startswith("-"):
+            from difflib import get_close_matches
+
+            close = get_close_matches(name, VERBS, n=2)
+            files = f"\n  teetotal check {name}" if os.path.exists(name) else ""
+            meant = f" Did you mean {' or '.join(close)}?" if close else f" Did you mean:{files}" if files else ""
+            context.fail(f"No such verb: {name!r}.{meant}")
+        return super().resolve_command(context, args)
+
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
             formatter.write_dl(list(VERBS.items()))
@@ -68,17 +82,24 @@ def _drop_output() -> None:
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "color": True})
-@click.version_option(package_name="teetotal", prog_name="teetotal")
+@click.version_option(VERSION, prog_name="teetotal")
 def teetotal() -> None:
     """Keeps lock-free code sober: sequential consistency on TSO and PSO."""
 
 
 def main() -> None:
     """The entry point. Verbs return their exit status; everything that can go wrong ends here."""
-    if vars(sys.modules["__main__"]).get("main") is main:  # the process began for this call
+    if _is_all_there_is():
         supervision.count_from(time.monotonic() - age())
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's, and memory for threads that nobody needs here
     sys.exit(supervision.run(_verb) if streams.prepare() else _verb())
+
+
+def _is_all_there_is() -> bool:
+    """Whether the process began for this call: by the command, or by ``python -m teetotal``."""
+    began = sys.modules["__main__"]
+    names = (getattr(vars(began).get("main"), "__module__", ""), getattr(began.__spec__, "name", ""))
+    return "teetotal.__main__" in names
 
 
 def _verb() -> int:
