@@ -32,8 +32,14 @@ VERBS = {
     "generate": "litmus tests from critical cycles, random programs, random and hard histories",
     "verify": "Promela programs with unbounded store buffers; fence insertion",
     "reproduce": "the papers' tables, ours beside theirs",
+    "completion": "the script that makes a shell complete verbs, options and values",
+    "man": "the manual page",
 }
 """Verb → what it is for. The verb ``v`` is the command ``v`` of the module ``teetotal.cli.v``."""
+
+
+_WITHOUT_BUDGET = ("check", "generate", "completion", "man")
+"""Verbs that need none, or have one for each of their inputs."""
 
 
 class Verbs(click.Group):
@@ -45,7 +51,7 @@ class Verbs(click.Group):
             return None
         command = getattr(importlib.import_module(f"teetotal.cli.{name}"), name)
         assert isinstance(command, click.Command)
-        if name not in ("check", "generate"):  # the former has a budget for each input, the latter for each of its own
+        if name not in _WITHOUT_BUDGET:
             from teetotal.cli.budget import limited
 
             command = limited(name, command)
@@ -91,6 +97,8 @@ def main() -> None:
     """The entry point. Verbs return their exit status; everything that can go wrong ends here."""
     if _is_all_there_is():
         supervision.count_from(time.monotonic() - age())
+    if "_TEETOTAL_COMPLETE" in os.environ:  # a shell asks
+        teetotal.main(prog_name="teetotal")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's, and memory for threads that nobody needs here
     sys.exit(supervision.run(_verb) if streams.prepare() else _verb())
 

@@ -16,6 +16,7 @@ from teetotal.answers.options import LOOP_BOUND as INTERPRETED
 from teetotal.answers.options import MAX_MEGABYTES, MAX_STATES, TRIAGE_SECONDS, CheckOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import Job
+from teetotal.cli import completing
 from teetotal.cli.budget import told
 from teetotal.cli.options import (
     Models,
@@ -39,13 +40,14 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
 
 
 @click.command(cls=WithCompilerFlags, short_help="Robust and safe on TSO and PSO?")
-@click.argument("paths", nargs=-1, required=True, metavar="FILE…")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE…", shell_complete=completing.files)
 @click.option("--model", "models", type=Models(), default="tso,pso", show_default=True, help="Relaxed models to check.")
 @click.option(
     "--explore",
     default="all",
     show_default=True,
     metavar="HOW",
+    shell_complete=completing.one_of(completing.STRATEGIES),
     help="SC executions to watch: all (one per equivalence class), interleavings, preemptions:K, "
     "preemptions:0..K, random:N, pct:N:D.",
 )
@@ -54,6 +56,7 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
     "monitors",
     default="",
     metavar="NAMES",
+    shell_complete=completing.several_of(completing.monitors),
     help="Monitors to watch them, as for teetotal monitor (default: exact-tso,exact-pso).",
 )
 @semantics_options

@@ -13,6 +13,7 @@ from teetotal.answers.fence import FenceAnswer
 from teetotal.answers.options import FenceOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
+from teetotal.cli import completing
 from teetotal.cli.options import (
     Models,
     Seconds,
@@ -30,7 +31,7 @@ from teetotal.report.json import to_json
 
 
 @click.command(cls=WithCompilerFlags, short_help="The fewest fences, written back into the source.")
-@click.argument("paths", nargs=-1, required=True, metavar="FILE…")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE…", shell_complete=completing.files)
 @click.option("--model", "models", type=Models(), default="tso,pso", show_default=True,
               help="Relaxed models that one set of fences has to serve.")  # fmt: skip
 @click.option("--goal", type=click.Choice(["robust", "safe"]), default="robust", show_default=True,
@@ -47,6 +48,7 @@ from teetotal.report.json import to_json
               help="How fences are written in C and C++ (default: c11, in C++ cpp11).")  # fmt: skip
 @click.option("--strengthen", is_flag=True, help="Also make atomic stores stronger, where that is cheaper (C, C++).")
 @click.option("--monitor", "monitors", default="", metavar="NAMES",
+              shell_complete=completing.several_of(completing.monitors),
               help="Monitors that tell robust from not, as for teetotal check (default: exact-tso,exact-pso).")  # fmt: skip
 @semantics_options
 @c_options

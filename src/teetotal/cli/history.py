@@ -24,7 +24,7 @@ from teetotal.answers.verdict import Verdict
 from teetotal.checking import TIME_IS_OVER
 from teetotal.cli.budget import told
 from teetotal.cli.options import Seconds, memory_option, semantics, semantics_options
-from teetotal.cli.telling import advancing, quiet, telling_options
+from teetotal.cli.telling import advancing, page, quiet, telling_options
 from teetotal.histories import examining
 from teetotal.histories.formats import FORMATS
 from teetotal.report import history as report
@@ -215,8 +215,11 @@ class Report:
 
 def say(lines: Iterable[str]) -> None:
     """Prints lines of which parts come from files: what could control a terminal is shown as an escape."""
+    sheet = page()
     for text in lines:
-        click.echo("".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text))
+        escaped = (c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+        for line in "".join(escaped).split("\n"):
+            click.echo("\n".join(sheet.kept(line)))
 
 
 def _show_witness(answer: HistoryAnswer, options: Options) -> None:

@@ -15,6 +15,7 @@ from teetotal.answers.answer import Refusal
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.options import MonitorOptions
 from teetotal.answers.verdict import Verdict
+from teetotal.cli import completing
 from teetotal.cli.options import budget_options, monitor_names, semantics, semantics_options
 from teetotal.cli.telling import page, quiet, telling_options, watching
 from teetotal.engines.executions.monitors import MONITORS
@@ -23,8 +24,9 @@ from teetotal.report.progress import Watcher
 
 
 @click.command(short_help="The monitors over a recorded SC trace.")
-@click.argument("paths", nargs=-1, required=True, metavar="TRACE…")
+@click.argument("paths", nargs=-1, required=True, metavar="TRACE…", shell_complete=completing.files)
 @click.option("--monitor", "monitors", default="exact-tso,exact-pso", show_default=True, metavar="NAMES",
+              shell_complete=completing.several_of(completing.monitors),
               help=f"Which, separated by commas: {', '.join(MONITORS)}.",
 )  # fmt: skip
 @semantics_options

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 import click
 
 from teetotal.answers.errors import TeetotalError
+from teetotal.cli import completing
 from teetotal.cli.options import budget_options
 from teetotal.cli.telling import telling_options, watching
 from teetotal.report import tables as tables_as_text
@@ -16,7 +17,7 @@ from teetotal.reproduce import TABLES
 
 
 @click.command(short_help="The papers' tables, ours beside theirs.")
-@click.argument("tables", nargs=-1, metavar="[TABLE…]")
+@click.argument("tables", nargs=-1, metavar="[TABLE…]", shell_complete=completing.one_of(list(TABLES)))
 @budget_options
 @telling_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per row.")

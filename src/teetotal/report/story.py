@@ -18,7 +18,7 @@ from teetotal.report.style import PLAIN, Page
 
 FEW = 12
 """Executions that are no longer than this are told whole."""
-_NARROW = 20
+_NARROW = 30
 """So many columns are enough for buffers."""
 
 

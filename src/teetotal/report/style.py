@@ -59,6 +59,10 @@ class Page(NamedTuple):
     def fits(self, length: int) -> bool:
         return self.width is None or length <= self.width
 
+    def kept(self, text: str) -> list[str]:
+        """A line with an indent of its own, in lines of the page's width."""
+        return self.wrapped(text.lstrip(), text[: len(text) - len(text.lstrip())])
+
     def wrapped(self, text: str, indent: str = "", hanging: str | None = None) -> list[str]:
         """In lines of the page's width, those after the first with a ``hanging`` indent. Words are not broken: a command
         must stay one."""

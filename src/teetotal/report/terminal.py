@@ -59,7 +59,7 @@ def _lines(result: CheckAnswer, page: Page, every_outcome: bool, every_violation
     yield ""
     for note in result.notes:
         yield from page.wrapped(f"Note: {note}")
-    yield f"{result.name}: {_counts(result)}"
+    yield from page.wrapped(f"{result.name}: {_counts(result)}")
 
 
 class Found(NamedTuple):

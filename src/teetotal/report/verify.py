@@ -33,7 +33,7 @@ def _verified(answer: VerifyAnswer, page: Page) -> Iterator[str]:
         what = model.reason
         if model.verdict is Verdict.SAFE:
             what = "no buffer was ever full" if answer.engine.startswith("bounded") else "proved"
-        yield f"  {name}  {model.verdict}: {what} ({model.states} states, {model.seconds:.3f} s)"
+        yield from page.wrapped(f"{name}  {model.verdict}: {what} ({model.states} states, {model.seconds:.3f} s)", "  ")
         if name in answer.witness:
             yield f"      certificate: {answer.witness[name]}"
         for violation in model.violations:

@@ -6,7 +6,8 @@ import os
 import resource
 import signal
 import subprocess
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
@@ -50,10 +51,16 @@ def _decoded(line: bytes) -> AnyMessage:
         raise RuntimeDied(_OVERWRITTEN) from error
 
 
-def _any_size() -> None:
-    """In the runtime: it reserves more addresses than it uses, and keeps to its memory by itself."""
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
+@contextmanager
+def _any_size() -> Iterator[None]:
+    """For the runtime, which inherits it: it reserves more addresses than it uses, and keeps to its memory by itself. (Not
+    in the new process: Python would then have to copy itself to start one.)"""
+    ours, most = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (ours, most))
 
 
 def answers(
@@ -70,14 +77,14 @@ def answers(
         options = [*options, "bit-fields=1"]
     reader, writer = os.pipe()
     command = [str(executable()), str(program), str(writer), *options, "--", program.stem, *arguments]
-    process = subprocess.Popen(
-        command,
-        pass_fds=[writer],
-        stdin=subprocess.DEVNULL,
-        stdout=None if show_output else subprocess.DEVNULL,
-        stderr=None if show_output else subprocess.PIPE,
-        preexec_fn=_any_size,
-    )
+    with _any_size():
+        process = subprocess.Popen(
+            command,
+            pass_fds=[writer],
+            stdin=subprocess.DEVNULL,
+            stdout=None if show_output else subprocess.DEVNULL,
+            stderr=None if show_output else subprocess.PIPE,
+        )
     os.close(writer)
     told: set[bytes] = set()  # after a death that it survives, the runtime tells again what it told before
     ended = False

@@ -13,6 +13,7 @@ import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from teetotal.answers.events import Commit, ModelName, Semantics, Step
 from teetotal.answers.schedules import TokenError, from_token, replay_command
@@ -24,7 +25,19 @@ from teetotal.programs.c.build import Source, built
 from teetotal.programs.c.symbols import Symbols
 
 _STACKS = re.compile(r"^([^:]*?)k([0-9a-f.]+):")
-_MANY = [str(number) for number in range(1 << 16)]  # locations that a token may name
+
+
+class _Numbers(Sequence[str]):
+    """The names of locations that a token may have: their numbers."""
+
+    def __len__(self) -> int:
+        return 1 << 16
+
+    def __getitem__(self, number: Any) -> Any:
+        return str(number)
+
+
+_MANY = _Numbers()
 
 
 def command(source: Source, token: str, stacks: str, spurious: int = 0) -> str:
