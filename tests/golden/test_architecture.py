@@ -30,6 +30,7 @@ RULES: dict[str, set[str]] = {
     "fences": EVERYWHERE | {"budget", "engines", "programs", "scale", "writing"},
     "checking": EVERYWHERE | {"budget", "engines", "programs", "scale"},
     "verifying": EVERYWHERE | {"budget", "engines", "programs", "fences"},
+    "pytesting": {"", "report"},
     "reproduce": EVERYWHERE | {"budget", "checking", "engines", "fences", "programs"},
 }
 """What each part may import beside itself; ``cli`` and the façade, which put everything together, are not here."""

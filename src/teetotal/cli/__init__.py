@@ -68,7 +68,12 @@ class Verbs(click.Group):
             files = f"\n  teetotal check {name}" if os.path.exists(name) else ""
             meant = f" Did you mean {' or '.join(close)}?" if close else f" Did you mean:{files}" if files else ""
             context.fail(f"No such verb: {name!r}.{meant}")
-        return super().resolve_command(context, args)
+        found = super().resolve_command(context, args)
+        if found[1] is not None and not context.resilient_parsing:
+            from teetotal.cli import configuration
+
+            context.default_map = {name: configuration.defaults(name, found[1], self, context)}
+        return found
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
