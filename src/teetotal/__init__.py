@@ -162,7 +162,9 @@ def _asked(kind: type[Asked], options: Asked | None, settings: dict[str, Any]) -
 
     from teetotal.answers import costs, strategies
     from teetotal.answers.events import Semantics
+    from teetotal.report import picture
 
+    picture.register()
     changed: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()
     }
