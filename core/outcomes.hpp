@@ -60,6 +60,7 @@ class Outcomes {
   const std::vector<Failure>& failures() const { return failures_; }
   std::optional<std::uint32_t> deadlock() const { return deadlock_; }
   std::optional<std::uint32_t> livelock() const { return livelock_; }
+  const std::set<std::pair<std::uint32_t, std::uint32_t>>& evaluated() const { return locals_.evaluated(); }
 
   std::vector<ScheduleStep> schedule(std::uint32_t state) const;
 

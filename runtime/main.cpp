@@ -126,6 +126,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.replay = true, request.schedule = value;
   else if (name == "spinners")
     request.spinners_stop = value == "stop";
+  else if (name == "shorten")
+    request.shorten = std::stod(value);
   else if (name == "stop-at-last")
     request.stop_at_last = value == "1";
   else if (name == "stacks")
@@ -234,7 +236,7 @@ int run(int count, char** arguments) {
       if (process.show_output) dup2(saved_output, 1);
       process.buffered = request.bounds.model != Model::sc;
       process.idle_wakes = request.idle_wakes;
-      replay(request.bounds, request.schedule, request.stop_at_last, output);
+      replay(request.bounds, request.schedule, request.stop_at_last, request.shorten, output);
       std::fflush(stdout);
       return 0;
     }

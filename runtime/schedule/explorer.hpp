@@ -33,6 +33,7 @@ struct Request {
   std::uintptr_t marks = 0;      // in the object: an array of bytes whose loads are counted
   std::size_t mark_count = 0;
   bool replay = false;
+  double shorten = 0;  // seconds, of a replay
   std::string schedule;
   bool stop_at_last = false;
 };

@@ -168,7 +168,9 @@ def _asked(kind: type[Asked], options: Asked | None, settings: dict[str, Any]) -
 
     from teetotal.answers import costs, strategies
     from teetotal.answers.events import Semantics
+    from teetotal.report import picture
 
+    picture.register()
     changed: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()
     }
@@ -261,9 +263,9 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name == "__version__":
-        from teetotal.answers.answer import version
+        from teetotal.answers.version import VERSION
 
-        return version()
+        return VERSION
     if name == "Options":  # those of check, from before there were others
         name = "CheckOptions"
     if name in _ROOMS:

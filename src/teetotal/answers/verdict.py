@@ -42,7 +42,10 @@ class Verdict(Enum):
 
 
 Goal = Literal["robust", "safe"]
-"""Of ``check``, ``fence`` and ``verify``: every execution sequentially consistent, or nothing fails."""
+"""Of ``fence`` and ``verify``: every execution sequentially consistent, or nothing fails."""
+CheckGoal = Literal["robust", "safe", "both"]
+"""Of ``check``. ``robust``: every execution sequentially consistent, and no assertion fails. ``safe``: nothing fails, and
+what a litmus test claims holds. ``both``: both."""
 
 
 def both(a: bool | None, b: bool | None) -> bool | None:

@@ -25,6 +25,7 @@ ViolationKind = Literal[
     "race",
     "assertion",
     "final assertion",
+    "outcome",
     "deadlock",
     "wild access",
     "replay",
@@ -37,8 +38,9 @@ ViolationKind = Literal[
     "abort",
     "history",
 ]
-"""``replay`` is an execution shown again, whether or not it violates anything. Of those after it ``history`` is of
-recorded histories, the others of C programs."""
+"""``outcome`` is a result that SC does not have, and that the program asks about. ``replay`` is an execution shown
+again, whether or not it violates anything. Of those after it ``history`` is of recorded histories, the others of C
+programs."""
 
 
 class StoryStep(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -12,6 +12,8 @@ from teetotal.answers.events import ModelName
 from teetotal.answers.fence import FenceAnswer
 from teetotal.answers.options import FenceOptions
 from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
+from teetotal.cli import completing
 from teetotal.cli.options import (
     Models,
     Seconds,
@@ -23,13 +25,14 @@ from teetotal.cli.options import (
     semantics_options,
     waiting_option,
 )
+from teetotal.cli.telling import page, quiet, telling_options, watching
 from teetotal.fences import fencing, text
 from teetotal.report import fences as report
 from teetotal.report.json import to_json
 
 
 @click.command(cls=WithCompilerFlags, short_help="The fewest fences, written back into the source.")
-@click.argument("paths", nargs=-1, required=True, metavar="FILE…")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE…", shell_complete=completing.files)
 @click.option("--model", "models", type=Models(), default="tso,pso", show_default=True,
               help="Relaxed models that one set of fences has to serve.")  # fmt: skip
 @click.option("--goal", type=click.Choice(["robust", "safe"]), default="robust", show_default=True,
@@ -46,6 +49,7 @@ from teetotal.report.json import to_json
               help="How fences are written in C and C++ (default: c11, in C++ cpp11).")  # fmt: skip
 @click.option("--strengthen", is_flag=True, help="Also make atomic stores stronger, where that is cheaper (C, C++).")
 @click.option("--monitor", "monitors", default="", metavar="NAMES",
+              shell_complete=completing.several_of(completing.monitors),
               help="Monitors that tell robust from not, as for teetotal check (default: exact-tso,exact-pso).")  # fmt: skip
 @semantics_options
 @waiting_option
@@ -53,6 +57,7 @@ from teetotal.report.json import to_json
 @click.option("--loop-bound", type=click.IntRange(min=0, max=2**31 - 1), help="Backward jumps that a thread may take.")
 @click.option("--time", "seconds", type=Seconds(), help="Seconds to spend on the search.")
 @memory_option
+@telling_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def fence(
     paths: tuple[str, ...],
@@ -107,7 +112,9 @@ def fence(
     if options.monitors and goal != "robust":
         raise click.UsageError("--monitor is for --goal robust: no monitor is asked whether something fails")
     try:
-        repair = fencing.fence(paths, options)
+        with watching(" ".join(paths), wanted=not as_json) as watcher:
+            budget = Budget(options.seconds, options.max_megabytes, watcher)
+            repair = fencing.fence(paths, options, budget)
     except Interrupted as interrupt:
         _tell(interrupt.answer, as_json)  # type: ignore[arg-type]
         raise click.Abort from interrupt
@@ -124,4 +131,7 @@ def fence(
 
 
 def _tell(result: FenceAnswer, as_json: bool) -> None:
-    click.echo(to_json(result) if as_json else report.render(result))
+    if as_json:
+        click.echo(to_json(result))
+    else:
+        click.echo(report.headline(result) if quiet() else report.render(result, page()))

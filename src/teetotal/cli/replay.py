@@ -7,14 +7,16 @@ import click
 from teetotal import checking
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Goal
+from teetotal.cli import completing
 from teetotal.cli.options import WithCompilerFlags, budget_options, c_options, spurious_option
 from teetotal.report import replay as report
+from teetotal.report import style
 from teetotal.report.json import to_json
 
 
 @click.command(cls=WithCompilerFlags, short_help="One execution again, step by step.")
 @click.argument("token")
-@click.argument("paths", metavar="FILE…", nargs=-1, required=True)
+@click.argument("paths", metavar="FILE…", nargs=-1, required=True, shell_complete=completing.files)
 @click.option("--goal", type=click.Choice(["robust", "safe"]),
               help="As it was asked: with safe, ~exists and forall of a litmus test must hold; with robust, a Promela "
                    "program runs without its ghost variables.")  # fmt: skip
@@ -44,5 +46,5 @@ def replay(
     answer = checking.replay(token, paths, options, goal=goal, gdb=gdb, show_output=output)
     if answer is None:
         return 0
-    click.echo(to_json(answer) if as_json else report.render(answer))
+    click.echo(to_json(answer) if as_json else report.render(answer, style.page()))
     return answer.verdict.exit_status

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from teetotal.answers.events import Commit, EventId, Kind, ModelName, Semantics, Step
 from teetotal.answers.schedules import TokenError, from_token, replay_command, to_token
 from teetotal.answers.violation import StoryStep, Violation, ViolationKind
+from teetotal.engines.happened import happened
 from teetotal.models import Run, Write
 from teetotal.programs.expressions import Outcome, render
 from teetotal.programs.program import Assert, Instruction, LocalState, Program
-from teetotal.traces.trace import Trace
 
 
 def violation(
@@ -28,8 +28,7 @@ def violation(
     run, steps = told(program, model, schedule, semantics)
     while run.memory.commits():  # only a run whose stores are all visible has a trace
         run.take(run.memory.commits()[0])
-    trace = Trace.from_run(run)
-    cycle = trace.cycle()
+    events, cycle = happened(run)
     if kind == "replay":
         message = ending(program, run)
     if kind == "livelock":
@@ -39,12 +38,12 @@ def violation(
     if kind == "robustness" and not cycle:
         raise AssertionError(f"a schedule reported as a violation of robustness has an SC trace: {schedule}")
     named = {edge.source for edge in cycle}
-    places = [trace.event(i).location for i in sorted(named)] if named else [e.location for e in trace]
+    places = [events[i].location for i in sorted(named)] if named else [event.location for event in events]
     token = to_token(model, schedule, list(program.memory), semantics)
     return Violation(
         model=model,
         kind=kind,
-        events=list(trace),
+        events=events,
         cycle=cycle,
         steps=steps,
         locations=list(dict.fromkeys(str(place) for place in places if place is not None)),

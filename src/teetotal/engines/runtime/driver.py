@@ -6,7 +6,8 @@ import os
 import resource
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
@@ -55,15 +56,21 @@ def _decoded(line: bytes) -> AnyMessage:
         raise RuntimeDied(_OVERWRITTEN) from error
 
 
-def _any_size() -> None:
-    """In the runtime: it reserves more addresses than it uses, and keeps to its memory by itself."""
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
+@contextmanager
+def _any_size() -> Iterator[None]:
+    """For the runtime, which inherits it: it reserves more addresses than it uses, and keeps to its memory by itself. (Not
+    in the new process: Python would then have to copy itself to start one.)"""
+    ours, most = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (ours, most))
 
 
 def answers(
     program: Path, options: Sequence[str], arguments: Sequence[str] = (), *, show_output: bool = False
-) -> Iterator[AnyMessage]:
+) -> Generator[AnyMessage, None, None]:
     """The lines that the runtime tells. RuntimeDied, after the last of them, where it ended by a signal."""
     for name in (LIBRARY, VARIABLES, LIVE):
         if (beside := program.parent / name).exists():
@@ -72,14 +79,14 @@ def answers(
         options = [*options, "bit-fields=1"]
     reader, writer = os.pipe()
     command = [str(executable()), str(program), str(writer), *options, "--", program.stem, *arguments]
-    process = subprocess.Popen(
-        command,
-        pass_fds=[writer],
-        stdin=subprocess.DEVNULL,
-        stdout=None if show_output else subprocess.DEVNULL,
-        stderr=None if show_output else subprocess.PIPE,
-        preexec_fn=_any_size,
-    )
+    with _any_size():
+        process = subprocess.Popen(
+            command,
+            pass_fds=[writer],
+            stdin=subprocess.DEVNULL,
+            stdout=None if show_output else subprocess.DEVNULL,
+            stderr=None if show_output else subprocess.PIPE,
+        )
     os.close(writer)
     told: set[bytes] = set()  # after a death that it survives, the runtime tells again what it told before
     ended = False

@@ -26,7 +26,8 @@ class Failure(NamedTuple):
 
 class Outcomes(NamedTuple):
     """``values`` are the outcomes over ``program.observed``; ``schedule`` tells how to reach one. ``complete`` is True
-    where every reachable state was visited and no loop's bound cut a thread."""
+    where every reachable state was visited and no loop's bound cut a thread. ``evaluated`` are the assertions that were,
+    by thread and instruction."""
 
     values: set[Outcome]
     schedule: Callable[[Outcome], tuple[Step, ...]]
@@ -37,6 +38,7 @@ class Outcomes(NamedTuple):
     complete: bool
     cut: bool
     interrupted: bool
+    evaluated: set[tuple[int, int]]
 
 
 def outcomes(
@@ -74,6 +76,7 @@ def outcomes(
         complete=found.complete and not found.cut,
         cut=bool(found.cut),
         interrupted=interrupted,
+        evaluated=found.evaluated,
     )
 
 

@@ -11,12 +11,12 @@ from teetotal.answers.schedules import ScheduleStep, TokenError, replay_command,
 from teetotal.answers.verdict import Verdict
 from teetotal.answers.verify import FenceRow, VerifyAnswer
 from teetotal.answers.violation import Edge, StoryStep, Violation, ViolationKind
+from teetotal.engines.happened import happened
 from teetotal.engines.symbolic.locality import events_only
 from teetotal.engines.symbolic.schedules import Replay, replay_schedule
 from teetotal.engines.symbolic.verify import Outcome
 from teetotal.programs.promela.instructions import FenceSite, InBounds
 from teetotal.programs.promela.program import PromelaProgram
-from teetotal.traces.trace import Trace
 
 
 def answer(
@@ -133,11 +133,8 @@ def _cycle(replay: Replay, numbers: dict[EventId, int]) -> list[Edge]:
         run.take(commits[0])
     if any(event.id not in numbers for events in run.events for event in events):
         return []
-    trace = Trace.from_run(run)
-    return [
-        Edge(numbers[trace.event(e.source).id], numbers[trace.event(e.target).id], e.reason, e.because)
-        for e in trace.cycle()
-    ]
+    events, cycle = happened(run)
+    return [Edge(numbers[events[e.source].id], numbers[events[e.target].id], e.reason, e.because) for e in cycle]
 
 
 def fence_row(site: FenceSite, processes: int) -> FenceRow:

@@ -127,9 +127,9 @@ def _stores(block: Sequence[Item], changing: set[str]) -> bool:
             own = False
         elif instruction.name == "lea" and instruction.address is not None:
             own = instruction.address.base == RBP
-        elif RDI in instruction.writes and instruction.name != "mov":
-            own = False
-        elif instruction.name == "mov" and instruction.accesses and instruction.operands[0][0] == "r":
+        elif (RDI in instruction.writes and instruction.name != "mov") or (
+            instruction.name == "mov" and instruction.accesses and instruction.operands[0][0] == "r"
+        ):
             own = False
     return False
 
@@ -260,7 +260,9 @@ class _Analysis:
                 self._given(item, held)
                 held = {register: offset for register, offset in held.items() if register in _KEPT}
                 continue
-            copied = instruction.name == "mov" and instruction.width == 8 and [kind for kind, _ in operands] == ["r", "r"]
+            copied = (
+                instruction.name == "mov" and instruction.width == 8 and [kind for kind, _ in operands] == ["r", "r"]
+            )
             if copied and operands[1][1] in held:
                 held[operands[0][1]] = held[operands[1][1]]
                 continue

@@ -70,6 +70,11 @@ class Symbols:
     def close(self) -> None:
         self._stream.close()
 
+    def uses(self, name: str) -> bool:
+        """Whether the program calls for this symbol of a library."""
+        table: Any = self._elf.get_section_by_name(".dynsym")
+        return table is not None and bool(table.get_symbol_by_name(name))
+
     # -- lines ----------------------------------------------------------------------------------------------------------
 
     def line(self, place: int) -> Location | None:
