@@ -31,8 +31,12 @@ VERBS = {
     "generate": "litmus tests from critical cycles, random programs, random and hard histories",
     "verify": "Promela programs with unbounded store buffers; fence insertion",
     "reproduce": "the papers' tables, ours beside theirs",
+    "report": "what --json printed, as a page",
+    "schema": "the JSON schema of every answer",
 }
 """Verb → what it is for. The verb ``v`` is the command ``v`` of the module ``teetotal.cli.v``."""
+
+WITHOUT_ANSWERS = ("cflags", "generate", "schema")
 
 
 class Verbs(click.Group):
@@ -48,6 +52,10 @@ class Verbs(click.Group):
             from teetotal.cli.budget import limited
 
             command = limited(name, command)
+        if name not in WITHOUT_ANSWERS:
+            from teetotal.cli.outputs import offered
+
+            command = offered(name, command)
         return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:

@@ -12,6 +12,7 @@ from teetotal.answers.events import ModelName
 from teetotal.answers.fence import FenceAnswer
 from teetotal.answers.options import FenceOptions
 from teetotal.answers.verdict import Verdict
+from teetotal.cli import outputs
 from teetotal.cli.options import (
     Models,
     Seconds,
@@ -120,4 +121,5 @@ def fence(
 
 
 def _tell(result: FenceAnswer, as_json: bool) -> None:
+    outputs.note(result)
     click.echo(to_json(result) if as_json else report.render(result))

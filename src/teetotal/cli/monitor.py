@@ -15,6 +15,7 @@ from teetotal.answers.answer import Refusal
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.options import MonitorOptions
 from teetotal.answers.verdict import Verdict
+from teetotal.cli import outputs
 from teetotal.cli.options import budget_options, monitor_names, semantics, semantics_options
 from teetotal.engines.executions.monitors import MONITORS
 from teetotal.report.json import to_json
@@ -69,11 +70,14 @@ def monitor(
                     reader, options, lambda: show(reader.source.position, reader.events), again_at(path)
                 )
         except TeetotalError as error:
+            refusal = Refusal.of(error, path, "monitor")
+            outputs.note(refusal)
             if as_json:
-                click.echo(to_json(Refusal.of(error, path, "monitor")))
+                click.echo(to_json(refusal))
             click.echo(f"teetotal: {error}", err=True)
             bad = True
             continue
+        outputs.note(result)
         if as_json:
             click.echo(to_json(result))
         else:

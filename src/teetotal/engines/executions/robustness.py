@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from teetotal import _core, models
+from teetotal import _core
 from teetotal.answers import strategies
 from teetotal.answers.events import Issue, ModelName, Semantics
 from teetotal.answers.options import MAX_MEGABYTES
@@ -114,9 +114,17 @@ def _violation(
     program: Program, monitor: MonitorInfo, triple: tuple[int, int, int], schedule: list[int], semantics: Semantics
 ) -> Violation:
     """The relaxed execution behind a report, told."""
-    run = models.replay(program, "sc", tuple(map(Issue, schedule)), semantics)
+    run, told = story.told(program, "sc", tuple(map(Issue, schedule)), semantics)
     threads = [iter(events) for events in run.events]
     events = [next(threads[thread]) for thread in schedule]
     report = Report(monitor.name, monitor.model, *triple, 0, 0, 0)
     steps = witness.schedule(events, report, semantics)
-    return story.violation(program, monitor.model, steps, semantics, kind="robustness", monitor=monitor.name)
+    return story.violation(
+        program,
+        monitor.model,
+        steps,
+        semantics,
+        kind="robustness",
+        monitor=monitor.name,
+        sequential=story.beside(events, told, report.delayed, report.deciding),
+    )

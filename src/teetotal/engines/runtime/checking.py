@@ -7,7 +7,7 @@ safety is an SC execution that the program itself went through.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import get_args
@@ -228,7 +228,13 @@ class _Findings:
         steps = witness.schedule(execution.events, report, self.options.semantics)
         program = events.straight_line(self.source.name, execution, steps, self.source.name)
         found = story.violation(
-            program, monitor.model, steps, self.options.semantics, kind="robustness", monitor=monitor.name
+            program,
+            monitor.model,
+            steps,
+            self.options.semantics,
+            kind="robustness",
+            monitor=monitor.name,
+            sequential=story.beside(execution.events, _one_by_one(execution.events), delayed_at, deciding_at),
         )
         token = to_token(monitor.model, steps, list(program.memory), self.options.semantics)
         delayed, deciding = execution.events[report.delayed], execution.events[report.deciding]
@@ -285,7 +291,7 @@ class _Findings:
         program = events.straight_line(self.source.name, execution, execution.schedule, self.source.name)
         if self.model == "sc":
             listed = execution.events
-            steps = [StoryStep(event.thread, "event", number) for number, event in enumerate(listed)]
+            steps = words.with_pointers(_one_by_one(listed), listed)
         else:
             run, steps = story.told(program, self.model, execution.schedule, self.options.semantics)
             threads = [iter(own) for own in run.events]
@@ -306,6 +312,7 @@ class _Findings:
             locations=places,
             message=message,
             replay=replaying.command(self.source, token, stacks, self.options.spurious),
+            initial=words.pointed(story.initial(program.memory, listed), execution.pointers),
         )
 
     def count_unseen(self, compiled: list[str]) -> None:
@@ -437,6 +444,15 @@ class _Findings:
                 safe = None
         verdict = Verdict.of(both(robust, safe))
         return ModelAnswer(verdict=verdict, robust=robust, safe=safe, violations=found)
+
+
+def _one_by_one(events: Sequence[Event]) -> list[StoryStep]:
+    """The steps of an SC execution: what an event writes is in memory at once."""
+    return [
+        StoryStep(event.thread, "event", number, memory={} if not written else {event.address or "": str(event.value)})
+        for number, event in enumerate(events)
+        for written in [event.writes and event.value is not None]
+    ]
 
 
 def _at(event: Event) -> str:

@@ -10,7 +10,7 @@ from teetotal.answers.events import EventId, ModelName
 from teetotal.answers.schedules import ScheduleStep, TokenError, replay_command, to_token, with_choices
 from teetotal.answers.verdict import Verdict
 from teetotal.answers.verify import FenceRow, VerifyAnswer
-from teetotal.answers.violation import Edge, StoryStep, Violation, ViolationKind
+from teetotal.answers.violation import Edge, Reason, StoryStep, Violation, ViolationKind
 from teetotal.engines.symbolic.locality import events_only
 from teetotal.engines.symbolic.schedules import Replay, replay_schedule
 from teetotal.engines.symbolic.verify import Outcome
@@ -106,13 +106,14 @@ def told(replay: Replay, kind: ViolationKind, message: str, again: str = "") -> 
             for store in line.flushed
         )
         buffers = [list(buffer) for buffer in line.buffers]
+        memory = {name: str(value) for name, value in line.memory}
         event = line.event or line.committed
         if event is None:
-            steps.append(StoryStep(line.step.thread, "step", -1, buffers, line.text, line.location))
+            steps.append(StoryStep(line.step.thread, "step", -1, buffers, line.text, line.location, memory))
         else:
             action: Literal["event", "commit"] = "event" if line.event is not None else "commit"
-            steps.append(StoryStep(event.thread, action, numbers[event.id], buffers, line.text))
-    cycle = _cycle(replay, numbers)
+            steps.append(StoryStep(event.thread, action, numbers[event.id], buffers, line.text, memory=memory))
+    cycle, relations = _order(replay, numbers)
     places = [events[edge.source].location for edge in cycle] if cycle else [line.location for line in replay.lines]
     return Violation(
         model=replay.model,
@@ -123,21 +124,23 @@ def told(replay: Replay, kind: ViolationKind, message: str, again: str = "") -> 
         locations=list(dict.fromkeys(str(place) for place in places if place is not None)),
         message=message,
         replay=again,
+        initial={name: str(value) for name, value in replay.program.memory.items()},
+        relations=relations,
     )
 
 
-def _cycle(replay: Replay, numbers: dict[EventId, int]) -> list[Edge]:
-    """Why the run is not sequentially consistent, if it is not. Atomic blocks make events that the story does not tell."""
+def _order(replay: Replay, numbers: dict[EventId, int]) -> tuple[list[Edge], list[tuple[int, int, Reason]]]:
+    """Why the run is not sequentially consistent, if it is not, and what comes before what. Atomic blocks make events that
+    the story does not tell: nothing is said of a run that has some."""
     run = replay.run.copy()
     while commits := run.memory.commits():  # only a run whose stores are all visible has a trace
         run.take(commits[0])
     if any(event.id not in numbers for events in run.events for event in events):
-        return []
+        return [], []
     trace = Trace.from_run(run)
-    return [
-        Edge(numbers[trace.event(e.source).id], numbers[trace.event(e.target).id], e.reason, e.because)
-        for e in trace.cycle()
-    ]
+    number = [numbers[event.id] for event in trace]
+    cycle = [Edge(number[e.source], number[e.target], e.reason, e.because) for e in trace.cycle()]
+    return cycle, [(number[a], number[b], reason) for a, b, reason in trace.conflict_edges().pairs()]
 
 
 def fence_row(site: FenceSite, processes: int) -> FenceRow:

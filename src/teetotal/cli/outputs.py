@@ -1,0 +1,158 @@
+"""``--html FILE`` and ``--output FORMAT:FILE``: the answers of a verb, written down beside what it prints.
+
+Every verb that answers says each answer once more to ``note``; when it has ended, the files are written, each whole or
+not at all. A verb that is refused its input has answered too; one that is ended by force has not, and writes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import msgspec
+
+from teetotal import writing
+from teetotal.answers.answer import Answer, Refusal
+from teetotal.answers.errors import OutputError, TeetotalError
+from teetotal.report.formats import ABOUT_TABLES, FORMATS, Plain
+
+_META = "teetotal.outputs"
+
+
+class Target(NamedTuple):
+    """Where answers go, and as what; ``-`` is standard output."""
+
+    format: str
+    path: str
+
+
+class Wanted(msgspec.Struct):
+    """What is to be written, and the answers until now."""
+
+    targets: list[Target] = []
+    answers: list[Plain] = []
+
+
+def _wanted() -> Wanted:
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return Wanted()
+    found: Wanted = context.meta.setdefault(_META, Wanted())
+    return found
+
+
+def are_wanted() -> bool:
+    """Whether anybody reads what ``note`` is told."""
+    return bool(_wanted().targets)
+
+
+def note(answer: Answer) -> None:
+    """One more answer of the verb that runs."""
+    if are_wanted():
+        from teetotal.report.json import to_plain
+
+        note_plain(to_plain(answer))
+
+
+def note_plain(answer: Plain) -> None:
+    _wanted().answers.append(answer)
+
+
+def names_a_file(text: str) -> bool:
+    """``FORMAT:FILE``"""
+    kind, _, path = text.partition(":")
+    return kind in FORMATS and bool(path)
+
+
+class _Output(click.ParamType[Target]):
+    """``FORMAT:FILE``, or a file in a format that is fixed."""
+
+    name = "output"
+
+    def __init__(self, fixed: str = "") -> None:
+        self.fixed = fixed
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Target:
+        if isinstance(value, Target):
+            return value
+        named = f"{self.fixed}:{value}" if self.fixed else str(value)
+        kind, _, path = named.partition(":")
+        if not names_a_file(named):
+            self.fail(f"{value!r} is not FORMAT:FILE, where FORMAT is one of {', '.join(FORMATS)}", parameter, context)
+        if path != "-" and (Path(path).is_dir() or not Path(path).absolute().parent.is_dir()):
+            self.fail(f"{path} cannot be a file: there is no such folder, or it is one", parameter, context)
+        return Target(kind, path)
+
+
+def _note_target(context: click.Context, parameter: click.Parameter, value: Target | tuple[Target, ...] | None) -> None:
+    targets = _wanted().targets
+    for target in [] if value is None else [value] if isinstance(value, Target) else value:
+        if target.path != "-" and any(os.path.abspath(other.path) == os.path.abspath(target.path) for other in targets):
+            raise click.BadParameter(f"{target.path} is to be written twice", context, parameter)
+        targets.append(target)
+
+
+def options() -> list[click.Option]:
+    """One of each per command: ``--html`` and ``--output``."""
+    return [
+        click.Option(["--html", "html_target"], type=_Output("html"), metavar="FILE", expose_value=False, callback=_note_target,
+                     help="Also as a page: one HTML file that needs nothing else."),
+        click.Option(["--output", "output_targets"], type=_Output(), metavar="FORMAT:FILE", multiple=True, expose_value=False,
+                     callback=_note_target,
+                     help=f"Also as a file, - for standard output: {', '.join(FORMATS)}. Several at once."),
+    ]  # fmt: skip
+
+
+def offered(verb: str, command: click.Command) -> click.Command:
+    """A verb with these options."""
+    callback = command.callback
+    assert callback is not None
+    if not any(parameter.name == "html_target" for parameter in command.params):  # commands live as long as the process
+        command.params += options()
+        command.callback = _writing(verb, callback)
+    return command
+
+
+def _writing(verb: str, callback: Callable[..., int]) -> Callable[..., int]:
+    @wraps(callback)
+    def run(**parameters: Any) -> int:
+        if verb == "reproduce" and any(target.format not in ABOUT_TABLES for target in _wanted().targets):
+            raise click.UsageError(f"tables can be written as {' and '.join(ABOUT_TABLES)}")
+        try:
+            status = callback(**parameters)
+        except OutputError:
+            raise
+        except TeetotalError as error:
+            paths = parameters.get("paths") or parameters.get("files") or ()
+            note(Refusal.of(error, " ".join(paths) or verb, verb))
+            write()
+            raise
+        except (click.Abort, KeyboardInterrupt):
+            write()
+            raise
+        write()
+        return status
+
+    return run
+
+
+def also(format: str, path: str) -> None:
+    """One more file, of a verb that has files of its own."""
+    _wanted().targets.append(Target(format, path))
+
+
+def write() -> None:
+    """Everything that is wanted."""
+    wanted = _wanted()
+    for target in wanted.targets:
+        text = FORMATS[target.format](wanted.answers)
+        if target.path == "-":
+            click.echo(text, nl=False)
+            sys.stdout.flush()
+        else:
+            writing.write(target.path, text.encode(errors="backslashreplace"))
