@@ -13,6 +13,7 @@ import os
 import sys
 import time
 import traceback
+from functools import cache
 
 import click
 
@@ -44,19 +45,7 @@ class Verbs(click.Group):
         return list(VERBS)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name not in VERBS:
-            return None
-        command = getattr(importlib.import_module(f"teetotal.cli.{name}"), name)
-        assert isinstance(command, click.Command)
-        if name not in ("check", "generate"):  # the former has a budget for each input, the latter for each of its own
-            from teetotal.cli.budget import limited
-
-            command = limited(name, command)
-        if name not in WITHOUT_ANSWERS:
-            from teetotal.cli.outputs import offered
-
-            command = offered(name, command)
-        return command
+        return _command(name) if name in VERBS else None
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
@@ -68,6 +57,23 @@ class Verbs(click.Group):
         except BrokenPipeError:  # caught here, since click would make it exit status 1, which is a violation
             _drop_output()
             return 141
+
+
+@cache
+def _command(verb: str) -> click.Command:
+    """The verb's own command, with what all verbs share around it."""
+    command = getattr(importlib.import_module(f"teetotal.cli.{verb}"), verb)
+    assert isinstance(command, click.Command)
+    if verb not in WITHOUT_ANSWERS:
+        from teetotal.cli import outputs, stdin
+
+        stdin.accept(verb, command)
+        outputs.offer(verb, command)
+    if verb not in ("check", "generate"):  # the former has a budget for each input, the latter for each of its own
+        from teetotal.cli.budget import limited
+
+        command = limited(verb, command)
+    return command
 
 
 def _drop_output() -> None:

@@ -19,6 +19,7 @@ import msgspec
 from teetotal import writing
 from teetotal.answers.answer import Answer, Refusal
 from teetotal.answers.errors import OutputError, TeetotalError
+from teetotal.report import streams
 from teetotal.report.formats import ABOUT_TABLES, FORMATS, Plain
 
 _META = "teetotal.outputs"
@@ -99,23 +100,21 @@ def _note_target(context: click.Context, parameter: click.Parameter, value: Targ
 
 def options() -> list[click.Option]:
     """One of each per command: ``--html`` and ``--output``."""
+    common: dict[str, Any] = {"expose_value": False, "callback": _note_target}
+    known = ", ".join(FORMATS)
     return [
-        click.Option(["--html", "html_target"], type=_Output("html"), metavar="FILE", expose_value=False, callback=_note_target,
+        click.Option(["--html", "html_target"], type=_Output("html"), metavar="FILE", **common,
                      help="Also as a page: one HTML file that needs nothing else."),
-        click.Option(["--output", "output_targets"], type=_Output(), metavar="FORMAT:FILE", multiple=True, expose_value=False,
-                     callback=_note_target,
-                     help=f"Also as a file, - for standard output: {', '.join(FORMATS)}. Several at once."),
+        click.Option(["--output", "output_targets"], type=_Output(), metavar="FORMAT:FILE", multiple=True, **common,
+                     help=f"Also as a file, - for standard output: {known}. Several at once."),
     ]  # fmt: skip
 
 
-def offered(verb: str, command: click.Command) -> click.Command:
-    """A verb with these options."""
-    callback = command.callback
-    assert callback is not None
-    if not any(parameter.name == "html_target" for parameter in command.params):  # commands live as long as the process
-        command.params += options()
-        command.callback = _writing(verb, callback)
-    return command
+def offer(verb: str, command: click.Command) -> None:
+    """A verb gets these options."""
+    assert command.callback is not None
+    command.params += options()
+    command.callback = _writing(verb, command.callback)
 
 
 def _writing(verb: str, callback: Callable[..., int]) -> Callable[..., int]:
@@ -150,7 +149,7 @@ def write() -> None:
     """Everything that is wanted."""
     wanted = _wanted()
     for target in wanted.targets:
-        text = FORMATS[target.format](wanted.answers)
+        text = streams.as_called(FORMATS[target.format](wanted.answers))
         if target.path == "-":
             click.echo(text, nl=False)
             sys.stdout.flush()
