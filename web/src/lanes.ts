@@ -57,6 +57,7 @@ export function lanes(
 ): Lanes {
   const rows = marks.reduce((most, mark) => Math.max(most, mark.row + 1), 0);
   const element = h("div", { class: "lanes", tabindex: 0, role: "group", "aria-label": label });
+  element.style.height = `${Math.max(240, Math.min(520, TOP + rows * ROW + 24))}px`;
   const svg = select(element).append("svg").attr("role", "img").attr("aria-label", label);
   const world = svg.append("g");
   const grid = world.append("g");
@@ -70,7 +71,7 @@ export function lanes(
   let pending = 0;
 
   const x = (lane: number): number => LEFT + lane * LANE + LANE / 2;
-  const y = (row: number): number => TOP + row * ROW + ROW / 2;
+  const y = (row: number): number => row * ROW + ROW / 2; // below the names, which stay where they are
 
   const behaviour = zoom<SVGSVGElement, unknown>()
     .scaleExtent([SMALLEST, 3])
@@ -91,7 +92,7 @@ export function lanes(
       [0, 0],
       [
         Math.max(LEFT + names.length * LANE + 20, element.clientWidth / SMALLEST),
-        Math.max(TOP + rows * ROW + 30, element.clientHeight / SMALLEST),
+        Math.max(rows * ROW + TOP + 30, element.clientHeight / SMALLEST),
       ],
     ]);
   }
@@ -104,10 +105,10 @@ export function lanes(
     pending = 0;
     const { k, x: tx, y: ty } = transform;
     const height = element.clientHeight || 400;
-    const first = Math.max(0, Math.floor((-ty / k - TOP) / ROW) - 1);
-    const last = Math.min(rows - 1, Math.ceil(((height - ty) / k - TOP) / ROW) + 1);
+    const first = Math.max(0, Math.floor(-ty / k / ROW) - 1);
+    const last = Math.min(rows - 1, Math.ceil((height - TOP - ty) / k / ROW) + 1);
     const within = (a: number, b: number): boolean => Math.min(a, b) <= last && Math.max(a, b) >= first;
-    world.attr("transform", transform.toString());
+    world.attr("transform", `translate(${tx},${ty + TOP})scale(${k})`);
     head.attr("transform", `translate(${tx},0)scale(${k},1)`);
 
     drawHead(head, names, x, k);
@@ -117,7 +118,7 @@ export function lanes(
       .join("line")
       .attr("class", "rail")
       .attr("x1", x).attr("x2", x)
-      .attr("y1", y(first) - ROW).attr("y2", y(last) + ROW);
+      .attr("y1", Math.max(0, y(first) - ROW)).attr("y2", y(last) + ROW);
     grid
       .selectAll<SVGTextElement, number>("text")
       .data(Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i))
@@ -166,7 +167,7 @@ export function lanes(
     current = row;
     if (follow && row >= 0) {
       const height = element.clientHeight || 400;
-      const at = y(row) * transform.k + transform.y;
+      const at = TOP + y(row) * transform.k + transform.y;
       if (at < TOP + ROW || at > height - ROW) {
         const mark = marks[marksBetween(row, row)[0] ?? 0];
         svg.call(behaviour.translateTo, mark ? (element.clientWidth / 2) / transform.k : 0, y(row));
@@ -257,9 +258,12 @@ function drawLinks(layer: Layer, links: Link[], at: (mark: number) => [number, n
     .attr("class", (link) => `reason ${link.reason}`)
     .attr("x", (link) => {
       const [[x1], [x2]] = [at(link.from), at(link.to)];
-      return x1 === x2 ? x1 - BOX.width / 2 - 24 : (x1 + x2) / 2;
+      return x1 === x2 ? x1 - BOX.width / 2 - 24 : x1 + Math.sign(x2 - x1) * (BOX.width / 2) + 0.3 * (x2 - x1 - Math.sign(x2 - x1) * BOX.width);
     })
-    .attr("y", (link) => (at(link.from)[1] + at(link.to)[1]) / 2 - 4)
+    .attr("y", (link) => {
+      const [[x1, y1], [x2, y2]] = [at(link.from), at(link.to)];
+      return y1 + (x1 === x2 ? 0.5 : 0.22) * (y2 - y1) - 3; // nearer to its source, where fewer edges cross
+    })
     .text((link) => (link.reason === "src" ? "rf" : link.reason));
 }
 

@@ -20,9 +20,9 @@ from teetotal.cli import outputs
 def report(paths: tuple[str, ...], target: str | None) -> int:
     """Make one page of the answers in files (- for standard input) that --json or --output json: wrote. With --html or
     --output, that is written instead."""
-    for path in paths:
-        for answer in _answers(path):
-            outputs.note_plain(answer)
+    answers = [answer for path in paths for answer in _answers(path)]
+    for answer in answers:
+        outputs.note_plain(answer)
     if target is None and outputs.are_wanted():
         return 0
     where = target or ("report.html" if paths[0] == "-" else str(Path(paths[0]).with_suffix(".html").name))
@@ -30,7 +30,7 @@ def report(paths: tuple[str, ...], target: str | None) -> int:
         raise TeetotalError(f"{where} would be written over; -o says where the page goes")
     outputs.also("html", where)
     if where != "-":
-        click.echo(f"{where}: {len(paths)} file{'s' * (len(paths) != 1)}", err=True)
+        click.echo(f"{where}: {len(answers)} answer{'s' * (len(answers) != 1)}", err=True)
     return 0
 
 
