@@ -202,6 +202,23 @@ def test_a_report_of_something_else_is_refused(run: Run, tmp_path: Path, text: s
     assert not Path("result.html").exists()
 
 
+def test_a_report_of_an_answer_that_no_verb_gives_is_refused(run: Run, files: Path) -> None:
+    _, line, _ = run("check", "SB.litmus", "--model", "tso", "--json")
+    for old, new in (
+        ('"reason":"fr"', '"reason":"xx"'),
+        ('"target":', '"target":9'),
+        ('"events":[{', '"events":[7,{'),
+        ('"deciding":', '"deciding":7'),
+        ('"text":["', '"text":[1,"'),
+        ('"thread":0', '"thread":"a"'),
+        ('"relations":[[', '"relations":[["a",1,"co"],['),
+    ):
+        assert old in line
+        Path("result.json").write_text(line.replace(old, new))
+        status, _, err = run("report", "result.json", "--output", "sarif:s.json")
+        assert (status, "result.json:1: not an answer" in err) == (2, True), (old, err)
+
+
 def test_the_schema_is_one_and_is_no_sieve(run: Run, files: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     _, out, _ = run("schema")

@@ -21,7 +21,8 @@ function charts(rows: Row[]): HTMLElement[] {
   const split = columns.findIndex((name) => name.startsWith("paper"));
   const ours = columns.slice(0, split < 0 ? undefined : split);
   const theirs = split < 0 ? [] : columns.slice(split).map((name) => name.replace(/^paper: ?/, ""));
-  const label = (row: Row): string => ours.flatMap((_, i) => (typeof row.row[i] === "string" ? [String(row.row[i])] : [])).join(" ") + suffix(row, ours);
+  const words = rows[0].row.findIndex((cell) => typeof cell === "number"); // what a row is about stands before its numbers
+  const label = (row: Row): string => row.row.slice(0, words).join(" ") + suffix(row, ours);
   const made: HTMLElement[] = [];
   ours.forEach((name, i) => {
     const there = theirs.indexOf(name);
@@ -49,7 +50,7 @@ function chart(title: string, labels: string[], values: unknown[][], paper: bool
   };
   const height = labels.length * 30 + 8;
   const svg = document.createElementNS(NS, "svg");
-  svg.setAttribute("viewBox", `0 0 720 ${height}`);
+  svg.setAttribute("viewBox", `0 0 760 ${height}`);
   svg.setAttribute("role", "img");
   svg.setAttribute("aria-label", `${title}: ${labels.map((label, i) => `${label} ${values[i].filter((value) => value !== undefined).join(" against ")}`).join("; ")}`);
   const put = (tag: string, attributes: Record<string, string | number>, text?: string): void => {
@@ -59,12 +60,12 @@ function chart(title: string, labels: string[], values: unknown[][], paper: bool
     svg.append(element);
   };
   labels.forEach((label, i) => {
-    put("text", { x: 210, y: i * 30 + 19, "text-anchor": "end" }, label);
+    put("text", { x: 250, y: i * 30 + 19, "text-anchor": "end" }, label);
     values[i].forEach((value, which) => {
       if (value === undefined) return;
       const y = i * 30 + 4 + which * 12;
-      put("rect", { x: 220, y, width: width(value), height: paper ? 10 : 20, class: which ? "theirs" : "ours" });
-      put("text", { x: 226 + width(value), y: y + (paper ? 9 : 14), class: "figure" }, typeof value === "number" ? value.toLocaleString("en") : String(value ?? ""));
+      put("rect", { x: 260, y, width: width(value), height: paper ? 10 : 20, class: which ? "theirs" : "ours" });
+      put("text", { x: 266 + width(value), y: y + (paper ? 9 : 14), class: "figure" }, typeof value === "number" ? value.toLocaleString("en") : String(value ?? ""));
     });
   });
   return h("figure", { class: "chart" },

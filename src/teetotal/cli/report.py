@@ -12,6 +12,7 @@ import click
 from teetotal.answers.errors import ParseError, TeetotalError
 from teetotal.answers.events import Location
 from teetotal.cli import outputs
+from teetotal.report import found as found_in
 
 
 @click.command(short_help="What --json printed, as a page.")
@@ -57,6 +58,8 @@ def _answers(path: str) -> list[dict[str, Any]]:
     for answer, number in zip(found, places, strict=True):
         if not _is_answer(answer):
             raise ParseError("not an answer of teetotal: --json prints them", Location(path, number))
+        if "command" in answer and (wrong := found_in.oddity(answer)):
+            raise ParseError(f"not an answer of teetotal: {wrong}", Location(path, number))
     if not found:
         raise ParseError(f"{path}: there is no answer in it")
     return found

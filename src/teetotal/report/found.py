@@ -7,9 +7,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from teetotal.answers.answer import Refusal, Undecided
+from teetotal.answers.check import CheckAnswer
 from teetotal.answers.events import Location
-from teetotal.answers.history import HistoryViolation
-from teetotal.answers.monitor import MonitorViolation
+from teetotal.answers.fence import FenceAnswer
+from teetotal.answers.history import HistoryAnswer, HistoryViolation
+from teetotal.answers.monitor import MonitorAnswer, MonitorViolation
+from teetotal.answers.verify import Confirmation, VerifyAnswer
 from teetotal.answers.violation import Violation
 from teetotal.report.json import numbered
 
@@ -23,6 +27,51 @@ def violations(plain: dict[str, Any]) -> list[Violation]:
         told = [plain]
     kind = _KINDS.get(plain.get("command", ""), Violation)
     return [msgspec.convert(numbered(one), kind) for one in told]
+
+
+class _Piece(msgspec.Struct):
+    line: int
+    text: list[str]
+
+
+_OF_VERBS: dict[str, type[msgspec.Struct]] = {
+    "check": CheckAnswer,
+    "fence": FenceAnswer,
+    "history": HistoryAnswer,
+    "monitor": MonitorAnswer,
+    "verify": VerifyAnswer,
+}
+
+
+def oddity(plain: dict[str, Any]) -> str:
+    """What an answer that somebody brings has that no verb says; empty if it is one."""
+    kind: type[msgspec.Struct] = Undecided
+    if "models" in plain or "model" in plain:
+        kind = Confirmation if "accepted" in plain else _OF_VERBS.get(plain["command"], Violation)
+    elif "error" in plain:
+        kind = Refusal
+    try:
+        told = msgspec.convert(numbered(plain), kind)
+        for violation in [told] if isinstance(told, Violation) else getattr(told, "violations", []):
+            _check_positions(violation)
+        msgspec.convert(plain.get("sources", {}), dict[str, list[_Piece]])
+    except (msgspec.ValidationError, LookupError) as error:
+        return str(error)
+    return ""
+
+
+def _check_positions(violation: Violation) -> None:
+    """LookupError where something points to an event that is not there."""
+    named = [at for edge in violation.cycle for at in (edge.source, edge.target)]
+    named += [at for first, second, _ in violation.relations for at in (first, second)]
+    executions = [(named, violation.events, violation.steps)]
+    beside = violation.sequential
+    if beside is not None:
+        executions.append(([beside.delayed, beside.deciding], beside.events, beside.steps))
+    for positions, events, steps in executions:
+        told = [step.event for step in steps if step.action != "step" or step.event != -1]
+        if any(not 0 <= at < len(events) for at in (*positions, *told)):
+            raise LookupError("an event is pointed to that is not there")
 
 
 def headline(violation: Violation) -> str:

@@ -292,8 +292,10 @@ class _Findings:
         if self.model == "sc":
             listed = execution.events
             steps = words.with_pointers(_one_by_one(listed), listed)
+            relations = story.relations_of_sc(listed)
         else:
             run, steps = story.told(program, self.model, execution.schedule, self.options.semantics)
+            relations = story.relations(run)
             threads = [iter(own) for own in run.events]
             told = execution.told
             listed = [
@@ -313,6 +315,7 @@ class _Findings:
             message=message,
             replay=replaying.command(self.source, token, stacks, self.options.spurious),
             initial=words.pointed(story.initial(program.memory, listed), execution.pointers),
+            relations=relations,
         )
 
     def count_unseen(self, compiled: list[str]) -> None:
