@@ -99,6 +99,15 @@ def test_replay(run: Run, files: Path) -> None:
     assert result["ruleId"] == "teetotal/replay"
 
 
+def test_output_alone_shows_what_a_program_prints(run: Run, files: Path) -> None:
+    """As it did before it could name files."""
+    _, plain, _ = run("replay", "1t:0x2.1.1c.1.0c", "SB.litmus")
+    assert run("replay", "1t:0x2.1.1c.1.0c", "--output", "SB.litmus")[:2] == (1, plain)
+    assert run("replay", "1t:0x2.1.1c.1.0c", "SB.litmus", "--output")[:2] == (1, plain)
+    assert run("replay", "--show-output", "1t:0x2.1.1c.1.0c", "SB.litmus", "--output", "json:a")[:2] == (1, plain)
+    assert json.loads(Path("a").read_text())["command"] == "replay"
+
+
 def test_sarif_tells_the_execution_by_threads(run: Run, files: Path) -> None:
     run("check", "SB.litmus", "--model", "tso", "--output", "sarif:s.json")
     found = valid_sarif(Path("s.json"))
@@ -169,6 +178,9 @@ def test_a_file_is_written_whole_or_not_at_all(run: Run, files: Path) -> None:
         assert "Error" in err
     assert run("check", "SB.litmus", "--html", "a", "--output", "json:./a")[0] == 2
     assert not Path("a").exists()
+    status, _, err = run("check", "SB.litmus", "--html", "./SB.litmus")
+    assert (status, "would be written over" in err) == (2, True)
+    assert Path("SB.litmus").read_text() == SB
     Path("kept").write_text("old")
     Path("kept").chmod(0o600)
     assert run("check", "SB.litmus", "--output", "json:kept")[0] == 1

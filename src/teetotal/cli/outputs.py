@@ -122,12 +122,16 @@ def _writing(verb: str, callback: Callable[..., int]) -> Callable[..., int]:
     def run(**parameters: Any) -> int:
         if verb == "reproduce" and any(target.format not in ABOUT_TABLES for target in _wanted().targets):
             raise click.UsageError(f"tables can be written as {' and '.join(ABOUT_TABLES)}")
+        paths: tuple[str, ...] = parameters.get("paths") or parameters.get("files") or ()
+        read = {os.path.realpath(path) for path in paths}
+        for target in _wanted().targets:
+            if target.path != "-" and os.path.realpath(target.path) in read:
+                raise click.UsageError(f"{target.path} is read, and would be written over")
         try:
             status = callback(**parameters)
         except OutputError:
             raise
         except TeetotalError as error:
-            paths = parameters.get("paths") or parameters.get("files") or ()
             note(Refusal.of(error, " ".join(paths) or verb, verb))
             write()
             raise

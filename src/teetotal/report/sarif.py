@@ -73,7 +73,7 @@ def sarif(answers: Sequence[dict[str, Any]]) -> str:
         "version": "2.1.0",
         "runs": [run],
     }
-    return json.dumps(log, indent=1) + "\n"
+    return json.dumps(log, separators=(",", ":")) + "\n"
 
 
 def _rule(kind: str) -> str:
