@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 import answers_as_json
+import teetotal
+from teetotal.answers.errors import TeetotalError
 from teetotal.report.formats import FORMATS
 
 Run = Callable[..., tuple[int, str, str]]
@@ -23,6 +25,10 @@ SB = """X86_64 SB
  movq $1,(x)   | movq $1,(y)   ;
  movq (y),%rax | movq (x),%rax ;
 exists (0:rax=0 /\\ 1:rax=0)
+"""
+PETERSON = """byte x, y, crit;
+active proctype P() { x = 1; if :: y == 0 -> crit = crit + 1; assert(crit == 1); crit = crit - 1 :: else -> skip fi }
+active proctype Q() { y = 1; if :: x == 0 -> crit = crit + 1; assert(crit == 1); crit = crit - 1 :: else -> skip fi }
 """
 PROMELA = "byte x, y;\nactive proctype P() { x = 1; assert(y == 0) }\nactive proctype Q() { y = 1 }\n"
 
@@ -59,6 +65,7 @@ def files(tmp_path: Path) -> Path:
     (tmp_path / "fenced.litmus").write_text(SB.replace(" movq (y)", " mfence | mfence ;\n movq (y)"))
     (tmp_path / "bad.litmus").write_text("X86_64 bad\n{}\n P0 ;\n fly ;\n")
     (tmp_path / "p.pml").write_text(PROMELA)
+    (tmp_path / "q.pml").write_text(PETERSON)
     (tmp_path / "h.axe").write_text((ROOT / "examples" / "histories" / "coherence.axe").read_text())
     (tmp_path / "t.jsonl").write_text(
         '{"format": "teetotal-trace", "version": 1}\n'
@@ -82,6 +89,8 @@ def files(tmp_path: Path) -> Path:
         (["fence", "bad.litmus"], 2),
         (["verify", "p.pml"], 1),
         (["verify", "p.pml", "--fence"], 1),
+        (["verify", "q.pml", "--fence"], 0),
+        (["fence", "q.pml", "--goal", "safe", "--model", "pso"], 0),
         (["history", "h.axe"], 1),
         (["monitor", "t.jsonl"], 1),
         (["monitor", "nowhere.trace"], 2),
@@ -89,6 +98,16 @@ def files(tmp_path: Path) -> Path:
 )
 def test_every_format_of_every_verb(run: Run, files: Path, command: list[str], status: int) -> None:
     assert everything(run, *command) == status
+
+
+def test_python_has_the_same_formats(run: Run, files: Path) -> None:
+    answer = teetotal.check("SB.litmus", models="tso")
+    for format in FORMATS:
+        assert run("check", "SB.litmus", "--model", "tso", "--output", f"{format}:a")[0] == 1
+        expected = re.sub(r'"seconds":[\d.e-]+|time="[\d.]+"', "", Path("a").read_text())
+        assert re.sub(r'"seconds":[\d.e-]+|time="[\d.]+"', "", teetotal.report.as_format([answer], format)) == expected
+    with pytest.raises(TeetotalError, match="no format"):
+        teetotal.report.as_format([answer], "pdf")
 
 
 def test_replay(run: Run, files: Path) -> None:

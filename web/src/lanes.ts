@@ -83,8 +83,9 @@ export function lanes(
   svg.call(behaviour).on("dblclick.zoom", null);
   svg.on("wheel.pan", (event: WheelEvent) => {
     if (event.ctrlKey) return;
-    event.preventDefault();
+    const before = transform;
     svg.call(behaviour.translateBy, -event.deltaX / transform.k, -event.deltaY / transform.k);
+    if (transform.x !== before.x || transform.y !== before.y) event.preventDefault(); // else the page scrolls on
   });
 
   function bounds(): void {

@@ -53,8 +53,8 @@ export function player(answer: Answer, violation: Violation): Player {
     const meanwhile = beside?.show(event);
     state.replaceChildren(
       buffersTable(names, row?.buffers, violation.model),
-      memoryTable(memory.after(position - 1), row?.memory ?? {}),
-      h("p", { class: "meanwhile" }, meanwhile ?? ""),
+      memoryTable(memory.after(position - 1), row?.memory ?? {}, meanwhile?.memory),
+      h("p", { class: "meanwhile" }, meanwhile?.text ?? ""),
     );
   }
 
@@ -139,7 +139,7 @@ function caption(violation: Violation): string {
 }
 
 function besideIt(violation: Violation, names: string[], say: (text: string) => void):
-  { element: HTMLElement; show(event?: { thread: number; index: number }): string } | null {
+  { element: HTMLElement; show(event?: { thread: number; index: number }): { text: string; memory: Map<string, string> } } | null {
   const sequential = violation.sequential;
   if (!sequential) return null;
   const rows = rowsOf(sequential);
@@ -158,11 +158,11 @@ function besideIt(violation: Violation, names: string[], say: (text: string) => 
       const found = event && positions.get(`${event.thread}.${event.index}`);
       if (found !== undefined) last = found;
       shown.show(event ? last : -1);
-      if (found === undefined) return "";
+      const now = memory.after(event ? last : -1);
+      if (found === undefined) return { text: "", memory: now };
       const there = sequential.events[found];
-      const holds = there.address === undefined ? "" : `; ${there.address} is ${memory.after(found).get(there.address) ?? "unknown"} after it`;
       const role = found === delayed ? ", the store that can be late" : found === deciding ? `, which can overtake step ${delayed + 1}` : "";
-      return `In the SC execution that is its step ${found + 1}${role}: ${told(there)}${holds}.`;
+      return { text: `In the SC execution that is its step ${found + 1}${role}: ${told(there)}.`, memory: now };
     },
   };
 }
@@ -198,12 +198,13 @@ function buffersTable(names: string[], buffers: string[][] | undefined, model: s
   return made;
 }
 
-function memoryTable(memory: Map<string, string>, changed: Record<string, string>): HTMLElement {
+function memoryTable(memory: Map<string, string>, changed: Record<string, string>, sc?: Map<string, string>): HTMLElement {
   const rows = [...memory].map(([address, value]) => [
     address,
     h("span", { class: address in changed ? "value changed" : "value", "data-address": address }, value),
+    sc?.get(address) ?? "",
   ]);
-  const made = table(["location", "value"], rows, "Memory");
+  const made = table(["location", "value", "at the same event under SC"], rows, "Memory");
   made.classList.add("memory");
   return made;
 }
