@@ -31,6 +31,11 @@ class Target(NamedTuple):
     format: str
     path: str
 
+    @property
+    def is_file(self) -> bool:
+        """And not a device or a pipe, which more than one may write to."""
+        return self.path != "-" and (Path(self.path).is_file() or not Path(self.path).exists())
+
 
 class Wanted(msgspec.Struct):
     """What is to be written, and the answers until now."""
@@ -93,7 +98,7 @@ class _Output(click.ParamType[Target]):
 def _note_target(context: click.Context, parameter: click.Parameter, value: Target | tuple[Target, ...] | None) -> None:
     targets = _wanted().targets
     for target in [] if value is None else [value] if isinstance(value, Target) else value:
-        if target.path != "-" and any(os.path.abspath(other.path) == os.path.abspath(target.path) for other in targets):
+        if any(os.path.abspath(other.path) == os.path.abspath(target.path) for other in targets if target.is_file):
             raise click.BadParameter(f"{target.path} is to be written twice", context, parameter)
         targets.append(target)
 
