@@ -1,4 +1,4 @@
-"""What the steps of a violation say of buffers and memory is what the specification's machine holds there."""
+"""What a violation says of buffers, memory and what comes before what is what the specification's machine did."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from pages import machine
 from program_strategies import programs
 from teetotal.answers.events import Semantics
 from teetotal.answers.options import CheckOptions
+from teetotal.answers.schedules import with_choices
 from teetotal.answers.violation import Violation
 from teetotal.checking import check
+from teetotal.engines import relations
+from teetotal.models import replay
 from teetotal.programs import litmus
 from teetotal.programs.program import Program
+from teetotal.traces.trace import Trace
 
 CORPUS = sorted((Path(__file__).parents[1] / "corpus").glob("*.litmus"))
 States = list[tuple[list[list[str]], dict[str, str]]]
@@ -36,8 +40,14 @@ def compared(subject: Program, options: CheckOptions) -> int:
     answer = check(subject, options)
     for violation in answer.violations:
         assert told(violation, subject.thread_count) == machine(subject, violation)
+        model, schedule, semantics = with_choices(violation.replay.split()[2], list(subject.memory))
+        run = replay(subject, model, tuple(schedule), semantics)  # type: ignore[arg-type]
+        while commits := run.memory.commits():
+            run.take(commits[0])
+        assert sorted(Trace.from_run(run).conflict_edges().pairs()) == violation.relations
         beside = violation.sequential
         if beside is not None:
+            assert sorted(Trace.from_events(beside.events).conflict_edges().pairs()) == relations.of_sc(beside.events)
             assert beside.deciding == len(beside.events) - 1
             assert beside.delayed < beside.deciding
     return len(answer.violations)

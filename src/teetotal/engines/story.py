@@ -9,7 +9,8 @@ import msgspec
 
 from teetotal.answers.events import Commit, Event, EventId, ModelName, Semantics, Step
 from teetotal.answers.schedules import TokenError, from_token, replay_command, to_token
-from teetotal.answers.violation import Reason, Sequential, StoryStep, Violation, ViolationKind
+from teetotal.answers.violation import Sequential, StoryStep, Violation, ViolationKind
+from teetotal.engines.relations import relations
 from teetotal.models import Run, Write
 from teetotal.programs.expressions import Outcome, render
 from teetotal.programs.program import Assert, Instruction, Program
@@ -29,7 +30,9 @@ def violation(
 ) -> Violation:
     """Replays the schedule on the specification's machine, which refuses what cannot happen, and tells what it sees."""
     run, steps = told(program, model, schedule, semantics)
-    trace = _trace(run)
+    while run.memory.commits():  # only a run whose stores are all visible has a trace
+        run.take(run.memory.commits()[0])
+    trace = Trace.from_run(run)
     cycle = trace.cycle()
     if kind == "replay":
         message = ending(program, run)
@@ -49,25 +52,9 @@ def violation(
         message=message,
         replay=_command(program, token),
         initial=initial(program.memory, list(trace), sequential),
-        relations=list(trace.conflict_edges().pairs()),
+        relations=relations(run, list(trace)),
         sequential=sequential,
     )
-
-
-def relations(run: Run) -> list[tuple[int, int, Reason]]:
-    """Of a run that may go on: what its events saw, and in which order its stores reach memory if it ends here."""
-    return list(_trace(run.copy()).conflict_edges().pairs())
-
-
-def relations_of_sc(events: Sequence[Event]) -> list[tuple[int, int, Reason]]:
-    """The same of an SC execution, by its events in the order in which they happened."""
-    return list(Trace.from_events(events).conflict_edges().pairs())
-
-
-def _trace(run: Run) -> Trace:
-    while run.memory.commits():  # only a run whose stores are all visible has a trace
-        run.take(run.memory.commits()[0])
-    return Trace.from_run(run)
 
 
 def initial(memory: Mapping[str, int], events: Sequence[Event], beside: Sequential | None = None) -> dict[str, str]:

@@ -22,7 +22,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from teetotal.answers.answer import version
 from teetotal.answers.events import Location
 from teetotal.answers.violation import Violation
 from teetotal.report import found
@@ -55,7 +54,7 @@ def sarif(answers: Sequence[dict[str, Any]]) -> str:
     notifications = [_notification(answer) for answer in answers if found.trouble(answer) is not None]
     driver = {
         "name": "teetotal",
-        "semanticVersion": version(),
+        "semanticVersion": next((answer["version"] for answer in answers if "version" in answer), "0"),
         "rules": [
             {"id": _rule(kind), "shortDescription": {"text": RULES[kind]}, "defaultConfiguration": {"level": "error"}}
             for kind in used

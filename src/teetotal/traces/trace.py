@@ -57,10 +57,10 @@ class Edges(NamedTuple):
         return [(int(f), REASONS[r]) for f, r in zip(self.targets[row], self.reasons[row], strict=True)]
 
     def pairs(self) -> Iterator[tuple[int, int, Reason]]:
-        """One edge after the other."""
-        sources = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
-        for source, target, reason in zip(sources.tolist(), self.targets.tolist(), self.reasons.tolist(), strict=True):
-            yield source, target, REASONS[reason]
+        """One edge after the other; for small traces."""
+        for event in range(len(self.offsets) - 1):
+            for target, reason in self.of(event):
+                yield event, target, reason
 
 
 class Trace:

@@ -26,7 +26,7 @@ from teetotal.answers.schedules import to_token
 from teetotal.answers.verdict import Verdict, both
 from teetotal.answers.violation import StoryStep, Violation, ViolationKind
 from teetotal.budget import Budget
-from teetotal.engines import story
+from teetotal.engines import relations, story
 from teetotal.engines.executions.monitors import Report, monitor_info, witness
 from teetotal.engines.runtime import driver, events, replaying, words
 from teetotal.engines.runtime.messages import (
@@ -292,10 +292,9 @@ class _Findings:
         if self.model == "sc":
             listed = execution.events
             steps = words.with_pointers(_one_by_one(listed), listed)
-            relations = story.relations_of_sc(listed)
+            related = relations.of_sc(listed)
         else:
             run, steps = story.told(program, self.model, execution.schedule, self.options.semantics)
-            relations = story.relations(run)
             threads = [iter(own) for own in run.events]
             told = execution.told
             listed = [
@@ -305,6 +304,9 @@ class _Findings:
                 for event in [next(threads[step.thread])]
             ]
             steps = words.with_pointers(steps, listed)
+            while run.memory.commits():  # what is still in buffers gets to memory, too
+                run.take(run.memory.commits()[0])
+            related = relations.relations(run, listed)
         token = to_token(self.model, execution.schedule, list(program.memory), self.options.semantics)
         return Violation(
             model=self.model,
@@ -315,7 +317,7 @@ class _Findings:
             message=message,
             replay=replaying.command(self.source, token, stacks, self.options.spurious),
             initial=words.pointed(story.initial(program.memory, listed), execution.pointers),
-            relations=relations,
+            relations=related,
         )
 
     def count_unseen(self, compiled: list[str]) -> None:

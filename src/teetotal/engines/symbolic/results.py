@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 from teetotal.answers.check import ModelAnswer
-from teetotal.answers.events import EventId, ModelName
+from teetotal.answers.events import Event, EventId, ModelName
 from teetotal.answers.schedules import ScheduleStep, TokenError, replay_command, to_token, with_choices
 from teetotal.answers.verdict import Verdict
 from teetotal.answers.verify import FenceRow, VerifyAnswer
-from teetotal.answers.violation import Edge, Reason, StoryStep, Violation, ViolationKind
+from teetotal.answers.violation import Edge, StoryStep, Violation, ViolationKind
+from teetotal.engines.relations import Relation, relations
 from teetotal.engines.symbolic.locality import events_only
 from teetotal.engines.symbolic.schedules import Replay, replay_schedule
 from teetotal.engines.symbolic.verify import Outcome
@@ -113,7 +114,7 @@ def told(replay: Replay, kind: ViolationKind, message: str, again: str = "") -> 
         else:
             action: Literal["event", "commit"] = "event" if line.event is not None else "commit"
             steps.append(StoryStep(event.thread, action, numbers[event.id], buffers, line.text, memory=memory))
-    cycle, relations = _order(replay, numbers)
+    cycle, related = _order(replay, events, numbers)
     places = [events[edge.source].location for edge in cycle] if cycle else [line.location for line in replay.lines]
     return Violation(
         model=replay.model,
@@ -125,22 +126,24 @@ def told(replay: Replay, kind: ViolationKind, message: str, again: str = "") -> 
         message=message,
         replay=again,
         initial={name: str(value) for name, value in replay.program.memory.items()},
-        relations=relations,
+        relations=related,
     )
 
 
-def _order(replay: Replay, numbers: dict[EventId, int]) -> tuple[list[Edge], list[tuple[int, int, Reason]]]:
+def _order(replay: Replay, events: list[Event], numbers: dict[EventId, int]) -> tuple[list[Edge], list[Relation]]:
     """Why the run is not sequentially consistent, if it is not, and what comes before what. Atomic blocks make events that
     the story does not tell: nothing is said of a run that has some."""
     run = replay.run.copy()
     while commits := run.memory.commits():  # only a run whose stores are all visible has a trace
         run.take(commits[0])
-    if any(event.id not in numbers for events in run.events for event in events):
+    if any(event.id not in numbers for own in run.events for event in own):
         return [], []
     trace = Trace.from_run(run)
-    number = [numbers[event.id] for event in trace]
-    cycle = [Edge(number[e.source], number[e.target], e.reason, e.because) for e in trace.cycle()]
-    return cycle, [(number[a], number[b], reason) for a, b, reason in trace.conflict_edges().pairs()]
+    cycle = [
+        Edge(numbers[trace.event(e.source).id], numbers[trace.event(e.target).id], e.reason, e.because)
+        for e in trace.cycle()
+    ]
+    return cycle, relations(run, events)
 
 
 def fence_row(site: FenceSite, processes: int) -> FenceRow:
