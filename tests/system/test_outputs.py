@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -205,6 +207,14 @@ def test_a_file_is_written_whole_or_not_at_all(run: Run, files: Path) -> None:
     assert run("check", "SB.litmus", "--output", "json:kept")[0] == 1
     assert Path("kept").read_text().startswith("{")
     assert not list(files.glob("*.part"))
+
+
+def test_who_is_killed_leaves_no_old_answer(run: Run, files: Path) -> None:
+    assert run("check", "fenced.litmus", "--output", "json:a")[0] == 0
+    Path("kills.py").write_text("import os\nos.kill(os.getppid(), 9)\n")
+    whole = [sys.executable, "-m", "teetotal", "check", "kills.py", "--workers", "1", "--output", "json:a"]
+    subprocess.run(whole, capture_output=True, timeout=60, check=False)
+    assert json.loads(Path("a").read_text())["verdict"] == "inconclusive"
 
 
 def test_standard_output_is_a_file_too(run: Run, files: Path) -> None:

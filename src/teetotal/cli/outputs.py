@@ -1,7 +1,8 @@
 """``--html FILE`` and ``--output FORMAT:FILE``: the answers of a verb, written down beside what it prints.
 
 Every verb that answers says each answer once more to ``note``; when it has ended, the files are written, each whole or
-not at all. A verb that is refused its input has answered too; one that is ended by force has not, and writes nothing.
+not at all. A verb that is refused its input has answered too. Before it begins, the files say that there is no answer yet:
+if it is ended by force, that is what they say, and not what an older run has found.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ import click
 import msgspec
 
 from teetotal import writing
-from teetotal.answers.answer import Answer, Refusal
+from teetotal.answers.answer import Answer, Refusal, Undecided
 from teetotal.answers.errors import OutputError, TeetotalError
 from teetotal.report import streams
 from teetotal.report.formats import ABOUT_TABLES, FORMATS, Plain
+from teetotal.report.json import to_plain
 
 _META = "teetotal.outputs"
+NOT_YET = "teetotal was ended before it had an answer"
 
 
 class Target(NamedTuple):
@@ -60,8 +63,6 @@ def are_wanted() -> bool:
 def note(answer: Answer) -> None:
     """One more answer of the verb that runs."""
     if are_wanted():
-        from teetotal.report.json import to_plain
-
         note_plain(to_plain(answer))
 
 
@@ -132,6 +133,9 @@ def _writing(verb: str, callback: Callable[..., int]) -> Callable[..., int]:
         for target in _wanted().targets:
             if target.path != "-" and os.path.realpath(target.path) in read:
                 raise click.UsageError(f"{target.path} is read, and would be written over")
+        for target in _wanted().targets if verb != "report" else ():
+            if target.is_file:
+                _write(target, [to_plain(Undecided(input=" ".join(paths) or verb, command=verb, notes=[NOT_YET]))])
         try:
             status = callback(**parameters)
         except OutputError:
@@ -158,9 +162,13 @@ def write() -> None:
     """Everything that is wanted."""
     wanted = _wanted()
     for target in wanted.targets:
-        text = streams.as_called(FORMATS[target.format](wanted.answers))
-        if target.path == "-":
-            click.echo(text, nl=False)
-            sys.stdout.flush()
-        else:
-            writing.write(target.path, text.encode(errors="backslashreplace"))
+        _write(target, wanted.answers)
+
+
+def _write(target: Target, answers: list[Plain]) -> None:
+    text = streams.as_called(FORMATS[target.format](answers))
+    if target.path == "-":
+        click.echo(text, nl=False)
+        sys.stdout.flush()
+    else:
+        writing.write(target.path, text.encode(errors="backslashreplace"))
