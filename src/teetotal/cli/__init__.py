@@ -13,6 +13,7 @@ import os
 import sys
 import time
 import traceback
+from functools import cache
 
 import click
 
@@ -35,8 +36,12 @@ VERBS = {
     "reproduce": "the papers' tables, ours beside theirs",
     "completion": "the script that makes a shell complete verbs, options and values",
     "man": "the manual page",
+    "report": "what --json printed, as a page",
+    "schema": "the JSON schema of every answer",
 }
 """Verb → what it is for. The verb ``v`` is the command ``v`` of the module ``teetotal.cli.v``."""
+
+WITHOUT_ANSWERS = ("cflags", "completion", "generate", "man", "record", "schema")
 
 
 _WITHOUT_BUDGET = ("check", "generate", "record", "completion", "man")
@@ -48,15 +53,7 @@ class Verbs(click.Group):
         return list(VERBS)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name not in VERBS:
-            return None
-        command = getattr(importlib.import_module(f"teetotal.cli.{name}"), name)
-        assert isinstance(command, click.Command)
-        if name not in _WITHOUT_BUDGET:
-            from teetotal.cli.budget import limited
-
-            command = limited(name, command)
-        return command
+        return _command(name) if name in VERBS else None
 
     def resolve_command(
         self, context: click.Context, args: list[str]
@@ -86,6 +83,23 @@ class Verbs(click.Group):
         except BrokenPipeError:  # caught here, since click would make it exit status 1, which is a violation
             _drop_output()
             return 141
+
+
+@cache
+def _command(verb: str) -> click.Command:
+    """The verb's own command, with what all verbs share around it."""
+    command = getattr(importlib.import_module(f"teetotal.cli.{verb}"), verb)
+    assert isinstance(command, click.Command)
+    if verb not in WITHOUT_ANSWERS:
+        from teetotal.cli import outputs, stdin
+
+        stdin.accept(verb, command)
+        outputs.offer(verb, command)
+    if verb not in _WITHOUT_BUDGET:
+        from teetotal.cli.budget import limited
+
+        command = limited(verb, command)
+    return command
 
 
 def _drop_output() -> None:

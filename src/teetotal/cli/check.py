@@ -16,7 +16,7 @@ from teetotal.answers.options import LOOP_BOUND as INTERPRETED
 from teetotal.answers.options import MAX_MEGABYTES, MAX_STATES, TRIAGE_SECONDS, CheckOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import Job
-from teetotal.cli import completing
+from teetotal.cli import completing, outputs
 from teetotal.cli.budget import told
 from teetotal.cli.options import (
     Models,
@@ -173,6 +173,7 @@ def check(
     with advancing("checking", len(jobs)) as advance:
         for done in checking.check_all(jobs, workers or available_workers(), advance):
             for answer in done.answers:
+                outputs.note(answer)
                 if as_json:
                     click.echo(to_json(answer))
                 elif quiet():
@@ -182,6 +183,7 @@ def check(
                     click.echo(("\n" if verdicts else "") + shown)
                 verdicts.append(answer.verdict)
             if done.undecided is not None:
+                outputs.note(done.undecided)
                 click.echo(("\n" if verdicts and not as_json else "") + told(done.undecided, as_json))
                 verdicts.append(done.undecided.verdict)
             if done.fault:
@@ -202,6 +204,7 @@ def check(
 
 def _refuse(refusals: list[Refusal], as_json: bool) -> None:
     for refusal in refusals:
+        outputs.note(refusal)
         if as_json:
             click.echo(to_json(refusal))
         click.echo(f"teetotal: {refusal.message}", err=True)

@@ -13,7 +13,7 @@ from teetotal.answers.fence import FenceAnswer
 from teetotal.answers.options import FenceOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
-from teetotal.cli import completing
+from teetotal.cli import completing, outputs
 from teetotal.cli.options import (
     Models,
     Seconds,
@@ -131,6 +131,7 @@ def fence(
 
 
 def _tell(result: FenceAnswer, as_json: bool) -> None:
+    outputs.note(result)
     if as_json:
         click.echo(to_json(result))
     else:

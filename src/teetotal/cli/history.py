@@ -22,6 +22,7 @@ from teetotal.answers.history import ENGINES, HISTORY_MODELS, HistoryAnswer
 from teetotal.answers.options import HistoryOptions as Options
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import TIME_IS_OVER
+from teetotal.cli import outputs
 from teetotal.cli.budget import told
 from teetotal.cli.options import Seconds, memory_option, semantics, semantics_options
 from teetotal.cli.telling import advancing, page, quiet, telling_options
@@ -176,6 +177,8 @@ class Report:
 
     def add(self, answer: HistoryAnswer, options: list[Options]) -> None:
         self.tally[answer.model, answer.verdict] += 1
+        if self.as_json or answer.verdict is not Verdict.VIOLATION:
+            outputs.note(answer)
         if self.as_json:
             click.echo(to_json(answer))
             return
@@ -195,9 +198,11 @@ class Report:
             say(report.table(self.tally))
             if self.violations and not explain:
                 say([f"{len(self.violations)} without their proofs; --explain prints them"])
-        if explain and not self.as_json and not quiet():
-            for answer in self.violations:
+        for answer in self.violations:
+            if explain and not self.as_json and not quiet():
                 self._explain(answer, next(option for option in options if option.model == answer.model))
+            else:
+                outputs.note(answer)
         return sum((verdict for _, verdict in self.tally), Verdict.SAFE).exit_status
 
     def _explain(self, answer: HistoryAnswer, options: Options) -> None:
@@ -208,6 +213,7 @@ class Report:
         assert answer.seconds is not None
         left = max(0.0, options.seconds - spent - answer.seconds)
         proved = examining.explained(histories[answer.index], replace(answer, notes=[]), options, left)
+        outputs.note(replace(proved, notes=[*answer.notes, *proved.notes]))
         say([*report.explanation(proved), *report.models(proved.models), *report.notes(proved.notes)])
         if any(note.startswith(examining.INTERRUPTED) for note in proved.notes):
             raise KeyboardInterrupt

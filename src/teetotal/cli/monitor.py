@@ -15,7 +15,7 @@ from teetotal.answers.answer import Refusal
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.options import MonitorOptions
 from teetotal.answers.verdict import Verdict
-from teetotal.cli import completing
+from teetotal.cli import completing, outputs
 from teetotal.cli.options import budget_options, monitor_names, semantics, semantics_options
 from teetotal.cli.telling import page, quiet, telling_options, watching
 from teetotal.engines.executions.monitors import MONITORS
@@ -71,11 +71,14 @@ def monitor(
             with open_trace(path) as reader, watching(os.path.basename(path), wanted=not as_json) as show:
                 result = monitoring.monitor(reader, options, _progress(reader, show), again_at(path))
         except TeetotalError as error:
+            refusal = Refusal.of(error, path, "monitor")
+            outputs.note(refusal)
             if as_json:
-                click.echo(to_json(Refusal.of(error, path, "monitor")))
+                click.echo(to_json(refusal))
             click.echo(f"teetotal: {error}", err=True)
             bad = True
             continue
+        outputs.note(result)
         if as_json:
             click.echo(to_json(result))
         elif quiet():

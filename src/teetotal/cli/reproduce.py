@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import click
 
 from teetotal.answers.errors import TeetotalError
-from teetotal.cli import completing
+from teetotal.cli import completing, outputs
 from teetotal.cli.options import budget_options
 from teetotal.cli.telling import telling_options, watching
 from teetotal.report import tables as tables_as_text
@@ -36,8 +36,10 @@ def reproduce(tables: tuple[str, ...], as_json: bool) -> int:
             click.echo(f"{name}: {table.TITLE}")
             click.echo(tables_as_text.row(table.COLUMNS, table.COLUMNS))
         for row in _watched(name, table.rows()):
+            plain = {"table": name, "title": table.TITLE, "columns": list(table.COLUMNS), "row": list(row)}
+            outputs.note_plain(plain)
             if as_json:
-                click.echo(json.dumps({"table": name, "columns": table.COLUMNS, "row": row}))
+                click.echo(json.dumps(plain))
             else:
                 click.echo(tables_as_text.row(row, table.COLUMNS))
         for note in () if as_json else getattr(table, "NOTES", ()):

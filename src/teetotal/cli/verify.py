@@ -9,6 +9,7 @@ import click
 from teetotal.answers.options import VerifyOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
+from teetotal.cli import outputs
 from teetotal.cli.options import Models, Seconds, semantics, semantics_options
 from teetotal.cli.telling import page, quiet, telling_options, watching
 from teetotal.report.json import to_json
@@ -80,6 +81,7 @@ def _verify(file: str, asked: VerifyOptions, options: dict[str, Any]) -> Verdict
     answer = found.answer
     if certificate is not None and not options["fence"] and not answer.witness and found.trouble is None:
         click.echo("teetotal: no certificate: only a safe verdict of the saturate engine has one", err=True)
+    outputs.note(answer)
     click.echo(
         to_json(answer) if options["as_json"] else report.headline(answer) if quiet() else report.render(answer, page())
     )
@@ -102,5 +104,6 @@ def _confirm(files: tuple[str, ...], asked: VerifyOptions, options: dict[str, An
     verdict = Verdict.SAFE
     for found in verifying.confirm(file, options["checked"], asked, Budget(asked.seconds, asked.max_megabytes)):
         verdict = verdict + found.verdict
+        outputs.note(found)
         click.echo(to_json(found) if options["as_json"] else report.confirmed(found))
     return verdict

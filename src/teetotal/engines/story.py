@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from teetotal.answers.events import Commit, EventId, Kind, ModelName, Semantics, Step
+import msgspec
+
+from teetotal.answers.events import Commit, Event, EventId, Kind, ModelName, Semantics, Step
 from teetotal.answers.schedules import TokenError, from_token, replay_command, to_token
-from teetotal.answers.violation import StoryStep, Violation, ViolationKind
+from teetotal.answers.violation import Sequential, StoryStep, Violation, ViolationKind
 from teetotal.engines.happened import happened
+from teetotal.engines.relations import relations
 from teetotal.models import Run, Write
 from teetotal.programs.expressions import Outcome, render
 from teetotal.programs.program import Assert, Instruction, LocalState, Program
@@ -23,6 +26,7 @@ def violation(
     kind: ViolationKind,
     message: str = "",
     monitor: str | None = None,
+    sequential: Sequential | None = None,
 ) -> Violation:
     """Replays the schedule on the specification's machine, which refuses what cannot happen, and tells what it sees."""
     run, steps = told(program, model, schedule, semantics)
@@ -50,7 +54,16 @@ def violation(
         monitor=monitor,
         message=message,
         replay=replay_of(program, token),
+        initial=initial(program.memory, events, sequential),
+        relations=relations(run, events),
+        sequential=sequential,
     )
+
+
+def initial(memory: Mapping[str, int], events: Sequence[Event], beside: Sequential | None = None) -> dict[str, str]:
+    """What the locations of an execution, and of the one beside it, hold before it begins."""
+    touched = {event.address for event in (*events, *(beside.events if beside is not None else ()))}
+    return {address: str(value) for address, value in memory.items() if address in touched}
 
 
 def replayed(program: Program, token: str) -> Violation:
@@ -79,17 +92,25 @@ def told(
         visible = len(run.memory.visible)
         pending = {w.event for p in range(program.thread_count) for w in run.memory.buffered(p) if w is not None}
         run.take(step)
-        committed = [write.event for write in run.memory.visible[visible:] if write.event in pending]
+        published = run.memory.visible[visible:]
         steps += [
-            StoryStep(event.thread, "commit", number[event], buffers() if isinstance(step, Commit) else [])
-            for event in committed
-            if event is not None
-        ]
+            StoryStep(event.thread, "commit", number[event], buffers() if isinstance(step, Commit) else [],
+                      memory={address: str(value)})
+            for address, value, event in published
+            if event is not None and event in pending
+        ]  # fmt: skip
         if not isinstance(step, Commit):
             event = run.events[step.thread][-1].id
             number[event] = len(number)
-            steps.append(StoryStep(step.thread, "event", number[event], buffers()))
+            written = {address: str(value) for address, value, who in published if who == event}
+            steps.append(StoryStep(step.thread, "event", number[event], buffers(), memory=written))
     return run, steps
+
+
+def beside(events: Sequence[Event], steps: Sequence[StoryStep], delayed: int, deciding: int) -> Sequential:
+    """An SC execution, an event a step, up to the one that overtakes a store."""
+    without = [msgspec.structs.replace(step, buffers=[]) for step in steps[: deciding + 1]]
+    return Sequential(events=list(events[: deciding + 1]), steps=without, delayed=delayed, deciding=deciding)
 
 
 MOST_STEPS = 30_000

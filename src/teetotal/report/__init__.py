@@ -1,9 +1,12 @@
-"""Answers as text and as JSON. Renderers know answers, and nothing else."""
+"""Answers as text, as JSON, as a page, and for machines. Renderers know answers, and nothing else."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from teetotal.answers.answer import Answer
 from teetotal.answers.check import CheckAnswer
+from teetotal.answers.errors import TeetotalError
 from teetotal.answers.fence import FenceAnswer
 from teetotal.answers.history import HistoryAnswer
 from teetotal.answers.monitor import MonitorAnswer
@@ -12,7 +15,17 @@ from teetotal.answers.verify import VerifyAnswer
 from teetotal.report.json import to_json
 from teetotal.report.style import PLAIN, Page
 
-__all__ = ["text", "to_json"]
+__all__ = ["as_format", "text", "to_json"]
+
+
+def as_format(answers: Iterable[Answer], format: str) -> str:
+    """As ``--output`` writes them: ``json``, ``html``, ``sarif``, ``junit`` or ``github``."""
+    from teetotal.report.formats import FORMATS
+    from teetotal.report.json import to_plain
+
+    if format not in FORMATS:
+        raise TeetotalError(f"{format!r} is no format; there are {', '.join(FORMATS)}")
+    return FORMATS[format]([to_plain(answer) for answer in answers])
 
 
 def text(answer: Answer, page: Page = PLAIN) -> str:

@@ -45,11 +45,26 @@ def keep_in_line(path: str) -> None:
         _broken.update(part for part in parts if "\n" in part and not part.endswith("\n"))  # "}\n" ends lines of JSON
 
 
+_called: dict[str, str] = {}
+"""Files that go by another name than their own: what came from standard input."""
+
+
+def call(path: str, name: str) -> None:
+    """Wherever this path is told, it is called so; in a patch too, which has a letter before it."""
+    _called.update({f"a{path}": f"a/{name}", f"b{path}": f"b/{name}", path: name})
+
+
+def as_called(text: str) -> str:
+    for path, name in _called.items():
+        text = text.replace(path, name)
+    return text
+
+
 class Shown(io.TextIOWrapper):
     """A text stream that shows control characters instead of sending them, all but our own colours."""
 
     def write(self, text: str) -> int:
-        shown = text
+        shown = as_called(text)
         for name in _broken:
             shown = shown.replace(name, visible(name))
         super().write(shown.translate(_IN_COLOURS if colours() else _IN_A_TEXT))

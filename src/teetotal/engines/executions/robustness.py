@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from teetotal import _core, models
+from teetotal import _core
 from teetotal.answers import strategies
 from teetotal.answers.events import Issue, ModelName, Semantics
 from teetotal.answers.options import LOOP_BOUND, MAX_MEGABYTES, ReleaseSequence
@@ -172,13 +172,19 @@ class _Search:
         """The relaxed execution behind a report, told."""
         if monitor.model == "c11":
             return weak.violation(self.program, triple, schedule, self.semantics, self.release_sequence)
-        run = models.replay(self.program, "sc", tuple(map(Issue, schedule)), self.semantics)
+        run, told = story.told(self.program, "sc", tuple(map(Issue, schedule)), self.semantics)
         threads = [iter(events) for events in run.events]
         events = [next(threads[thread]) for thread in schedule]
         report = Report(monitor.name, monitor.model, *triple, 0, 0, 0)
         steps = witness.schedule(events, report, self.semantics)
         return story.violation(
-            self.program, monitor.model, steps, self.semantics, kind="robustness", monitor=monitor.name
+            self.program,
+            monitor.model,
+            steps,
+            self.semantics,
+            kind="robustness",
+            monitor=monitor.name,
+            sequential=story.beside(events, told, report.delayed, report.deciding),
         )
 
     def notes_on_cuts(self) -> list[str]:

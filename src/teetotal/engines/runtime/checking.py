@@ -7,7 +7,7 @@ safety is an SC execution that the program itself went through.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from fractions import Fraction
 from pathlib import Path
@@ -28,7 +28,7 @@ from teetotal.answers.strategies import Strategy
 from teetotal.answers.verdict import Verdict, both
 from teetotal.answers.violation import StoryStep, Violation, ViolationKind
 from teetotal.budget import Budget
-from teetotal.engines import story
+from teetotal.engines import relations, story
 from teetotal.engines.executions.monitors import Report, monitor_info, witness
 from teetotal.engines.runtime import driver, events, replaying, shortening, triage, words
 from teetotal.engines.runtime.messages import (
@@ -252,7 +252,13 @@ class _Findings:
         steps = witness.schedule(execution.events, report, self.options.semantics)
         program = events.straight_line(self.source.name, execution, steps, self.source.name)
         found = story.violation(
-            program, monitor.model, steps, self.options.semantics, kind="robustness", monitor=monitor.name
+            program,
+            monitor.model,
+            steps,
+            self.options.semantics,
+            kind="robustness",
+            monitor=monitor.name,
+            sequential=story.beside(execution.events, _one_by_one(execution.events), delayed_at, deciding_at),
         )
         token = to_token(monitor.model, steps, list(program.memory), self.options.semantics)
         delayed, deciding = execution.events[report.delayed], execution.events[report.deciding]
@@ -324,8 +330,15 @@ class _Findings:
         token."""
         program = events.straight_line(self.source.name, execution, execution.schedule, self.source.name)
         if self.model == "sc":
-            steps = [StoryStep(event.thread, "event", number) for number, event in enumerate(execution.events)]
-            found = Violation(model=self.model, kind=kind, events=execution.events, steps=steps)
+            listed = execution.events
+            found = Violation(
+                model=self.model,
+                kind=kind,
+                events=listed,
+                steps=words.with_pointers(_one_by_one(listed), listed),
+                initial=words.pointed(story.initial(program.memory, listed), execution.pointers),
+                relations=relations.of_sc(listed),
+            )
         else:
             found = story.violation(program, self.model, execution.schedule, self.options.semantics, kind=kind)
             found = words.worded(found, execution.told, execution.pointers)
@@ -457,6 +470,15 @@ class _Findings:
                 safe = None
         verdict = Verdict.of(both(robust, safe))
         return ModelAnswer(verdict=verdict, robust=robust, safe=safe, violations=found)
+
+
+def _one_by_one(events: Sequence[Event]) -> list[StoryStep]:
+    """The steps of an SC execution: what an event writes is in memory at once."""
+    return [
+        StoryStep(event.thread, "event", number, memory={} if not written else {event.address or "": str(event.value)})
+        for number, event in enumerate(events)
+        for written in [event.writes and event.value is not None]
+    ]
 
 
 def _at(event: Event) -> str:

@@ -116,7 +116,8 @@ def _told(
                 ]
                 return Violation(
                     model=model, kind="replay", events=found.events, cycle=found.cycle, steps=found.steps,
-                    locations=found.locations, message="; ".join(failed),
+                    locations=found.locations, message="; ".join(failed), initial=found.initial,
+                    relations=found.relations,
                 )  # fmt: skip
     raise TokenError(f"{source.name}: the execution did not come to its end")
 
