@@ -35,13 +35,17 @@ struct Event {
   std::uint32_t thread = 0;
   Kind kind = Kind::ld;
   bool writes = false;  // false for loads, fences, and an atomic operation that wrote nothing
-  Order order : 4 = Order::na;
-  Order failure : 4 = Order::na;  // of an rmw, where it writes nothing
-  std::uint8_t own = 0;        // with store buffers: which of its buffer's stores is issued, or seen by a load, from 1
+  Order order = Order::na;
+  std::uint8_t also = 0;       // see failure() and own()
   std::uint32_t address = 0;   // dense number of the location; unused by fences
   std::uint32_t location = 0;  // which instruction of the program: what "the same place" means in reports
 
-  constexpr Order effective() const { return kind == Kind::rmw && !writes ? failure : order; }
+  // Of an rmw: its order where it writes nothing.
+  constexpr Order failure() const { return kind == Kind::rmw ? static_cast<Order>(also) : Order::na; }
+  constexpr Order effective() const { return kind == Kind::rmw && !writes ? failure() : order; }
+
+  // With store buffers: which of its buffer's stores is issued, or seen by a load, from 1; 0 where it is none of these.
+  constexpr std::uint8_t own() const { return kind == Kind::rmw ? std::uint8_t{0} : also; }
 };
 
 static_assert(sizeof(Event) == 16);  // searches copy them all the time

@@ -166,7 +166,7 @@ class C11 : public State<c11_layout(Sc), true> {
         end_of_known(list, 0, address[Base::writes_end], clock(this->thread_row(e.thread), Base::hb, n));
     if (known == 0 || list.writes[known - 1].thread == e.thread) return nullptr;
     const auto index = static_cast<std::size_t>(this->events());
-    const bool conditional = e.kind == Kind::rmw && e.failure != Order::na && values_ != nullptr;
+    const bool conditional = e.kind == Kind::rmw && e.failure() != Order::na && values_ != nullptr;
     const bool waits = e.kind != Kind::st && older_ != nullptr && (arrives || older_->waits(index));
     if (conditional || waits) return candidate_by_values(e, index, known, conditional, waits);
     const std::vector<Beside>& beside = lists_[e.address].beside;
@@ -183,7 +183,7 @@ class C11 : public State<c11_layout(Sc), true> {
     const std::vector<Beside>& beside = lists_[e.address].beside;
     bool may_read = true, may_write = true;
     for (std::size_t a = known; a-- > 0;) {
-      may_read = may_read && !blocked(e, e.kind == Kind::rmw ? e.failure : e.order, a);
+      may_read = may_read && !blocked(e, e.kind == Kind::rmw ? e.failure() : e.order, a);
       may_write = may_write && !blocked(e, e.order, a);
       if ((!may_read && !may_write) || beside[a].na) return nullptr;
       const auto before = static_cast<std::size_t>(list.writes[a].event);
