@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import wraps
 from typing import Any
 
@@ -22,12 +23,12 @@ def told(answer: Undecided, as_json: bool) -> str:
 
 
 def limited(verb: str, command: click.Command) -> click.Command:
-    """A verb that ends when its ``--time`` is over, and with status 3 where there is not enough memory."""
-    callback = command.callback
-    assert callback is not None
-    if not hasattr(callback, "__wrapped__"):  # commands live as long as the process
-        command.callback = _limited(verb, callback)
-    return command
+    """The verb, which then ends when its ``--time`` is over, and with status 3 where there is not enough memory. What
+    is given stays as it is: commands live as long as the process."""
+    assert command.callback is not None
+    bounded = copy(command)
+    bounded.callback = _limited(verb, command.callback)
+    return bounded
 
 
 def _limited(verb: str, callback: Callable[..., int]) -> Callable[..., int]:
