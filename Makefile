@@ -87,7 +87,7 @@ sanitized:
 # from them is a failure, whatever the tests say: to the explorer it is the program that died.
 RUNTIME := .venv-sanitize/lib/python3*/site-packages/teetotal/teetotal-runtime
 TOLD    := $(CURDIR)/build/sanitize/told
-SAMPLE  := golden/test_c_words.py property/test_c_semantics.py property/test_c_snapshots.py property/test_c_synchronisation.py \
+SAMPLE  := golden/test_c_words.py property/test_c_semantics.py property/test_c_snapshots.py system/test_c_beginnings.py \
            system/test_c_copies.py system/test_c_ends.py system/test_c_front.py
 SLOW    := every_class_of_interleavings or whatever_order or random_programs or both_exact_monitors
 sanitize-runtime: build sanitized
