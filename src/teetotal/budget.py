@@ -36,6 +36,11 @@ class Budget:
         return max(0.0, self.seconds - self.passed)
 
     @property
+    def limit(self) -> float | None:
+        """The same, for kernels and those to whom None is without a limit."""
+        return None if self.left == math.inf else self.left
+
+    @property
     def over(self) -> bool:
         return self.left == 0.0
 

@@ -15,13 +15,13 @@ from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import MODELS, Kind, Semantics
 from teetotal.answers.history import ENGINES
 from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
 from teetotal.histories import hard, witness
 from teetotal.histories.check import check
 from teetotal.histories.generate import corrupted_history, random_history, weak_history
 from teetotal.histories.history import History, Operation, to_text
 from teetotal.histories.problem import MODEL_NUMBERS, Problem, Unwritten
 from teetotal.histories.readers import read_text
-from teetotal.histories.time_limit import Clock
 
 SEMANTICS = (Semantics(rmw="all"), Semantics(rmw="address"))
 
@@ -113,7 +113,7 @@ def test_sc_runs_with_repeated_values_are_consistent() -> None:
 def test_no_time_to_strike_out_candidates_is_no_contradiction() -> None:
     history = repeated(1, values=3, threads=3, operations=6000, addresses=3)
     with pytest.raises(TimeoutError):
-        Problem(history, "sc", Semantics()).narrow(Clock(0.0))
+        Problem(history, "sc", Semantics()).narrow(Budget(0.0))
 
 
 def test_final_values() -> None:

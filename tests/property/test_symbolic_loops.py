@@ -172,9 +172,9 @@ def test_loop(name: str) -> None:
         judged = explored(program, model, Semantics())
         assert judged in ({V: ["bad"], S: ["safe", "full", "large"]}[verdict]), model
         for engine in ("saturate", "accelerate"):
-            outcome = verify(graph, model, engine=engine, budget=Budget(seconds=10))
+            outcome = verify(graph, model, engine=engine, budget=Budget(seconds=120))
             assert outcome.verdict is verdict, f"{engine} under {model}: {outcome.why}"
-        assert verify(graph, model, engine="bounded:3", budget=Budget(seconds=10)).verdict in (
+        assert verify(graph, model, engine="bounded:3", budget=Budget(seconds=120)).verdict in (
             verdict,
             Verdict.INCONCLUSIVE,
         )

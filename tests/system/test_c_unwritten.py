@@ -12,6 +12,7 @@ import pytest
 from c_programs import COMPILERS, compiled, explore
 from teetotal.programs.c.audit import unseen_in
 from teetotal.programs.c.build import Source, build, library_flags, unseen
+from teetotal.programs.c.elf import has_bit_fields
 from teetotal.programs.c.objects import Object
 
 HEAD = """#include <alloca.h>
@@ -120,6 +121,15 @@ def test_named_where_it_is_read(name: str, program: Path) -> None:
 def test_to_store_to_a_bit_field_is_no_read_of_its_neighbours(compiler: str) -> None:
     with compiled(source([BITS, UNWRITTEN["scalar"]]), compiler=compiler) as program:
         assert [bool(explore(program, arguments=[one])[0]["unseen"]) for one in ("0", "1")] == [False, True]
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(("flags", "known"), [([], True), (["-gdwarf-4"], True), (["-gz"], False)])
+def test_bit_fields_are_known_by_their_shape(compiler: str, flags: list[str], known: bool) -> None:
+    """And may be there where debugging information is compressed."""
+    for text, has in (("struct { int a; } s;", False), ("struct { int a : 3; } s;", True)):
+        with compiled(f"{text}\nint main(void) {{ return s.a; }}\n", compiler=compiler, flags=flags) as program:
+            assert has_bit_fields(program) is has or (not known and not has)
 
 
 REGISTER = 'register long x __asm__("r12") = 5; __asm__("" : "+r"(x)); if (x != 5) abort();'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import wraps
 from typing import Any
 
@@ -22,17 +23,16 @@ def told(answer: Undecided, as_json: bool) -> str:
     return as_called(to_json(answer) if as_json else plain)
 
 
-_done: set[click.Command] = set()
 """Commands live as long as the process."""
 
 
 def limited(verb: str, command: click.Command) -> click.Command:
-    """A verb that ends when its ``--time`` is over, and with status 3 where there is not enough memory."""
+    """The verb, which then ends when its ``--time`` is over, and with status 3 where there is not enough memory. What
+    is given stays as it is: commands live as long as the process."""
     assert command.callback is not None
-    if command not in _done:
-        _done.add(command)
-        command.callback = _limited(verb, command.callback)
-    return command
+    bounded = copy(command)
+    bounded.callback = _limited(verb, command.callback)
+    return bounded
 
 
 def _limited(verb: str, callback: Callable[..., int]) -> Callable[..., int]:

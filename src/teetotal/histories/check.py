@@ -28,9 +28,10 @@ from teetotal import _core
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import MachineName, Semantics
 from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
 from teetotal.histories.history import History
 from teetotal.histories.problem import MODEL_NUMBERS, Problem, Unwritten
-from teetotal.histories.time_limit import Clock, ProcessEnded, within
+from teetotal.histories.time_limit import ProcessEnded, within
 
 HistoryModel = Literal["sc", "tso", "pso", "wsc", "ccm"]
 Engine = Literal[
@@ -83,7 +84,7 @@ def check(
 ) -> Outcome:
     """Decides one history. ``seconds`` bounds the time; without it the answer is inconclusive only where memory runs out.
     ``use_order=False`` keeps ``auto`` from trying the file's own order first."""
-    return Check(history, model, engine, Clock(seconds), semantics or Semantics(), use_order).run()
+    return Check(history, model, engine, Budget(seconds), semantics or Semantics(), use_order).run()
 
 
 check_history = check
@@ -95,7 +96,7 @@ class Check:
         history: History,
         model: HistoryModel,
         engine: Engine,
-        clock: Clock,
+        budget: Budget,
         semantics: Semantics,
         use_order: bool,
     ) -> None:
@@ -108,7 +109,7 @@ class Check:
         self.prior, self.finish = _parts(engine)
         self.semantics = semantics
         self.use_order = use_order
-        self.clock = clock
+        self.budget = budget
         self.effort: dict[str, int] = {}
 
     def run(self) -> Outcome:
@@ -131,15 +132,15 @@ class Check:
         if problem.ambiguous:
             return self._by_sources(problem)
         if self.model == "ccm":
-            status, _, _ = problem.checker().ccm(False, self.clock.left)
+            status, _, _ = problem.checker().ccm(False, self.budget.limit)
             return self._outcome(status, "saturation", learned="the saturation did not end")
         if self.model != "wsc" and self.finish == "enum" and self.prior in ("nothing", "ccm"):
             return self._sat(problem)
         checker = problem.checker(rules="base" if self.prior == "nothing" and self.model != "wsc" else "saturated")
-        status = checker.saturate(self.clock.left)
+        status = checker.saturate(self.budget.limit)
         self.effort["visits"] = checker.visits
         if status == "consistent" and self.model != "wsc" and self.prior in ("six", "guess"):
-            status = checker.extend(self.prior, self.clock.left)
+            status = checker.extend(self.prior, self.budget.limit)
         if status != "consistent" or self.model == "wsc":
             return self._outcome(status, "saturation", learned="the saturation did not end")
         match self.finish:
@@ -152,17 +153,17 @@ class Check:
 
     def _auto(self, problem: Problem, checker: Any) -> Outcome:
         outcome = self._search(checker, "decide", SEARCH_CONFLICTS + len(self.history) // 50)
-        if outcome.verdict is not Verdict.INCONCLUSIVE or self.clock.over:
+        if outcome.verdict is not Verdict.INCONCLUSIVE or self.budget.over:
             return outcome
         checker = problem.checker()
-        if checker.saturate(self.clock.left) == "unknown":
+        if checker.saturate(self.budget.limit) == "unknown":
             return outcome
         if len(checker.pairs(False)[0]) <= SAT_PAIRS:
             return self._sat(problem)
         return self._search(checker, "decide")
 
     def _search(self, checker: Any, kind: str, conflicts: int | None = None) -> Outcome:
-        status, order = checker.decide(kind, self.clock.left, conflicts)
+        status, order = checker.decide(kind, self.budget.limit, conflicts)
         if status != "unknown":
             self.effort |= {"choices": checker.choices, "conflicts": checker.conflicts}
         learned = f"no saturation rule rejects it: it is {self._weak_name()}"
@@ -173,7 +174,7 @@ class Check:
     def _sat(self, problem: Problem) -> Outcome:
         from teetotal.histories.sat import solve
 
-        result = within(self.clock.left, solve, problem, self.prior)
+        result = within(self.budget.limit, solve, problem, self.prior)
         if result is None:
             return self._outcome("unknown", "sat", learned="the SAT solver did not end")
         self.effort |= {"rounds": result.rounds, "clauses": result.clauses, "variables": result.variables}
@@ -187,12 +188,12 @@ class Check:
                 f"{problem.duplicates} duplicate values: {self.model} is defined for values that are written once; "
                 "the models sc, tso and pso are decided all the same"
             )
-        if not problem.narrow(self.clock):
+        if not problem.narrow(self.budget):
             return self._outcome("inconsistent", "sources")
         if problem.ambiguous:
             return self._by_values(problem)
         checker = problem.checker()
-        if (status := checker.saturate(self.clock.left)) != "consistent":
+        if (status := checker.saturate(self.budget.limit)) != "consistent":
             return self._outcome(status, "saturation", learned="the saturation did not end")
         return self._search(checker, "decide")
 
@@ -200,7 +201,7 @@ class Check:
         """Under SC values alone can be searched, which is quick where it succeeds; otherwise the sources are variables."""
         if self.base == "sc" and self.engine == "auto":
             columns = self.history.columns
-            left = self.clock.left
+            left = self.budget.limit
             share = None if left is None else left / 2
             status, order, choices, conflicts = _core.search_values(columns, share, VALUE_STATES)
             if status != "unknown":
@@ -220,7 +221,7 @@ class Check:
             verdict=verdict,
             model=self.model,
             engine=self.engine,
-            seconds=self.clock.passed,
+            seconds=self.budget.passed,
             decided_by=decided_by,
             witness=witness,
             learned=learned if verdict is Verdict.INCONCLUSIVE else "",
@@ -260,12 +261,12 @@ def models_of(
 ) -> dict[str, Verdict]:
     """Each model's verdict, from the strongest to the weakest, in so many seconds altogether. What is ``known``, and
     follows from that or from what is found, is not asked again."""
-    clock = Clock(seconds)
+    budget = Budget(seconds)
     verdicts = dict(known or {})
     for model in HISTORY_MODELS:
         try:
             verdicts[model] = (
-                _implied(model, verdicts) or check(history, model, seconds=clock.left, semantics=semantics).verdict
+                _implied(model, verdicts) or check(history, model, seconds=budget.limit, semantics=semantics).verdict
             )
         except Unwritten:
             verdicts[model] = Verdict.VIOLATION

@@ -14,10 +14,11 @@ from teetotal.answers.events import MachineName, Semantics
 from teetotal.answers.history import HistoryAnswer, HistoryViolation, Kernel
 from teetotal.answers.options import HistoryOptions
 from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
 from teetotal.histories.check import Outcome, check, models_of
 from teetotal.histories.history import History, thread_name
 from teetotal.histories.problem import Problem, Unwritten
-from teetotal.histories.time_limit import Clock, within
+from teetotal.histories.time_limit import within
 from teetotal.scale import supervision
 
 LONG_WITNESS = 100_000
@@ -32,7 +33,7 @@ def examine(
 ) -> HistoryAnswer:
     """Everything that was asked about one history, of whose time so much is ``spent``. The verdict comes first: whatever
     fails after it is a note."""
-    clock = Clock(max(0.0, options.seconds - spent))
+    budget = Budget(max(0.0, options.seconds - spent))
     found: dict[str, Any] = {}
     notes: list[str] = []
     try:
@@ -40,7 +41,7 @@ def examine(
             history,
             options.model,
             engine=options.engine,
-            seconds=clock.left,
+            seconds=budget.limit,
             semantics=options.semantics,
             use_order=options.use_order,
         )
@@ -51,13 +52,13 @@ def examine(
             raise TeetotalError(f"{file}: {history.name + ': ' if history.name else ''}{error.message}") from error
         verdict, decided_by = Verdict.VIOLATION, "values"
     if options.kernel and options.model == "sc" and verdict is Verdict.SAFE:
-        found["kernel"] = _attempt("the SC-kernel", notes, lambda: within(clock.left, kernel_of, history))
+        found["kernel"] = _attempt("the SC-kernel", notes, lambda: within(budget.limit, kernel_of, history))
     answer = _result(
-        history, file, options, index, verdict, decided_by=decided_by, seconds=clock.passed, notes=notes, **found
+        history, file, options, index, verdict, decided_by=decided_by, seconds=budget.passed, notes=notes, **found
     )
     if verdict is not Verdict.VIOLATION or not options.explain:
         return answer
-    return replace(explained(history, answer, options, clock.left), seconds=clock.passed)
+    return replace(explained(history, answer, options, budget.limit), seconds=budget.passed)
 
 
 def _result(
@@ -102,13 +103,13 @@ def _base(options: HistoryOptions) -> MachineName:
 
 def explained(history: History, answer: HistoryAnswer, options: HistoryOptions, seconds: float | None) -> HistoryAnswer:
     """With the proof of its violation and what other models say, as far as the time allows, and notes about the rest."""
-    clock = Clock(seconds)
+    budget = Budget(seconds)
     notes = list(answer.notes)
-    if clock.over:
+    if budget.over:
         return replace(answer, notes=[*notes, "the time was over before the proof"])
-    share = None if clock.left is None else 0.8 * clock.left
+    share = None if budget.limit is None else 0.8 * budget.limit
     proof = _attempt("the proof", notes, lambda: _proof(history, answer.input, options, share))
-    left = OTHER_MODELS_SECONDS if clock.left is None else clock.left
+    left = OTHER_MODELS_SECONDS if budget.limit is None else budget.limit
     known: dict[str, Verdict] = {options.model: Verdict.VIOLATION}
     models = _attempt("the other models", notes, lambda: models_of(history, options.semantics, left, known))
     return replace(answer, notes=notes, violations=[] if proof is None else [proof], models=models or {})
@@ -191,9 +192,11 @@ def read_once(file: str, options: HistoryOptions, *, bounded: bool = False) -> t
     key = (file, options.format, options.split_transactions, status.st_mtime_ns, status.st_size)
     if key not in _LAST_READ:
         _LAST_READ.clear()
-        clock = Clock(options.seconds if bounded else None)
-        histories = read(file, format=options.format, split_transactions=options.split_transactions, seconds=clock.left)
-        _LAST_READ[key] = histories, clock.passed
+        budget = Budget(options.seconds if bounded else None)
+        histories = read(
+            file, format=options.format, split_transactions=options.split_transactions, seconds=budget.limit
+        )
+        _LAST_READ[key] = histories, budget.passed
     return _LAST_READ[key]
 
 

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from teetotal.answers.events import Event, Kind, Location, MachineName, Semantics
 from teetotal.answers.violation import Edge, Reason
+from teetotal.budget import Budget
 from teetotal.histories import proof
 from teetotal.histories.history import INITIAL_SOURCE, UNKNOWN_SOURCE, History
 from teetotal.histories.problem import Problem, Unwritten
 from teetotal.histories.proof import INITIAL, OVERWRITES, PROGRAM, READS_FROM, STORE
 from teetotal.histories.shrink import part, shrink
-from teetotal.histories.time_limit import Clock
 
 _SHORT: dict[int, Reason] = {PROGRAM: "po", READS_FROM: "src", OVERWRITES: "fr", INITIAL: "fr"}
 """What verdicts call a reason; all others say which write is older: co."""
@@ -44,25 +44,27 @@ def explain(
     there may be no more of a proof than that a search found no order."""
     semantics = semantics or Semantics()
     seconds = EXPLAIN_SECONDS if seconds is None else seconds
-    clock = Clock(seconds)
+    budget = Budget(seconds)
     try:
-        items, minimal = shrink(history, model, semantics, Clock(seconds * SHRINK_SHARE))
+        items, minimal = shrink(history, model, semantics, Budget(seconds * SHRINK_SHARE))
     except Unwritten as error:
         op = error.operations[:1]
         said = f"(1) reads {history[op[0]].read}, which nobody wrote." if op else error.message
         return Explanation(op, [], [said], [], True)
     operations = [item for item in items if isinstance(item, int)]
     finals = [item for item in items if isinstance(item, str)]
-    prover = Prover(part(history, items), model, semantics, clock)
+    prover = Prover(part(history, items), model, semantics, budget)
     proof = prover.prove(with_cases=minimal)
     return Explanation(operations, finals, proof, prover.cycle, minimal)
 
 
 class Prover:
-    def __init__(self, history: History, model: MachineName, semantics: Semantics, clock: Clock | None = None) -> None:
+    def __init__(
+        self, history: History, model: MachineName, semantics: Semantics, budget: Budget | None = None
+    ) -> None:
         self.history = history
         self.model = model
-        self.clock = clock or Clock(None)
+        self.budget = budget or Budget()
         self.semantics = semantics
         self.problem = Problem(history, model, semantics)
         self.cycle: list[Edge] = []
@@ -71,7 +73,7 @@ class Prover:
 
     def prove(self, with_cases: bool = True) -> list[str]:
         checker = self.problem.checker()
-        if not self.problem.ambiguous and checker.saturate(self.clock.left) == "inconsistent":
+        if not self.problem.ambiguous and checker.saturate(self.budget.limit) == "inconsistent":
             return self._contradiction(checker, [])
         if not with_cases:
             return [
@@ -111,7 +113,7 @@ class Prover:
         return [*lines, "So whichever write it was, there is a contradiction."]
 
     def _orders(self, checker: Any, assumed: list[tuple[int, int]]) -> list[str]:
-        left = self.clock.left
+        left = self.budget.limit
         status = checker.saturate_assuming(assumed, left) if assumed else checker.saturate(left)
         try:
             if status == "unknown":
@@ -136,7 +138,7 @@ class Prover:
         pairs = list(zip(*(column.tolist() for column in checker.pairs(False)), strict=True))
         best = pairs[0]
         for first, second in pairs:
-            if self.clock.over:
+            if self.budget.over:
                 raise TimeoutError
             refuted = 0
             for pair in ((first, second), (second, first)):

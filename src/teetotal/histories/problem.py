@@ -8,8 +8,8 @@ import numpy as np
 
 from teetotal import _core
 from teetotal.answers.events import Kind, MachineName, Semantics
+from teetotal.budget import Budget
 from teetotal.histories.history import UNKNOWN_SOURCE, WRITES_NOTHING, History, HistoryError
-from teetotal.histories.time_limit import Clock
 
 MODEL_NUMBERS: dict[MachineName, int] = {"sc": 0, "tso": 1, "pso": 2}
 
@@ -68,12 +68,12 @@ class Problem:
         earlier = (w for w in reversed(self.writes_of(int(columns.address[read]))) if w < read)
         return next((w for w in earlier if columns.thread[w] == thread), None)
 
-    def narrow(self, clock: Clock) -> bool:
+    def narrow(self, budget: Budget) -> bool:
         """Strikes out candidates that the saturation excludes, until nothing changes. False if a read has none left, or
         the rest is contradictory. TimeoutError if the time is over before that."""
         while self.candidates:
             checker = self.checker()
-            status = checker.saturate(clock.left)
+            status = checker.saturate(budget.limit)
             if status == "unknown":
                 raise TimeoutError
             if status == "inconsistent":

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 
 from teetotal.answers.events import MachineName, Semantics
 from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
 from teetotal.histories.check import check
 from teetotal.histories.history import History
 from teetotal.histories.problem import Problem
-from teetotal.histories.time_limit import Clock
 
 Item = int | str
 """An operation, or the address of a final value."""
@@ -22,7 +22,7 @@ Needs = Callable[[Item], set[Item]]
 """The writes that a read may have seen, or that may have given a final value."""
 
 
-def core_of(problem: Problem, needs: Needs, clock: Clock) -> set[Item]:
+def core_of(problem: Problem, needs: Needs, budget: Budget) -> set[Item]:
     """A part of the history that is enough for a contradiction: what the saturation's proof speaks of, if it finds one,
     else everything."""
     history = problem.history
@@ -30,7 +30,7 @@ def core_of(problem: Problem, needs: Needs, clock: Clock) -> set[Item]:
     if problem.ambiguous:
         return everything
     checker = problem.checker()
-    if checker.saturate(clock.left) != "inconsistent":
+    if checker.saturate(budget.limit) != "inconsistent":
         return everything
     lemmas, cycle = checker.proof()
     edges = [*cycle, *(edge for claim, path in lemmas for edge in (claim, *path))]
@@ -54,17 +54,17 @@ def needs_of(problem: Problem) -> Needs:
     return needs
 
 
-def shrink(history: History, model: MachineName, semantics: Semantics, clock: Clock) -> tuple[list[Item], bool]:
+def shrink(history: History, model: MachineName, semantics: Semantics, budget: Budget) -> tuple[list[Item], bool]:
     """A part of the history that the model forbids, and whether it is minimal: it is unless the time runs out."""
     problem = Problem(history, model, semantics)
     needs = needs_of(problem)
-    items = core_of(problem, needs, clock)
+    items = core_of(problem, needs, budget)
 
     def forbidden(rest: set[Item]) -> bool:
         nonlocal items
-        if clock.over:
+        if budget.over:
             raise TimeoutError
-        verdict = check(part(history, rest), model, semantics=semantics, seconds=clock.left).verdict
+        verdict = check(part(history, rest), model, semantics=semantics, seconds=budget.limit).verdict
         if verdict is Verdict.INCONCLUSIVE:
             raise TimeoutError
         if verdict is Verdict.VIOLATION:

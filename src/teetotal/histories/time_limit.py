@@ -1,41 +1,20 @@
-"""Time that is given for a piece of work, and a hard limit for a call that cannot be interrupted (the SAT solver): it runs
-in a process of its own."""
+"""A hard limit for a call that cannot be interrupted (the SAT solver): it runs in a process of its own."""
 
 from __future__ import annotations
 
 import ctypes
-import math
 import os
 import pickle
 import select
 import signal
 import sys
-import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from teetotal.budget import Budget
+
 Result = TypeVar("Result")
 _PR_SET_PDEATHSIG = 1
-
-
-class Clock:
-    """So many seconds from now on; None and infinity are without a limit."""
-
-    def __init__(self, seconds: float | None) -> None:
-        self.started = time.monotonic()
-        self.seconds = None if seconds == math.inf else seconds
-
-    @property
-    def passed(self) -> float:
-        return time.monotonic() - self.started
-
-    @property
-    def left(self) -> float | None:
-        return None if self.seconds is None else max(0.0, self.seconds - self.passed)
-
-    @property
-    def over(self) -> bool:
-        return self.left == 0.0
 
 
 class ProcessEnded(Exception):
@@ -46,14 +25,14 @@ def within(seconds: float | None, function: Callable[..., Result], *arguments: A
     """The function's result, or None if the time is over. Without a limit it is simply called."""
     if seconds is None:
         return function(*arguments)
-    clock = Clock(seconds)
+    budget = Budget(seconds)
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         _serve(writer, function, arguments)
     os.close(writer)
     try:
-        answer = _received(reader, clock)
+        answer = _received(reader, budget)
     finally:
         os.close(reader)
         os.kill(child, signal.SIGKILL)  # not waited for yet, so nobody else has its number
@@ -72,10 +51,10 @@ def within(seconds: float | None, function: Callable[..., Result], *arguments: A
     return done
 
 
-def _received(pipe: int, clock: Clock) -> bytes | None:
+def _received(pipe: int, budget: Budget) -> bytes | None:
     """What is written until the other end is closed; None if the time is over before that."""
     pieces: list[bytes] = []
-    while select.select([pipe], [], [], clock.left)[0]:
+    while select.select([pipe], [], [], budget.limit)[0]:
         piece = os.read(pipe, 1 << 20)
         if not piece:
             return b"".join(pieces)

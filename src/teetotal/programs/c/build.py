@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -292,6 +293,11 @@ def _plus_plus(command: str) -> str:
 
 
 def is_clang(compiler: list[str]) -> bool:
+    return _says_clang(*compiler)
+
+
+@cache
+def _says_clang(*compiler: str) -> bool:
     version = subprocess.run([*compiler, "--version"], capture_output=True, text=True, errors="replace", check=False)
     return "clang" in version.stdout
 

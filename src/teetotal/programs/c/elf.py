@@ -10,49 +10,70 @@ around them (``_init``, ``_fini``) does nothing in a program of today, and a pro
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 
-from elftools.elf.dynamic import DynamicSection
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
+from teetotal.programs.c.objects import Object
 
 OURS = 0x6000_1000
 """Added to a tag. The range is the operating system's own, and used by nobody."""
 _INIT, _FINI = 12, 13
 _RUN_BY_LINKER = (_INIT, _FINI, 25, 26, 27, 28)  # …, INIT_ARRAY, FINI_ARRAY, INIT_ARRAYSZ, FINI_ARRAYSZ
 _ENTRY = struct.Struct("<qQ")
+_BIT_SIZE = 0x0D
+_IMPLICIT_CONSTANT = 0x21
 
 
 def take_initialisers(program: Path) -> None:
-    with program.open("r+b") as file:
-        elf = ELFFile(file)
-        section = elf.get_section_by_name(".dynamic")
-        assert isinstance(section, DynamicSection)
-        begin, size = section["sh_offset"], section["sh_size"]
-        symbols = elf.get_section_by_name(".symtab")
-        empty = {
-            symbol["st_value"]
-            for name in ("_init", "_fini")
-            for symbol in (symbols.get_symbol_by_name(name) or () if isinstance(symbols, SymbolTableSection) else ())
-        }
-        file.seek(begin)
-        table = bytearray(file.read(size))
-        for offset, (tag, value) in zip(range(0, size, _ENTRY.size), _ENTRY.iter_unpack(table), strict=True):
-            if tag not in _RUN_BY_LINKER:
-                continue
+    data = bytearray(program.read_bytes())
+    linked = Object(bytes(data))
+    dynamic = next(section for section in linked.sections if section.name == ".dynamic")
+    empty = {symbol.value for symbol in linked.symbols if symbol.name in ("_init", "_fini")}
+    for offset in range(dynamic.offset, dynamic.offset + dynamic.size, _ENTRY.size):
+        tag, value = _ENTRY.unpack_from(data, offset)
+        if tag in _RUN_BY_LINKER:
             left = tag in (_INIT, _FINI) and value in empty
-            _ENTRY.pack_into(table, offset, OURS if left else OURS + tag, value)
-        file.seek(begin)
-        file.write(table)
+            _ENTRY.pack_into(data, offset, OURS if left else OURS + tag, value)
+    program.write_bytes(data)
 
 
 def has_bit_fields(program: Path) -> bool:
-    """Whether any type that the program uses has bit-fields, by the shapes of entries in its debugging information."""
-    with program.open("rb") as file:
-        information = ELFFile(file).get_dwarf_info()
-        return any(
-            attribute.name == "DW_AT_bit_size"
-            for unit in information.iter_CUs()
-            for shape in unit.get_abbrev_table()._abbrev_map.values()
-            for attribute in shape["attr_spec"]
-        )
+    """Whether any type that the program uses has bit-fields, by the shapes of entries in its debugging information. Where
+    these cannot be read, as in sections that are compressed, it may."""
+    linked = Object(program.read_bytes())
+    shapes = [linked.code(section) for section in linked.sections if section.name == ".debug_abbrev"]
+    try:
+        return any(_BIT_SIZE in _attributes(shape) for shape in shapes)
+    except (StopIteration, RuntimeError):
+        return True
+
+
+def _attributes(shapes: bytes) -> set[int]:
+    """Those that occur in a table of shapes (DWARF 5, section 7.5.3)."""
+    if shapes[1:2] == b"\0":  # no shape is of nothing: the header of what is compressed
+        raise RuntimeError
+    found: set[int] = set()
+    left = iter(shapes)
+    while (code := _number(left, end=True)) is not None:
+        if code == 0:  # of another unit
+            continue
+        _number(left)
+        next(left)
+        while (attribute := _number(left), form := _number(left)) != (0, 0):
+            found.add(attribute or 0)
+            if form == _IMPLICIT_CONSTANT:
+                _number(left)
+    return found
+
+
+def _number(left: Iterator[int], *, end: bool = False) -> int | None:
+    """As DWARF writes them: seven bits a byte, the lowest first. ``end``: there may be no more, which is None."""
+    value = shift = 0
+    for byte in left:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return value
+    if end and not shift:
+        return None
+    raise RuntimeError
