@@ -119,6 +119,8 @@ export function player(answer: Answer, violation: Violation): Player {
     ),
     reason,
     proof(violation),
+    violation.shown_by?.length ? h("p", {}, `Processors that can show it: ${violation.shown_by.join(", ")}.`) : null,
+    violation.repair ? h("p", {}, `Repair: ${violation.repair}`) : null,
     violation.replay ? h("p", {}, "Again: ", h("code", { class: "command" }, violation.replay)) : null,
     stepsTable(rows),
   );
