@@ -6,7 +6,15 @@
 namespace teetotal {
 
 // What an event does. The numbers go to Python by core/numbers.py, and into trace files.
-enum class Kind : std::uint8_t { ld = 0, st = 1, rmw = 2, mfence = 3, sfence = 4, lock = 5, unlock = 6 };
+// A `fence` is one that C11 alone knows: TSO and PSO keep the order that it asks for anyway.
+enum class Kind : std::uint8_t { ld = 0, st = 1, rmw = 2, mfence = 3, sfence = 4, lock = 5, unlock = 6, fence = 7 };
+
+// The memory orders of C11. An access of order `na` is not atomic; a fence of that order is none of C11's: it stands
+// for part of an access on TSO or PSO. consume is acquire.
+enum class Order : std::uint8_t { na = 0, relaxed = 1, acquire = 2, release = 3, acq_rel = 4, seq_cst = 5 };
+
+constexpr bool acquires(Order order) { return order == Order::acquire || order >= Order::acq_rel; }
+constexpr bool releases(Order order) { return order >= Order::release; }
 
 enum class Model : std::uint8_t { sc = 0, tso = 1, pso = 2 };
 
@@ -17,7 +25,7 @@ struct Semantics {
   bool failed_cas_writes = false;  // a failed compare-and-swap writes the old value back
 };
 
-constexpr bool is_fence(Kind kind) { return kind == Kind::mfence || kind == Kind::sfence; }
+constexpr bool is_fence(Kind kind) { return kind == Kind::mfence || kind == Kind::sfence || kind == Kind::fence; }
 
 // Reads and writes in one step: an rmw, or a mutex operation, which is an rmw on the mutex.
 constexpr bool is_atomic(Kind kind) { return kind == Kind::rmw || kind == Kind::lock || kind == Kind::unlock; }
@@ -26,10 +34,21 @@ constexpr bool is_atomic(Kind kind) { return kind == Kind::rmw || kind == Kind::
 struct Event {
   std::uint32_t thread = 0;
   Kind kind = Kind::ld;
-  bool writes = false;         // false for loads, fences, and an atomic operation that wrote nothing
+  bool writes = false;  // false for loads, fences, and an atomic operation that wrote nothing
+  Order order = Order::na;
+  std::uint8_t also = 0;       // see failure() and own()
   std::uint32_t address = 0;   // dense number of the location; unused by fences
   std::uint32_t location = 0;  // which instruction of the program: what "the same place" means in reports
+
+  // Of an rmw: its order where it writes nothing.
+  constexpr Order failure() const { return kind == Kind::rmw ? static_cast<Order>(also) : Order::na; }
+  constexpr Order effective() const { return kind == Kind::rmw && !writes ? failure() : order; }
+
+  // With store buffers: which of its buffer's stores is issued, or seen by a load, from 1; 0 where it is none of these.
+  constexpr std::uint8_t own() const { return kind == Kind::rmw ? std::uint8_t{0} : also; }
 };
+
+static_assert(sizeof(Event) == 16);  // searches copy them all the time
 
 constexpr bool reads(const Event& e) { return e.kind == Kind::ld || is_atomic(e.kind); }
 

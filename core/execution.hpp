@@ -1,72 +1,94 @@
 // SC executions of a program, as a System that searches can drive: one step at a time, with every step taken back on
 // demand.
 //
-// Spinning. A thread that reads in circles can do so for ever, and a search over executions would not end. After an
-// iteration that came back to the same local state, wrote nothing, and saw in every read the same write as the
-// iteration before, the thread stops for the rest of this execution: a smallest violation has no such iteration (Lemma
-// 7 of docs/explanation/memory-models.md). The executions in which it reads something new are explored as others.
+// Waiting. A thread reads in circles until somebody else writes. Two ways to do without the circles:
+// - `Waiting::skip`: rounds in which nothing happens are no part of executions. A step that would complete one waits:
+//   it changes nothing, and leads to where the thread was since its own last change (docs/explanation/waiting.md).
+// - `Waiting::count`: they are, but after an iteration that came back to the same local state, wrote nothing, and saw
+// in
+//   every read the same write as the iteration before, the thread stops for the rest of this execution: a smallest
+//   violation has no such iteration (Lemma 7 of docs/explanation/memory-models.md). The executions in which it reads
+//   something new are explored as others.
+//
+// Cuts. Where a program has no `loop_bound` of its own, loops that end are not cut. A thread stops after `kMostIdle`
+// rounds in which it changed nothing and read what it had read, but came to another local state (it counts), if it
+// would go on like that for ever; and after kMostSteps steps.
 #pragma once
 
-#include "locals.hpp"
+#include <set>
+#include <tuple>
+
+#include "rounds.hpp"
 #include "search/system.hpp"
 
 namespace teetotal {
 
+enum class Waiting : std::uint8_t { skip, count };
+
+// Where a loop was cut: its first and last instruction, and how often the thread had gone round.
+struct Cut {
+  std::uint32_t thread, first, last, rounds;
+  auto operator<=>(const Cut&) const = default;
+};
+
 class Execution final : public System {
  public:
-  Execution(const Program& program, Semantics semantics);
+  Execution(const Program& program, Semantics semantics, Waiting waiting);
 
   std::uint32_t threads() const override { return locals_.threads(); }
   Pending pending(std::uint32_t thread) const override;
   Event execute(std::uint32_t thread) override;
   void rewind(std::size_t length) override;
-  bool would_write(std::size_t index, std::size_t before) const override;
-  bool waits(std::size_t index) const override { return steps_[index].event.kind == Kind::lock; }
-  bool possible(std::uint32_t, std::size_t, std::size_t before) const override {
-    return steps_[before].overwritten.value == 0;
-  }
+  bool would_write(std::uint32_t thread, std::size_t index, std::size_t before) const override;
+  bool waits(std::size_t index) const override;
+  bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const override;
+  bool skips_waiting() const override { return waiting_ == Waiting::skip; }
   Ending ending() const override;
 
-  // What the execution at hand did, beyond its events.
+  // The loops that were cut in any execution so far.
+  const std::set<Cut>& cuts() const { return cuts_; }
+
+ private:
   static constexpr std::int64_t kInitial = -1;
-  struct Detail {
-    LocalId before;         // the thread's local state before it
-    Value read = 0;         // what it saw
-    Value written = 0;      // what it wrote, if it wrote
-    std::int64_t source;    // the event that wrote what it saw; kInitial
-    std::uint32_t quiet;    // how many of its thread's latest events, itself included, wrote nothing
-    bool spinning = false;  // the thread stopped after it: another iteration like the last
+  static constexpr std::uint32_t kMostIdle = 100;
+  struct Cell {
+    Value value;
+    std::int64_t writer;  // the step that wrote it; kInitial
   };
-  const Detail& detail(std::size_t index) const { return steps_[index].detail; }
+  struct Step {
+    Event event;
+    LocalId before;                 // the thread's local state before it
+    Cell overwritten{0, kInitial};  // what the location held, whether it was overwritten or read
+    std::uint32_t quiet = 0;        // how many of its thread's latest steps, itself included, changed nothing
+    std::uint32_t idle = 0;         // rounds up to it that were like the one before
+  };
+  enum class Halt : std::uint8_t { no, spinning, cut, endless };
+
   Status status(std::uint32_t thread) const { return locals_.at(thread, current_[thread]).status; }
-  bool spinning(std::uint32_t thread) const { return spinning_[thread]; }
-  const Locals& locals() const { return locals_; }
+  std::size_t position(std::uint32_t thread, std::size_t index) const;
+  LocalId local_at(std::uint32_t thread, std::size_t position) const;
+  bool completes_round(std::uint32_t thread, std::size_t position, Value seen) const;
+  bool repeats_itself(std::uint32_t thread) const;
+  std::uint32_t idle_rounds(std::uint32_t thread) const;
+  bool idle_for_ever(std::uint32_t thread) const;
+  void halt_if_endless(std::uint32_t thread);
+  void note_cut(std::uint32_t thread);
+  void check_mutex_use(const Event& event);
 
   // Instructions are numbered through all threads, one after the other.
   std::uint32_t location(std::uint32_t thread, std::uint32_t pc) const { return first_instruction_[thread] + pc; }
 
- private:
-  struct Cell {
-    Value value;
-    std::int64_t writer;
-  };
-  struct Step {
-    Event event;
-    Detail detail;
-    Cell overwritten;
-  };
-
-  bool repeats_itself(std::uint32_t thread) const;
-  void check_mutex_use(const Event& event);
-
-  Locals locals_;
+  mutable Locals locals_;  // grows with what is asked
   Semantics semantics_;
+  Waiting waiting_;
   std::vector<LocalId> current_;
-  std::vector<bool> spinning_;
+  std::vector<Halt> halted_;
   std::vector<Cell> memory_;
   std::vector<Step> steps_;
   std::vector<std::vector<std::size_t>> by_thread_;
+  std::vector<std::vector<std::vector<std::uint32_t>>> visits_;  // of each thread, by Local::standing: positions
   std::vector<std::uint32_t> first_instruction_;
+  std::set<Cut> cuts_;
   enum class Use : std::uint8_t { unknown, data, mutex };
   std::vector<Use> use_;
 };

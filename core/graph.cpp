@@ -60,7 +60,7 @@ Relations::Relations(const Columns& columns) : columns_(columns) {
   for (std::size_t i = 0; i < n; ++i) {
     const Node e = Node(i);
     if (c.thread[e] < 0 || c.thread[e] >= c.threads) throw Malformed(e, "its thread is not a thread of the trace");
-    if (c.kind[e] > std::uint8_t(Kind::unlock)) throw Malformed(e, "its kind is not one of the seven");
+    if (c.kind[e] > std::uint8_t(Kind::fence)) throw Malformed(e, "its kind is not one of the eight");
     const Kind kind = Kind(c.kind[e]);
     if (is_fence(kind)) {
       if (c.address[e] != none) throw Malformed(e, "a fence has no address");

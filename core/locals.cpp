@@ -22,6 +22,8 @@ Kind kind_of(Opcode opcode) {
       return Kind::mfence;
     case Opcode::sfence:
       return Kind::sfence;
+    case Opcode::fence:
+      return Kind::fence;
     case Opcode::lock:
       return Kind::lock;
     case Opcode::unlock:
@@ -34,8 +36,10 @@ Kind kind_of(Opcode opcode) {
 }  // namespace
 
 Locals::Locals(const Program& program) : program_(program), tables_(program.threads.size()) {
-  for (std::uint32_t thread = 0; thread < threads(); ++thread)
+  for (std::uint32_t thread = 0; thread < threads(); ++thread) {
+    tables_[thread].places = places_of(program.threads[thread]);
     start_.push_back(settle(thread, 0, 0, program.threads[thread].registers));
+  }
 }
 
 std::span<const Value> Locals::registers(std::uint32_t thread, LocalId id) const {
@@ -65,7 +69,9 @@ std::optional<Value> Locals::rmw(std::uint32_t thread, LocalId id, Value old) co
 
 LocalId Locals::settle(std::uint32_t thread, std::uint32_t pc, std::uint32_t jumps, std::vector<Value> registers) {
   const auto& code = program_.threads[thread].code;
-  const auto stop = [&](Status status) { return intern(thread, Local{status, Kind::ld, 0, 0, pc, jumps}, registers); };
+  const auto stop = [&](Status status) {
+    return intern(thread, Local{.status = status, .pc = pc, .jumps = jumps}, registers);
+  };
   for (std::uint32_t step = 0; step < kLocalSteps; ++step) {
     if (pc == code.size()) return stop(Status::ended);
     const Instruction& instruction = code[pc];
@@ -86,6 +92,8 @@ LocalId Locals::settle(std::uint32_t thread, std::uint32_t pc, std::uint32_t jum
         pc = instruction.target;
         break;
       case Opcode::assertion:
+        evaluated_.emplace(thread, pc);
+        [[fallthrough]];
       case Opcode::assume:
         if (!evaluate(instruction.when, registers))
           return stop(instruction.opcode == Opcode::assertion ? Status::failed : Status::blocked);
@@ -93,14 +101,17 @@ LocalId Locals::settle(std::uint32_t thread, std::uint32_t pc, std::uint32_t jum
         break;
       case Opcode::mfence:
       case Opcode::sfence:
-        return intern(thread, Local{Status::running, kind_of(instruction.opcode), 0, 0, pc, jumps}, registers);
+      case Opcode::fence:
+        return intern(
+            thread, Local{Status::running, kind_of(instruction.opcode), instruction.order, Order::na, 0, 0, pc, jumps},
+            registers);
       default: {
         const Value address = evaluate(instruction.address, registers);
         if (address < 1 || address > static_cast<Value>(program_.memory.size())) return stop(Status::wild);
         const Value value = instruction.opcode == Opcode::store ? evaluate(instruction.value, registers) : 0;
         return intern(thread,
-                      Local{Status::running, kind_of(instruction.opcode), static_cast<std::uint32_t>(address - 1),
-                            value, pc, jumps},
+                      Local{Status::running, kind_of(instruction.opcode), instruction.order, instruction.failure,
+                            static_cast<std::uint32_t>(address - 1), value, pc, jumps},
                       registers);
       }
     }
@@ -122,10 +133,28 @@ LocalId Locals::intern(std::uint32_t thread, Local local, const std::vector<Valu
     if (known.jumps == local.jumps) return it->second;
     local.twin = std::min(local.twin, it->second);
   }
+  local.standing = standing(thread, local, id, registers);
+  local.may_wait = local.status == Status::running && table.places[local.pc].may_wait;
   table.states.push_back(local);
   table.registers.insert(table.registers.end(), registers.begin(), registers.end());
   table.successors.emplace_back();
   table.by_hash.emplace(hash, id);
+  return id;
+}
+
+LocalId Locals::standing(std::uint32_t thread, const Local& local, LocalId id, const std::vector<Value>& registers) {
+  if (local.status != Status::running) return id;
+  Table& table = tables_[thread];
+  const auto& live = table.places[local.pc].live;
+  std::uint64_t hash = local.pc;
+  for (const std::uint32_t r : live) hash = mix(hash, static_cast<std::uint64_t>(registers[r]) + 1);
+  const auto [first, last] = table.by_standing.equal_range(hash);
+  for (auto it = first; it != last; ++it) {
+    const auto known = this->registers(thread, it->second);
+    const auto same = [&](std::uint32_t r) { return known[r] == registers[r]; };
+    if (table.states[it->second].pc == local.pc && std::ranges::all_of(live, same)) return it->second;
+  }
+  table.by_standing.emplace(hash, id);
   return id;
 }
 

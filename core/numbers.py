@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "src" / "teetotal" / "answers" / "numbers.py"
 ENUMS = {
     "Kind": "core/event.hpp",
+    "Order": "core/event.hpp",
     "Op": "core/program.hpp",
     "Opcode": "core/program.hpp",
     "Tag": "runtime/memory/cells.hpp",

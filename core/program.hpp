@@ -51,20 +51,36 @@ using Expression = std::vector<Token>;  // empty: absent
 
 Value evaluate(std::span<const Token> expression, std::span<const Value> registers, Value old = 0);
 
-enum class Opcode : std::uint8_t { load, store, rmw, mfence, sfence, lock, unlock, assign, branch, assertion, assume };
+enum class Opcode : std::uint8_t {
+  load,
+  store,
+  rmw,
+  mfence,
+  sfence,
+  lock,
+  unlock,
+  assign,
+  branch,
+  assertion,
+  assume,
+  fence  // of C11 alone
+};
 
 struct Instruction {
   Opcode opcode;
-  std::int32_t reg = -1;     // load, rmw, assign: where the result goes; -1: nowhere
-  std::uint32_t target = 0;  // branch
-  Expression address;        // accesses
-  Expression value;          // store, rmw, assign: the new value
-  Expression when;           // rmw, branch: whether; assertion, assume: the condition
+  std::int32_t reg = -1;      // load, rmw, assign: where the result goes; -1: nowhere
+  std::uint32_t target = 0;   // branch
+  Expression address;         // accesses
+  Expression value;           // store, rmw, assign: the new value
+  Expression when;            // rmw, branch: whether; assertion, assume: the condition
+  Order order = Order::na;    // accesses and fences
+  Order failure = Order::na;  // rmw: where it writes nothing
 };
 
 struct Thread {
   std::vector<Instruction> code;
-  std::vector<Value> registers;  // initial values
+  std::vector<Value> registers;        // initial values
+  std::vector<std::uint32_t> lasting;  // registers that belong to an outcome
 };
 
 struct Program {

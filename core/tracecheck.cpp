@@ -4,7 +4,7 @@ namespace teetotal {
 
 TraceCheck::Fault TraceCheck::well_formed(const Columns& events, std::size_t i, std::int32_t addresses,
                                           std::int32_t locations) const {
-  if (events.kind[i] > std::uint8_t(Kind::unlock)) return Fault::kind;
+  if (events.kind[i] > std::uint8_t(Kind::fence)) return Fault::kind;
   if (events.thread[i] < 0 || events.thread[i] >= max_threads_) return Fault::thread;
   if (events.location[i] < -1 || events.location[i] >= locations) return Fault::location;
   const Kind kind = Kind(events.kind[i]);

@@ -16,7 +16,7 @@ class TraceCheck {
   // The numbers are those of teetotal.traces.checks.FAULTS.
   enum class Fault : std::uint8_t {
     none,
-    kind,              // not one of the seven
+    kind,              // not one of the eight
     thread,            // negative, or too large
     address_missing,   // an access without an address
     address_unknown,   // not in the table of addresses

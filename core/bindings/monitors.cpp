@@ -41,7 +41,7 @@ Found as_tuple(const Report& r) {
 void check_kinds(const std::uint8_t* kinds, std::size_t count) {
   std::uint8_t largest = 0;
   for (std::size_t i = 0; i < count; ++i) largest = std::max(largest, kinds[i]);
-  if (largest > static_cast<std::uint8_t>(Kind::unlock)) {
+  if (largest > static_cast<std::uint8_t>(Kind::fence)) {
     throw std::invalid_argument("no kind of event has the number " + std::to_string(largest));
   }
 }
@@ -51,7 +51,7 @@ Event make_event(std::uint32_t thread, std::uint8_t number, std::uint8_t wrote, 
                  std::uint32_t location) {
   const Kind kind = static_cast<Kind>(number);
   const bool writes = (kind == Kind::st) | (is_atomic(kind) & (wrote != 0));
-  return {thread, kind, writes, address, location};
+  return Event{thread, kind, writes, Order::na, 0, address, location};
 }
 
 class PyMonitor {

@@ -15,7 +15,7 @@ namespace teetotal {
 namespace {
 
 using Words = std::vector<Value>;  // an expression: opcode, operand, opcode, operand, …
-using Code = std::vector<std::tuple<int, std::int32_t, std::uint32_t, Words, Words, Words>>;
+using Code = std::vector<std::tuple<int, std::int32_t, std::uint32_t, Words, Words, Words, int, int>>;
 
 Expression expression(const Words& words) {
   Expression tokens;
@@ -29,14 +29,14 @@ void bind_program(nb::module_& m) {
   nb::class_<Program>(m, "Program")
       .def(
           "__init__",
-          [](Program* self, const std::vector<std::pair<Code, Words>>& threads, Words memory,
-             std::optional<std::uint32_t> loop_bound) {
+          [](Program* self, const std::vector<std::tuple<Code, Words, std::vector<std::uint32_t>>>& threads,
+             Words memory, std::optional<std::uint32_t> loop_bound) {
             new (self) Program{{}, std::move(memory), loop_bound};
-            for (const auto& [code, registers] : threads) {
-              Thread thread{{}, registers};
-              for (const auto& [opcode, reg, target, address, value, when] : code)
+            for (const auto& [code, registers, lasting] : threads) {
+              Thread thread{{}, registers, lasting};
+              for (const auto& [opcode, reg, target, address, value, when, order, failure] : code)
                 thread.code.push_back({static_cast<Opcode>(opcode), reg, target, expression(address), expression(value),
-                                       expression(when)});
+                                       expression(when), static_cast<Order>(order), static_cast<Order>(failure)});
               self->threads.push_back(std::move(thread));
             }
           },

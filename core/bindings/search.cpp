@@ -50,29 +50,31 @@ void bind_search(nb::module_& m) {
       .def_ro("executions", &SearchResult::executions)
       .def_ro("blocked", &SearchResult::blocked)
       .def_ro("cut", &SearchResult::cut)
+      .def_ro("vain", &SearchResult::vain)
       .def_ro("redundant", &SearchResult::redundant)
       .def_ro("complete", &SearchResult::complete)
       .def_ro("full", &SearchResult::full)
+      .def_ro("endless", &SearchResult::endless)
       .def_ro("bounded", &SearchResult::bounded);
 
   m.def(
       "search",
-      [](const Program& program, Semantics semantics, std::string strategy, std::uint64_t count, std::uint32_t depth,
-         std::uint64_t seed, std::uint64_t keep, double seconds, std::size_t megabytes) {
+      [](const Program& program, Semantics semantics, bool skip_waiting, std::string strategy, std::uint64_t count,
+         std::uint32_t depth, std::uint64_t seed, std::uint64_t keep, double seconds, std::size_t megabytes) {
         Budget budget(seconds);
-        Execution execution(program, semantics);
+        Execution execution(program, semantics, skip_waiting ? Waiting::skip : Waiting::count);
         Collector collector(keep, budget);
         const SearchResult result = run({std::move(strategy), count, depth, seed, megabytes}, execution, collector);
         return nb::make_tuple(result, std::move(collector.schedules), budget.interrupted());
       },
-      nb::arg("program"), nb::arg("semantics"), nb::arg("strategy"), nb::arg("count"), nb::arg("depth"),
-      nb::arg("seed"), nb::arg("keep"), nb::arg("seconds"), nb::arg("megabytes"),
+      nb::arg("program"), nb::arg("semantics"), nb::arg("skip_waiting"), nb::arg("strategy"), nb::arg("count"),
+      nb::arg("depth"), nb::arg("seed"), nb::arg("keep"), nb::arg("seconds"), nb::arg("megabytes"),
       "The search's counts, the first `keep` schedules, and whether the user interrupted it.");
 
   m.def(
       "count_classes",
-      [](const Program& program, Semantics semantics, std::uint64_t most) {
-        Execution execution(program, semantics);
+      [](const Program& program, Semantics semantics, bool skip_waiting, std::uint64_t most) {
+        Execution execution(program, semantics, skip_waiting ? Waiting::skip : Waiting::count);
         ClassCounter counter(most);
         SearchResult result;
         {
@@ -81,32 +83,38 @@ void bind_search(nb::module_& m) {
         }
         return nb::make_tuple(counter.classes(), result.executions);
       },
-      nb::arg("program"), nb::arg("semantics"), nb::arg("most"),
+      nb::arg("program"), nb::arg("semantics"), nb::arg("skip_waiting"), nb::arg("most"),
       "How many classes there are among all interleavings, and how many interleavings (at most `most` are looked at).");
 
   m.def(
       "monitored_search",
-      [](const Program& program, Semantics semantics, std::string strategy, std::uint64_t count, std::uint32_t depth,
-         std::uint64_t seed, const std::vector<std::string>& monitors, double seconds, std::size_t megabytes,
-         nb::object watcher) {
+      [](const Program& program, Semantics semantics, bool skip_waiting, std::string strategy, std::uint64_t count,
+         std::uint32_t depth, std::uint64_t seed, const std::vector<std::string>& names, double seconds,
+         std::size_t megabytes, nb::object watcher, bool release_sequence_c11) {
         Budget budget(seconds, std::move(watcher));
-        Execution execution(program, semantics);
-        Monitoring monitoring(monitors, semantics, [&](std::uint64_t executions, double explored) {
+        Execution execution(program, semantics, skip_waiting ? Waiting::skip : Waiting::count);
+        const monitors::Options options{.semantics = semantics, .release_sequence_c11 = release_sequence_c11};
+        Monitoring monitoring(execution, names, options, [&](std::uint64_t executions, double explored) {
           return budget.spent(executions, explored);
         });
         const SearchResult result = run({std::move(strategy), count, depth, seed, megabytes}, execution, monitoring);
         using Triple = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
-        std::vector<std::tuple<std::uint32_t, Triple, std::vector<std::uint32_t>>> findings;
+        std::vector<std::tuple<std::uint32_t, Triple, std::vector<std::uint32_t>, bool>> findings;
         for (Finding& finding : monitoring.findings)
           findings.emplace_back(finding.monitor,
                                 Triple{finding.report.delayed, finding.report.previous, finding.report.deciding},
-                                std::move(finding.schedule));
-        return nb::make_tuple(result, std::move(findings), budget.interrupted());
+                                std::move(finding.schedule), (finding.report.models & monitors::Report::race) != 0);
+        std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>> cuts;
+        for (const Cut& cut : execution.cuts()) cuts.emplace_back(cut.thread, cut.first, cut.last, cut.rounds);
+        return nb::make_tuple(result, std::move(findings), std::move(cuts), budget.interrupted());
       },
-      nb::arg("program"), nb::arg("semantics"), nb::arg("strategy"), nb::arg("count"), nb::arg("depth"),
-      nb::arg("seed"), nb::arg("monitors"), nb::arg("seconds"), nb::arg("megabytes"), nb::arg("watcher").none(),
+      nb::arg("program"), nb::arg("semantics"), nb::arg("skip_waiting"), nb::arg("strategy"), nb::arg("count"),
+      nb::arg("depth"), nb::arg("seed"), nb::arg("monitors"), nb::arg("seconds"), nb::arg("megabytes"),
+      nb::arg("watcher").none(), nb::arg("release_sequence_c11") = false,
       "The search's counts, the first report of each distinct violation (which monitor; delayed, previous, deciding "
-      "event; schedule), and whether the user interrupted it.");
+      "event; schedule; whether it is a data race), the loops that were cut (thread, first and last instruction, "
+      "rounds), and whether the user "
+      "interrupted it.");
 
   nb::exception<MixedMutex>(m, "MixedMutex");
 }

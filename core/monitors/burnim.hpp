@@ -47,7 +47,7 @@ class Burnim : public State<burnim_layout, Undo> {
     const std::size_t n = width<Stride>(this->stride());
     Word* thread = this->begin_event(e, n);
     if (is_fence(e.kind)) {
-      thread[e.kind == Kind::mfence ? committed : marker] = thread[Base::count];
+      if (e.kind != Kind::fence) thread[e.kind == Kind::mfence ? committed : marker] = thread[Base::count];
       this->advance_hb(thread, nullptr, e, n);
       this->end_event(thread, e);
       return false;

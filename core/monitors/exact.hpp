@@ -27,6 +27,7 @@
 // Beside each write the list has its exits through readers: the first of each thread.
 #pragma once
 
+#include "older_values.hpp"
 #include "state.hpp"
 
 namespace teetotal::monitors {
@@ -56,8 +57,8 @@ class Exact : public State<exact_layout(Tso, Pso), Undo> {
   };
 
  public:
-  Exact(const Semantics& semantics, std::size_t threads, std::size_t stride = 0)
-      : Base(threads, stride), semantics_(semantics) {}
+  Exact(const Semantics& semantics, std::size_t threads, std::size_t stride, const OlderValues* older)
+      : Base(threads, stride), semantics_(semantics), older_(older) {}
 
   template <std::size_t Stride>
   TEETOTAL_INLINE bool step(const Event& e, Report& found) {
@@ -88,13 +89,45 @@ class Exact : public State<exact_layout(Tso, Pso), Undo> {
     return violation;
   }
 
+  // What a thread stands before and does not do.
+  bool arrive(const Event& e, Report& found) {
+    if (older_ == nullptr || is_fence(e.kind) || e.kind == Kind::lock) return false;
+    Word* address = this->address_row(e.address);
+    if (address[last_writer] == e.thread + Word{1}) return false;
+    arrives_ = true;
+    const bool violation = overtakes(this->thread_row(e.thread), address, e, this->stride(), found);
+    arrives_ = false;
+    return violation;
+  }
+
  private:
   TEETOTAL_INLINE bool overtakes(Word* thread, Word* address, const Event& e, std::size_t n, Report& found) {
     WriteList& list = this->list(e.address);
-    const std::size_t end = address[Base::writes_end];
-    std::size_t known = end_of_known(list, 0, end, this->thread_clock(thread, Base::hb, n));
-    if (e.kind != Kind::ld && known != 0) known = list.writes[known - 1].note;
+    std::size_t known = end_of_known(list, 0, address[Base::writes_end], this->thread_clock(thread, Base::hb, n));
     if (known == 0) return false;
+    if (older_ != nullptr && (e.kind == Kind::ld || e.kind == Kind::rmw))
+      return overtakes_to_some_end(thread, address, e, known, n, found);
+    if (e.kind != Kind::ld) known = list.writes[known - 1].note;
+    return known != 0 && report_overtaken(thread, address, e, known, n, found);
+  }
+
+  // The same of a read that is asked what it would do with the value that each write hides.
+  [[gnu::noinline]] bool overtakes_to_some_end(Word* thread, Word* address, const Event& e, std::size_t known,
+                                               std::size_t n, Report& found) {
+    const auto index = static_cast<std::size_t>(this->events());
+    for (; known > 0 && report_overtaken(thread, address, e, known, n, found); --known) {
+      const auto w = static_cast<std::size_t>(found.delayed);
+      const bool plain = this->list(e.address).writes[known - 1].note == known;
+      if (e.kind == Kind::rmw && !plain && older_->would_write(e.thread, index, w)) continue;
+      if (arrives_ || older_->waits(index) ? older_->possible(e.thread, index, w) : true) return true;
+    }
+    return false;
+  }
+
+  // Of the `known`-th write of the address: whether it is overtaken, and under which models.
+  TEETOTAL_INLINE bool report_overtaken(Word* thread, Word* address, const Event& e, std::size_t known, std::size_t n,
+                                        Report& found) {
+    WriteList& list = this->list(e.address);
     const Write& w = list.writes[known - 1];
     if (w.thread == e.thread) return false;
     std::uint32_t models = 0;
@@ -105,6 +138,7 @@ class Exact : public State<exact_layout(Tso, Pso), Undo> {
     }
     if constexpr (Pso) {
       const Reader* exits = list.readers.data() + w.readers;
+      const std::size_t end = address[Base::writes_end];
       const std::size_t size = (known < end ? list.writes[known].readers : address[Base::readers_end]) - w.readers;
       const auto knows_exit_of_w = [&](std::size_t clock) {
         return knows_exit(this->thread_clock(thread, clock, n), w, exits, size, n);
@@ -164,6 +198,7 @@ class Exact : public State<exact_layout(Tso, Pso), Undo> {
       flush(thread, e, n);
       return;
     }
+    if (e.kind != Kind::sfence) return;
     Word* fence = this->thread_clock(thread, OfPso::fc, n);
     join(fence, this->thread_clock(thread, OfPso::sa, n), 2 * n);
     fence[n + e.thread] = thread[Base::count];
@@ -224,6 +259,8 @@ class Exact : public State<exact_layout(Tso, Pso), Undo> {
   }
 
   Semantics semantics_;
+  const OlderValues* older_;  // null where every event counts
+  bool arrives_ = false;      // what is asked about is not done
 };
 
 }  // namespace teetotal::monitors

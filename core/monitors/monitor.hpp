@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../event.hpp"
+#include "older_values.hpp"
 #include "report.hpp"
 
 namespace teetotal::monitors {
@@ -24,6 +25,10 @@ class Monitor {
   // Many events, with one virtual call; what they give is appended to `reports`.
   virtual void observe(std::span<const Event> events, std::vector<Report>& reports) = 0;
 
+  // What a thread stands before at the end, and does not do because under SC it would wait: whether with an older value
+  // it overtakes a store. The report's deciding event is one behind the last. Only the exact monitors can tell.
+  virtual void arrive(const Event& event, std::vector<Report>& reports) = 0;
+
   // Takes events back until so many are left. Only where asked for when made; std::logic_error otherwise.
   virtual void undo(std::uint64_t events) = 0;
 
@@ -36,15 +41,18 @@ class Monitor {
 
 struct Options {
   Semantics semantics = {};
-  std::size_t threads = 0;  // how many there are, 0 where that is not known: see State
-  bool undo = false;        // record what is needed to take events back
+  std::size_t threads = 0;              // how many there are, 0 where that is not known: see State
+  bool undo = false;                    // record what is needed to take events back
+  const OlderValues* older = nullptr;   // where waiting rounds are left out: who knows what older values lead to
+  const OlderValues* values = nullptr;  // exact-c11: the same, wherever they are: of compare-and-swaps
+  bool release_sequence_c11 = false;    // exact-c11: C++11's release sequences, not C++20's
 };
 
 // exact-tso and exact-pso in one: the models of its reports tell them apart.
 inline constexpr std::string_view kExactBoth = "exact-tso+exact-pso";
 
 // burnim-tso, burnim-pso, the same with -report (as in the technical report), sober, sober-corrected, exact-tso,
-// exact-pso, kExactBoth; std::invalid_argument for any other name.
+// exact-pso, kExactBoth, exact-c11; std::invalid_argument for any other name.
 std::unique_ptr<Monitor> make_monitor(std::string_view name, const Options& options);
 
 }  // namespace teetotal::monitors

@@ -14,9 +14,11 @@ struct Report {
   std::uint32_t delayed_location = 0;
   std::uint32_t previous_location = 0;
   std::uint32_t deciding_location = 0;
+  std::uint32_t thread = 0;  // of the deciding event
   std::uint32_t models = 0;  // under which, where the monitor watches two
 
-  static constexpr std::uint32_t tso = 1, pso = 2;
+  static constexpr std::uint32_t tso = 1, pso = 2, c11 = 4;
+  static constexpr std::uint32_t race = 8;  // of `delayed` with `deciding`; there is no `previous`
 
   bool operator==(const Report&) const = default;
 };

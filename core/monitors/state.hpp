@@ -47,6 +47,7 @@ class State {
   }
 
   std::size_t stride() const { return rows_.stride(); }
+  std::size_t threads() const { return threads_; }
   std::uint64_t events() const { return events_; }
 
   // Whether there is room for the event; if not, make_room comes before its step. Rows do not move during a step.
@@ -170,7 +171,8 @@ class State {
                   events_,
                   delayed.location,
                   static_cast<std::uint32_t>(thread[previous_location]),
-                  e.location};
+                  e.location,
+                  e.thread};
   }
 
  private:

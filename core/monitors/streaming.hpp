@@ -16,7 +16,7 @@ namespace teetotal::monitors {
 template <class Kernel>
 class Streaming final : public Monitor {
  public:
-  explicit Streaming(const Options& options) : options_(options), kernel_(options.semantics, options.threads) {}
+  explicit Streaming(const Options& options) : options_(options), kernel_(make_kernel(0)) {}
 
   std::optional<Report> observe(const Event& event) override {
     one_.clear();
@@ -33,6 +33,13 @@ class Streaming final : public Monitor {
     }
   }
 
+  void arrive(const Event& event, std::vector<Report>& reports) override {
+    if constexpr (kAsks) {
+      Report found;
+      if (kernel_.fits(event) && kernel_.arrive(event, found)) reports.push_back(found);
+    }
+  }
+
   void undo(std::uint64_t events) override {
     if constexpr (Kernel::can_undo) {
       kernel_.undo(events);
@@ -46,11 +53,21 @@ class Streaming final : public Monitor {
   std::size_t bytes() const override { return kernel_.words() * sizeof(Word); }
 
  private:
+  static constexpr bool kAsks = requires(Kernel kernel, Event event, Report found) { kernel.arrive(event, found); };
+
+  Kernel make_kernel(std::size_t stride) const {
+    if constexpr (kAsks) {
+      return Kernel(options_.semantics, options_.threads, stride, options_.older);
+    } else {
+      return Kernel(options_.semantics, options_.threads, stride);
+    }
+  }
+
   // Where rows are copied they cannot be laid out anew for wider clocks: a wider kernel sees everything again.
   void make_room(const Event& event) {
     if constexpr (Kernel::can_undo) {
       if (const std::size_t stride = kernel_.wider_for(event); stride != 0) {
-        kernel_ = Kernel(options_.semantics, options_.threads, stride);
+        kernel_ = make_kernel(stride);
         std::vector<Event> again;
         again.swap(history_);
         std::vector<Report> known;
@@ -102,5 +119,6 @@ std::unique_ptr<Monitor> make_burnim_report(std::string_view name, const Options
 std::unique_ptr<Monitor> make_sober(std::string_view name, const Options& options);
 std::unique_ptr<Monitor> make_exact(std::string_view name, const Options& options);
 std::unique_ptr<Monitor> make_exact_both(std::string_view name, const Options& options);
+std::unique_ptr<Monitor> make_c11(std::string_view name, const Options& options);
 
 }  // namespace teetotal::monitors

@@ -25,7 +25,7 @@ class Watch {
     const bool both = tso != names.end() && pso != names.end();
     for (std::uint32_t number = 0; number < names.size(); ++number) {
       const std::string& name = names[number];
-      if (!both || !name.starts_with("exact-")) {
+      if (!both || (name != "exact-tso" && name != "exact-pso")) {
         monitors_.push_back({make_monitor(name, options), number, number});
       } else if (name == "exact-tso") {
         const auto other = static_cast<std::uint32_t>(pso - names.begin());
@@ -35,19 +35,21 @@ class Watch {
   }
 
   // Tells each report that is new since the execution before: tell(which of the names, report, whether it is the first
-  // at its place).
+  // at its place). `waiting` is what threads stand before that wait at the end: where they wait for a value, that is
+  // asked about too, and the deciding event of such a report is one behind the last.
   template <class Tell>
-  void see(std::span<const Event> execution, std::size_t shared, Tell tell) {
+  void see(std::span<const Event> execution, std::size_t shared, std::span<const Event> waiting, Tell tell) {
     for (const Event& event : execution.subspan(shared))
       if (event.kind == Kind::st) note_store(event.address);
     // What decides nothing need not be seen while nothing comes after it: the ends of threads, mostly.
-    while (execution.size() > shared && decides_nothing(execution.back()))
+    while (execution.size() > shared && waiting.empty() && decides_nothing(execution.back()))
       execution = execution.first(execution.size() - 1);
     for (const auto& [monitor, first, second] : monitors_) {
       if (monitor->events() > shared) monitor->undo(shared);
       reports_.clear();
       const auto seen = static_cast<std::size_t>(monitor->events());
       if (seen < execution.size()) monitor->observe(execution.subspan(seen), reports_);
+      for (const Event& event : waiting) monitor->arrive(event, reports_);
       for (const Report& report : reports_) {
         if (first == second || (report.models & Report::tso) != 0) tell(first, report, distinct_[first].add(report));
         if (first != second && (report.models & Report::pso) != 0) tell(second, report, distinct_[second].add(report));

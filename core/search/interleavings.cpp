@@ -41,10 +41,9 @@ SearchResult all_interleavings(System& system, Visitor& visitor, Preemptions pre
     if (arrived) frame.branches = can_go_on && frame.spent == preemptions.most ? 1 : enabled;
     if (enabled == 0 && arrived && frame.spent >= preemptions.fewest) {
       constexpr std::uint64_t kEstimate = 1024;
-      if (++result.executions % kEstimate == 0) visitor.explored = fraction();
-      result.blocked += system.ending().blocked;
-      result.cut += system.ending().cut;
-      if (!visitor.visit(execution, shared)) return result;
+      const bool more = tally(result, system.ending());
+      if (result.executions % kEstimate == 0) visitor.explored = fraction();
+      if (!visitor.visit(execution, shared) || !more) return result;
       shared = execution.size();
     }
     bool advanced = false;

@@ -22,11 +22,16 @@ class Monitoring final : public Visitor {
 
   // `stop` is asked now and then, and told how many executions there were and how much of the search is done; the
   // search ends when it says so.
-  Monitoring(const std::vector<std::string>& names, Semantics semantics, Stop stop)
-      : watch_(names, {.semantics = semantics}), stop_(std::move(stop)) {}
+  Monitoring(const System& system, const std::vector<std::string>& names, monitors::Options options, Stop stop)
+      : system_(system), stop_(std::move(stop)) {
+    options.older = system.skips_waiting() ? &system : nullptr;
+    options.values = &system;
+    watch_ = monitors::Watch(names, options);
+  }
 
   bool visit(std::span<const Event> execution, std::size_t shared) override {
-    watch_.see(execution, shared, [&](std::uint32_t number, const monitors::Report& report, bool fresh) {
+    find_waiting(system_, waiting_);
+    watch_.see(execution, shared, waiting_, [&](std::uint32_t number, const monitors::Report& report, bool fresh) {
       if (fresh) keep(number, report, execution);
     });
     constexpr std::uint64_t kPoll = 1024;
@@ -39,11 +44,14 @@ class Monitoring final : public Visitor {
  private:
   void keep(std::uint32_t number, const monitors::Report& report, std::span<const Event> execution) {
     Finding finding{number, report, {}};
-    for (const Event& event : execution.first(static_cast<std::size_t>(report.deciding) + 1))
+    for (const Event& event : execution.first(static_cast<std::size_t>(report.deciding)))
       finding.schedule.push_back(event.thread);
+    finding.schedule.push_back(report.thread);  // which may not have done it
     findings.push_back(std::move(finding));
   }
 
+  const System& system_;
+  std::vector<Event> waiting_;
   monitors::Watch watch_;
   Stop stop_;
 };

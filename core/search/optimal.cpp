@@ -1,6 +1,7 @@
 #include "search/optimal.hpp"
 
 #include <algorithm>
+#include <ranges>
 #include <stdexcept>
 
 namespace teetotal {
@@ -9,6 +10,16 @@ namespace {
 
 bool is_reader(const Event& event) { return event.kind == Kind::lock && !event.writes; }
 
+bool is_end(const Event& event) { return event.kind == Kind::ld && event.writes; }  // of the location's life
+
+bool sees_own(const Event& event) { return event.kind == Kind::ld && event.own() != 0; }
+
+// Of two that conflict: the load that sees its own thread's store, if the other is another's write.
+const Event* own_load(const Event& a, const Event& b) {
+  if (sees_own(a)) return is_end(b) ? nullptr : &a;
+  return sees_own(b) && !is_end(a) ? &b : nullptr;
+}
+
 }  // namespace
 
 SearchResult OptimalSearch::run() {
@@ -16,13 +27,10 @@ SearchResult OptimalSearch::run() {
   std::size_t shared = 0;
   for (;;) {
     if (extend()) {
-      ++result_.executions;
-      const Ending ending = system_.ending();
-      result_.blocked += ending.blocked;
-      result_.cut += ending.cut;
+      const bool more = tally(result_, system_.ending());
       constexpr std::uint64_t kEstimate = 1024;
       if (result_.executions % kEstimate == 0) visitor_.explored = fraction();
-      if (!visitor_.visit(execution_, shared)) return result_;
+      if (!visitor_.visit(execution_, shared) || !more) return result_;
       reverse_races(shared);
       result_.full = nodes_.size() > most_nodes_;
       if (result_.full) return result_;
@@ -104,9 +112,12 @@ void OptimalSearch::push(std::uint32_t thread, Node* subtree) {
   std::uint32_t* clock = clocks_[index];
   std::copy_n(before, width, clock);
   if (!is_fence(event.kind)) {
-    if (by_address_.size() <= event.address) by_address_.resize(event.address + 1);
+    if (by_address_.size() <= event.address) {
+      by_address_.resize(event.address + 1);
+      own_loads_.resize(event.address + 1);
+    }
     races_with(event, index);
-    by_address_[event.address].push_back(index);
+    (sees_own(event) ? own_loads_ : by_address_)[event.address].push_back(index);
   }
   clock[thread] = number;
 }
@@ -115,10 +126,8 @@ void OptimalSearch::look_for_late_use(std::uint32_t thread) {
   const Event event = system_.pending(thread).event;
   if (is_fence(event.kind) || event.address >= by_address_.size()) return;
   const auto& accesses = by_address_[event.address];
-  const auto is_end = [&](std::size_t index) {
-    return execution_[index].kind == Kind::ld && execution_[index].writes && execution_[index].thread != thread;
-  };
-  const auto end = std::ranges::find_if(accesses.rbegin(), accesses.rend(), is_end);
+  const auto ends = [&](std::size_t index) { return is_end(execution_[index]) && execution_[index].thread != thread; };
+  const auto end = std::ranges::find_if(accesses.rbegin(), accesses.rend(), ends);
   if (end == accesses.rend()) return;
   const std::size_t index = execution_.size();
   before_.reserve(index + 2, std::max<std::size_t>(system_.threads(), thread + std::size_t{1}));
@@ -144,22 +153,62 @@ void OptimalSearch::races_with(const Event& event, std::size_t index) {
   const Event* later = nullptr;
   for (auto it = accesses.rbegin(); it != accesses.rend(); ++it) {
     const Event& other = execution_[*it];
-    if (conflicts(other, event)) {
+    if (conflicts(other, event) && own_load(other, event) == nullptr) {
       join(clock, clocks_[*it], clocks_.width());
       races_.push_back(*it);
     }
-    if (other.writes && (!buffers_ || is_barrier(other, later))) break;
+    if (other.writes && (!buffers_ || (!sees_own(event) && is_barrier(other, later)))) break;
   }
-  if (system_.waits(index)) {
+  if (buffers_ && event.writes) {
+    for (const std::size_t load : own_loads_before(event)) {
+      if (happens_before(load, clock)) continue;
+      join(clock, clocks_[load], clocks_.width());
+      races_.push_back(load);
+    }
+  }
+  if (!sees_own(event) && system_.waits(index)) {
     races_of_waiting(event, before_[index], index);
   } else {
     drop_ordered(before_[index]);
   }
-  for (const std::size_t first : races_) {
-    Event reversed = event;
-    if (event.kind == Kind::rmw || event.kind == Kind::ld) reversed.writes = system_.would_write(index, first);
-    note_race(first, index, reversed, found_);
+  for (const std::size_t first : races_) note_race(first, index, as_before(event, index, first), found_);
+}
+
+// Step `index`, or the next one of its thread, as it would be just before step `first`.
+Event OptimalSearch::as_before(const Event& event, std::size_t index, std::size_t first) const {
+  Event reversed = event;
+  if (event.kind == Kind::rmw || event.kind == Kind::ld)
+    reversed.writes = system_.would_write(event.thread, index, first);
+  if (buffers_ && event.kind == Kind::ld) reversed.also = system_.own_before(event.thread, index, first);
+  return reversed;
+}
+
+// How many stores of the buffer whose store a load sees had been committed before a step.
+std::size_t OptimalSearch::committed(const Event& load, std::size_t before) const {
+  const std::uint32_t buffer = system_.buffer_of(load);
+  if (buffer >= by_thread_.size()) return 0;
+  const auto& commits = by_thread_[buffer];
+  return static_cast<std::size_t>(std::ranges::lower_bound(commits, before) - commits.begin());
+}
+
+// The same of two events that stand next to each other at the end of the execution.
+bool OptimalSearch::conflicts_now(const Event& a, const Event& b) const {
+  if (!conflicts(a, b)) return false;
+  const Event* load = buffers_ ? own_load(a, b) : nullptr;
+  return load == nullptr || committed(*load, execution_.size()) >= load->own();
+}
+
+// The loads that saw their own thread's stores and come before another's write: those whose stores are committed, the
+// latest first. To the end of the location's life all come.
+std::span<const std::size_t> OptimalSearch::own_loads_before(const Event& write) {
+  candidates_.clear();
+  if (write.address >= own_loads_.size()) return {};
+  for (const std::size_t index : std::views::reverse(own_loads_[write.address])) {
+    const Event& load = execution_[index];
+    if (system_.owner(load.thread) == system_.owner(write.thread)) continue;
+    if (is_end(write) || committed(load, execution_.size()) >= load.own()) candidates_.push_back(index);
   }
+  return candidates_;
 }
 
 // Looking back from an event over the accesses to its address: whether all before this write happen before the event.
@@ -184,8 +233,8 @@ void OptimalSearch::drop_ordered(const std::uint32_t* before) {
   });
 }
 
-// The latest accesses before which an operation that waited could have run: what came after them gave it what it
-// waited for.
+// The latest accesses before which an operation that may wait could have run: what came after them took that from it,
+// or gave it what it waited for.
 void OptimalSearch::races_of_waiting(const Event& event, const std::uint32_t* before, std::size_t end) {
   races_.clear();
   if (event.address >= by_address_.size()) return;
@@ -193,12 +242,27 @@ void OptimalSearch::races_of_waiting(const Event& event, const std::uint32_t* be
   const Event* later = nullptr;
   for (auto it = accesses.rbegin(); it != accesses.rend(); ++it) {
     const Event& other = execution_[*it];
-    if (!conflicts(other, event)) continue;
+    if (!conflicts(other, as_before(event, end, *it))) continue;
     if (is_reader(other) ? !find_readers(*it, before, end) : !system_.possible(event.thread, end, *it)) continue;
     races_.push_back(*it);
     if (other.writes && (!buffers_ || is_barrier(other, later))) break;
   }
+  if (buffers_ && is_atomic(event.kind))
+    for (const std::size_t load : own_loads_before(event))
+      if (could_precede(event, load, end)) races_.push_back(load);
   drop_ordered(before);
+}
+
+// Whether an operation that waits could have run just before a load that saw its own thread's store, that is, with the
+// value of that store: before the next write, or where it did.
+bool OptimalSearch::could_precede(const Event& event, std::size_t load, std::size_t end) const {
+  const Event& own = execution_[load];
+  const auto& accesses = by_address_[event.address];
+  const std::size_t commit = by_thread_[system_.buffer_of(own)][own.own() - 1U];
+  const auto next = std::find_if(std::ranges::upper_bound(accesses, commit), accesses.end(),
+                                 [&](std::size_t index) { return execution_[index].writes; });
+  if (next == accesses.end() || *next >= end) return end < execution_.size() && event.writes;
+  return as_before(event, end, *next).writes && system_.possible(event.thread, end, *next);
 }
 
 // Of a writer's lock and the reader's lock `first`: the other readers that the writer must come before as well. They
@@ -246,7 +310,7 @@ void OptimalSearch::reverse_races(std::size_t shared) {
   const std::uint32_t threads = system_.threads();
   for (std::uint32_t thread = 0; thread < threads; ++thread) {
     const Pending pending = system_.pending(thread);
-    if (pending.readiness != Readiness::waiting) continue;
+    if (pending.readiness != Readiness::waiting || is_fence(pending.event.kind)) continue;
     before_.reserve(end + 1, threads);
     clocks_.reserve(end + 1, threads);
     clock_before(thread, before_[end]);
@@ -254,7 +318,7 @@ void OptimalSearch::reverse_races(std::size_t shared) {
       join(before_[end], clocks_[static_cast<std::size_t>(enabling)], clocks_.width());
     races_of_waiting(pending.event, before_[end], end);
     open_.clear();
-    for (const std::size_t first : races_) note_race(first, end, pending.event, open_);
+    for (const std::size_t first : races_) note_race(first, end, as_before(pending.event, end, first), open_);
     for (const Race& race : open_) reverse(race);
   }
 }
@@ -262,16 +326,17 @@ void OptimalSearch::reverse_races(std::size_t shared) {
 // Whether the race is settled: the executions that share the events up to e′ need not ask again, whatever comes behind.
 bool OptimalSearch::reverse(const Race& race) {
   const std::size_t fixed = witness(race);
-  const std::span<const Event> sequence(sequence_), tail = sequence.subspan(fixed);
+  const std::span<const Event> sequence(sequence_);
   Frame& frame = frames_[race.first];
   bool covered = false;
+  along_.clear();
   for (const Sleeper& sleeper : frame.sleep) {
-    const std::ptrdiff_t at = weak_initial(sleeper, sequence.first(fixed));
+    const std::ptrdiff_t at = weak_initial(sleeper, sequence.first(fixed), 0, race.first);
     if (at == -1) continue;
     if (static_cast<std::size_t>(at) < fixed) return true;
-    covered = covered || weak_initial(sleeper, tail) != -1;
+    covered = covered || weak_initial(sleeper, sequence, fixed, race.first) != -1;
   }
-  return !covered && insert(frame.tree, sequence_, fixed);
+  return !covered && insert(frame.tree, sequence_, fixed, race.first);
 }
 
 // v = notdep(e, E).e′ in sequence_, e′ directly behind those that it found: what stands there comes behind it in the
@@ -294,17 +359,26 @@ std::size_t OptimalSearch::witness(const Race& race) {
 }
 
 // Where the event's thread can come first in a sequence that starts with the event or is independent of it: the event's
-// position in the sequence, or the sequence's length if it is not in it, or -1 if it cannot.
-std::ptrdiff_t OptimalSearch::weak_initial(const Event& event, std::span<const Event> sequence) const {
-  for (std::size_t i = 0; i < sequence.size(); ++i) {
+// position in the sequence, or the sequence's length if it is not in it, or -1 if it cannot. The first `from` events
+// are known to be independent of it. The sequence comes behind the first `depth` steps, and along_.
+std::ptrdiff_t OptimalSearch::weak_initial(const Event& event, std::span<const Event> sequence, std::size_t from,
+                                           std::size_t depth) const {
+  const auto seen = [&](const Event& load, std::size_t before) {  // commits of the load's buffer
+    const auto of_buffer = [&, buffer = system_.buffer_of(load)](const Event& e) { return e.thread == buffer; };
+    return committed(load, depth) + static_cast<std::size_t>(std::ranges::count_if(along_, of_buffer)) +
+           static_cast<std::size_t>(std::ranges::count_if(sequence.first(before), of_buffer));
+  };
+  for (std::size_t i = from; i < sequence.size(); ++i) {
     if (sequence[i].thread == event.thread) return static_cast<std::ptrdiff_t>(i);
-    if (conflicts(sequence[i], event)) return -1;
+    if (!conflicts(sequence[i], event)) continue;
+    const Event* load = buffers_ ? own_load(sequence[i], event) : nullptr;
+    if (load == nullptr || seen(*load, i) >= load->own()) return -1;
   }
   return static_cast<std::ptrdiff_t>(sequence.size());
 }
 
 // Whether the first `fixed` events of the sequence alone decided where it went.
-bool OptimalSearch::insert(Node*& tree, std::vector<Event>& sequence, std::size_t fixed) {
+bool OptimalSearch::insert(Node*& tree, std::vector<Event>& sequence, std::size_t fixed, std::size_t depth) {
   Node** level = &tree;
   bool root = true, settled = true;
   for (;;) {
@@ -314,11 +388,10 @@ bool OptimalSearch::insert(Node*& tree, std::vector<Event>& sequence, std::size_
     Node* covering = nullptr;
     for (; *level != nullptr; level = &(*level)->next) {
       const std::span<const Event> rest(sequence);
-      std::ptrdiff_t at = weak_initial((*level)->event, rest.first(fixed));
+      std::ptrdiff_t at = weak_initial((*level)->event, rest.first(fixed), 0, depth);
       if (at == static_cast<std::ptrdiff_t>(fixed)) {  // these do not tell, or there are none left
         settled = settled && fixed == 0;
-        const std::ptrdiff_t behind = weak_initial((*level)->event, rest.subspan(fixed));
-        at = behind == -1 ? -1 : at + behind;
+        at = weak_initial((*level)->event, rest, fixed, depth);
       } else if (at != -1) {
         --fixed;
       }
@@ -328,6 +401,7 @@ bool OptimalSearch::insert(Node*& tree, std::vector<Event>& sequence, std::size_
       break;
     }
     if (covering == nullptr) break;
+    along_.push_back(covering->event);
     level = &covering->child;
   }
   for (const Event& event : sequence) {
@@ -370,7 +444,7 @@ bool OptimalSearch::backtrack() {
     execution_.pop_back();
     numbers_.pop_back();
     by_thread_[event.thread].pop_back();
-    if (!is_fence(event.kind)) by_address_[event.address].pop_back();
+    if (!is_fence(event.kind)) (sees_own(event) ? own_loads_ : by_address_)[event.address].pop_back();
     --depth_;
     Frame& frame = frames_[depth_ - 1];
     frame.sleep.push_back(event);

@@ -40,12 +40,10 @@ SearchResult sample(System& system, Visitor& visitor, std::uint64_t count, Begin
     while (shared < execution.size() && shared < before.size() && execution[shared].thread == before[shared]) ++shared;
     before.clear();
     for (const Event& event : execution) before.push_back(event.thread);
-    ++result.executions;
-    result.blocked += system.ending().blocked;
-    result.cut += system.ending().cut;
+    const bool more = tally(result, system.ending());
     end(execution.size());
     visitor.explored = static_cast<double>(number + 1) / static_cast<double>(count);
-    if (!visitor.visit(execution, shared)) break;
+    if (!visitor.visit(execution, shared) || !more) break;
   }
   return result;  // a sample is never complete
 }

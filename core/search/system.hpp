@@ -1,8 +1,10 @@
 // What a search needs of the system under test: run this schedule, and tell what each step did.
 //
 // A system runs one SC execution at a time, a step (one event) after the other. Every thread stands just before its
-// next operation, which it can describe without running it. The interpreter of programs (execution.hpp) is one such
-// system; a C program under the runtime is another. Searches decide the schedule and know nothing of what is behind it.
+// next operation, which it can describe without running it. A thread whose next read or rmw would complete a waiting
+// round (it changes nothing, and comes back to where the thread was since its own last change) waits. The interpreter
+// of programs (execution.hpp) is one such system; a C program under the runtime is another. Searches decide the
+// schedule and know nothing of what is behind it.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +13,14 @@
 #include <vector>
 
 #include "event.hpp"
+#include "monitors/older_values.hpp"
 
 namespace teetotal {
 
 enum class Readiness : std::uint8_t {
   enabled,  // `event` is what the thread does next
-  waiting,  // for what others hold, or may give: `event` is what it will do
-  stopped,  // ended, cut, failed, or spinning for ever: it does nothing more in this execution
+  waiting,  // for what others hold, give, or write: `event` is what it will do
+  stopped,  // ended, cut, or failed: it does nothing more in this execution
 };
 
 struct Pending {
@@ -28,12 +31,13 @@ struct Pending {
 struct Ending {
   bool blocked = false;  // some thread waits, or stopped before its end
   bool cut = false;      // of these: because of a loop's bound
+  bool vain = false;     // of these: some thread waits in a round that it began in vain. Begun now, it would lead on:
+                         // neither a deadlock nor a livelock, and no outcome
+  bool endless = false;  // some thread took more steps than anyone may: the search ends here
 };
 
-class System {
+class System : public monitors::OlderValues {
  public:
-  virtual ~System() = default;
-
   virtual std::uint32_t threads() const = 0;
   virtual Pending pending(std::uint32_t thread) const = 0;
 
@@ -52,9 +56,10 @@ class System {
   // Takes back all but the first `length` steps.
   virtual void rewind(std::size_t length) = 0;
 
-  // Whether step `index`, a conditional rmw or a load, would write if it ran just before step `before` (an access to
-  // the same location) instead of where it did. A load may: what fails with a look alone (a trylock) is one.
-  virtual bool would_write(std::size_t index, std::size_t before) const = 0;
+  // Whether a conditional rmw or a load of `thread`, step `index` or its next operation where that is the number of
+  // steps, would write if it ran just before step `before`, an access to the same location. A load may: what fails with
+  // a look alone (a trylock) is one.
+  bool would_write(std::uint32_t thread, std::size_t index, std::size_t before) const override = 0;
 
   // The step that made step `index` possible (that created its thread, ended the one it joins, …), or -1.
   virtual std::ptrdiff_t enabler(std::size_t /*index*/) const { return -1; }
@@ -71,17 +76,40 @@ class System {
   virtual std::uint32_t owner(std::uint32_t thread) const { return thread; }
   virtual bool commute(const Event& /*a*/, const Event& /*b*/) const { return false; }
 
-  // Whether step `index` had to wait until accesses to its location let it go (a lock, a semaphore, a signal).
-  virtual bool waits(std::size_t index) const = 0;
+  // Of a load that sees a store of its own thread (`Event::own`): the agent whose commits bring that thread's stores
+  // there to memory, this one as its `own`-th. And what `own` would be of a load of `thread`, step `index` or the
+  // next one, just before step `before`, another's access to the location.
+  virtual std::uint32_t buffer_of(const Event& /*load*/) const { return 0; }
+  virtual std::uint8_t own_before(std::uint32_t /*thread*/, std::size_t /*index*/,
+                                   std::size_t /*before*/) const { return 0; }
+
+  // Whether step `index` may have to wait until accesses to its location let it go: a lock, a semaphore, a signal; and
+  // a load or rmw that could complete a waiting round (docs/explanation/waiting.md), whatever it saw where it ran.
+  bool waits(std::size_t index) const override = 0;
 
   // Whether such an operation of `thread`, step `index` or the next one where that is the number of steps, could run
-  // just before step `before`, an access to its location. Not asked about a writer's lock before a reader's: there it
-  // matters who else reads.
-  virtual bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const = 0;
+  // just before step `before`, an access to its location: with what the location held then, whatever else was done by
+  // then. So a load or rmw is possible where what it would see there completes no waiting round. Monitors ask it too,
+  // where `before` is a write that the operation overtakes on the relaxed machine (exact.hpp), also of the next
+  // operation of each thread that waits at the end. Not asked about a writer's lock before a reader's: there it matters
+  // who else reads.
+  bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const override = 0;
+
+  // Whether waiting rounds are left out: `waits` and `possible` are about loads and rmws too.
+  virtual bool skips_waiting() const { return false; }
 
   // How the execution at hand stands, once no thread is enabled.
   virtual Ending ending() const = 0;
 };
+
+// What the threads stand before that wait at the end for a value: for monitors.
+inline void find_waiting(const System& system, std::vector<Event>& waiting) {
+  waiting.clear();
+  if (!system.skips_waiting()) return;
+  for (std::uint32_t thread = 0; thread < system.threads(); ++thread)
+    if (const Pending next = system.pending(thread); next.readiness == Readiness::waiting)
+      waiting.push_back(next.event);
+}
 
 // Sees each complete execution of a search. `shared` is how many of its first events the execution before also had, at
 // the same places: a monitor need only look at the others.
@@ -100,10 +128,22 @@ struct SearchResult {
   std::uint64_t executions = 0;  // complete ones
   std::uint64_t blocked = 0;     // of these: in which some thread waits or was stopped before its end
   std::uint64_t cut = 0;         // of these: in which a loop's bound stopped a thread
+  std::uint64_t vain = 0;        // of these: in which some thread waits in a round that it began in vain
   std::uint64_t redundant = 0;   // begun, but equivalent to an earlier one: 0 in an optimal search
   bool complete = false;         // nothing was left out
   bool full = false;             // stopped because its memory was full
+  bool endless = false;          // stopped because a thread goes on for ever, as far as one can tell
   bool bounded = false;          // executions were left out because of a bound on preemptions
 };
+
+// Counts an execution that came to its end. False where the search ends with it.
+inline bool tally(SearchResult& result, const Ending& ending) {
+  ++result.executions;
+  result.blocked += ending.blocked;
+  result.cut += ending.cut;
+  result.vain += ending.vain;
+  result.endless = result.endless || ending.endless;
+  return !ending.endless;
+}
 
 }  // namespace teetotal

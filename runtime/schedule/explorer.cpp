@@ -9,7 +9,9 @@ namespace teetotal::runtime {
 
 // Everything that depends on the numbers of threads, addresses and places.
 void Explorer::begin_monitors() {
-  watch_ = monitors::Watch(request_.monitors, {.semantics = request_.semantics});
+  watch_ = monitors::Watch(
+      request_.monitors,
+      {.semantics = request_.semantics, .older = system_.skips_waiting() ? &system_ : nullptr, .values = &system_});
   reporting_.assign(request_.monitors.size(), {});
   reporting_executions_.assign(request_.monitors.size(), 0);
   passes_.assign(request_.mark_count, 0);
@@ -84,8 +86,15 @@ bool Explorer::next_choices() {
 bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
   ++executions_;
   if (request_.classes)
-    classes_.insert(class_of(
-        execution, [&](const Event& a, const Event& b) { return system_.buffers() && system_.commute(a, b); }));
+    classes_.insert(class_of(execution, [&](const Event& a, const Event& b, const auto& steps) {
+      if (!system_.buffers()) return true;
+      if (system_.commute(a, b)) return false;
+      const bool ends = (a.kind == Kind::ld && a.writes) || (b.kind == Kind::ld && b.writes);
+      if (ends || (a.own() == 0 && b.own() == 0)) return true;
+      const Event& load =
+          a.own() != 0 ? a : b;  // which sees its own thread's store: does another's write come behind it?
+      return &load == &a && steps.size() > system_.buffer_of(load) && steps[system_.buffer_of(load)] >= load.own();
+    }));
   watch(execution, shared);
   if (!passes_.empty()) count_passes(execution);
   tell_failures(execution);
@@ -114,7 +123,8 @@ void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
     for (Event& event : for_machine_) event.writes = event.writes && event.kind != Kind::ld;
     execution = for_machine_;
   }
-  watch_.see(execution, shared, [&](std::uint32_t number, const monitors::Report& report, bool fresh) {
+  find_waiting(system_, waiting_);
+  watch_.see(execution, shared, waiting_, [&](std::uint32_t number, const monitors::Report& report, bool fresh) {
     reporting_[number].push_back(report.deciding);
     if (fresh) tell_violation(number, report);
   });

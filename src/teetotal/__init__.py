@@ -10,7 +10,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from teetotal import generate, report, reproduce
+    from teetotal import generate, record, report, reproduce
     from teetotal.answers.check import CheckAnswer
     from teetotal.answers.events import Event, Semantics
     from teetotal.answers.history import HistoryAnswer, HistoryModel
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from teetotal.programs.files import Subject
     from teetotal.programs.program import Program
     from teetotal.programs.python import (
+        acq_rel,
+        acquire,
         address,
         array,
         assume,
@@ -43,9 +45,13 @@ if TYPE_CHECKING:
         lock,
         mfence,
         program,
+        relaxed,
+        release,
         rmw,
+        seq_cst,
         sfence,
         st,
+        thread_fence,
         unlock,
         xchg,
     )
@@ -162,7 +168,9 @@ def _asked(kind: type[Asked], options: Asked | None, settings: dict[str, Any]) -
 
     from teetotal.answers import costs, strategies
     from teetotal.answers.events import Semantics
+    from teetotal.report import picture
 
+    picture.register()
     changed: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()
     }
@@ -197,10 +205,11 @@ _HOMES = {
     "teetotal.programs.program": ("Program",),
     "teetotal.programs.python": (
         *("program", "load", "array", "address", "assume"),
-        *("ld", "st", "rmw", "cas", "fetch_add", "xchg", "mfence", "sfence", "lock", "unlock"),
+        *("ld", "st", "rmw", "cas", "fetch_add", "xchg", "mfence", "sfence", "thread_fence", "lock", "unlock"),
+        *("relaxed", "acquire", "release", "acq_rel", "seq_cst"),
     ),
 }
-_ROOMS = ("generate", "models", "report", "reproduce", "traces")
+_ROOMS = ("generate", "models", "record", "report", "reproduce", "traces")
 
 __all__ = [
     "CheckOptions",
@@ -213,6 +222,8 @@ __all__ = [
     "Semantics",
     "Verdict",
     "VerifyOptions",
+    "acq_rel",
+    "acquire",
     "address",
     "array",
     "assume",
@@ -231,12 +242,17 @@ __all__ = [
     "program",
     "read",
     "read_histories",
+    "record",
+    "relaxed",
+    "release",
     "replay",
     "report",
     "reproduce",
     "rmw",
+    "seq_cst",
     "sfence",
     "st",
+    "thread_fence",
     "unlock",
     "verify",
     "xchg",
@@ -247,9 +263,9 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name == "__version__":
-        from teetotal.answers.answer import version
+        from teetotal.answers.version import VERSION
 
-        return version()
+        return VERSION
     if name == "Options":  # those of check, from before there were others
         name = "CheckOptions"
     if name in _ROOMS:

@@ -281,7 +281,7 @@ def test_a_failed_compare_and_swap_is_a_read() -> None:
 def test_spinning_ends_when_an_iteration_sees_nothing_new() -> None:
     spin: list[Instruction] = [ld("r", "x"), Branch(target=0, when=Op("==", (Reg("r"), Const(0))))]
     for bound in (None, 5):
-        found = executions(program(spin, [st("x", 1)], loop_bound=bound))
+        found = executions(program(spin, [st("x", 1)], loop_bound=bound), waiting="count")
         assert (found.executions, found.blocked, found.complete) == (3, 1, True)
 
 
@@ -290,7 +290,7 @@ def test_a_loop_that_writes_is_cut_at_its_bound() -> None:
         Rmw(register="r", address=Addr("x"), value=Const(1)),
         Branch(target=0, when=Op("==", (Reg("r"), Const(1)))),
     ]
-    found = executions(program(spin, spin, loop_bound=3))
+    found = executions(program(spin, spin, loop_bound=3), waiting="count")
     assert not found.complete
     assert found.blocked == found.executions > 0
 

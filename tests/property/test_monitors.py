@@ -465,8 +465,8 @@ def test_wrong_reports_have_no_witness() -> None:
 def test_bad_usage() -> None:
     with pytest.raises(TeetotalError, match="no monitor is called exact-sc; there are exact-tso"):
         run("exact-sc", [])
-    with pytest.raises(ValueError, match="no kind of event has the number 7"):
-        run("exact-tso", table([(0, 7, False, 0, 0)]))
+    with pytest.raises(ValueError, match="no kind of event has the number 8"):
+        run("exact-tso", table([(0, 8, False, 0, 0)]))
     with pytest.raises(ValueError, match="event 1 is of thread 2, but only 2 threads were announced"):
         run("exact-tso", table([(0, 0, False, 0, 0), (2, 0, False, 0, 0)], 2))
     with pytest.raises(ValueError, match="the columns differ in length"):

@@ -12,6 +12,7 @@ from teetotal import models
 from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.schedules import from_token
 from teetotal.answers.strategies import Strategy
+from teetotal.answers.verdict import Waiting
 from teetotal.budget import Budget
 from teetotal.engines.executions import executions
 from teetotal.engines.executions.robustness import robustness
@@ -22,8 +23,14 @@ RELAXED: tuple[ModelName, ...] = ("tso", "pso")
 ADDRESS_ONLY = Semantics(rmw="address", mutex="rmw", failed_cas="write")
 
 
-def agrees(program: Program, semantics: Semantics, strategy: Strategy, monitors: tuple[str, ...] = ()) -> None:
-    found = robustness(program, RELAXED, semantics, strategy=strategy, monitors=monitors)
+def agrees(
+    program: Program,
+    semantics: Semantics,
+    strategy: Strategy,
+    monitors: tuple[str, ...] = (),
+    waiting: Waiting = "skip",
+) -> None:
+    found = robustness(program, RELAXED, semantics, strategy=strategy, monitors=monitors, waiting=waiting)
     for model in RELAXED:
         assert (not found.violations[model]) == models.robust(program, model, semantics), model
         for violation in found.violations[model]:
@@ -56,7 +63,7 @@ def test_burnim_over_all_interleavings_decides_it_too(program: Program) -> None:
 @given(programs(total=5, addresses="xy", loops=True, locks=False))
 def test_leaving_out_iterations_that_see_nothing_new_changes_no_verdict(program: Program) -> None:
     """The specification walks every iteration up to the bound; the search stops a spinning thread early."""
-    agrees(program, Semantics(), Strategy("all"))
+    agrees(program, Semantics(), Strategy("all"), waiting="count")
 
 
 def test_a_round_like_the_one_before_may_close_a_cycle_but_the_beginning_of_it_does_too() -> None:
@@ -70,7 +77,7 @@ def test_a_round_like_the_one_before_may_close_a_cycle_but_the_beginning_of_it_d
                 cycles[rounds] = not models.is_sc(trace)
     assert cycles == {1: False, 2: True}
     waiting = program([st("x", 1), st("y", 1)], [*once, Branch(target=0, when=Op("==", (Reg("a"), Const(0))))])
-    found = robustness(waiting, RELAXED)
+    found = robustness(waiting, RELAXED, waiting="count")
     assert found.complete
     assert not found.violations["tso"]
     assert found.violations["pso"]
@@ -113,7 +120,7 @@ def test_a_loop_that_was_cut_proves_nothing() -> None:
         Rmw(register="r", address=Addr("x"), value=Const(1)),
         Branch(target=0, when=Op("==", (Reg("r"), Const(1)))),
     ]
-    found = robustness(msgspec.structs.replace(program(spin, spin), loop_bound=2), RELAXED)
+    found = robustness(msgspec.structs.replace(program(spin, spin), loop_bound=2), RELAXED, waiting="count")
     assert not found.complete
     assert not found.proves("tso")
 

@@ -144,7 +144,7 @@ def test_an_iteration_that_sees_a_new_write_of_the_old_value_is_not_left_out() -
     them the last twice, whereupon it waits for ever."""
     spin: list[Instruction] = [ld("r", "x"), Branch(target=0, when=Op("==", (Reg("r"), Const(0))))]
     zeros = program(spin, [st("x", 0), st("x", 0), st("x", 1)], loop_bound=9)
-    found = executions(zeros, keep=1000)
+    found = executions(zeros, waiting="count", keep=1000)
     assert (found.executions, found.blocked, found.complete) == (15, 7, True)
 
 
@@ -160,6 +160,6 @@ def test_a_spin_over_two_locations_ends_too() -> None:
         ld("s", "y"),
         Branch(target=0, when=Op("==", (Op("+", (Reg("r"), Reg("s"))), Const(0)))),
     ]
-    found = executions(program(spin, [st("y", 1)], loop_bound=9))
+    found = executions(program(spin, [st("y", 1)], loop_bound=9), waiting="count")
     assert found.complete
     assert found.blocked == 1

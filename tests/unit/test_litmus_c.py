@@ -37,7 +37,7 @@ def shape(code: tuple[Instruction, ...]) -> str:
             case Rmw():
                 letters += "R"
             case Fence(kind=kind):
-                letters += "m" if kind is Kind.MFENCE else "s"
+                letters += {Kind.MFENCE: "m", Kind.SFENCE: "s", Kind.FENCE: "f"}[kind]
             case Lock():
                 letters += "<"
             case Unlock():
@@ -75,14 +75,14 @@ def shape(code: tuple[Instruction, ...]) -> str:
         ("int e = 0; int r = atomic_compare_exchange_strong(x, &e, 1);", "sR"),
         ("atomic_compare_exchange_weak_explicit(x, y, 1, memory_order_relaxed, memory_order_relaxed);", "LRS"),
         ("atomic_thread_fence(memory_order_relaxed);", ""),
-        ("atomic_thread_fence(memory_order_acquire);", ""),
+        ("atomic_thread_fence(memory_order_acquire);", "f"),
         ("atomic_thread_fence(memory_order_release);", "s"),
         ("atomic_thread_fence(memory_order_acq_rel);", "s"),
         ("atomic_thread_fence(memory_order_seq_cst);", "m"),
         ("atomic_signal_fence(memory_order_seq_cst);", ""),
         ("smp_mb();", "m"),
         ("smp_wmb();", "s"),
-        ("smp_rmb();", ""),
+        ("smp_rmb();", "f"),
         ("barrier();", ""),
         ("spin_lock(x); spin_unlock(x);", "<>"),
         ("mtx_lock(x); mtx_unlock(x);", "<>"),

@@ -9,7 +9,7 @@ import pytest
 
 from python_reference import agree, execute
 from teetotal import models
-from teetotal.answers.events import Kind, Semantics
+from teetotal.answers.events import Kind, MemoryOrder, Semantics
 from teetotal.programs.expressions import Addr, Const, Final, Old, Op, Reg
 from teetotal.programs.program import Assert, Assume, Branch, Fence, Load, Lock, Program, Rmw, Store, Unlock
 
@@ -290,14 +290,15 @@ def t():
     (thread,) = program.threads
     bare = [i.__class__(**{f: getattr(i, f) for f in i.__struct_fields__ if f != "location"}) for i in thread.code]
     zero = Op("==", (Reg("r"), Const(0)))
+    rmw: dict[str, MemoryOrder] = {"order": "seq_cst", "failure": "seq_cst"}
     assert bare == [
         Load(register="r", address=Addr("x")),
         Store(address=Addr("y"), value=Op("+", (Reg("r"), Const(1)))),
-        Rmw(address=Addr("z"), value=Const(3), register="r", when=Op("==", (Old(), Reg("r")))),
-        Rmw(address=Addr("z"), value=Op("+", (Old(), Reg("r")))),
-        Fence(kind=Kind.MFENCE),
-        Fence(kind=Kind.MFENCE),
-        Fence(kind=Kind.SFENCE),
+        Rmw(address=Addr("z"), value=Const(3), register="r", when=Op("==", (Old(), Reg("r"))), **rmw),
+        Rmw(address=Addr("z"), value=Op("+", (Old(), Reg("r"))), **rmw),
+        Fence(kind=Kind.MFENCE, order="seq_cst"),
+        Fence(kind=Kind.MFENCE, order="seq_cst"),
+        Fence(kind=Kind.SFENCE, order="release"),
         Lock(address=Addr("x")),
         Unlock(address=Addr("x")),
         Assert(condition=zero),

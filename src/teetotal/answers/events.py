@@ -25,18 +25,25 @@ class Kind(IntEnum):
     SFENCE = numbers.Kind.SFENCE
     LOCK = numbers.Kind.LOCK
     UNLOCK = numbers.Kind.UNLOCK
+    FENCE = numbers.Kind.FENCE  # of C11 alone: TSO and PSO keep the order that it asks for anyway
 
     def __str__(self) -> str:
         return self.name.lower()
 
     @property
     def is_fence(self) -> bool:
-        return self in (Kind.MFENCE, Kind.SFENCE)
+        return self in (Kind.MFENCE, Kind.SFENCE, Kind.FENCE)
 
     @property
     def is_atomic(self) -> bool:
         """Reads and writes in one step: an rmw, or a mutex operation, which is an rmw on the mutex."""
         return self in (Kind.RMW, Kind.LOCK, Kind.UNLOCK)
+
+
+MemoryOrder = Literal["na", "relaxed", "acquire", "release", "acq_rel", "seq_cst"]
+ORDERS: tuple[MemoryOrder, ...] = ("na", "relaxed", "acquire", "release", "acq_rel", "seq_cst")
+"""C11's, by the core's numbers. An access of order ``na`` is not atomic; a fence of that order is none of C11's: it stands
+for part of an access on TSO or PSO."""
 
 
 class Location(NamedTuple):
@@ -64,6 +71,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     not say the values, both are None, and ``wrote`` marks an atomic operation that wrote. ``words`` say what it is to a
     person where its kind does not: creating a thread, signalling a condition. ``within``: for what stands in a library's
     header, and is told by the ``location`` of the program's own call, the calling function and the header's line.
+    ``order`` is C11's, of a failed compare-and-swap the one for failure.
     """
 
     thread: int
@@ -76,6 +84,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     wrote: bool = False
     words: str = ""
     within: str = ""
+    order: MemoryOrder = "na"
 
     @property
     def id(self) -> EventId:
@@ -119,7 +128,7 @@ class Request(NamedTuple):
     """What a thread asks of memory next: the paper's ``next(p, σ)``.
 
     ``value`` belongs to a store, ``function`` to an rmw: from the old value to the new one, or to None where
-    nothing is to be written (a failed compare-and-swap).
+    nothing is to be written (a failed compare-and-swap), which has the order ``failure``.
     """
 
     kind: Kind
@@ -127,6 +136,8 @@ class Request(NamedTuple):
     value: int | None = None
     function: Callable[[int], int | None] | None = None
     location: Location | None = None
+    order: MemoryOrder = "na"
+    failure: MemoryOrder = "na"
 
 
 class Issue(NamedTuple):
@@ -145,8 +156,11 @@ class Commit(NamedTuple):
 Step = Issue | Commit
 """What a schedule is made of."""
 
-ModelName = Literal["sc", "tso", "pso"]
-MODELS: tuple[ModelName, ...] = ("sc", "tso", "pso")
+MachineName = Literal["sc", "tso", "pso"]
+ModelName = Literal["sc", "tso", "pso", "c11"]
+MODELS: tuple[MachineName, ...] = ("sc", "tso", "pso")
+"""Those that are machines, by the core's numbers. C11 is none: a condition on graphs."""
+CHECKED: tuple[ModelName, ...] = (*MODELS, "c11")
 
 
 class Semantics(msgspec.Struct, frozen=True):

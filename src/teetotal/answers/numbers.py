@@ -13,6 +13,18 @@ class Kind(IntEnum):
     SFENCE = 4
     LOCK = 5
     UNLOCK = 6
+    FENCE = 7
+
+
+class Order(IntEnum):
+    """As core/event.hpp has them."""
+
+    NA = 0
+    RELAXED = 1
+    ACQUIRE = 2
+    RELEASE = 3
+    ACQ_REL = 4
+    SEQ_CST = 5
 
 
 class Op(IntEnum):
@@ -57,6 +69,7 @@ class Opcode(IntEnum):
     BRANCH = 8
     ASSERTION = 9
     ASSUME = 10
+    FENCE = 11
 
 
 class Tag(IntEnum):

@@ -13,16 +13,20 @@ from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.history import Engine, HistoryModel
 from teetotal.answers.strategies import Strategy
-from teetotal.answers.verdict import Goal
+from teetotal.answers.verdict import CheckGoal, Goal, Waiting
 
 MAX_STATES = 20_000_000
 MAX_MEGABYTES = 4096
 LOOP_BOUND = 10
-"""Backward jumps a thread takes in one execution, where neither the program nor the user says otherwise. Loops that only
-read until something changes need no bound: see core/execution.hpp."""
+"""Backward jumps a thread takes in one execution where loops seem to have no end, or waiting rounds count, and neither
+the program nor the user says otherwise: see core/execution.hpp."""
 COMPILED_LOOP_BOUND = 100
 """In C: how often a thread may come to the same instruction in one execution; see runtime/schedule/system.hpp."""
+TRIAGE_SECONDS = 10.0
+"""To find out whether what is not robust also breaks something, for each model."""
 RELAXED: tuple[ModelName, ...] = ("tso", "pso")
+ReleaseSequence = Literal["c20", "c11"]
+"""Which stores of the thread that released go on with a release sequence: C++20's rule, or C++11's and RC11's."""
 Style = Literal["c11", "cpp11", "linux", "x86"]
 
 
@@ -58,13 +62,14 @@ def _choices(kind: type[msgspec.Struct]) -> dict[str, tuple[object, ...]]:
 
 class ProgramOptions(Options, frozen=True, kw_only=True):
     """Of questions about programs. ``program``: only this one of a Python module. ``monitors``: those that tell robust
-    from not (default: the exact ones); where one can miss violations, nothing is proved. For C: the ``compiler``, its
-    ``flags``, and the ``arguments`` of main."""
+    from not (default: the exact ones); where one can miss violations, nothing is proved. ``waiting``: whether a difference
+    that only lets a thread wait longer is none. For C: the ``compiler``, its ``flags``, and the ``arguments`` of main."""
 
     models: tuple[ModelName, ...] = RELAXED
     goal: Goal = "robust"
     program: str | None = None
     monitors: tuple[str, ...] = ()
+    waiting: Waiting = "skip"
     loop_bound: int | None = None
     max_megabytes: int = MAX_MEGABYTES
     compiler: str | None = None
@@ -74,14 +79,20 @@ class ProgramOptions(Options, frozen=True, kw_only=True):
 
 class CheckOptions(ProgramOptions, frozen=True, kw_only=True):
     """``explore``: which executions are watched. ``max_states``: of each model. For C: ``executions`` at most, the
-    range of ``nondet`` values, and how often a thread may wake up on a condition variable for no reason (``spurious``)."""
+    range of ``nondet`` values, how often a thread may wake up on a condition variable for no reason (``spurious``), and
+    ``triage``: seconds to find out, for each model under which the program is not robust, whether that breaks something
+    (elsewhere that is known anyway). ``shorten``: failures are told by an execution with as few steps as can be found."""
 
+    goal: CheckGoal = "robust"  # type: ignore[assignment]
+    triage: float = TRIAGE_SECONDS
+    shorten: bool = True
     explore: Strategy = Strategy("all")
     seed: int = 0
     max_states: int = MAX_STATES
     executions: int | None = None
     nondet: tuple[int, int] = (0, 1)
     spurious: int = 0
+    release_sequence: ReleaseSequence = "c20"
 
 
 class FenceOptions(ProgramOptions, frozen=True, kw_only=True):

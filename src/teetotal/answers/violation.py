@@ -22,8 +22,10 @@ class Edge(msgspec.Struct, frozen=True):
 
 ViolationKind = Literal[
     "robustness",
+    "race",
     "assertion",
     "final assertion",
+    "outcome",
     "deadlock",
     "wild access",
     "replay",
@@ -36,8 +38,9 @@ ViolationKind = Literal[
     "abort",
     "history",
 ]
-"""``replay`` is an execution shown again, whether or not it violates anything. Of those after it ``history`` is of
-recorded histories, the others of C programs."""
+"""``outcome`` is a result that SC does not have, and that the program asks about. ``replay`` is an execution shown
+again, whether or not it violates anything. Of those after it ``history`` is of recorded histories, the others of C
+programs."""
 
 
 class StoryStep(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -66,12 +69,37 @@ class Sequential(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     deciding: int
 
 
+class Race(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Two accesses of one location, one of them a write, one of them not atomic, that nothing orders: undefined in C11."""
+
+    address: str
+    first: Event
+    second: Event
+    locations: list[str] = []
+    missing: str = ""
+    replay: str = ""
+
+    def __str__(self) -> str:
+        return f"data race on {self.address}: {self.first} and {self.second}"
+
+
+class Hazard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Load buffering, which RC11 forbids and processors and compilers do not: relaxed loads, each followed by a store that
+    the next of them reads."""
+
+    segments: list[str]
+    locations: list[str] = []
+
+    def __str__(self) -> str:
+        return f"load buffering: {', '.join(self.segments)}"
+
+
 class Violation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Evidence against robustness or safety. ``events`` are those of the whole execution where it is
     short, else those of the cycle; ``steps`` tell it, from the ``initial`` values of the locations in it; ``replay`` is
     the command that shows it again. ``relations``, as positions in ``events``: reads-from (``src``), the next write in
     coherence order (``co``), and from a read the first write after its source (``fr``). ``sequential``: the SC execution
-    beside it, where a monitor found it in one."""
+    beside it, where a monitor found it in one. Under C11: processors that can show it, and what would ``repair`` it."""
 
     model: ModelName
     kind: ViolationKind
@@ -82,6 +110,8 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     monitor: str | None = None
     message: str = ""
     replay: str = ""
+    shown_by: list[str] = []
+    repair: str = ""
     initial: dict[str, str] = {}
     relations: list[tuple[int, int, Reason]] = []
     sequential: Sequential | None = None

@@ -7,9 +7,10 @@ import click
 from teetotal import checking
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Goal
-from teetotal.cli import outputs
+from teetotal.cli import completing, outputs
 from teetotal.cli.options import WithCompilerFlags, budget_options, c_options, spurious_option
 from teetotal.report import replay as report
+from teetotal.report import style
 from teetotal.report.json import to_json
 
 
@@ -27,7 +28,7 @@ class _Replay(WithCompilerFlags):
 
 @click.command(cls=_Replay, short_help="One execution again, step by step.")
 @click.argument("token")
-@click.argument("paths", metavar="FILE…", nargs=-1, required=True)
+@click.argument("paths", metavar="FILE…", nargs=-1, required=True, shell_complete=completing.files)
 @click.option("--goal", type=click.Choice(["robust", "safe"]),
               help="As it was asked: with safe, ~exists and forall of a litmus test must hold; with robust, a Promela "
                    "program runs without its ghost variables.")  # fmt: skip
@@ -58,5 +59,5 @@ def replay(
     if answer is None:
         return 0
     outputs.note(answer)
-    click.echo(to_json(answer) if as_json else report.render(answer))
+    click.echo(to_json(answer) if as_json else report.render(answer, style.page()))
     return answer.verdict.exit_status

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from teetotal import _core
-from teetotal.answers.events import Kind, Semantics
+from teetotal.answers.events import ORDERS, Kind, Semantics
 from teetotal.answers.numbers import Op as NumberedOp
 from teetotal.answers.numbers import Opcode
 from teetotal.programs.expressions import OPERATORS, Addr, Const, Expr, Final, Old, Op, Reg, wrap
@@ -35,15 +35,19 @@ _OPCODES: dict[type, Opcode] = {
     Assert: Opcode.ASSERTION,
     Assume: Opcode.ASSUME,
 }
-_FENCE_OPCODES = {Kind.MFENCE: Opcode.MFENCE, Kind.SFENCE: Opcode.SFENCE}
+_FENCE_OPCODES = {Kind.MFENCE: Opcode.MFENCE, Kind.SFENCE: Opcode.SFENCE, Kind.FENCE: Opcode.FENCE}
 
-Encoded = tuple[int, int, int, list[int], list[int], list[int]]
+Encoded = tuple[int, int, int, list[int], list[int], list[int], int, int]
 
 
 def encode(program: Program) -> _core.Program:
     addresses = {name: number for number, name in enumerate(program.memory, start=1)}
+    observed = encode_observed(program)
     return _core.Program(
-        [_encode_thread(thread, addresses) for thread in program.threads],
+        [
+            (*_encode_thread(thread, addresses), [register for of, register in observed if of == number])
+            for number, thread in enumerate(program.threads)
+        ],
         [wrap(value) for value in program.memory.values()],
         program.loop_bound,
     )
@@ -75,6 +79,15 @@ def _encode_thread(thread: Thread, addresses: dict[str, int]) -> tuple[list[Enco
 
 
 def _encode_instruction(instruction: Instruction, registers: dict[str, int], addresses: dict[str, int]) -> Encoded:
+    order = ORDERS.index(getattr(instruction, "order", "na"))
+    conditional = isinstance(instruction, Rmw) and instruction.when is not None
+    failure = ORDERS.index(instruction.failure) if conditional else 0  # type: ignore[union-attr]
+    return *_encode_operation(instruction, registers, addresses), order, failure
+
+
+def _encode_operation(
+    instruction: Instruction, registers: dict[str, int], addresses: dict[str, int]
+) -> tuple[int, int, int, list[int], list[int], list[int]]:
     def words(expression: Expr | None) -> list[int]:
         code: list[int] = []
         if expression is not None:

@@ -18,25 +18,32 @@ import msgspec
 
 from teetotal.answers.answer import Interrupted
 from teetotal.answers.check import CheckAnswer, ModelAnswer
-from teetotal.answers.errors import Fault
+from teetotal.answers.errors import Fault, TeetotalError
 from teetotal.answers.events import MODELS, ModelName, Semantics, Step
-from teetotal.answers.options import LOOP_BOUND, CheckOptions
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.triage import Triage, triaged, worst
 from teetotal.answers.verdict import Verdict, both
-from teetotal.answers.violation import Violation, ViolationKind
+from teetotal.answers.violation import Hazard, Violation, ViolationKind
 from teetotal.budget import Budget
-from teetotal.engines import story
+from teetotal.engines import graphs, story, weak
 from teetotal.engines.executions.robustness import Robustness, robustness
 from teetotal.engines.states.outcomes import Outcomes, outcomes
-from teetotal.programs import goals
+from teetotal.engines.states.vacuous import vacuous
+from teetotal.programs import goals, hazards
 from teetotal.programs.observation import filtered, observation
 from teetotal.programs.program import Program
 
 
 def check(program: Program, options: CheckOptions, budget: Budget, *, command: str = "check") -> CheckAnswer:
-    if options.goal == "safe":
-        program = goals.demanding(program)
+    if options.goal != "robust":
+        program = goals.demanding(program, refuse=options.goal == "safe")
     if options.loop_bound is not None:
         program = msgspec.structs.replace(program, loop_bound=options.loop_bound)
+    c11 = "c11" in options.models
+    if c11:
+        graphs.refuse(program)
+        if options.semantics.failed_cas == "write":
+            raise TeetotalError("--failed-cas write: in C11 a compare-and-swap that fails only reads")
     asked = [model for model in MODELS if model == "sc" or model in options.models]
     reached: dict[ModelName, Outcomes] = {}
     for model in asked:
@@ -49,30 +56,35 @@ def check(program: Program, options: CheckOptions, budget: Budget, *, command: s
         )
         if reached[model].interrupted:
             budget.end()
-    relaxed = [model for model in asked if model != "sc"]
+    relaxed: list[ModelName] = [model for model in asked if model != "sc" and options.goal != "safe"]
     watched: Robustness | None = None
-    if relaxed and options.goal == "robust":
-        watched = _robustness(program, relaxed, options, budget)
-    results = {model: _model_result(program, model, reached, watched, options) for model in asked}
+    if relaxed or c11:
+        watched = robustness(
+            program,
+            [*relaxed, "c11"] if c11 else relaxed,
+            options.semantics,
+            strategy=options.explore,
+            monitors=options.monitors,
+            waiting=options.waiting,
+            release_sequence=options.release_sequence,
+            seed=options.seed,
+            budget=budget,
+        )
+    results: dict[ModelName, ModelAnswer] = {
+        model: _model_result(program, model, reached, watched, options) for model in asked
+    }
+    found = hazards.hazards(program) if c11 else []
+    if c11 and watched is not None:
+        safe = results["sc"].safe
+        about = graphs.answer(program, reached["sc"], safe, watched, found, options.release_sequence, budget)
+        by_x86 = results["tso"].robust is False if "tso" in results and results["tso"].robust is not None else None
+        shown = [weak.shown(violation, by_x86) for violation in about.violations]
+        results["c11"] = msgspec.structs.replace(about, violations=shown)
     interrupted = any(found.interrupted for found in reached.values()) or (watched is not None and watched.interrupted)
-    answer = _answer(program, results, reached, watched, options, command, budget)
+    answer = _answer(program, results, reached, watched, found, options, command, budget)
     if interrupted:
         raise Interrupted(answer)
     return answer
-
-
-def _robustness(program: Program, models: Sequence[ModelName], options: CheckOptions, budget: Budget) -> Robustness:
-    if program.loop_bound is None:
-        program = msgspec.structs.replace(program, loop_bound=LOOP_BOUND)
-    return robustness(
-        program,
-        models,
-        options.semantics,
-        strategy=options.explore,
-        monitors=options.monitors,
-        seed=options.seed,
-        budget=budget,
-    )
 
 
 def _model_result(
@@ -86,12 +98,16 @@ def _model_result(
     violations = safety_violations(program, model, reached, options.semantics)
     safe = False if violations else True if reached.complete else None
     robust: bool | None = True if model == "sc" else None
-    if model != "sc" and watched is not None:
+    triage: Triage | None = None
+    if model != "sc" and watched is not None and model in watched.violations:
         cycles = _cycles(program, model, everywhere, watched, options.semantics)
         robust = False if cycles else True if watched.proves(model) else None
-        violations = violations + cycles
+        compared = robust is False and everywhere["sc"].complete
+        new = _new_results(program, model, everywhere, options.semantics) if compared else []
+        triage = triaged(robust, safe if compared or not safe else None, new_result=bool(new))
+        violations = violations + cycles + new
     word, positive, negative = observation(program, reached.values)
-    holds = both(robust, safe) if options.goal == "robust" else safe
+    holds = both(robust, safe) if options.goal != "safe" else safe
     return ModelAnswer(
         verdict=Verdict.of(holds),
         robust=robust,
@@ -103,7 +119,31 @@ def _model_result(
         negative=negative if program.condition is not None else None,
         outcomes=[story.named(program, values) for values in sorted(filtered(program, reached.values))],
         states=reached.states,
+        triage=triage,
     )
+
+
+def _new_results(
+    program: Program, model: ModelName, everywhere: Mapping[ModelName, Outcomes], semantics: Semantics
+) -> list[Violation]:
+    """An execution with a result that SC does not have, as far as the program asks about results: by its condition or,
+    where it says nothing that could fail, by all that is observed."""
+    ours, allowed = (filtered(program, everywhere[name].values) for name in (model, "sc"))
+    if program.condition is not None:
+        holds = program.predicate(program.condition.proposition)
+        known = {bool(holds(values)) for values in allowed}
+        found = {values: f"makes its condition {str(bool(holds(values))).lower()}, which it never is under SC"
+                 for values in ours if bool(holds(values)) not in known}  # fmt: skip
+    elif goals.can_fail(program):
+        return []
+    else:
+        found = dict.fromkeys(ours - allowed, "is no outcome of SC")
+    for values in sorted(found)[:1]:
+        shown = ", ".join(f"{name}={value}" for name, value in story.named(program, values).items())
+        schedule = everywhere[model].schedule(values)
+        message = f"{shown} {found[values]}"
+        return [story.violation(program, model, schedule, semantics, kind="outcome", message=message)]
+    return []
 
 
 def _cycles(
@@ -146,6 +186,8 @@ def safety_violations(program: Program, model: ModelName, reached: Outcomes, sem
             found[-1] = msgspec.structs.replace(found[-1], replay=f"{found[-1].replay} --goal safe")
     if reached.deadlock is not None:
         add(reached.deadlock, "deadlock", story.DEADLOCK)
+    if reached.livelock is not None:
+        add(reached.livelock, "livelock", "")
     return found
 
 
@@ -154,12 +196,13 @@ def _answer(
     results: dict[ModelName, ModelAnswer],
     reached: dict[ModelName, Outcomes],
     watched: Robustness | None,
+    found_hazards: list[Hazard],
     options: CheckOptions,
     command: str,
     budget: Budget,
 ) -> CheckAnswer:
     notes = []
-    if options.goal == "safe" and program.condition is not None and not goals.claims(program):
+    if options.goal != "robust" and program.condition is not None and not goals.claims(program):
         notes.append("`exists` is a question, and no part of the goal")
     for model, found in reached.items():
         if found.cut:
@@ -168,6 +211,7 @@ def _answer(
             notes.append(f"{model.upper()}: stopped after {found.states:,} states; see --time, --states and --memory")
     if watched is not None:
         notes += watched.notes
+    notes += vacuous(program, reached.values())
     return CheckAnswer(
         input=program.source or program.name,
         command=command,
@@ -182,4 +226,8 @@ def _answer(
         violations=[violation for result in results.values() for violation in result.violations],
         notes=notes,
         goal=options.goal,
+        waiting="skip" if watched is None else watched.waiting,
+        races=[] if watched is None else watched.races,
+        hazards=found_hazards,
+        triage=worst(result.triage for result in results.values()),
     )

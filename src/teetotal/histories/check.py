@@ -26,7 +26,7 @@ import numpy as np
 
 from teetotal import _core
 from teetotal.answers.errors import TeetotalError
-from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.events import MachineName, Semantics
 from teetotal.answers.verdict import Verdict
 from teetotal.histories.history import History
 from teetotal.histories.problem import MODEL_NUMBERS, Problem, Unwritten
@@ -103,7 +103,7 @@ class Check:
             raise TeetotalError("the engine ccm+enum is about SC: CCM is no approximation of TSO or PSO")
         self.history = history
         self.model = model
-        self.base: ModelName = model if model in ("tso", "pso") else "sc"
+        self.base: MachineName = model if model in ("tso", "pso") else "sc"
         self.engine = engine
         self.prior, self.finish = _parts(engine)
         self.semantics = semantics

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from teetotal.answers.errors import TeetotalError
-from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.events import MachineName, Semantics
 from teetotal.answers.history import HistoryAnswer, HistoryViolation, Kernel
 from teetotal.answers.options import HistoryOptions
 from teetotal.answers.verdict import Verdict
@@ -95,7 +95,7 @@ def _witness(history: History, file: str, outcome: Outcome, options: HistoryOpti
     return found
 
 
-def _base(options: HistoryOptions) -> ModelName:
+def _base(options: HistoryOptions) -> MachineName:
     # A CCM violation is also one of wSC, and one of wSC also one of SC, whose proof is the simplest.
     return options.model if options.model in ("tso", "pso") else "sc"
 

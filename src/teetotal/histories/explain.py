@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from teetotal.answers.events import Event, Kind, Location, ModelName, Semantics
+from teetotal.answers.events import Event, Kind, Location, MachineName, Semantics
 from teetotal.answers.violation import Edge, Reason
 from teetotal.histories import proof
 from teetotal.histories.history import INITIAL_SOURCE, UNKNOWN_SOURCE, History
@@ -38,7 +38,7 @@ class Explanation(NamedTuple):
 
 
 def explain(
-    history: History, model: ModelName, semantics: Semantics | None = None, seconds: float | None = None
+    history: History, model: MachineName, semantics: Semantics | None = None, seconds: float | None = None
 ) -> Explanation:
     """A proof that the model forbids this history, which it must. If the time runs out, the part is not minimal, and
     there may be no more of a proof than that a search found no order."""
@@ -59,7 +59,7 @@ def explain(
 
 
 class Prover:
-    def __init__(self, history: History, model: ModelName, semantics: Semantics, clock: Clock | None = None) -> None:
+    def __init__(self, history: History, model: MachineName, semantics: Semantics, clock: Clock | None = None) -> None:
         self.history = history
         self.model = model
         self.clock = clock or Clock(None)

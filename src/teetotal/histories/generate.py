@@ -13,12 +13,12 @@ import numpy as np
 
 from teetotal import _core
 from teetotal.answers.errors import TeetotalError
-from teetotal.answers.events import Kind, ModelName
+from teetotal.answers.events import Kind, MachineName
 from teetotal.answers.verdict import Verdict
 from teetotal.histories.check import check
 from teetotal.histories.history import NO_ADDRESS, History
 
-STRONGER: dict[ModelName, ModelName] = {"tso": "sc", "pso": "tso"}
+STRONGER: dict[MachineName, MachineName] = {"tso": "sc", "pso": "tso"}
 ATTEMPTS = 1000
 """Runs that are tried for one that the stronger model forbids."""
 
@@ -64,7 +64,7 @@ class Columns:
 
 
 def random_history(
-    model: ModelName = "sc",
+    model: MachineName = "sc",
     *,
     threads: int = 4,
     operations: int = 100,
@@ -113,7 +113,7 @@ def corrupted_history(*, reads: int = 1, distance: int = 16, seed: int = 0, **pa
 class Run:
     """A machine with pending stores, one queue a thread (TSO) or one a thread and address (PSO)."""
 
-    def __init__(self, model: ModelName, threads: int, addresses: int, rng: np.random.Generator) -> None:
+    def __init__(self, model: MachineName, threads: int, addresses: int, rng: np.random.Generator) -> None:
         self.model = model
         self.threads = threads
         self.addresses = addresses

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from teetotal import _core
-from teetotal.answers.events import Kind, ModelName, Semantics
+from teetotal.answers.events import Kind, MachineName, Semantics
 from teetotal.histories.history import UNKNOWN_SOURCE, WRITES_NOTHING, History, HistoryError
 from teetotal.histories.time_limit import Clock
 
-MODEL_NUMBERS: dict[ModelName, int] = {"sc": 0, "tso": 1, "pso": 2}
+MODEL_NUMBERS: dict[MachineName, int] = {"sc": 0, "tso": 1, "pso": 2}
 
 
 class Unwritten(HistoryError):
@@ -28,7 +28,7 @@ class Unwritten(HistoryError):
 class Problem:
     """Sources by value. ``candidates`` has the reads with several, whose entry in ``source`` is then unknown."""
 
-    def __init__(self, history: History, model: ModelName, semantics: Semantics) -> None:
+    def __init__(self, history: History, model: MachineName, semantics: Semantics) -> None:
         self.history = history
         self.model = model
         self.rmw_all = semantics.rmw == "all"
@@ -48,7 +48,7 @@ class Problem:
     def ambiguous(self) -> bool:
         return bool(self.candidates or self.final_candidates)
 
-    def checker(self, *, rules: str = "saturated", model: ModelName | None = None) -> Any:
+    def checker(self, *, rules: str = "saturated", model: MachineName | None = None) -> Any:
         number = MODEL_NUMBERS[model or self.model]
         return _core.HistoryChecker(self.history.columns, self.source, self.final, number, self.rmw_all, rules)
 

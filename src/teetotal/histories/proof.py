@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from teetotal.answers.events import Kind, ModelName, Semantics
+from teetotal.answers.events import Kind, MachineName, Semantics
 from teetotal.histories.history import INITIAL_SOURCE, History, Operation
 
 PROGRAM, READS_FROM, STORE, OVERWRITES, INITIAL, LOCATION, FINAL, ASSUMED = range(8)
@@ -31,7 +31,7 @@ Edge = tuple[int, int, int, int]
 Lemma = tuple[Edge, Sequence[Edge]]
 
 
-def keeps(model: ModelName, semantics: Semantics, first: Operation, second: Operation) -> bool:
+def keeps(model: MachineName, semantics: Semantics, first: Operation, second: Operation) -> bool:
     """Whether a thread's operation stays before a later one, for all that lies between."""
     if model == "sc":
         return True
@@ -53,7 +53,7 @@ def keeps(model: ModelName, semantics: Semantics, first: Operation, second: Oper
 
 def refute(
     history: History,
-    model: ModelName,
+    model: MachineName,
     semantics: Semantics,
     lemmas: Sequence[Lemma],
     cycle: Sequence[Edge],
@@ -72,7 +72,7 @@ class _Checker:
     def __init__(
         self,
         history: History,
-        model: ModelName,
+        model: MachineName,
         semantics: Semantics,
         sources: Mapping[int, int],
         finals: Mapping[str, int],

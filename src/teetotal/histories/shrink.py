@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.events import MachineName, Semantics
 from teetotal.answers.verdict import Verdict
 from teetotal.histories.check import check
 from teetotal.histories.history import History
@@ -54,7 +54,7 @@ def needs_of(problem: Problem) -> Needs:
     return needs
 
 
-def shrink(history: History, model: ModelName, semantics: Semantics, clock: Clock) -> tuple[list[Item], bool]:
+def shrink(history: History, model: MachineName, semantics: Semantics, clock: Clock) -> tuple[list[Item], bool]:
     """A part of the history that the model forbids, and whether it is minimal: it is unless the time runs out."""
     problem = Problem(history, model, semantics)
     needs = needs_of(problem)

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from teetotal import _core
-from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.events import MachineName, Semantics
 from teetotal.histories.history import History, HistoryError
 from teetotal.histories.problem import MODEL_NUMBERS
 
 
-def refute(history: History, steps: Any, model: ModelName, semantics: Semantics | None = None) -> str:
+def refute(history: History, steps: Any, model: MachineName, semantics: Semantics | None = None) -> str:
     """What is wrong with a witness, "" if it is one. One pass over the steps, on a machine with values and buffers that
     knows nothing of the engines."""
     rmw_all = (semantics or Semantics()).rmw == "all"

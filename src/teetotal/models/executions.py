@@ -150,22 +150,22 @@ class Run:
 
 def perform(memory: Memory, p: int, index: int, request: Request) -> tuple[Event, EventId | None, int | None]:
     """One request on a machine: the event, the write that it read from (if it reads), and the response."""
-    kind, address, value, function, location = request
+    kind, address, value, function, location, order, failure = request
     event = EventId(p, index)
     if kind is Kind.MFENCE:
         memory.mfence(p)
-        return Event(p, index, kind, location=location), None, None
-    if kind is Kind.SFENCE:
+    elif kind is Kind.SFENCE:
         memory.sfence(p)
-        return Event(p, index, kind, location=location), None, None
+    if kind.is_fence:
+        return Event(p, index, kind, location=location, order=order), None, None
     assert address is not None
     if kind is Kind.ST:
         assert value is not None
         memory.store(p, Write(address, value, event))
-        return Event(p, index, kind, address, value, location=location), None, None
+        return Event(p, index, kind, address, value, location=location, order=order), None, None
     if kind is Kind.LD:
         seen = memory.load(p, address)
-        return Event(p, index, kind, address, seen.value, location=location), seen.event, seen.value
+        return Event(p, index, kind, address, seen.value, location=location, order=order), seen.event, seen.value
     # A mutex operation is an rmw on the mutex: a lock waits for 0 (``Run._enabled``) and writes 1.
     if kind is Kind.UNLOCK and memory.semantics.mutex == "fence":
         memory.mfence(p)
@@ -174,7 +174,8 @@ def perform(memory: Memory, p: int, index: int, request: Request) -> tuple[Event
         old, new = memory.atomic(p, address, lambda _: held, event)
     else:
         old, new = memory.atomic(p, address, function, event)
-    return Event(p, index, kind, address, new, old.value, location), old.event, old.value
+    done = Event(p, index, kind, address, new, old.value, location, order=failure if new is None else order)
+    return done, old.event, old.value
 
 
 def executions(program: ProgramLike, model: ModelName, semantics: Semantics = Semantics()) -> Iterator[Run]:

@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from teetotal.answers.errors import ProgramError
-from teetotal.answers.events import Kind, Location, Request
+from teetotal.answers.events import Kind, Location, MemoryOrder, Request
 from teetotal.programs.expressions import Addr, Const, Expr, Final, Old, Outcome, Reg, evaluate, leaves, predicate
 
 LOCAL_STEPS = 100_000
@@ -34,30 +34,38 @@ LOCAL_STEPS = 100_000
 class Load(msgspec.Struct, frozen=True, kw_only=True):
     register: str
     address: Expr
+    order: MemoryOrder = "na"
     location: Location | None = None
 
 
 class Store(msgspec.Struct, frozen=True, kw_only=True):
     address: Expr
     value: Expr
+    order: MemoryOrder = "na"
     location: Location | None = None
 
 
 class Rmw(msgspec.Struct, frozen=True, kw_only=True):
     """``register := [address]; [address] := value`` in one step, where ``value`` may use ``Old()``.
 
-    With ``when``, it writes only where that is not 0: a compare-and-swap has ``when = (old == expected)``.
+    With ``when``, it writes only where that is not 0: a compare-and-swap has ``when = (old == expected)``. ``failure`` is
+    its order where it does not.
     """
 
     address: Expr
     value: Expr
     register: str | None = None
     when: Expr | None = None
+    order: MemoryOrder = "na"
+    failure: MemoryOrder = "na"
     location: Location | None = None
 
 
 class Fence(msgspec.Struct, frozen=True, kw_only=True):
-    kind: Literal[Kind.MFENCE, Kind.SFENCE]
+    """What it is to TSO and PSO, and its ``order`` in C11: ``na`` for one that C11 does not know of."""
+
+    kind: Literal[Kind.MFENCE, Kind.SFENCE, Kind.FENCE]
+    order: MemoryOrder = "na"
     location: Location | None = None
 
 
@@ -149,7 +157,8 @@ class Condition(msgspec.Struct, frozen=True):
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
     """``observed`` says which registers and locations make up an outcome. ``loop_bound`` is the number of backward
-    jumps that each thread may take before it is cut; None means no bound."""
+    jumps that each thread may take before it is cut; None means no bound. ``ordered``: its accesses have the orders of C11
+    (an instruction of a processor has none)."""
 
     name: str
     threads: tuple[Thread, ...]
@@ -160,6 +169,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     final_assertion: Expr | None = None
     loop_bound: int | None = None
     source: str | None = None
+    ordered: bool = True
 
     def __post_init__(self) -> None:
         self._check()
@@ -186,26 +196,26 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
             return self._value(thread, state.registers, expression, old)
 
         if isinstance(instruction, Fence):
-            return Request(instruction.kind, location=instruction.location)
+            return Request(instruction.kind, location=instruction.location, order=instruction.order)
         assert isinstance(instruction, _ACCESSES)
         address = self._address(value(instruction.address))
         assert address is not None  # _settle stops a thread before a wild access
         place = instruction.location
         match instruction:
             case Load():
-                return Request(Kind.LD, address, location=place)
+                return Request(Kind.LD, address, location=place, order=instruction.order)
             case Store():
-                return Request(Kind.ST, address, value(instruction.value), location=place)
+                return Request(Kind.ST, address, value(instruction.value), location=place, order=instruction.order)
             case Lock():
                 return Request(Kind.LOCK, address, location=place)
             case Unlock():
                 return Request(Kind.UNLOCK, address, location=place)
-            case Rmw(value=new, when=when):
+            case Rmw(value=new, when=when, order=order, failure=failure):
 
                 def function(old: int) -> int | None:
                     return value(new, old) if when is None or value(when, old) else None
 
-                return Request(Kind.RMW, address, function=function, location=place)
+                return Request(Kind.RMW, address, None, function, place, order, failure)
 
     def update(self, thread: int, state: LocalState, response: int | None) -> LocalState:
         instruction = self.threads[thread].code[state.pc]

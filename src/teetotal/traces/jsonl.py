@@ -35,7 +35,7 @@ class Line(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """One event. ``value`` is what it wrote or, for a load, read; ``read`` what an atomic operation saw before."""
 
     thread: Annotated[int, msgspec.Meta(ge=0, lt=MAX_THREADS)]
-    kind: Literal["ld", "st", "rmw", "mfence", "sfence", "lock", "unlock"]
+    kind: Literal["ld", "st", "rmw", "mfence", "sfence", "lock", "unlock", "fence"]
     address: str | None = None
     value: Value | None = None
     read: Value | None = None

@@ -17,7 +17,6 @@ from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Callable
 from itertools import islice
-from typing import Literal
 
 import msgspec
 import numpy as np
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 
 from teetotal.answers.because import UNKNOWN, because, overtaking, whose
 from teetotal.answers.errors import TeetotalError
-from teetotal.answers.events import Event, Kind, Semantics
+from teetotal.answers.events import Event, Kind, ModelName, Semantics
 from teetotal.answers.monitor import MonitorAnswer, MonitorModel, MonitorViolation
 from teetotal.answers.options import MonitorOptions
 from teetotal.answers.verdict import Verdict
@@ -117,8 +116,8 @@ class Watch:
         for watcher in self.watchers:
             watcher.collect(self.window)
 
-    def models(self, complete: bool) -> dict[Literal["sc", "tso", "pso"], MonitorModel]:
-        result: dict[Literal["sc", "tso", "pso"], MonitorModel] = {}
+    def models(self, complete: bool) -> dict[ModelName, MonitorModel]:
+        result: dict[ModelName, MonitorModel] = {}
         for model in dict.fromkeys(watcher.info.model for watcher in self.watchers):
             reports = {w.info.name: w.counts().total() for w in self.watchers if w.info.model == model}
             found = any(reports.values())

@@ -9,17 +9,21 @@ from teetotal import _core
 from teetotal.answers.events import Semantics
 from teetotal.answers.options import MAX_MEGABYTES
 from teetotal.answers.strategies import Strategy
+from teetotal.answers.verdict import Waiting
 from teetotal.engines.encoding import encode, encode_semantics
 from teetotal.engines.states.outcomes import translated_errors
 from teetotal.programs.program import Program
 
 
 class Executions(NamedTuple):
-    """Counts of a search. ``redundant`` executions were begun in vain: an optimal search has none. ``schedules`` are the
-    first ones found, each the threads in the order of their steps."""
+    """Counts of a search. Of its ``executions``, in those ``blocked`` some thread waits or was stopped before its end; of
+    these, in those in ``vain`` only because of a round that it began too early. ``redundant`` executions were begun and
+    given up: an optimal search has none. ``schedules`` are the first ones found, each the threads in the order of their
+    steps."""
 
     executions: int
     blocked: int
+    vain: int
     redundant: int
     complete: bool
     schedules: list[list[int]]
@@ -27,12 +31,12 @@ class Executions(NamedTuple):
 
 
 def count_classes(
-    program: Program, semantics: Semantics = Semantics(), *, most: int = 1_000_000
+    program: Program, semantics: Semantics = Semantics(), *, waiting: Waiting = "skip", most: int = 1_000_000
 ) -> tuple[int, int] | None:
     """How many Mazurkiewicz classes a program has, by looking at every interleaving, and how many interleavings; None
     where there are more than ``most``. Slow and plain: what the optimal search is tested against."""
     with translated_errors(program):
-        classes, looked_at = _core.count_classes(encode(program), encode_semantics(semantics), most)
+        classes, looked_at = _core.count_classes(encode(program), encode_semantics(semantics), waiting == "skip", most)
     return None if looked_at >= most else (classes, looked_at)
 
 
@@ -41,6 +45,7 @@ def executions(
     strategy: Strategy = Strategy("all"),
     semantics: Semantics = Semantics(),
     *,
+    waiting: Waiting = "skip",
     keep: int = 0,
     seed: int = 0,
     seconds: float = math.inf,
@@ -51,6 +56,7 @@ def executions(
         result, schedules, interrupted = _core.search(
             encode(program),
             encode_semantics(semantics),
+            waiting == "skip",
             strategy.name,
             strategy.count,
             strategy.depth,
@@ -59,4 +65,6 @@ def executions(
             seconds,
             max_megabytes,
         )
-    return Executions(result.executions, result.blocked, result.redundant, result.complete, schedules, interrupted)
+    return Executions(
+        result.executions, result.blocked, result.vain, result.redundant, result.complete, schedules, interrupted
+    )

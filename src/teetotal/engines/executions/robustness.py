@@ -10,23 +10,30 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
+import msgspec
+
 from teetotal import _core
 from teetotal.answers import strategies
 from teetotal.answers.events import Issue, ModelName, Semantics
-from teetotal.answers.options import MAX_MEGABYTES
+from teetotal.answers.options import LOOP_BOUND, MAX_MEGABYTES, ReleaseSequence
 from teetotal.answers.strategies import Strategy
-from teetotal.answers.violation import Violation
+from teetotal.answers.verdict import Waiting
+from teetotal.answers.violation import Race, Violation
 from teetotal.budget import Budget
-from teetotal.engines import story
+from teetotal.engines import story, weak
 from teetotal.engines.encoding import encode, encode_semantics
 from teetotal.engines.executions.monitors import MonitorInfo, Report, monitor_info, witness
 from teetotal.engines.states.outcomes import translated_errors
 from teetotal.programs.program import Program
 
+MOST_TOLD = 2000
+"""Steps of an execution that has no end: what takes more to go wrong is looked for again with loops cut."""
+
 
 class Robustness(NamedTuple):
     """``complete``: nothing of the strategy's executions was left out, and the strategy leaves nothing out. ``proved``:
-    the models for which that, with the monitors that watched, makes "no violation" a proof."""
+    the models for which that, with the monitors that watched, makes "no violation" a proof. ``waiting``: what was taken for
+    an execution."""
 
     violations: dict[ModelName, list[Violation]]
     executions: int
@@ -35,6 +42,8 @@ class Robustness(NamedTuple):
     proved: frozenset[ModelName]
     notes: list[str]
     interrupted: bool
+    waiting: Waiting
+    races: list[Race]
 
     def proves(self, model: ModelName) -> bool:
         return model in self.proved
@@ -47,84 +56,169 @@ def robustness(
     *,
     strategy: Strategy = Strategy("all"),
     monitors: Sequence[str] = (),
+    waiting: Waiting = "skip",
+    release_sequence: ReleaseSequence = "c20",
     seed: int = 0,
     budget: Budget | None = None,
 ) -> Robustness:
-    """``monitors`` default to the exact ones, which are complete over any strategy that is."""
+    """``monitors`` default to the exact ones, which are complete over any strategy that is. The others are of the papers,
+    where waiting rounds count."""
     budget = budget or Budget()
-    max_megabytes = int(MAX_MEGABYTES if budget.megabytes is None else budget.megabytes)
-    counting = budget.counting("SC executions")
     watching = [monitor_info(name) for name in monitors or [f"exact-{model}" for model in relaxed]]
     watching = [monitor for monitor in watching if monitor.model in relaxed]
-    violations: dict[ModelName, list[Violation]] = {model: [] for model in relaxed}
-    executions = blocked = 0
-    for searched in strategy.rounds():
-        with translated_errors(program):
-            result, findings, interrupted = _core.monitored_search(
-                encode(program),
-                encode_semantics(semantics),
-                searched.name,
-                searched.count,
-                searched.depth,
-                seed,
-                [monitor.name for monitor in watching],
-                budget.left,
-                max_megabytes,
-                None if counting is None else partial(_counting_on, counting, executions),
-            )
-        executions += result.executions
-        blocked += result.blocked
-        for number, triple, schedule in findings:
-            found = _violation(program, watching[number], triple, schedule, semantics)
-            if all(found.shape != known.shape for known in violations[found.model]):
-                violations[found.model].append(found)
-        if findings or interrupted or not result.bounded or budget.over:
-            break
+    plain = [monitor.name for monitor in watching if not monitor.knows_waiting]
     notes = []
-    if searched is not strategy:
-        notes.append(strategies.how_far(searched, bool(findings)))
-    if result.cut:
-        notes.append(f"a loop was cut after {program.loop_bound} backward jumps; see --loop-bound")
-    elif result.full:
+    if waiting == "skip" and plain:
+        waiting = "count"
+        notes.append(f"{', '.join(plain)}: waiting rounds are counted, as with --waiting count")
+    if waiting == "count" and program.loop_bound is None:
+        program = msgspec.structs.replace(program, loop_bound=LOOP_BOUND)
+    search = _Search(program, relaxed, semantics, watching, waiting, release_sequence, seed, budget)
+    search.run(strategy)
+    if search.result.endless and not search.over:
+        endless = search.cuts
+        search.program = msgspec.structs.replace(program, loop_bound=LOOP_BOUND)
+        search.run(strategy)
         notes.append(
-            f"robustness: stopped after {executions:,} SC executions, which is as far as {max_megabytes:,} MB go; "
-            "see --memory"
+            f"{_loops(program, endless)} without an end: cut after {LOOP_BOUND} backward jumps; see --loop-bound"
         )
-    elif not result.complete and strategy.is_exhaustive:
-        notes.append(f"robustness: stopped after {executions:,} SC executions; see --time")
-    elif not result.complete:
-        notes.append(f"robustness: --explore {strategy} leaves executions out")
+        complete = False
+    else:
+        complete = search.result.complete
+        notes += search.notes_on_cuts()
+    notes += search.notes(strategy, complete)
     proved: set[ModelName] = set()
     for monitor in watching:
         if not monitor.misses_nothing(strategy):
             notes.append(f"{monitor.name} can miss violations among the executions of --explore {strategy}")
-        elif result.complete:
+        elif complete:
             proved.add(monitor.model)
     for model in relaxed:
         if all(monitor.model != model for monitor in watching):
             notes.append(f"no monitor for {model.upper()} was chosen with --monitor")
-    return Robustness(violations, executions, blocked, result.complete, frozenset(proved), notes, interrupted)
+    return Robustness(
+        search.violations, search.executions, search.blocked, complete, frozenset(proved), notes, search.interrupted,
+        waiting, search.races,
+    )  # fmt: skip
+
+
+class _Search:
+    """Searches over one program, one after the other: what they found, all together."""
+
+    def __init__(
+        self,
+        program: Program,
+        relaxed: Sequence[ModelName],
+        semantics: Semantics,
+        watching: Sequence[MonitorInfo],
+        waiting: Waiting,
+        release_sequence: ReleaseSequence,
+        seed: int,
+        budget: Budget,
+    ) -> None:
+        self.program, self.semantics, self.watching, self.waiting = program, semantics, watching, waiting
+        self.release_sequence, self.seed, self.budget = release_sequence, seed, budget
+        self.max_megabytes = int(MAX_MEGABYTES if budget.megabytes is None else budget.megabytes)
+        self.counting = budget.counting("SC executions")
+        self.violations: dict[ModelName, list[Violation]] = {model: [] for model in relaxed}
+        self.races: list[Race] = []
+        self.executions = self.blocked = 0
+        self.cuts: list[tuple[int, int, int, int]] = []
+        self.interrupted = False
+        self.result: _core.SearchResult
+        self.searched: Strategy
+
+    @property
+    def over(self) -> bool:
+        return self.interrupted or self.budget.over or bool(self.races) or any(self.violations.values())
+
+    def run(self, strategy: Strategy) -> None:
+        for self.searched in strategy.rounds():
+            with translated_errors(self.program):
+                self.result, findings, self.cuts, self.interrupted = _core.monitored_search(
+                    encode(self.program),
+                    encode_semantics(self.semantics),
+                    self.waiting == "skip",
+                    self.searched.name,
+                    self.searched.count,
+                    self.searched.depth,
+                    self.seed,
+                    [monitor.name for monitor in self.watching],
+                    self.budget.left,
+                    self.max_megabytes,
+                    None if self.counting is None else partial(_counting_on, self.counting, self.executions),
+                    self.release_sequence == "c11",
+                )
+            self.executions += self.result.executions
+            self.blocked += self.result.blocked
+            for number, triple, schedule, racy in findings:
+                if self.result.endless and len(schedule) > MOST_TOLD:
+                    continue
+                if racy:
+                    self._add_race(weak.race(self.program, triple, schedule, self.semantics))
+                    continue
+                found = self._violation(self.watching[number], triple, schedule)
+                if all(found.shape != known.shape for known in self.violations[found.model]):
+                    self.violations[found.model].append(found)
+            if self.over or self.result.endless or not self.result.bounded:
+                break
+
+    def _add_race(self, found: Race) -> None:
+        """A pair of places once, whichever came first."""
+        if all({found.first.id, found.second.id} != {race.first.id, race.second.id} for race in self.races):
+            self.races.append(found)
+
+    def _violation(self, monitor: MonitorInfo, triple: tuple[int, int, int], schedule: list[int]) -> Violation:
+        """The relaxed execution behind a report, told."""
+        if monitor.model == "c11":
+            return weak.violation(self.program, triple, schedule, self.semantics, self.release_sequence)
+        run, told = story.told(self.program, "sc", tuple(map(Issue, schedule)), self.semantics)
+        threads = [iter(events) for events in run.events]
+        events = [next(threads[thread]) for thread in schedule]
+        report = Report(monitor.name, monitor.model, *triple, 0, 0, 0)
+        steps = witness.schedule(events, report, self.semantics)
+        return story.violation(
+            self.program,
+            monitor.model,
+            steps,
+            self.semantics,
+            kind="robustness",
+            monitor=monitor.name,
+            sequential=story.beside(events, told, report.delayed, report.deciding),
+        )
+
+    def notes_on_cuts(self) -> list[str]:
+        if not self.result.cut:
+            return []
+        loops = _loops(self.program, self.cuts)
+        if self.program.loop_bound is not None:
+            return [f"{loops}: cut after {self.program.loop_bound} backward jumps; see --loop-bound"]
+        return [f"{loops} while nothing that was read changed, and cut there; see --loop-bound"]
+
+    def notes(self, strategy: Strategy, complete: bool) -> list[str]:
+        notes = []
+        if self.searched is not strategy:
+            notes.append(strategies.how_far(self.searched, any(self.violations.values())))
+        if self.result.full:
+            notes.append(
+                f"robustness: stopped after {self.executions:,} SC executions, which is as far as "
+                f"{self.max_megabytes:,} MB go; see --memory"
+            )
+        elif not complete and not self.result.cut:
+            left_out = f"--explore {strategy} leaves executions out"
+            stopped = f"stopped after {self.executions:,} SC executions; see --time"
+            notes.append(f"robustness: {stopped if strategy.is_exhaustive else left_out}")
+        return notes
+
+
+def _loops(program: Program, cuts: Sequence[tuple[int, int, int, int]]) -> str:
+    """``T1 went round spin.litmus:4–6 100 times``: each loop that was cut, with the most rounds that it took."""
+    rounds: dict[str, int] = {}
+    for thread, first, last, count in cuts:
+        loop = f"T{thread} went round {story.lines(program, thread, range(first, last + 1))}"
+        rounds[loop] = max(count, rounds.get(loop, 0))
+    return ", ".join(f"{loop} {count:,} times" for loop, count in rounds.items())
 
 
 def _counting_on(watcher: Callable[[int, float], None], before: int, count: int, fraction: float) -> None:
     watcher(before + count, fraction)
-
-
-def _violation(
-    program: Program, monitor: MonitorInfo, triple: tuple[int, int, int], schedule: list[int], semantics: Semantics
-) -> Violation:
-    """The relaxed execution behind a report, told."""
-    run, told = story.told(program, "sc", tuple(map(Issue, schedule)), semantics)
-    threads = [iter(events) for events in run.events]
-    events = [next(threads[thread]) for thread in schedule]
-    report = Report(monitor.name, monitor.model, *triple, 0, 0, 0)
-    steps = witness.schedule(events, report, semantics)
-    return story.violation(
-        program,
-        monitor.model,
-        steps,
-        semantics,
-        kind="robustness",
-        monitor=monitor.name,
-        sequential=story.beside(events, told, report.delayed, report.deciding),
-    )

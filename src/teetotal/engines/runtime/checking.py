@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import get_args
@@ -19,16 +20,17 @@ from teetotal.answers import strategies
 from teetotal.answers.answer import Interrupted
 from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.errors import ProgramError
-from teetotal.answers.events import MODELS, Event, Issue, Location, ModelName
+from teetotal.answers.events import MODELS, Event, Location, ModelName
 from teetotal.answers.numbers import Verb
 from teetotal.answers.options import COMPILED_LOOP_BOUND, CheckOptions
 from teetotal.answers.schedules import to_token
+from teetotal.answers.strategies import Strategy
 from teetotal.answers.verdict import Verdict, both
 from teetotal.answers.violation import StoryStep, Violation, ViolationKind
 from teetotal.budget import Budget
 from teetotal.engines import relations, story
 from teetotal.engines.executions.monitors import Report, monitor_info, witness
-from teetotal.engines.runtime import driver, events, replaying, words
+from teetotal.engines.runtime import driver, events, replaying, shortening, triage, words
 from teetotal.engines.runtime.messages import (
     AnyMessage,
     End,
@@ -101,31 +103,45 @@ def _explored(
     command: str,
     marks: Marks | None,
 ) -> CheckAnswer:
-    """SC and, where that is the goal, each relaxed model; each by the rounds of the strategy."""
+    """SC and, where that is the goal, each relaxed model; each by the rounds of the strategy. Then, where the program is
+    not robust, the relaxed models once more, to see what that means."""
     models = [m for m in MODELS if m == "sc" or (options.goal == "safe" and m in options.models)]
     answer: CheckAnswer | None = None
     interrupted = False
+
+    def search(
+        model: ModelName, asked: CheckOptions, marks: Marks | None = None, *, to_first_failure: bool = False
+    ) -> _Findings:
+        nonlocal interrupted
+        findings = _Findings(source, asked, symbols, model)
+        request = findings.request()
+        if marks is not None:
+            address, size = symbols.extent(marks.array)
+            request += [f"marks={address}", f"mark-count={size}"]
+        counting = budget.counting(f"{model.upper()} executions")
+        try:
+            with closing(driver.answers(program, request, source.arguments)) as messages:
+                for told in messages:
+                    findings.take(told, counting)
+                    if to_first_failure and findings.violations[model]:
+                        break
+        except driver.RuntimeDied as death:
+            findings.ended_early = str(death)
+        except KeyboardInterrupt:
+            findings.ended_early = "interrupted"
+            interrupted = True
+        if marks is not None:
+            marks.passes = findings.passes()
+        findings.count_unseen(unseen(program))
+        if options.shorten and not interrupted:
+            findings.shorten(program)
+        return findings
+
     for model in models:
         executions = options.executions
         for searched in options.explore.rounds():
             asked = replace(options, explore=searched, seconds=budget.left, executions=executions)
-            findings = _Findings(source, asked, symbols, model)
-            request = findings.request()
-            if marks is not None and model == "sc":
-                address, size = symbols.extent(marks.array)
-                request += [f"marks={address}", f"mark-count={size}"]
-            counting = budget.counting(f"{model.upper()} executions")
-            try:
-                for told in driver.answers(program, request, source.arguments):
-                    findings.take(told, counting)
-            except driver.RuntimeDied as death:
-                findings.ended_early = str(death)
-            except KeyboardInterrupt:
-                findings.ended_early = "interrupted"
-                interrupted = True
-            if marks is not None and model == "sc":
-                marks.passes = findings.passes()
-            findings.count_unseen(unseen(program))
+            findings = search(model, asked, marks if model == "sc" else None)
             result = findings.result(command)
             answer = result if answer is None else answer + result
             if executions is not None:
@@ -135,6 +151,13 @@ def _explored(
         if interrupted:
             break
     assert answer is not None
+    for name, found in answer.models.items():
+        if found.robust is False and name != "c11":
+            relaxed: CheckAnswer | None = None
+            if found.safe is None and options.triage > 0 and not interrupted and not budget.over:
+                asked = replace(options, goal="safe", explore=Strategy("all"), seconds=min(budget.left, options.triage))
+                relaxed = search(name, asked, to_first_failure=True).result(command)
+            answer = triage.told(answer, name, relaxed, asserts=symbols.uses("__assert_fail"))
     answer = replace(answer, seconds=budget.passed)
     if interrupted:
         raise Interrupted(answer)
@@ -149,12 +172,13 @@ class _Findings:
         self.options = options
         self.symbols = symbols
         self.model = model
-        self.relaxed = [m for m in MODELS if m != "sc" and m in options.models] if options.goal == "robust" else []
+        self.relaxed = [m for m in MODELS if m != "sc" and m in options.models] if options.goal != "safe" else []
         kind = "exact" if options.explore.is_reduced else "burnim"
         chosen = options.monitors or tuple(f"{kind}-{model}" for model in self.relaxed)
         self.monitors = [info for info in map(monitor_info, chosen) if info.model in self.relaxed]
         self.names: events.Names | None = None
         self.violations: dict[ModelName, list[Violation]] = {model: [] for model in MODELS}
+        self.failures: list[tuple[Failed, str]] = []  # with their tokens, in the order of their violations
         self.notes: list[str] = []
         self.undecided = False
         self.end: End | None = None
@@ -169,7 +193,7 @@ class _Findings:
             f"seed={options.seed}",
             *driver.semantics_options(options.semantics),
             f"steps={STEPS}",
-            f"loop-bound={COMPILED_LOOP_BOUND if options.loop_bound is None else options.loop_bound}",
+            *driver.loop_options(options.loop_bound),
             f"nondet-low={options.nondet[0]}", f"nondet-high={options.nondet[1]}", f"spurious={options.spurious}",
         ]  # fmt: skip
         request += [f"monitor={monitor.name}" for monitor in self.monitors]
@@ -186,7 +210,7 @@ class _Findings:
                 self.names = events.Names(self.symbols, told.base)
             case Restart():
                 self.violations = {model: [] for model in MODELS}
-                self.notes, self.undecided = [], False
+                self.failures, self.notes, self.undecided = [], [], False
             case Progress():
                 self.executions = told.executions
                 if counting is not None:
@@ -271,9 +295,24 @@ class _Findings:
             }[what] + ", ".join(self._waiting(failed))
         told += self.names.cause(*failed.cause)
         execution = events.execution(failed.steps, failed.cells, self.names, self.model)
-        self.violations[self.model].append(
-            self._told(execution, kind, told, [] if place is None else [str(place)], failed.stacks)
-        )
+        violation, token = self._told(execution, kind, told, [] if place is None else [str(place)], failed.stacks)
+        self.violations[self.model].append(violation)
+        self.failures.append((failed, token))
+
+    def shorten(self, program: Path) -> None:
+        """Those failures that are told step by step."""
+        for number, (failed, token) in enumerate(self.failures[: shortening.MOST]):
+            options, model = self.options, self.model
+            shorter = shortening.shortened(
+                program, self.source, failed, token, model, options.semantics, options.spurious
+            )
+            if shorter is not None:
+                known, failures = self.violations[model], self.failures
+                self.violations[model], self.failures = [], []
+                with suppress(ValueError):  # not accepted by the machines of models/
+                    self._failure(shorter)
+                    known[number] = self.violations[model][0]
+                self.violations[model], self.failures = known, failures
 
     def _waiting(self, failed: Failed) -> Iterator[str]:
         """What each thread that does not go on waits for."""
@@ -286,39 +325,26 @@ class _Findings:
 
     def _told(
         self, execution: events.Execution, kind: ViolationKind, message: str, places: list[str], stacks: str
-    ) -> Violation:
-        """An execution of the program itself; under TSO and PSO the machine of ``models/`` must accept it."""
+    ) -> tuple[Violation, str]:
+        """An execution of the program itself, which under TSO and PSO the machine of ``models/`` must accept, and its
+        token."""
         program = events.straight_line(self.source.name, execution, execution.schedule, self.source.name)
         if self.model == "sc":
             listed = execution.events
-            steps = words.with_pointers(_one_by_one(listed), listed)
-            related = relations.of_sc(listed)
+            found = Violation(
+                model=self.model,
+                kind=kind,
+                events=listed,
+                steps=words.with_pointers(_one_by_one(listed), listed),
+                initial=words.pointed(story.initial(program.memory, listed), execution.pointers),
+                relations=relations.of_sc(listed),
+            )
         else:
-            run, steps = story.told(program, self.model, execution.schedule, self.options.semantics)
-            threads = [iter(own) for own in run.events]
-            told = execution.told
-            listed = [
-                words.as_told(event, told[event.id], execution.pointers)
-                for step in execution.schedule
-                if isinstance(step, Issue)
-                for event in [next(threads[step.thread])]
-            ]
-            steps = words.with_pointers(steps, listed)
-            while run.memory.commits():  # what is still in buffers gets to memory, too
-                run.take(run.memory.commits()[0])
-            related = relations.relations(run, listed)
+            found = story.violation(program, self.model, execution.schedule, self.options.semantics, kind=kind)
+            found = words.worded(found, execution.told, execution.pointers)
         token = to_token(self.model, execution.schedule, list(program.memory), self.options.semantics)
-        return Violation(
-            model=self.model,
-            kind=kind,
-            events=listed,
-            steps=steps,
-            locations=places,
-            message=message,
-            replay=replaying.command(self.source, token, stacks, self.options.spurious),
-            initial=words.pointed(story.initial(program.memory, listed), execution.pointers),
-            relations=related,
-        )
+        again = replaying.command(self.source, token, stacks, self.options.spurious)
+        return replace(found, locations=places, message=message, replay=again), token
 
     def count_unseen(self, compiled: list[str]) -> None:
         """No proof stands on what no hook follows: ``compiled`` into the program, or met in an execution."""
@@ -326,6 +352,7 @@ class _Findings:
         for what, at in self.met if self.end is None else self.end.unseen:
             place = self.names.place(at) if self.names is not None else None
             named.append(what if place is None else f"{what} at {place}")
+        named = list(dict.fromkeys(named))
         if named:
             self.undecided = True
             more = f"; and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
@@ -388,12 +415,6 @@ class _Findings:
                     f"among the executions of {self.options.explore}"
                 )
             models[model] = self._model(model, complete, complete and sure and not end.mixed)
-        unasked = [name.upper() for name, found in models.items() if found.robust is False and found.safe is None]
-        if unasked and not self.violations["sc"]:
-            notes.append(
-                f"whether anything fails in executions that only {' and '.join(unasked)} allow was not asked: "
-                "--goal safe explores these"
-            )
         return CheckAnswer(
             input=self.source.name,
             command=command,

@@ -1,6 +1,6 @@
 """What threads do to each other, in words: ``create thread 1`` instead of an unlock of an object that stands for it.
 
-Searches and monitors know seven kinds of events, and so does ``Event.kind``. What an operation is to a person is told
+Searches and monitors know eight kinds of events, and so does ``Event.kind``. What an operation is to a person is told
 beside it, by ``Event.words``.
 """
 

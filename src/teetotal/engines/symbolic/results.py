@@ -11,13 +11,13 @@ from teetotal.answers.schedules import ScheduleStep, TokenError, replay_command,
 from teetotal.answers.verdict import Verdict
 from teetotal.answers.verify import FenceRow, VerifyAnswer
 from teetotal.answers.violation import Edge, StoryStep, Violation, ViolationKind
+from teetotal.engines.happened import happened
 from teetotal.engines.relations import Relation, relations
 from teetotal.engines.symbolic.locality import events_only
 from teetotal.engines.symbolic.schedules import Replay, replay_schedule
 from teetotal.engines.symbolic.verify import Outcome
 from teetotal.programs.promela.instructions import FenceSite, InBounds
 from teetotal.programs.promela.program import PromelaProgram
-from teetotal.traces.trace import Trace
 
 
 def answer(
@@ -138,12 +138,9 @@ def _order(replay: Replay, events: list[Event], numbers: dict[EventId, int]) -> 
         run.take(commits[0])
     if any(event.id not in numbers for own in run.events for event in own):
         return [], []
-    trace = Trace.from_run(run)
-    cycle = [
-        Edge(numbers[trace.event(e.source).id], numbers[trace.event(e.target).id], e.reason, e.because)
-        for e in trace.cycle()
-    ]
-    return cycle, relations(run, events)
+    issued, cycle = happened(run)
+    edges = [Edge(numbers[issued[e.source].id], numbers[issued[e.target].id], e.reason, e.because) for e in cycle]
+    return edges, relations(run, events)
 
 
 def fence_row(site: FenceSite, processes: int) -> FenceRow:

@@ -1,6 +1,7 @@
-"""C11's atomic operations and the Linux kernel's, as instructions of TSO and PSO.
+"""C11's atomic operations and the Linux kernel's, as instructions of TSO, PSO and C11.
 
-One Program serves both models, so each operation becomes what PSO needs; an sfence does nothing under TSO.
+One Program serves all models, so each operation becomes what PSO needs, and an access also keeps its order: an sfence does
+nothing under TSO, and fences that only stand for part of an access are none of C11's. ``*x`` is not atomic.
 
 =====================================================  ============================================
 operation                                              instructions
@@ -13,13 +14,14 @@ rmw relaxed, acquire, consume                          Rmw
 rmw release, acq_rel, seq_cst                          sfence; Rmw
 fence release, acq_rel, ``smp_wmb``                    sfence
 fence seq_cst, ``smp_mb``                              mfence
-fence acquire, ``smp_rmb``, ``barrier``                nothing: loads stay in order
+fence acquire, ``smp_rmb``                             fence: loads stay in order, so only C11 minds
+``barrier``, a signal fence                            nothing
 ``spin_lock``, ``mtx_lock``, ``lock``                  Lock
 ``spin_unlock``, ``mtx_unlock``, ``unlock``            Unlock
 =====================================================  ============================================
 
 A compare-and-exchange fails only when the values differ: the weak one, which C11 lets fail for no reason, is taken for
-the strong one, as processors with TSO have it. Its order is the one for success.
+the strong one, as processors with TSO have it. On TSO and PSO its order is the one for success.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from teetotal.answers.events import MemoryOrder
 from teetotal.programs.expressions import Expr, Old, Reg
 from teetotal.programs.litmus.c_code import Code, Label
 from teetotal.programs.litmus.c_types import Typed, fetched
@@ -34,6 +37,11 @@ from teetotal.programs.litmus.folding import op
 
 ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
 _RELEASES = frozenset(("release", "acq_rel", "seq_cst"))
+_WHERE_IT_FAILS = {"release": "relaxed", "acq_rel": "acquire"}
+
+
+def _effective(word: str) -> MemoryOrder:
+    return "acquire" if word == "consume" else word  # type: ignore[return-value]
 
 
 class Local(NamedTuple):
@@ -43,13 +51,13 @@ class Local(NamedTuple):
 
 
 def load(code: Code, address: Expr, order: str = "seq_cst") -> Expr:
-    return code.load(address)
+    return code.load(address, _effective(order))
 
 
 def store(code: Code, address: Expr, value: Expr, order: str = "seq_cst") -> None:
     if order in _RELEASES:
         code.sfence()
-    code.store(address, value)
+    code.store(address, value, _effective(order))
     if order == "seq_cst":
         code.mfence()
 
@@ -57,14 +65,17 @@ def store(code: Code, address: Expr, value: Expr, order: str = "seq_cst") -> Non
 def exchange(code: Code, address: Expr, value: Expr, order: str = "seq_cst") -> Expr:
     if order in _RELEASES:
         code.sfence()
-    return code.rmw(address, value)
+    return code.rmw(address, value, _effective(order))
 
 
-def compare_and_swap(code: Code, address: Expr, expected: Expr, new: Expr, order: str = "seq_cst") -> Expr:
+def compare_and_swap(
+    code: Code, address: Expr, expected: Expr, new: Expr, order: str = "seq_cst", failure: str = ""
+) -> Expr:
     """Linux's ``cmpxchg``: the old value."""
     if order in _RELEASES:
         code.sfence()
-    return code.rmw(address, new, when=op("==", Old(), expected))
+    failure = failure or _WHERE_IT_FAILS.get(order, order)
+    return code.rmw(address, new, _effective(order), op("==", Old(), expected), _effective(failure))
 
 
 def compare_exchange(
@@ -72,7 +83,7 @@ def compare_exchange(
 ) -> Expr:
     """C11's: whether it succeeded; when not, ``*expected`` becomes the old value."""
     wanted = Reg(expected.name) if isinstance(expected, Local) else code.load(expected)
-    old = compare_and_swap(code, address, wanted, new, order)
+    old = compare_and_swap(code, address, wanted, new, order, failure)
     success = code.temporary()
     code.assign(success, op("==", old, wanted))
     if isinstance(expected, Local):
@@ -87,9 +98,11 @@ def compare_exchange(
 
 def fence(code: Code, order: str) -> None:
     if order == "seq_cst":
-        code.mfence()
+        code.mfence("seq_cst")
     elif order in _RELEASES:
-        code.sfence()
+        code.sfence(_effective(order))
+    elif order != "relaxed":
+        code.fence("acquire")
 
 
 def nothing(code: Code, order: str = "") -> None:
@@ -100,7 +113,7 @@ def _fetch(operator: str) -> Callable[..., Expr]:
     def fetch(code: Code, address: Expr, value: Typed, order: str = "seq_cst") -> Expr:
         if order in _RELEASES:
             code.sfence()
-        return code.rmw(address, fetched(operator, value))
+        return code.rmw(address, fetched(operator, value), _effective(order))
 
     return fetch
 
@@ -112,9 +125,9 @@ def _ordered(operation: Callable[..., Any], order: str) -> Callable[..., Any]:
 CALLS: dict[str, tuple[str, Callable[..., Expr | None]]] = {
     "atomic_load": ("p", load),
     "atomic_load_explicit": ("po", load),
-    "READ_ONCE": ("l", load),
-    "rcu_dereference": ("l", load),
-    "smp_load_acquire": ("p", load),
+    "READ_ONCE": ("l", _ordered(load, "relaxed")),
+    "rcu_dereference": ("l", _ordered(load, "consume")),
+    "smp_load_acquire": ("p", _ordered(load, "acquire")),
     "atomic_store": ("pv", store),
     "atomic_store_explicit": ("pvo", store),
     "WRITE_ONCE": ("lv", _ordered(store, "relaxed")),
@@ -127,9 +140,9 @@ CALLS: dict[str, tuple[str, Callable[..., Expr | None]]] = {
     "xchg": ("pv", exchange),
     "atomic_thread_fence": ("o", fence),
     "atomic_signal_fence": ("o", nothing),
-    "smp_mb": ("", lambda code: code.mfence()),
-    "smp_wmb": ("", lambda code: code.sfence()),
-    "smp_rmb": ("", nothing),
+    "smp_mb": ("", _ordered(fence, "seq_cst")),
+    "smp_wmb": ("", _ordered(fence, "release")),
+    "smp_rmb": ("", _ordered(fence, "acquire")),
     "barrier": ("", nothing),
 }
 """By name: the arguments (p a pointer, l what a pointer leads to, v a value, a one that is combined with what is there, o

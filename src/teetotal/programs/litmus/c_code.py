@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
-from teetotal.answers.events import Kind, Location
+import msgspec
+
+from teetotal.answers.events import Kind, Location, MemoryOrder
 from teetotal.programs.expressions import Const, Expr, Op, Reg, leaves
 from teetotal.programs.program import Assign, Branch, Fence, Instruction, Load, Lock, Rmw, Store, Unlock
 
@@ -76,24 +78,39 @@ class Code:
 
     # -- memory ---------------------------------------------------------------------------------------------------
 
-    def load(self, address: Expr) -> Expr:
+    def load(self, address: Expr, order: MemoryOrder = "na") -> Expr:
         name = self.temporary()
-        self.items.append(Load(register=name, address=address, location=self.here))
+        self.items.append(Load(register=name, address=address, order=order, location=self.here))
         return Reg(name)
 
-    def store(self, address: Expr, value: Expr) -> None:
-        self.items.append(Store(address=address, value=value, location=self.here))
+    def store(self, address: Expr, value: Expr, order: MemoryOrder = "na") -> None:
+        self.items.append(Store(address=address, value=value, order=order, location=self.here))
 
-    def rmw(self, address: Expr, value: Expr, when: Expr | None = None) -> Expr:
+    def rmw(
+        self, address: Expr, value: Expr, order: MemoryOrder, when: Expr | None = None, failure: MemoryOrder = "na"
+    ) -> Expr:
         name = self.temporary()
-        self.items.append(Rmw(address=address, value=value, when=when, register=name, location=self.here))
+        self.items.append(
+            Rmw(
+                address=address,
+                value=value,
+                when=when,
+                register=name,
+                order=order,
+                failure=failure,
+                location=self.here,
+            )
+        )
         return Reg(name)
 
-    def mfence(self) -> None:
-        self.items.append(Fence(kind=Kind.MFENCE, location=self.here))
+    def mfence(self, order: MemoryOrder = "na") -> None:
+        self.items.append(Fence(kind=Kind.MFENCE, order=order, location=self.here))
 
-    def sfence(self) -> None:
-        self.items.append(Fence(kind=Kind.SFENCE, location=self.here))
+    def sfence(self, order: MemoryOrder = "na") -> None:
+        self.items.append(Fence(kind=Kind.SFENCE, order=order, location=self.here))
+
+    def fence(self, order: MemoryOrder) -> None:
+        self.items.append(Fence(kind=Kind.FENCE, order=order, location=self.here))
 
     def lock(self, address: Expr) -> None:
         self.items.append(Lock(address=address, location=self.here))
@@ -143,7 +160,5 @@ def _registers(instruction: Instruction) -> Iterator[str]:
 
 
 def _into(read: Load | Rmw, register: str | None) -> Load | Rmw:
-    if isinstance(read, Load):
-        assert register is not None
-        return Load(register=register, address=read.address, location=read.location)
-    return Rmw(address=read.address, value=read.value, when=read.when, register=register, location=read.location)
+    assert register is not None or isinstance(read, Rmw)
+    return msgspec.structs.replace(read, register=register)

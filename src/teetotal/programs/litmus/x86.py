@@ -44,6 +44,7 @@ def read(layout: Layout, initial: Initial, file: str) -> Program:
     threads = tuple(_Compiler(names, thread, column).thread() for thread, column in enumerate(table))
     question = conditions.parse(layout.condition, file, names)
     return Program(
+        ordered=False,
         name=layout.name,
         threads=threads,
         memory=names.memory,

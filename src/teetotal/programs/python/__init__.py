@@ -13,6 +13,8 @@ from teetotal.programs.python.build import program
 from teetotal.programs.python.loader import load
 from teetotal.programs.python.operations import (
     Array,
+    acq_rel,
+    acquire,
     address,
     array,
     assume,
@@ -21,15 +23,21 @@ from teetotal.programs.python.operations import (
     ld,
     lock,
     mfence,
+    relaxed,
+    release,
     rmw,
+    seq_cst,
     sfence,
     st,
+    thread_fence,
     unlock,
     xchg,
 )
 
 __all__ = [
     "Array",
+    "acq_rel",
+    "acquire",
     "address",
     "array",
     "assume",
@@ -40,9 +48,13 @@ __all__ = [
     "lock",
     "mfence",
     "program",
+    "relaxed",
+    "release",
     "rmw",
+    "seq_cst",
     "sfence",
     "st",
+    "thread_fence",
     "unlock",
     "xchg",
 ]

@@ -1,4 +1,8 @@
-"""Accesses to shared memory: what ``yield ld(…)`` and its like become."""
+"""Accesses to shared memory: what ``yield ld(…)`` and its like become.
+
+On TSO and PSO an order becomes what ``programs.litmus.c_calls`` says: a store that releases stands behind an sfence, and
+before an mfence if it is seq_cst; an rmw whose order is given and releases stands behind an sfence. C11 does not see these.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,11 @@ import ast
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
-from teetotal.answers.events import Kind, Request
+from teetotal.answers.events import ORDERS, Kind, MemoryOrder, Request
 from teetotal.programs.expressions import Addr, Const, Expr, Old, Op, Reg
 from teetotal.programs.program import Fence, Instruction, Load, Lock, Rmw, Store, Unlock
 from teetotal.programs.python import operations
@@ -66,49 +70,69 @@ class Accesses(Evaluation):
         """One access. Its answer goes into the register ``into``, or into a temporary."""
         if node.value is None:
             self.refuse(node, "a bare `yield` asks nothing of memory")
-        instruction = self._request(node.value)
+        instruction, releases = self._request(node.value)
+        if releases:
+            self.code.emit(Fence(kind=Kind.SFENCE, location=instruction.location))
         if isinstance(instruction, Load) or (isinstance(instruction, Rmw) and (wanted or into)):
             register = into or self.code.temporary()
             self.code.registers.setdefault(register, 0)
             self.code.emit(msgspec.structs.replace(instruction, register=register))
             return Reg(register)
         self.code.emit(instruction)
+        if isinstance(instruction, Store) and instruction.order == "seq_cst":
+            self.code.emit(Fence(kind=Kind.MFENCE, location=instruction.location))
         return Known(None)
 
-    def _request(self, node: ast.expr) -> Instruction:
+    def _request(self, node: ast.expr) -> tuple[Instruction, bool]:
+        """And whether it releases, being told to."""
         function = self.known(node.func) if isinstance(node, ast.Call) else None
         if function is not None and is_operation(function.value):
             assert isinstance(node, ast.Call)
-            return self._operation_call(function.value, node)
+            instruction, order = self._operation_call(function.value, node)
+            return instruction, _releases(instruction, order)
         value = self.value(node)
         what = value.value if isinstance(value, Known) else None
         if what is operations.mfence or what is operations.sfence:
             what = what()
         if isinstance(what, Request):
-            return self._ready_request(what, node)
+            instruction = self._ready_request(what, node)
+            asked = None if what.kind is Kind.RMW and what.order == "seq_cst" else what.order  # perhaps by default
+            return instruction, _releases(instruction, asked)
         hint = f": use `yield from {ast.unparse(node)}`" if inspect.isgenerator(what) else ""
         names = ", ".join(operation.__name__ for operation in OPERATIONS)
         self.refuse(node, f"`yield {ast.unparse(node)}` is not an operation on memory ({names}){hint}")
 
-    def _operation_call(self, function: Any, call: ast.Call) -> Instruction:
+    def _order(self, node: ast.expr) -> MemoryOrder | None:
+        known = self.known(node)
+        if known is None or known.value not in (*ORDERS[1:], None):
+            self.refuse(node, f"`{ast.unparse(node)}` is no memory order: {', '.join(ORDERS[1:])}")
+        return cast("MemoryOrder | None", known.value)
+
+    def _operation_call(self, function: Any, call: ast.Call) -> tuple[Instruction, MemoryOrder | None]:
+        """And the order that was asked for."""
         place = self.location(call)
         given: dict[str, Any] = {}
         for name, node in self.arguments(function, call):
             if name == "function":
                 given[name] = node
+            elif name in ("order", "failure"):
+                given[name] = self._order(node)
             else:
                 given[name] = self.address(node) if name == "address" else self.integer(node)
         address = given.get("address", Const(0))
+        asked: MemoryOrder | None = given.get("order")
+        order: MemoryOrder = asked or "na"
         if function is operations.ld:
-            return Load(register="", address=address, location=place)
+            return Load(register="", address=address, order=order, location=place), asked
         if function is operations.st:
-            return Store(address=address, value=given["value"], location=place)
+            return Store(address=address, value=given["value"], order=order, location=place), asked
         if function is operations.lock:
-            return Lock(address=address, location=place)
+            return Lock(address=address, location=place), None
         if function is operations.unlock:
-            return Unlock(address=address, location=place)
-        if function is operations.mfence or function is operations.sfence:
-            return Fence(kind=Kind.MFENCE if function is operations.mfence else Kind.SFENCE, location=place)
+            return Unlock(address=address, location=place), None
+        if function in (operations.mfence, operations.sfence, operations.thread_fence):
+            request: Request = function(order) if function is operations.thread_fence else function()
+            return Fence(kind=request.kind, order=request.order, location=place), None  # type: ignore[arg-type]
         when: Expr | None = None
         if function is operations.cas:
             when, value = Op("==", (Old(), given["expected"])), given["new"]
@@ -118,25 +142,30 @@ class Accesses(Evaluation):
             value = given["value"]
         else:
             value, when = self._function(given["function"])
-        return Rmw(address=address, value=value, when=when, location=place)
+        success, failure = operations.rmw_orders(asked, given.get("failure"))
+        made = Rmw(address=address, value=value, when=when, order=success, failure=failure, location=place)
+        return made, asked
 
     def _ready_request(self, request: Request, node: ast.expr) -> Instruction:
         """A request that was made before: ``GO = st("go", 1)``."""
         place = self.location(node)
         if request.kind.is_fence:
-            return Fence(kind=request.kind, location=place)  # type: ignore[arg-type]
+            return Fence(kind=request.kind, order=request.order, location=place)  # type: ignore[arg-type]
         address = self.declared(request.address or "", node)
         match request.kind:
             case Kind.LD:
-                return Load(register="", address=address, location=place)
+                return Load(register="", address=address, order=request.order, location=place)
             case Kind.ST:
-                return Store(address=address, value=self.to_integer(Known(request.value), node), location=place)
+                stored = self.to_integer(Known(request.value), node)
+                return Store(address=address, value=stored, order=request.order, location=place)
             case Kind.LOCK:
                 return Lock(address=address, location=place)
             case Kind.UNLOCK:
                 return Unlock(address=address, location=place)
         value, when = self._pure(node, lambda: self.apply(request.function, [Old()], node, self._update))
-        return Rmw(address=address, value=value, when=when, location=place)
+        return Rmw(
+            address=address, value=value, when=when, order=request.order, failure=request.failure, location=place
+        )
 
     def _function(self, node: ast.expr) -> tuple[Expr, Expr | None]:
         """The function of an rmw: what it writes, and when."""
@@ -163,3 +192,7 @@ class Accesses(Evaluation):
         if items:
             self.refuse(node, "the function of an rmw runs in one step: no yield, no checked index or shift inside it")
         return result
+
+
+def _releases(instruction: Instruction, order: MemoryOrder | None) -> bool:
+    return isinstance(instruction, Store | Rmw) and order in ("release", "acq_rel", "seq_cst")

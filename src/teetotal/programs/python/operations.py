@@ -2,6 +2,9 @@
 
 They are plain ``Request`` values, so a program's threads are also ordinary Python generators: anything that answers
 their requests can run them.
+
+Orders are C11's. Without one, ``ld`` and ``st`` are not atomic, an rmw is seq_cst; TSO and PSO see what a compiler makes of
+the order (``accesses.py``).
 """
 
 from __future__ import annotations
@@ -11,48 +14,79 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from teetotal.answers.errors import ProgramError
-from teetotal.answers.events import Kind, Request
+from teetotal.answers.events import Kind, MemoryOrder, Request
 from teetotal.programs.program import refuse_many
 
-
-def ld(address: str | int) -> Request:
-    """Load: ``r = yield ld("x")``."""
-    return Request(Kind.LD, _place(address))
-
-
-def st(address: str | int, value: int) -> Request:
-    """Store: ``yield st("x", 1)``."""
-    return Request(Kind.ST, _place(address), value)
+relaxed: MemoryOrder = "relaxed"
+acquire: MemoryOrder = "acquire"
+release: MemoryOrder = "release"
+acq_rel: MemoryOrder = "acq_rel"
+seq_cst: MemoryOrder = "seq_cst"
 
 
-def rmw(address: str | int, function: Callable[[int], int | None]) -> Request:
+def ld(address: str | int, order: MemoryOrder = "na") -> Request:
+    """Load: ``r = yield ld("x")``, ``r = yield ld("x", acquire)``."""
+    return Request(Kind.LD, _place(address), order=order)
+
+
+def st(address: str | int, value: int, order: MemoryOrder = "na") -> Request:
+    """Store: ``yield st("x", 1)``, ``yield st("x", 1, release)``."""
+    return Request(Kind.ST, _place(address), value, order=order)
+
+
+def rmw(
+    address: str | int,
+    function: Callable[[int], int | None],
+    order: MemoryOrder | None = None,
+    failure: MemoryOrder | None = None,
+) -> Request:
     """Read, and in the same step write what ``function`` makes of it, nothing if that is None. Gives the old value."""
-    return Request(Kind.RMW, _place(address), function=function)
+    success, otherwise = rmw_orders(order, failure)
+    return Request(Kind.RMW, _place(address), None, function, None, success, otherwise)
 
 
-def cas(address: str | int, expected: int, new: int) -> Request:
+def cas(
+    address: str | int,
+    expected: int,
+    new: int,
+    order: MemoryOrder | None = None,
+    failure: MemoryOrder | None = None,
+) -> Request:
     """Compare and swap: writes ``new`` only where it finds ``expected``. Gives the old value."""
-    return Request(Kind.RMW, _place(address), function=lambda old: new if old == expected else None)
+    return rmw(address, lambda old: new if old == expected else None, order, failure)
 
 
-def fetch_add(address: str | int, amount: int) -> Request:
+def fetch_add(address: str | int, amount: int, order: MemoryOrder | None = None) -> Request:
     """Add in one step. Gives the old value."""
-    return Request(Kind.RMW, _place(address), function=lambda old: old + amount)
+    return rmw(address, lambda old: old + amount, order)
 
 
-def xchg(address: str | int, value: int) -> Request:
+def xchg(address: str | int, value: int, order: MemoryOrder | None = None) -> Request:
     """Exchange: write ``value``, give the old one."""
-    return Request(Kind.RMW, _place(address), function=lambda old: value)
+    return rmw(address, lambda old: value, order)
+
+
+def rmw_orders(order: MemoryOrder | None, failure: MemoryOrder | None) -> tuple[MemoryOrder, MemoryOrder]:
+    """For success and for failure, where they may be left out: as C11's functions have it."""
+    success = order or "seq_cst"
+    weaker: dict[MemoryOrder, MemoryOrder] = {"release": "relaxed", "acq_rel": "acquire"}
+    return success, failure or weaker.get(success, success)
+
+
+def thread_fence(order: MemoryOrder) -> Request:
+    """C11's ``atomic_thread_fence``."""
+    kind = {"seq_cst": Kind.MFENCE, "release": Kind.SFENCE, "acq_rel": Kind.SFENCE}.get(order, Kind.FENCE)
+    return Request(kind, order=order)
 
 
 def mfence() -> Request:
-    """Wait until every earlier store of this thread is visible. ``yield mfence`` does as well."""
-    return Request(Kind.MFENCE)
+    """Wait until every earlier store of this thread is visible. ``yield mfence`` does as well. C11: a seq_cst fence."""
+    return thread_fence("seq_cst")
 
 
 def sfence() -> Request:
-    """Keep earlier stores of this thread before its later ones. ``yield sfence`` does as well."""
-    return Request(Kind.SFENCE)
+    """Keep earlier stores of this thread before its later ones. ``yield sfence`` does as well. C11: a release fence."""
+    return thread_fence("release")
 
 
 def lock(address: str | int) -> Request:
@@ -132,7 +166,7 @@ def _place(location: str | int) -> str:
     return location if isinstance(location, str) else f"wild address {location}"
 
 
-OPERATIONS = (ld, st, rmw, cas, fetch_add, xchg, mfence, sfence, lock, unlock)
+OPERATIONS = (ld, st, rmw, cas, fetch_add, xchg, mfence, sfence, thread_fence, lock, unlock)
 
 
 def is_operation(what: object) -> bool:

@@ -51,9 +51,14 @@ class MonitorInfo(msgspec.Struct, frozen=True):
     monitorPSO forgets a thread's older stores at its next write to their address, which misses some behind an sfence."""
 
     name: str
-    model: Literal["tso", "pso"]
+    model: Literal["tso", "pso", "c11"]
     paper: str
     complete_over: Literal["interleavings", "classes", "nothing"]
+
+    @property
+    def knows_waiting(self) -> bool:
+        """Whether it is told what older values lead to: see core/monitors/exact.hpp."""
+        return self.paper == "ours"
 
     @property
     def over_interleavings(self) -> bool:
@@ -85,6 +90,9 @@ MONITORS: dict[str, MonitorInfo] = {
         MonitorInfo("sober", "tso", f"{_SOBER}, as printed", "nothing"),
     )
 }
+"""Over executions of a search, and over recorded traces."""
+EXACT_C11 = MonitorInfo("exact-c11", "c11", "ours", "classes")
+"""Over executions of a search alone: a trace does not say which order an access has."""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -95,7 +103,7 @@ class Report(msgspec.Struct, frozen=True):
     """
 
     monitor: str
-    model: Literal["tso", "pso"]
+    model: Literal["tso", "pso", "c11"]
     delayed: int
     previous: int
     deciding: int
@@ -139,6 +147,8 @@ class Stream:
         from teetotal import _core
 
         self.info = monitor_info(name)
+        if self.info is EXACT_C11:
+            raise TeetotalError("exact-c11: the events of a trace have no orders of C11")
         self._monitor: _Monitor = _core.Monitor(
             name,
             rmw_flushes_all=semantics.rmw == "all",
@@ -178,8 +188,10 @@ class Stream:
 
 
 def monitor_info(name: str) -> MonitorInfo:
+    if name == EXACT_C11.name:
+        return EXACT_C11
     if name not in MONITORS:
-        raise TeetotalError(f"no monitor is called {name}; there are {', '.join(MONITORS)}")
+        raise TeetotalError(f"no monitor is called {name}; there are {', '.join(MONITORS)}, {EXACT_C11.name}")
     return MONITORS[name]
 
 

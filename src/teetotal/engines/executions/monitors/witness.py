@@ -96,15 +96,24 @@ class _Constraints:
         for thread in {self.events[number].thread for number in self.numbers}:
             own = [number for number in self.numbers if self.events[number].thread == thread]
             yield from (((a, False), (b, False)) for a, b in pairwise(own))
-            for position, number in enumerate(own):
-                if self.events[number].kind is Kind.ST:
+            pending: list[
+                tuple[int, int]
+            ] = []  # stores, each with the sfences before it, that what follows must ask for
+            fences = 0
+            for number in own:
+                event = self.events[number]
+                kept = [entry for entry in pending if self._kept(entry, number, fences)]
+                yield from (((store, True), self.visible(number)) for store, _ in kept)
+                if event.kind is not Kind.ST or self.report.model == "tso":  # whatever follows comes after it
+                    pending = [entry for entry in pending if entry not in kept]
+                if event.kind is Kind.ST:
                     yield (number, False), (number, True)
-                for earlier in own[:position]:
-                    if self.events[earlier].kind is Kind.ST and self._kept(earlier, number, own):
-                        yield (earlier, True), self.visible(number)
+                    pending.append((number, fences))
+                fences += event.kind is Kind.SFENCE
 
-    def _kept(self, store: int, later: int, own: list[int]) -> bool:
+    def _kept(self, entry: tuple[int, int], later: int, fences: int) -> bool:
         """Whether the machine makes a store visible before a later event of its thread."""
+        store, fences_before = entry
         event = self.events[later]
         if event.kind in (Kind.LD, Kind.SFENCE):
             return False
@@ -114,9 +123,7 @@ class _Constraints:
             return True
         if event.kind is Kind.UNLOCK and self.semantics.mutex == "fence":
             return True
-        between = own[own.index(store) + 1 : own.index(later)]
-        fenced = any(self.events[number].kind is Kind.SFENCE for number in between)
-        return fenced or event.address == self.events[store].address
+        return fences > fences_before or event.address == self.events[store].address
 
     def _communication(self) -> Iterator[tuple[Node, Node]]:
         writes: dict[str, list[int]] = {}
@@ -147,8 +154,9 @@ class _Constraints:
         assert event.address is not None
         order = writes[event.address]
         place = order.index(self.report.delayed)
-        if event.kind is Kind.LD:
+        if event.kind is Kind.LD or self.events[self.report.delayed].kind is not Kind.ST:
             # From own buffer, or whatever write is visible last: only that it comes before the delayed store matters.
+            # Only a failed compare-and-swap overtakes another atomic operation, and that is a read.
             reads.setdefault(event.address, []).append((self.report.deciding, place))
             return
         order.insert(place, self.report.deciding)

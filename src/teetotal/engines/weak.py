@@ -1,0 +1,284 @@
+"""From a report of exact-c11 to a graph that C11 allows and SC does not, checked by the specification and told.
+
+The graph has the events that come before ``prev`` in every SC execution like this one, and ``prev``, with the same sources
+and the same order of writes, and then ``e``, which reads the write before the one that it should know, or takes the place
+just before it (docs/explanation/c11.md, theorem 2). ``models.c11`` must find it consistent and not sequentially consistent.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from itertools import pairwise
+
+import msgspec
+
+from teetotal import models
+from teetotal.answers.because import because, reading, whose
+from teetotal.answers.events import Event, EventId, Issue, Kind, Request, Semantics
+from teetotal.answers.schedules import to_token
+from teetotal.answers.violation import Edge, Race, Reason, StoryStep, Violation
+from teetotal.engines import story
+from teetotal.engines.executions.monitors.witness import happens_before
+from teetotal.models import c11
+from teetotal.programs.program import Program
+
+
+def violation(
+    program: Program,
+    triple: tuple[int, int, int],
+    schedule: Sequence[int],
+    semantics: Semantics,
+    release_sequence: c11.ReleaseSequence,
+) -> Violation:
+    """What exact-c11 reported, told. AssertionError where the specification does not agree."""
+    delayed, previous, _ = triple
+    events, request = before(program, schedule, semantics)
+    numbers = [number for number in happens_before(events, previous) if not _no_event(events[number])]
+    known = [events[number] for number in numbers]
+    index = sum(event.thread == schedule[-1] for event in events)
+    deciding = _deciding(program, known, numbers.index(delayed), request, schedule[-1], index)
+    told = [*known, deciding]
+    place = numbers.index(delayed)
+    graph = _graph(program, known, deciding, known[place], release_sequence)
+    if not graph.consistent or graph.sequentially_consistent:
+        raise AssertionError(f"a report of exact-c11 that the specification does not confirm: {triple}, {schedule}")
+    last = max(number for number, event in enumerate(known) if event.thread == deciding.thread)
+    cycle = _cycle(told, place, last)
+    named = dict.fromkeys(str(told[edge.source].location) for edge in cycle if told[edge.source].location is not None)
+    return Violation(
+        model="c11",
+        kind="robustness",
+        events=told,
+        cycle=cycle,
+        steps=[StoryStep(event.thread, "event", number) for number, event in enumerate(told)],
+        locations=list(named),
+        monitor="exact-c11",
+        message=_message(deciding, known[place]),
+        replay=_replay(program, schedule[:-1], semantics),
+        repair=repair(told, cycle),
+    )
+
+
+def race(program: Program, triple: tuple[int, int, int], schedule: Sequence[int], semantics: Semantics) -> Race:
+    """Two accesses that nothing orders, told."""
+    events, request = before(program, schedule, semantics)
+    thread = schedule[-1]
+    index = sum(event.thread == thread for event in events)
+    first, second = events[triple[0]], _done(thread, index, request, None)
+    replayed = events and models.replay(program, "sc", tuple(map(Issue, schedule)), semantics)
+    if replayed and len(replayed.events[thread]) > index:
+        second = replayed.events[thread][index]
+    assert first.address is not None
+    places = [event.location for event in (first, second)]
+    return Race(
+        address=first.address,
+        first=first,
+        second=second,
+        locations=list(dict.fromkeys(str(place) for place in places if place is not None)),
+        missing=missing(first, second),
+        replay=_replay(program, schedule, semantics),
+    )
+
+
+def missing(first: Event, second: Event) -> str:
+    """Which synchronisation would order two accesses."""
+    plain = [whose(event) for event in (first, second) if event.order == "na"]
+    return (
+        f"nothing that T{first.thread} does after its access is acquired by T{second.thread} before its own: a mutex "
+        "around both, or a release store read by an acquire load between them, or atomic accesses for "
+        f"{' and '.join(plain)}"
+    )
+
+
+def before(program: Program, schedule: Sequence[int], semantics: Semantics) -> tuple[list[Event], Request]:
+    """The events of a schedule but for the last step, and what that asks for."""
+    run = models.replay(program, "sc", tuple(map(Issue, schedule[:-1])), semantics)
+    threads = [iter(events) for events in run.events]
+    events = [next(threads[thread]) for thread in schedule[:-1]]
+    request = program.next(schedule[-1], run.locals[schedule[-1]])
+    assert request is not None
+    return events, request
+
+
+def _no_event(event: Event) -> bool:
+    return event.kind.is_fence and event.order == "na"
+
+
+def _done(thread: int, index: int, request: Request, seen: int | None) -> Event:
+    """A request as the event that it becomes, having seen a value."""
+    kind, address, value, function, location, order, failure = request
+    event = Event(thread, index, kind, address, location=location, order=order)
+    if kind is Kind.ST:
+        return msgspec.structs.replace(event, value=value)
+    if seen is None or kind is Kind.LD:
+        return msgspec.structs.replace(event, value=seen)
+    new = {Kind.LOCK: 1, Kind.UNLOCK: 0}.get(kind) if function is None else function(seen)
+    return msgspec.structs.replace(event, value=new, read=seen, order=failure if new is None else order)
+
+
+def _deciding(
+    program: Program, known: Sequence[Event], delayed: int, request: Request, thread: int, index: int
+) -> Event:
+    address = request.address
+    assert address is not None
+    values = [event.value for event in known[:delayed] if event.address == address and event.writes]
+    return _done(thread, index, request, values[-1] if values else program.memory[address])
+
+
+def _graph(
+    program: Program,
+    known: Sequence[Event],
+    deciding: Event,
+    delayed: Event,
+    release_sequence: c11.ReleaseSequence,
+) -> c11.Graph:
+    start = c11.begin(program, release_sequence).graph
+    mo = {address: list(order) for address, order in start.order.items()}
+    rf: dict[EventId, EventId] = {}
+    for event in known:
+        if event.address is None:
+            continue
+        if event.reads:
+            rf[event.id] = mo[event.address][-1]
+        if event.writes:
+            mo[event.address].append(event.id)
+    assert deciding.address is not None
+    order = mo[deciding.address]
+    place = order.index(delayed.id)
+    if deciding.reads:
+        rf[deciding.id] = order[place - 1]
+    if deciding.writes:
+        order.insert(place, deciding.id)
+    events = (*start.events, *(_effective(event) for event in known), deciding)
+    return c11.Graph(events, rf, {address: tuple(order) for address, order in mo.items()}, release_sequence)
+
+
+def _effective(event: Event) -> Event:
+    """A mutex has no order of its own."""
+    orders = {Kind.LOCK: "acquire", Kind.UNLOCK: "release"}
+    return msgspec.structs.replace(event, order=orders.get(event.kind, event.order))
+
+
+# -- telling it -------------------------------------------------------------------------------------------------------
+
+
+def _cycle(events: Sequence[Event], delayed: int, previous: int) -> list[Edge]:
+    """From the delayed write to ``prev``, with as few edges against the flow of values as can be, and back through e."""
+    last = len(events) - 1
+    path = _path(events[:-1], delayed, previous)
+    edges = [Edge(a, b, reason, because(reason, events[a], events[b], seen)) for a, b, reason, seen in path]
+    edges.append(Edge(previous, last, "po", because("po", events[previous], events[last])))
+    deciding = events[last]
+    if deciding.writes:
+        why = f"because in C11 {whose(deciding)} may come before {whose(events[delayed])} among the writes"
+        edges.append(Edge(last, delayed, "co", why))
+    else:
+        seen = deciding.value if deciding.kind is Kind.LD else deciding.read
+        why = f"because in C11 {reading(deciding)} may see {seen}, which {whose(events[delayed])} overwrites"
+        edges.append(Edge(last, delayed, "fr", why))
+    return edges
+
+
+def _path(events: Sequence[Event], start: int, goal: int) -> list[tuple[int, int, Reason, Event | None]]:
+    """As few of mo and rb as possible, then as short as possible."""
+    edges: dict[int, list[tuple[int, Reason, Event | None]]] = {number: [] for number in range(len(events))}
+    by_thread: dict[int, list[int]] = {}
+    last_write: dict[str, int] = {}
+    readers: dict[str, list[int]] = {}
+    for number, event in enumerate(events):
+        by_thread.setdefault(event.thread, []).append(number)
+        if event.address is None:
+            continue
+        source = last_write.get(event.address)
+        if event.reads and source is not None:
+            edges[source].append((number, "src", None))
+        if event.writes:
+            if source is not None:
+                edges[source].append((number, "co", None))
+            seen = None if source is None else events[source]
+            for reader in readers.pop(event.address, []):
+                edges[reader].append((number, "fr", seen))
+            last_write[event.address] = number
+        if event.reads and not event.writes:
+            readers.setdefault(event.address, []).append(number)
+    for own in by_thread.values():
+        for a, b in pairwise(own):
+            edges[a].append((b, "po", None))
+    queue: list[tuple[int, int, int]] = [(0, 0, start)]
+    came: dict[int, tuple[int, Reason, Event | None]] = {}
+    best = {start: (0, 0)}
+    while queue:
+        against, length, here = heapq.heappop(queue)
+        if here == goal:
+            break
+        for there, reason, seen in edges[here]:
+            cost = (against + (reason in ("co", "fr")), length + 1)
+            if cost < best.get(there, (len(events), len(events))):
+                best[there] = cost
+                came[there] = (here, reason, seen)
+                heapq.heappush(queue, (*cost, there))
+    path: list[tuple[int, int, Reason, Event | None]] = []
+    while goal != start:
+        origin, reason, seen = came[goal]
+        path.append((origin, goal, reason, seen))
+        goal = origin
+    return path[::-1]
+
+
+def _message(deciding: Event, delayed: Event) -> str:
+    at = "" if delayed.location is None else f" ({delayed.location})"
+    if deciding.kind is Kind.LD or not deciding.writes:
+        seen = deciding.value if deciding.kind is Kind.LD else deciding.read
+        return f"{reading(deciding)} may still see {seen}, the value before {whose(delayed)}{at}"
+    if deciding.reads:
+        return f"{reading(deciding)} may read and replace {deciding.read}, the value before {whose(delayed)}{at}"
+    return (
+        f"{whose(deciding)} may take effect before {whose(delayed)}{at}, which T{deciding.thread} has already seen the "
+        "effects of"
+    )
+
+
+def shown(violation: Violation, x86: bool | None) -> Violation:
+    """With the processors that can show it. x86 is TSO: what exact-tso says of the program, None where it was not asked.
+    For the others the shape of the cycle decides (docs/explanation/c11.md has the table, measured with herd7)."""
+    if violation.kind != "robustness":
+        return violation
+    events = violation.events
+    ends = [edge for edge in violation.cycle if edge.reason == "po"]
+    threads = {events[edge.source].thread for edge in ends}
+    pairs = [(events[edge.source], events[edge.target]) for edge in ends]
+    orders = {event.order for event in events if event.thread in threads}
+    processors = ["x86"] if x86 else []
+    if orders <= {"relaxed"}:
+        processors += ["ARMv8", "POWER", "RISC-V"]
+    elif any(first.writes and not second.writes for first, second in pairs):
+        processors += ["POWER", "ARMv8 (with ldapr)"]
+    elif any(first.reads for first, _ in pairs) and not all(first.writes for first, _ in pairs):
+        processors += ["POWER"]
+    return msgspec.structs.replace(violation, shown_by=processors)
+
+
+def repair(events: Sequence[Event], cycle: Sequence[Edge]) -> str:
+    """Orders that make this behaviour impossible: if values alone lead back, release and acquire along them."""
+    crossing = [edge for edge in cycle[:-1] if edge.reason != "po"]
+    between = [edge for edge in crossing if events[edge.source].thread != events[edge.target].thread]
+    if all(edge.reason == "src" for edge in between):
+        stores = dict.fromkeys(_named(events[edge.source]) for edge in between)
+        loads = dict.fromkeys(_named(events[edge.target]) for edge in between)
+        return f"memory_order_release for {', '.join(stores)}; memory_order_acquire for {', '.join(loads)}"
+    threads = sorted({events[edge.source].thread for edge in cycle if edge.reason == "po"})
+    where = " and ".join(f"T{thread}" for thread in threads)
+    return (
+        f"atomic_thread_fence(memory_order_seq_cst) between the two accesses of {where}, or memory_order_seq_cst for all "
+        "accesses of the cycle"
+    )
+
+
+def _named(event: Event) -> str:
+    return whose(event) if event.location is None else f"{event.location} ({event.text})"
+
+
+def _replay(program: Program, schedule: Sequence[int], semantics: Semantics) -> str:
+    token = to_token("sc", tuple(map(Issue, schedule)), list(program.memory), semantics)
+    return story.replay_of(program, token)

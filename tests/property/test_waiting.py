@@ -1,0 +1,260 @@
+"""Waiting rounds are no part of executions: classes, robustness, outcomes and failures without them are those of the
+definition, walked by brute force (reference/waitless.py), on random programs and on those that were hard to get right."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st_
+
+import waitless
+from amounts import some
+from looping_programs import looping_program
+from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.strategies import Strategy
+from teetotal.engines.executions import executions
+from teetotal.engines.executions.robustness import robustness
+from teetotal.engines.states.outcomes import outcomes
+from teetotal.programs.program import Program, Rmw
+from waiting_programs import (
+    await_n,
+    awaits_then_loads,
+    awaits_z_then_one,
+    both_rounds,
+    build,
+    counted_wait,
+    dekker,
+    fenced_wait,
+    leaves_if_not_one,
+    loads_then_leaves_if_not_one,
+    mcs_lock,
+    peterson,
+    spin_lock,
+    stores,
+    stores_both,
+    stores_loads_stores,
+    stores_then_awaits,
+    stores_then_awaits_one,
+    stores_then_awaits_zero,
+    stores_then_loads,
+    stores_then_locks,
+    stores_then_takes,
+    stores_three,
+    stores_while_waiting,
+    swapping,
+    tas,
+    ticket_lock,
+    ttas,
+    two_values_then_flag,
+    zeroes,
+)
+
+RELAXED: tuple[ModelName, ...] = ("tso", "pso")
+
+
+def agrees(program: Program) -> None:
+    """One execution for each class, none begun in vain; robust, outcomes and failures as by definition."""
+    machine = waitless.Machine(program)
+    try:
+        expected = waitless.classes(program)
+        found = executions(program, keep=100_000)
+        traces = [machine.run(schedule).trace for schedule in found.schedules]
+        assert len(set(traces)) == len(traces) == found.executions
+        assert set(traces) == set(expected)
+        assert (found.redundant, found.complete) == (0, True)
+        if "other" not in expected.values():
+            assert found.vain == list(expected.values()).count("vain")
+        atomic = any(isinstance(instruction, Rmw) for thread in program.threads for instruction in thread.code)
+        for model in RELAXED:
+            for semantics in (Semantics(), Semantics(rmw="address"))[: 1 + (atomic and model == "pso")]:
+                decides(program, model, semantics)
+    except waitless.TooMany:
+        pass
+
+
+def decides(program: Program, model: ModelName, semantics: Semantics) -> None:
+    definition = waitless.summary(program, model, rmw_all=semantics.rmw == "all", most=5_000)
+    searched = robustness(program, [model], semantics)
+    assert searched.complete
+    assert (not searched.violations[model]) == definition.robust
+    reached = outcomes(program, model, semantics)
+    assert reached.values == definition.outcomes
+    assert (reached.deadlock is not None or reached.livelock is not None) == definition.hangs
+    assert {failure.thread for failure in reached.failures} == {thread for thread, _ in definition.failures}
+
+
+@settings(max_examples=some(150))
+@given(st_.integers(0, 2**32))
+def test_random_loops(seed: int) -> None:
+    agrees(looping_program(random.Random(seed)))
+
+
+@settings(max_examples=some(60))
+@given(st_.integers(0, 2**32))
+def test_random_loops_beside_mutexes(seed: int) -> None:
+    agrees(looping_program(random.Random(seed), mutexes=True))
+
+
+@settings(max_examples=some(60))
+@given(st_.integers(0, 2**32))
+def test_other_ways_to_explore_run_waitless_executions_too(seed: int) -> None:
+    """Every interleaving: all classes. A sample: nothing that the definition does not have."""
+    program = looping_program(random.Random(seed))
+    machine = waitless.Machine(program)
+    try:
+        expected = set(waitless.classes(program))
+    except waitless.TooMany:
+        return
+    for strategy in (
+        Strategy("interleavings"),
+        Strategy("preemptions", 1),
+        Strategy("random", 20),
+        Strategy("pct", 20, 2),
+    ):
+        found = executions(program, strategy, keep=10_000)
+        if found.executions > 10_000:
+            continue
+        traces = {machine.run(schedule).trace for schedule in found.schedules}
+        assert traces == expected if strategy.name == "interleavings" else traces <= expected
+
+
+# -- how many there are -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("program", "complete", "vain"),
+    [
+        *(pytest.param(await_n(n), 1, 0, id=f"await-{n}") for n in (4, 16, 1000)),
+        *(pytest.param(dekker(n), c, v, id=f"dekker-{n}") for n, c, v in ((1, 4, 5), (2, 71, 111), (3, 1344, 2122))),
+        *(pytest.param(peterson(n), c, c, id=f"peterson-{n}") for n, c in ((1, 4), (2, 48), (3, 588))),
+        *(pytest.param(spin_lock(tas, n), c, 0, id=f"test-and-set-{n}") for n, c in ((2, 2), (3, 6), (5, 120))),
+        *(pytest.param(spin_lock(swapping, n), c, 0, id=f"cas-{n}") for n, c in ((2, 2), (4, 24))),
+        *(pytest.param(spin_lock(ttas, n), c, 0, id=f"ttas-{n}") for n, c in ((2, 4), (3, 36), (4, 576))),
+        *(pytest.param(ticket_lock(n), c, 0, id=f"ticket-{n}") for n, c in ((2, 2), (5, 120))),
+        *(pytest.param(mcs_lock(n), c, 0, id=f"mcs-{n}") for n, c in ((2, 6), (3, 66))),
+    ],
+)  # fmt: skip
+def test_counts(program: Program, complete: int, vain: int) -> None:
+    found = executions(program)
+    assert (found.executions - found.blocked, found.vain, found.blocked) == (complete, vain, vain)
+    assert (found.redundant, found.complete) == (0, True)
+
+
+# -- programs that are easily got wrong -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("program", "model", "strictly", "up_to_waiting", "same_outcomes"),
+    [
+        pytest.param(
+            build(stores_then_awaits("x", "y"), stores_then_loads("y", "x"), x=0, y=0), "tso", False, True, True,
+            id="the smallest that only waits longer",
+        ),
+        pytest.param(
+            build(stores_then_awaits("x", "y"), stores_then_awaits("y", "x"), x=0, y=0), "tso", False, True, True,
+            id="both wait",
+        ),
+        pytest.param(
+            build(stores_then_awaits_one("x", "y", "z"), stores_then_loads("y", "x"), x=0, y=0, z=0), "tso",
+            False, False, True, id="a stale read in a round that goes on waiting",
+        ),
+        pytest.param(
+            build(stores_then_awaits_one("x", "y", "z"), stores_loads_stores("y", "x", "z"), x=0, y=0, z=0), "tso",
+            False, False, True, id="the same, and it ends",
+        ),
+        pytest.param(
+            build(stores_both("x", "y"), awaits_then_loads("y", "x"), x=0, y=0), "pso", False, False, False,
+            id="message passing",
+        ),
+        pytest.param(
+            build(stores_then_locks("x"), stores_then_locks("y"), l=0, d=0, x=0, y=0), "tso", True, True, True,
+            id="test-and-set lock",
+        ),
+    ],
+)  # fmt: skip
+def test_what_robust_means(
+    program: Program, model: ModelName, strictly: bool, up_to_waiting: bool, same_outcomes: bool
+) -> None:
+    """Full robustness implies robustness up to waiting, which implies the same outcomes; neither the other way."""
+    assert (not robustness(program, [model], waiting="count").violations[model]) == strictly
+    assert (not robustness(program, [model]).violations[model]) == up_to_waiting
+    assert waitless.summary(program, model).robust == up_to_waiting
+    assert (outcomes(program, model).values == outcomes(program, "sc").values) == same_outcomes
+    agrees(program)
+
+
+def test_a_read_that_waits_races_with_accesses_before_the_last_write() -> None:
+    """The second exchange could not run before the lock was released, but before the first one took it."""
+    assert executions(spin_lock(tas, 2)).executions == 2
+
+
+def test_a_thread_that_waits_at_the_end_races_too() -> None:
+    """x=1 first, and the other waits for ever: that it could have left before is found from there."""
+    program = build(stores("x", 1), leaves_if_not_one(), x=0)
+    found = executions(program)
+    assert (found.executions, found.blocked, found.vain) == (2, 1, 0)
+    agrees(program)
+
+
+def test_the_whole_local_state_decides_not_the_place() -> None:
+    program = build(counted_wait(), stores("x", 1), x=0)
+    assert outcomes(program, "sc").failures
+    assert executions(program).executions == len(waitless.classes(program)) == 3
+    agrees(program)
+
+
+def test_a_round_is_not_one_step() -> None:
+    """Both 1 at first; r0=1 and r1=0 come from a round that was begun before the first store."""
+    program = build(both_rounds(), zeroes("a", "b"), a=1, b=1)
+    assert {(1, 0), (0, 0), (0, 1)} == {values[:2] for values in outcomes(program, "sc").values}
+    agrees(program)
+
+
+def test_storing_what_is_there_changes_memory() -> None:
+    """y=1 at first; the store of 1 may become visible last, so that the round with it is no waiting."""
+    program = build(stores_while_waiting(), stores_three(), x=0, y=1, z=0)
+    found = robustness(program, ["tso"])
+    assert not found.complete
+    assert not found.proves("tso")
+    assert any("T0 went round" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("program", "model"),
+    [
+        pytest.param(
+            build(loads_then_leaves_if_not_one(), stores_both("x", "y"), x=0, y=0), "pso",
+            id="SC waits for ever where PSO may leave",
+        ),
+        pytest.param(
+            build(stores_then_takes(), stores_then_awaits_zero(), x=0, y=0), "tso",
+            id="an exchange that under SC only waits",
+        ),
+        pytest.param(
+            build(awaits_z_then_one(), two_values_then_flag(), x=1, z=0), "pso",
+            id="the newest overtaken write leads nowhere, the one before does",
+        ),
+    ],
+)  # fmt: skip
+def test_what_never_runs_under_sc_is_asked_about(program: Program, model: ModelName) -> None:
+    found = robustness(program, [model])
+    assert found.violations[model]
+    assert not waitless.summary(program, model).robust
+    agrees(program)
+
+
+def test_a_fence_at_the_end_of_a_round_is_looked_through() -> None:
+    program = build(fenced_wait(), stores_then_loads("x", "y"), x=0, y=0)
+    assert executions(program).executions == 2  # x=1 before the other's read of y, or after
+    assert robustness(program, ["tso"]).proves("tso")
+    assert robustness(program, ["tso"], waiting="count").violations["tso"]
+    agrees(program)
+
+
+def test_a_round_that_somebody_else_wrote_during_is_one_nevertheless() -> None:
+    """Await N: each store comes between the reads of a round that began before."""
+    program = await_n(3)
+    assert executions(program).executions == 1
+    agrees(program)
