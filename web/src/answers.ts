@@ -121,6 +121,8 @@ export interface Answer {
   triage?: string;
   buys?: string;
   races?: Race[];
+  histogram?: { outcome: Record<string, number>; count: number; sc: boolean | null; model: boolean | null; positive: boolean }[];
+  rounds?: number;
   hazards?: { segments: string[]; locations?: string[] }[];
   executions?: number;
   blocked?: number;

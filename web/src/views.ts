@@ -17,7 +17,7 @@ export function view(answer: Answer): View {
   if (answer.command === "history") element.append(...history(answer));
   else if (answer.command === "monitor") element.append(...monitor(answer));
   else {
-    element.append(...models(answer), ...races(answer), ...fences(answer));
+    element.append(...histogram(answer), ...models(answer), ...races(answer), ...fences(answer));
     const chooser = choose(answer);
     if (chooser) {
       element.append(chooser.element);
@@ -73,6 +73,18 @@ function models(answer: Answer): HTMLElement[] {
     section("Models", table(["model", "verdict", "robust", "safe", "what that means", "races", "portable", "states", "observation", "outcomes", "why"], rows)),
     ...(outcomes.length ? [outcomesTable(outcomes)] : []),
   ];
+}
+
+/** What a machine showed. */
+function histogram(answer: Answer): HTMLElement[] {
+  if (!answer.histogram) return [];
+  const said = (allowed: boolean | null): string => (allowed === null ? "unknown" : allowed ? "yes" : "no");
+  const rows = answer.histogram.map((seen) => [
+    Object.entries(seen.outcome).map(([what, value]) => `${what}=${value}`).join("  "),
+    number(seen.count), said(seen.sc), said(seen.model), seen.positive ? "yes" : "",
+  ]);
+  return [section(`What was seen in ${number(answer.rounds)} rounds`,
+    table(["outcome", "how often", "under SC", `under ${(answer.model ?? "").toUpperCase()}`, "satisfies the condition"], rows))];
 }
 
 /** Of C11. */
