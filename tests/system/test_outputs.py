@@ -266,6 +266,18 @@ def test_a_report_of_an_answer_that_no_verb_gives_is_refused(run: Run, files: Pa
         assert (status, "result.json:1: not an answer" in err) == (2, True), (old, err)
 
 
+def test_tables_are_for_people(run: Run, files: Path) -> None:
+    row = {"table": "t", "columns": ["a", "b"], "row": ["x", 1]}
+    Path("rows.json").write_text(json.dumps(row))
+    assert run("report", "rows.json")[0] == 0
+    status, _, err = run("report", "rows.json", "--output", "junit:j.xml")
+    assert (status, "tables can be written as json and html" in err) == (2, True)
+    assert run("reproduce", "tacas11", "--output", "sarif:s.json")[0] == 2
+    status, _, err = run("report", "rows.json", "-o", "./rows.json")
+    assert (status, "would be written over" in err) == (2, True)
+    assert json.loads(Path("rows.json").read_text()) == row
+
+
 def test_the_schema_is_one_and_is_no_sieve(run: Run, files: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     _, out, _ = run("schema")
