@@ -111,7 +111,7 @@ export function player(answer: Answer, violation: Violation): Player {
     status,
     h(
       "div",
-      { class: pane ? "panes with-source" : "panes" },
+      { class: `panes${pane ? " with-source" : ""}${beside ? " with-sc" : ""}` },
       pane?.element ?? null,
       h("figure", {}, h("figcaption", {}, caption(violation)), relaxed.element),
       beside ? h("figure", {}, h("figcaption", {}, "SC: the execution that gave it away"), beside.element) : null,
@@ -206,7 +206,7 @@ function memoryTable(memory: Map<string, string>, changed: Record<string, string
     h("span", { class: address in changed ? "value changed" : "value", "data-address": address }, value),
     sc?.get(address) ?? "",
   ]);
-  const made = table(["location", "value", "at the same event under SC"], rows, "Memory");
+  const made = table(["location", "value", "in SC"], rows, "Memory");
   made.classList.add("memory");
   return made;
 }
