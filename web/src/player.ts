@@ -53,7 +53,7 @@ export function player(answer: Answer, violation: Violation): Player {
     const meanwhile = beside?.show(event);
     state.replaceChildren(
       buffersTable(names, row?.buffers, violation.model),
-      memoryTable(memory.after(position - 1), row?.memory ?? {}, meanwhile?.memory),
+      ...(violation.model === "c11" ? [] : [memoryTable(memory.after(position - 1), row?.memory ?? {}, meanwhile?.memory)]),
       h("p", { class: "meanwhile" }, meanwhile?.text ?? ""),
     );
   }
@@ -190,6 +190,7 @@ function filters(violation: Violation, apply: (reasons: Set<Reason>) => void): H
 
 function buffersTable(names: string[], buffers: string[][] | undefined, model: string): HTMLElement {
   if (model === "sc") return h("p", {}, "SC has no buffers.");
+  if (model === "c11") return h("p", {}, "C11 is no machine: it has neither buffers nor one memory.");
   const rows = names.map((name, thread) => [
     name,
     h("span", { class: "buffer", "data-thread": thread }, ...(buffers?.[thread] ?? []).map((entry) => h("span", { class: "entry" }, entry)),
