@@ -1,5 +1,5 @@
-// The answers as `--json` prints them (docs/reference/json.md). What the machines do is computed there, step by step:
-// nothing here knows how a buffer works.
+// The answers as `--json` prints them (docs/reference/json.md), with events in words (report/html.py). What the machines do
+// is computed there, step by step: nothing here knows how a buffer works.
 
 export type Verdict = "safe" | "violation" | "inconclusive";
 export type Reason = "po" | "src" | "co" | "fr";
@@ -9,12 +9,10 @@ export interface Event {
   index: number;
   kind: string;
   address?: string;
-  value?: number;
-  read?: number;
   location?: [string, number];
-  wrote?: boolean;
-  words?: string;
   within?: string;
+  /** The operation alone, in words: `st x = 1`. */
+  text: string;
 }
 
 export interface Edge {
@@ -47,6 +45,8 @@ export interface Violation extends Execution {
   monitor?: string;
   message?: string;
   replay?: string;
+  shown_by?: string[];
+  repair?: string;
   initial?: Record<string, string>;
   relations?: [number, number, Reason][];
   sequential?: Execution & { delayed: number; deciding: number };
@@ -72,6 +72,18 @@ export interface ModelAnswer {
   reason?: string;
   reports?: Record<string, number>;
   complete?: boolean;
+  triage?: string;
+  race_free?: boolean | null;
+  portable?: boolean | null;
+}
+
+export interface Race {
+  address: string;
+  first: Event;
+  second: Event;
+  locations?: string[];
+  missing?: string;
+  replay?: string;
 }
 
 export interface Fence {
@@ -106,6 +118,12 @@ export interface Answer {
   violations?: Violation[];
   goal?: string;
   sources?: Record<string, Piece[]>;
+  triage?: string;
+  buys?: string;
+  races?: Race[];
+  histogram?: { outcome: Record<string, number>; count: number; sc: boolean | null; model: boolean | null; positive: boolean }[];
+  rounds?: number;
+  hazards?: { segments: string[]; locations?: string[] }[];
   executions?: number;
   blocked?: number;
   states?: number;
@@ -153,26 +171,7 @@ export interface Row {
   row: unknown[];
 }
 
-/** The operation alone, as `answers/events.py` tells it. */
-export function told(event: Event): string {
-  if (event.words) return event.words;
-  const { kind, address, value, read } = event;
-  const known = value !== undefined || read !== undefined;
-  switch (kind) {
-    case "ld":
-      return known ? `ld ${address} → ${value}` : `ld ${address}`;
-    case "st":
-      return known ? `st ${address} = ${value}` : `st ${address}`;
-    case "rmw":
-      if (!known) return `rmw ${address}${event.wrote ? "" : ", unchanged"}`;
-      return value === undefined ? `rmw ${address}: ${read}, unchanged` : `rmw ${address}: ${read} → ${value}`;
-    case "lock":
-    case "unlock":
-      return `${kind} ${address}`;
-    default:
-      return kind;
-  }
-}
+export const told = (event: Event): string => event.text;
 
 export const place = (location?: [string, number]): string => (location ? `${location[0]}:${location[1]}` : "");
 

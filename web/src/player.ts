@@ -53,7 +53,7 @@ export function player(answer: Answer, violation: Violation): Player {
     const meanwhile = beside?.show(event);
     state.replaceChildren(
       buffersTable(names, row?.buffers, violation.model),
-      memoryTable(memory.after(position - 1), row?.memory ?? {}, meanwhile?.memory),
+      ...(violation.model === "c11" ? [] : [memoryTable(memory.after(position - 1), row?.memory ?? {}, meanwhile?.memory)]),
       h("p", { class: "meanwhile" }, meanwhile?.text ?? ""),
     );
   }
@@ -111,7 +111,7 @@ export function player(answer: Answer, violation: Violation): Player {
     status,
     h(
       "div",
-      { class: pane ? "panes with-source" : "panes" },
+      { class: `panes${pane ? " with-source" : ""}${beside ? " with-sc" : ""}` },
       pane?.element ?? null,
       h("figure", {}, h("figcaption", {}, caption(violation)), relaxed.element),
       beside ? h("figure", {}, h("figcaption", {}, "SC: the execution that gave it away"), beside.element) : null,
@@ -119,6 +119,8 @@ export function player(answer: Answer, violation: Violation): Player {
     ),
     reason,
     proof(violation),
+    violation.shown_by?.length ? h("p", {}, `Processors that can show it: ${violation.shown_by.join(", ")}.`) : null,
+    violation.repair ? h("p", {}, `Repair: ${violation.repair}`) : null,
     violation.replay ? h("p", {}, "Again: ", h("code", { class: "command" }, violation.replay)) : null,
     stepsTable(rows),
   );
@@ -188,6 +190,7 @@ function filters(violation: Violation, apply: (reasons: Set<Reason>) => void): H
 
 function buffersTable(names: string[], buffers: string[][] | undefined, model: string): HTMLElement {
   if (model === "sc") return h("p", {}, "SC has no buffers.");
+  if (model === "c11") return h("p", {}, "C11 is no machine: it has neither buffers nor one memory.");
   const rows = names.map((name, thread) => [
     name,
     h("span", { class: "buffer", "data-thread": thread }, ...(buffers?.[thread] ?? []).map((entry) => h("span", { class: "entry" }, entry)),
@@ -204,7 +207,7 @@ function memoryTable(memory: Map<string, string>, changed: Record<string, string
     h("span", { class: address in changed ? "value changed" : "value", "data-address": address }, value),
     sc?.get(address) ?? "",
   ]);
-  const made = table(["location", "value", "at the same event under SC"], rows, "Memory");
+  const made = table(["location", "value", "in SC"], rows, "Memory");
   made.classList.add("memory");
   return made;
 }

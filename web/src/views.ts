@@ -17,7 +17,7 @@ export function view(answer: Answer): View {
   if (answer.command === "history") element.append(...history(answer));
   else if (answer.command === "monitor") element.append(...monitor(answer));
   else {
-    element.append(...models(answer), ...fences(answer));
+    element.append(...histogram(answer), ...models(answer), ...races(answer), ...fences(answer));
     const chooser = choose(answer);
     if (chooser) {
       element.append(chooser.element);
@@ -35,6 +35,7 @@ function heading(answer: Answer): HTMLElement[] {
     ["command", `teetotal ${answer.command}`],
     ["goal", answer.goal ?? ""],
     ["model", answer.model ?? ""],
+    ["what that means", [answer.triage, answer.buys].filter(Boolean).join(": ")],
     ["everything explored", answer.complete ? "yes" : "no"],
     ["executions", number(answer.executions)],
     ["blocked", number(answer.blocked)],
@@ -59,6 +60,9 @@ function models(answer: Answer): HTMLElement[] {
     badge(model.verdict),
     word(model.robust, "robust", "not robust"),
     word(model.safe, "safe", "not safe"),
+    model.triage ?? "",
+    model.race_free === undefined ? "" : word(model.race_free, "race-free", "races"),
+    model.portable === undefined ? "" : word(model.portable, "portable", "not portable"),
     number(model.states),
     model.observation ? `${model.observation} ${model.positive}/${model.negative}` : "",
     model.outcomes ? number(model.outcomes.length) : "",
@@ -66,9 +70,32 @@ function models(answer: Answer): HTMLElement[] {
   ]);
   const outcomes = Object.entries(answer.models as Record<string, ModelAnswer>).filter(([, model]) => model.outcomes?.length);
   return [
-    section("Models", table(["model", "verdict", "robust", "safe", "states", "observation", "outcomes", "why"], rows)),
+    section("Models", table(["model", "verdict", "robust", "safe", "what that means", "races", "portable", "states", "observation", "outcomes", "why"], rows)),
     ...(outcomes.length ? [outcomesTable(outcomes)] : []),
   ];
+}
+
+/** What a machine showed. */
+function histogram(answer: Answer): HTMLElement[] {
+  if (!answer.histogram) return [];
+  const said = (allowed: boolean | null): string => (allowed === null ? "unknown" : allowed ? "yes" : "no");
+  const rows = answer.histogram.map((seen) => [
+    Object.entries(seen.outcome).map(([what, value]) => `${what}=${value}`).join("  "),
+    number(seen.count), said(seen.sc), said(seen.model), seen.positive ? "yes" : "",
+  ]);
+  return [section(`What was seen in ${number(answer.rounds)} rounds`,
+    table(["outcome", "how often", "under SC", `under ${(answer.model ?? "").toUpperCase()}`, "satisfies the condition"], rows))];
+}
+
+/** Of C11. */
+function races(answer: Answer): HTMLElement[] {
+  const made: HTMLElement[] = [];
+  if (answer.races?.length)
+    made.push(section(`${number(answer.races.length)} data races`, table(["location", "one access", "the other", "what is missing", "again"],
+      answer.races.map((race) => [race.address, `${eventLine(race.first)} ${place(race.first.location)}`, `${eventLine(race.second)} ${place(race.second.location)}`, race.missing ?? "", race.replay ?? ""]))));
+  if (answer.hazards?.length)
+    made.push(section("Load buffering", h("ul", {}, ...answer.hazards.map((hazard) => h("li", {}, hazard.segments.join(", "))))));
+  return made;
 }
 
 /** Each outcome, and which models allow it. */
@@ -112,7 +139,8 @@ function choose(answer: Answer): View | null {
     buttons.set(index, button);
     return h("li", {}, button);
   });
-  show(0);
+  const failing = found.findIndex((violation) => violation.kind !== "robustness");
+  show(answer.triage === "breaks" && failing >= 0 ? failing : 0);
   const title = answer.command === "replay" ? "Execution" : `${found.length.toLocaleString("en")} violation${found.length === 1 ? "" : "s"}`;
   return {
     element: section(title, found.length > 1 ? shown : null, stage),

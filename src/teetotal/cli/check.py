@@ -9,7 +9,7 @@ import click
 
 from teetotal import checking
 from teetotal.answers import strategies
-from teetotal.answers.answer import Refusal
+from teetotal.answers.answer import Refusal, Undecided
 from teetotal.answers.events import CHECKED, ModelName
 from teetotal.answers.options import COMPILED_LOOP_BOUND as COMPILED
 from teetotal.answers.options import LOOP_BOUND as INTERPRETED
@@ -188,6 +188,7 @@ def check(
                 verdicts.append(done.undecided.verdict)
             if done.fault:
                 fault = True
+                outputs.note(Undecided(input=" ".join(paths), command="check", notes=[supervision.FAULT_OF_OURS]))
                 click.echo(f"{done.fault}\nteetotal: {supervision.FAULT_OF_OURS}", err=True)
             _refuse(done.refusals, as_json)
             refusals += done.refusals

@@ -126,8 +126,8 @@ def offer(verb: str, command: click.Command) -> None:
 def _writing(verb: str, callback: Callable[..., int]) -> Callable[..., int]:
     @wraps(callback)
     def run(**parameters: Any) -> int:
-        if verb == "reproduce" and any(target.format not in ABOUT_TABLES for target in _wanted().targets):
-            raise click.UsageError(f"tables can be written as {' and '.join(ABOUT_TABLES)}")
+        if verb == "reproduce":
+            refuse_tables()
         paths: tuple[str, ...] = parameters.get("paths") or parameters.get("files") or ()
         read = {os.path.realpath(path) for path in paths}
         for target in _wanted().targets:
@@ -151,6 +151,12 @@ def _writing(verb: str, callback: Callable[..., int]) -> Callable[..., int]:
         return status
 
     return run
+
+
+def refuse_tables() -> None:
+    """Where a format is wanted that knows no tables."""
+    if any(target.format not in ABOUT_TABLES for target in _wanted().targets):
+        raise TeetotalError(f"tables can be written as {' and '.join(ABOUT_TABLES)}")
 
 
 def also(format: str, path: str) -> None:

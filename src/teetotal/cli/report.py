@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,15 @@ def report(paths: tuple[str, ...], target: str | None) -> int:
     """Make one page of the answers in files (- for standard input) that --json or --output json: wrote. With --html or
     --output, that is written instead."""
     answers = [answer for path in paths for answer in _answers(path)]
+    if any("table" in answer for answer in answers):
+        outputs.refuse_tables()
     for answer in answers:
         outputs.note_plain(answer)
     if target is None and outputs.are_wanted():
         return 0
     where = target or ("report.html" if paths[0] == "-" else str(Path(paths[0]).with_suffix(".html").name))
-    if target is None and where in paths:
-        raise TeetotalError(f"{where} would be written over; -o says where the page goes")
+    if where != "-" and os.path.realpath(where) in map(os.path.realpath, paths):
+        raise TeetotalError(f"{where} is read, and would be written over; -o says where the page goes")
     outputs.also("html", where)
     if where != "-":
         click.echo(f"{where}: {len(answers)} answer{'s' * (len(answers) != 1)}", err=True)

@@ -13,6 +13,7 @@ from teetotal.answers.events import Location
 from teetotal.answers.fence import FenceAnswer
 from teetotal.answers.history import HistoryAnswer, HistoryViolation
 from teetotal.answers.monitor import MonitorAnswer, MonitorViolation
+from teetotal.answers.record import StressAnswer
 from teetotal.answers.verify import Confirmation, VerifyAnswer
 from teetotal.answers.violation import Violation
 from teetotal.report.json import numbered
@@ -39,6 +40,7 @@ _OF_VERBS: dict[str, type[msgspec.Struct]] = {
     "fence": FenceAnswer,
     "history": HistoryAnswer,
     "monitor": MonitorAnswer,
+    "record hardware": StressAnswer,
     "verify": VerifyAnswer,
 }
 

@@ -10,10 +10,14 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
-from teetotal.report.json import encoded
+import msgspec
+
+from teetotal.answers.events import Event
+from teetotal.report.json import encoded, numbered
 
 MARK = '<script type="application/json" id="answers">[]</script>'
 _ESCAPED = {code: f"\\u{code:04x}" for code in (*map(ord, "<>&"), 0x2028, 0x2029)}
+_OF_EVENTS = ("thread", "index", "kind", "address", "location", "within")
 _EXACT = 2**53
 """JavaScript's numbers are exact up to here."""
 
@@ -28,7 +32,8 @@ def page(answers: Sequence[dict[str, Any]]) -> str:
 
 
 def _shown(answer: dict[str, Any]) -> dict[str, Any]:
-    """Without the violations that each model has again, and with numbers that JavaScript would round as text."""
+    """Without the violations that each model has again, with events in words, and with numbers that JavaScript would
+    round as text."""
     models = answer.get("models")
     if answer.get("violations") and isinstance(models, dict):
         told = {name: _without_violations(model) for name, model in models.items()}
@@ -43,6 +48,9 @@ def _without_violations(model: Any) -> Any:
 
 def _exact(plain: Any) -> Any:
     if isinstance(plain, dict):
+        if {"thread", "index", "kind"} <= plain.keys():
+            kept = {key: plain[key] for key in _OF_EVENTS if key in plain}
+            return {**kept, "text": msgspec.convert(numbered(plain), Event).text}
         return {key: _exact(value) for key, value in plain.items()}
     if isinstance(plain, list | tuple):
         return [_exact(value) for value in plain]

@@ -30,6 +30,8 @@ RULES = {
     "robustness": "On a relaxed machine it does something that no sequentially consistent machine does",
     "assertion": "An assertion fails",
     "final assertion": "What must hold in the end does not",
+    "outcome": "A result shows that no sequentially consistent machine has",
+    "race": "Two accesses race: nothing orders them, and one is not atomic",
     "deadlock": "Threads wait for each other for ever",
     "livelock": "Threads spin or wait for what never comes",
     "wild access": "An access goes astray",
@@ -48,16 +50,18 @@ RULES = {
 def sarif(answers: Sequence[dict[str, Any]]) -> str:
     """One log with one run."""
     results = [result for answer in answers for result in _results(answer)]
-    used = [kind for kind in RULES if any(result["ruleId"] == _rule(kind) for result in results)]
+    used = list(dict.fromkeys(result["ruleId"] for result in results))
     for result in results:
-        result["ruleIndex"] = [_rule(kind) for kind in used].index(result["ruleId"])
+        result["ruleIndex"] = used.index(result["ruleId"])
     notifications = [_notification(answer) for answer in answers if found.trouble(answer) is not None]
     driver = {
         "name": "teetotal",
         "semanticVersion": next((answer["version"] for answer in answers if "version" in answer), "0"),
         "rules": [
-            {"id": _rule(kind), "shortDescription": {"text": RULES[kind]}, "defaultConfiguration": {"level": "error"}}
-            for kind in used
+            {"id": _rule(kind), "shortDescription": {"text": text}, "defaultConfiguration": {"level": "error"}}
+            for rule in used
+            for kind, text in RULES.items()
+            if _rule(kind) == rule
         ],
     }
     refused = any((trouble := found.trouble(answer)) is not None and trouble.refused for answer in answers)

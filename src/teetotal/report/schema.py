@@ -16,6 +16,7 @@ from teetotal.answers.events import Kind
 from teetotal.answers.fence import FenceAnswer
 from teetotal.answers.history import HistoryAnswer
 from teetotal.answers.monitor import MonitorAnswer
+from teetotal.answers.record import StressAnswer
 from teetotal.answers.replay import ReplayAnswer
 from teetotal.answers.verify import Confirmation, VerifyAnswer
 
@@ -24,6 +25,7 @@ _VERBS: dict[type[msgspec.Struct], str] = {
     FenceAnswer: "fence",
     HistoryAnswer: "history",
     MonitorAnswer: "monitor",
+    StressAnswer: "record hardware",
     ReplayAnswer: "replay",
     VerifyAnswer: "verify",
     Confirmation: "verify",
