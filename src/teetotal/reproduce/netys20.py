@@ -36,7 +36,6 @@ NOTES = [
     "paper: what its text says; Figs 6 to 9 are drawn there, without numbers",
     "kernel: longer histories have more pairs far apart, which are ordered: of the pairs of six threads wSC orders 87 % at"
     " 200 operations and 96 % at 800. The paper's addresses are not told; ours are 8",
-    "kernel: why the paper's wSC finds the whole kernel of fewer histories than ours is not explained",
     "Fig. 6 and 7: enum runs the SAT solver in a process of its own, so that its time can be limited, which takes most of"
     " its time on small histories",
     "Fig. 9: DBCOP is slow on a few invalid histories and quick on most, so that its average says little",
