@@ -15,7 +15,7 @@ from teetotal.answers.verdict import Verdict
 from teetotal.histories.check import check
 from teetotal.histories.readers import read_text
 from teetotal.programs.c.build import Source
-from teetotal.record.program import program
+from teetotal.record.programs import executed as program
 
 DEKKER = Path(__file__).parents[2] / "examples" / "dekker.c"
 SB = """

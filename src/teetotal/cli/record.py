@@ -13,7 +13,7 @@ from teetotal.cli.subcommands import Subcommands
 
 if TYPE_CHECKING:
     from teetotal.record import Recorded
-    from teetotal.record.program import RecordedExecution
+    from teetotal.record.programs import RecordedExecution
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 MANY = 10_000_000

@@ -13,7 +13,7 @@ from teetotal.cli.options import Seconds, WithCompilerFlags, c_options
 from teetotal.cli.record import recorded
 
 if TYPE_CHECKING:
-    from teetotal.record.program import RecordedExecution
+    from teetotal.record.programs import RecordedExecution
 
 
 @click.command(cls=WithCompilerFlags)
@@ -37,19 +37,18 @@ def program(
 
     What follows -- goes to the compiler. Under SC each history is SC; under TSO and PSO perhaps not.
     """
-    from teetotal.programs.c.build import Source
+    from teetotal import record
     from teetotal.programs.files import is_c
-    from teetotal.record.program import program as executions
 
     if not all(is_c(path) for path in files):
         raise TeetotalError("only C and C++ programs are recorded")
     if traces is not None and model != "sc":
         raise TeetotalError("a trace is of an SC execution: --model sc")
-    source = Source(files, flags, compiler, arguments)
     missed: list[str] = []
-    found: Iterable[RecordedExecution] = executions(
-        source, count=count, seed=seed, model=model, seconds=seconds, unseen=missed
-    )
+    found: Iterable[RecordedExecution] = record.program(
+        *files, flags=flags, compiler=compiler, arguments=arguments,
+        count=count, seed=seed, model=model, seconds=seconds, unseen=missed,
+    )  # fmt: skip
     status = recorded(found if traces is None else _traced(found, Path(traces)), output, "text", None)
     for what in missed:
         click.echo(f"note: what cannot be seen, and is in no history: {what}", err=True)

@@ -20,7 +20,9 @@ from teetotal.reproduce import SAMPLED, TABLES
 @click.option("--plots", type=click.Path(file_okay=False), metavar="DIR", help="Draw figures, as SVG, into a folder.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per row.")
 def reproduce(tables: tuple[str, ...], histories: int | None, plots: str | None, as_json: bool) -> int:
-    """Make the papers' tables again. Without a name: which there are."""
+    """Make the papers' tables again, or `all` of them. Without a name: which there are."""
+    if "all" in tables:
+        tables = tuple(TABLES)
     unknown = [name for name in tables if name not in TABLES]
     if unknown:
         raise TeetotalError(f"no table is called {', '.join(unknown)}; there are {', '.join(TABLES)}")

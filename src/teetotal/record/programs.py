@@ -52,7 +52,7 @@ class RecordedExecution(NamedTuple):
         return len(self.execution.events)
 
 
-def program(
+def executed(
     source: Source,
     *,
     count: int = 10,
