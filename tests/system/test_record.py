@@ -90,7 +90,7 @@ def test_a_long_history_of_this_machine_is_tso() -> None:
 @pytest.mark.parametrize("name", ["SB", "SB+mfences", "MP-pointer", "MP-spin+relaxed", "C-SB+fences", "MP+xchgs"])
 def test_a_litmus_test_shows_what_tso_allows(name: str) -> None:
     answer = record.stress(litmus.read_file(CORPUS / f"{name}.litmus"), rounds=2000)
-    assert answer.verdict is Verdict.SAFE
+    assert answer.verdict is Verdict.INCONCLUSIVE  # what was not seen is not proved
     assert sum(seen.count for seen in answer.histogram) == answer.positive + answer.negative == answer.rounds == 2000
     assert all(seen.model for seen in answer.histogram)
 

@@ -86,5 +86,6 @@ def recorded(histories: Iterable[Recorded | RecordedExecution], output: str, for
                     break
         finally:
             what = "history" if file.histories == 1 else "histories"
-            click.echo(f"{file.histories:,} {what} of {file.operations:,} operations recorded", err=True)
+            if file.histories:
+                click.echo(f"{file.histories:,} {what} of {file.operations:,} operations recorded", err=True)
     return 0
