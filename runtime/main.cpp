@@ -116,6 +116,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.semantics.failed_cas_writes = value == "write";
   else if (name == "model")
     request.bounds.model = value == "tso" ? Model::tso : value == "pso" ? Model::pso : Model::sc;
+  else if (name == "tell-all")
+    request.tell_all = value == "1";
   else if (name == "classes")
     request.classes = value == "1";
   else if (name == "marks")

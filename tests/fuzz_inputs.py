@@ -78,7 +78,9 @@ def inputs() -> list[Inputs]:
     verify += [["verify", "--engine", "accelerate"], ["verify", "--engine", "bounded:2"]]
     history = [["history", "--model", model] for model in ("sc", "tso,pso", "wsc", "ccm")]
     history += [["history", "--json", "--check-witness", "--witness"], ["history", "--kernel"]]
-    history += [["history", "--format", name] for name in ("axe", "text", "json", "dbcop", "polysi", "edn", "gem5")]
+    history += [
+        ["history", "--format", name] for name in ("axe", "text", "json", "dbcop", "polysi", "edn", "jepsen", "gem5")
+    ]
     monitor = [["monitor"], ["monitor", "--json", "--monitor", "burnim-tso,burnim-pso,sober"]]
     replay = [["replay", token] for token in ("1t:0x2.1x2.0c.1c", "1p:0.0.1.1.0cx.1cy", "1t:0")]
     files = [word for format in FORMATS for word in ("--output", f"{format}:/dev/null")]

@@ -64,14 +64,61 @@ static int pop_left(void) {
     }
 }
 
+#ifdef FOUR  // operations, as the papers have them: the other two are the mirror images of these
+static void push_left(int value) {
+    struct node *node = malloc(sizeof *node);
+    STORE(node->left, dummy);
+    STORE(node->value, value);
+    FENCE();
+    for (;;) {
+        struct node *left = LOAD(left_hat), *beyond = LOAD(left->left);
+        if (beyond == left) {
+            STORE(node->right, dummy);
+            FENCE();
+            struct node *right = LOAD(right_hat);
+            if (dcas(&left_hat, &right_hat, left, right, node, node)) return;
+        } else {
+            STORE(node->right, left);
+            FENCE();
+            if (dcas(&left_hat, &left->left, left, beyond, node, node)) return;
+        }
+    }
+}
+
+static int pop_right(void) {
+    for (;;) {
+        struct node *right = LOAD(right_hat), *left = LOAD(left_hat);
+        if (LOAD(right->right) == right) return -1;
+        if (left == right) {
+            if (dcas(&right_hat, &left_hat, right, left, dummy, dummy)) return LOAD(right->value);
+        } else {
+            struct node *next = LOAD(right->left);
+            if (dcas(&right_hat, &right->left, right, next, next, right)) {
+                int value = LOAD(right->value);
+                STORE(right->right, dummy);
+                FENCE();
+                return value;
+            }
+        }
+    }
+}
+#endif
+
 static void *pusher(void *argument) {
     push_right(1);
+#ifdef FOUR
+    push_left(2);
+#endif
     return 0;
 }
 
 static void *popper(void *argument) {
     int value = pop_left();
-    assert(value == -1 || value == 1);
+    assert(value == -1 || value == 1 || value == 2);
+#ifdef FOUR
+    value = pop_right();
+    assert(value == -1 || value == 1 || value == 2);
+#endif
     return 0;
 }
 

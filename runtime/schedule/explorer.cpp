@@ -85,6 +85,12 @@ bool Explorer::next_choices() {
 
 bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
   ++executions_;
+  if (request_.tell_all) {  // numbered, since what was told before is not told again
+    const std::uint64_t number = totals_.result.executions + executions_;
+    tell_with_cells(R"({"type":"execution","number":)" + std::to_string(number) +
+                        ",\"steps\":" + Output::steps(system_, execution.size()),
+                    execution.size());
+  }
   if (request_.classes)
     classes_.insert(class_of(execution, [&](const Event& a, const Event& b, const auto& steps) {
       if (!system_.buffers()) return true;

@@ -29,6 +29,7 @@ struct Request {
   std::uint64_t executions = ~std::uint64_t{0};
   std::uint32_t idle_wakes = 0;  // also explore executions in which a thread wakes up so often for no reason
   bool spinners_stop = false;    // also without reduction: to compare
+  bool tell_all = false;         // tell every execution, not only those with something in them
   bool classes = false;          // count the classes of equivalent executions, for tests of the reduction
   std::uintptr_t marks = 0;      // in the object: an array of bytes whose loads are counted
   std::size_t mark_count = 0;

@@ -78,7 +78,7 @@ def test_what_breaks_on_each_machine(name: str) -> None:
 
 def test_the_papers_table_has_its_shape() -> None:
     for row in tacas11.rows():
-        name, tso, pso = row[0], row[5], row[6]
+        name, tso, pso = row[0], row[7], row[8]
         assert (tso == 0) == (name not in ("dekker", "bakery"))
         assert isinstance(pso, int)
         assert pso > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import resource
 import signal
 import subprocess
@@ -89,7 +90,7 @@ def test_a_long_history_of_this_machine_is_tso() -> None:
 @pytest.mark.parametrize("name", ["SB", "SB+mfences", "MP-pointer", "MP-spin+relaxed", "C-SB+fences", "MP+xchgs"])
 def test_a_litmus_test_shows_what_tso_allows(name: str) -> None:
     answer = record.stress(litmus.read_file(CORPUS / f"{name}.litmus"), rounds=2000)
-    assert answer.verdict is Verdict.SAFE
+    assert answer.verdict is Verdict.INCONCLUSIVE  # what was not seen is not proved
     assert sum(seen.count for seen in answer.histogram) == answer.positive + answer.negative == answer.rounds == 2000
     assert all(seen.model for seen in answer.histogram)
 
@@ -167,7 +168,17 @@ def test_an_interrupt_keeps_whole_histories(tmp_path: Path, number: int) -> None
     histories = teetotal.read_histories(path)
     assert histories
     assert all(len(history) == 5000 for history in histories)
-    assert f"{len(histories):,} histories of {5000 * len(histories):,} operations recorded" in said
+    assert re.search(f"^{len(histories):,} histor\\w+ of {5000 * len(histories):,} operations recorded", said)
+
+
+def test_a_recording_that_fails_at_once_leaves_an_older_file_alone(tmp_path: Path) -> None:
+    path = tmp_path / "h.axe"
+    path.write_text("0: M[1] := 1\n" * 100)
+    assert run("hardware", "--cc", "no-such-compiler", "--output", str(path)).returncode == 2
+    assert len(path.read_text()) > 1000
+    with Recording(str(path)) as file:
+        file.add("0: sync\ncheck\n")
+    assert path.read_text() == "0: sync\ncheck\n"
 
 
 def test_a_place_where_nothing_can_be_written(tmp_path: Path) -> None:

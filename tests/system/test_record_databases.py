@@ -16,8 +16,10 @@ from teetotal.answers.errors import TeetotalError
 from teetotal.answers.verdict import Verdict
 from teetotal.histories.check import check
 from teetotal.record.databases import address, runs
-from teetotal.record.postgres import Postgres, postgres
-from teetotal.record.redis import Connection, redis
+from teetotal.record.postgres_servers import Postgres
+from teetotal.record.postgres_servers import opened as postgres
+from teetotal.record.redis_servers import Connection
+from teetotal.record.redis_servers import opened as redis
 
 SHAPE = record.Shape(threads=3, operations=60, addresses=3, rmws=0.1)
 needs_redis = pytest.mark.skipif(shutil.which("redis-server") is None, reason="no redis-server")

@@ -22,8 +22,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StressAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
-    """A violation is an outcome that the machine's ``model`` forbids; one that SC forbids is not. ``safe`` says that none
-    was seen in so many ``rounds``, of which those ``unfinished`` have no outcome."""
+    """A violation is an outcome that the machine's ``model`` forbids; one that SC forbids is not. Never ``safe``: that none
+    was seen in so many ``rounds``, of which those ``unfinished`` have no outcome, proves nothing."""
 
     name: str
     model: ModelName

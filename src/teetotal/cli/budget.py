@@ -23,9 +23,6 @@ def told(answer: Undecided, as_json: bool) -> str:
     return as_called(to_json(answer) if as_json else plain)
 
 
-"""Commands live as long as the process."""
-
-
 def limited(verb: str, command: click.Command) -> click.Command:
     """The verb, which then ends when its ``--time`` is over, and with status 3 where there is not enough memory. What
     is given stays as it is: commands live as long as the process."""

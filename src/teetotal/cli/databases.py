@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from teetotal.cli.record import MANY, client_options, recorded, recording_options
 
-if TYPE_CHECKING:
-    from teetotal.record.databases import Database
 
-
-def command(name: str, opened: Callable[..., AbstractContextManager[Database]], what: str) -> click.Command:
+def command(name: str, what: str) -> click.Command:
     @click.command(name=name, help=what)
     @client_options(threads=4, operations=80, fences=False)
     @click.option("--count", type=click.IntRange(1, MANY), default=10, show_default=True, help="Histories.")
@@ -26,10 +21,10 @@ def command(name: str, opened: Callable[..., AbstractContextManager[Database]], 
         count: int, seed: int, server: str | None, read_from: str | None, replica: bool,
         output: str, format: str, seconds: float | None, **shape: Any,
     ) -> int:  # fmt: skip
-        from teetotal.record import Shape
-        from teetotal.record.databases import runs
+        from teetotal import record
 
-        with opened(server, read_from, replica=replica) as database:
-            return recorded(runs(database, Shape(**shape), count=count, seed=seed), output, format, seconds)
+        source = getattr(record, name)
+        servers = {"server": server, "read_from": read_from, "replica": replica}
+        return recorded(source(record.Shape(**shape), count=count, seed=seed, **servers), output, format, seconds)
 
     return run

@@ -13,6 +13,7 @@ from teetotal.cli.subcommands import Subcommands
 
 if TYPE_CHECKING:
     from teetotal.record import Recorded
+    from teetotal.record.programs import RecordedExecution
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 MANY = 10_000_000
@@ -23,6 +24,7 @@ MANY = 10_000_000
     summaries={
         "hardware": "random clients, or a litmus test, on this machine's own processors",
         "simulate": "random clients on a simulated multiprocessor, with or without a bug in its coherence protocol",
+        "program": "random executions of a C or C++ program, also as SC traces",
         "redis": "random clients of a Redis server",
         "postgres": "random clients of a PostgreSQL server",
     },
@@ -71,19 +73,19 @@ def _together(options: Iterable[Callable[[Command], Command]]) -> Callable[[Comm
     return decorate
 
 
-def recorded(histories: Iterable[Recorded], output: str, format: Any, seconds: float | None) -> int:
+def recorded(histories: Iterable[Recorded | RecordedExecution], output: str, format: Any, seconds: float | None) -> int:
     """Writes them as they come, until there are no more or the time is over; what is written is whole, however it ends."""
     from teetotal.record import Recording
 
     until = None if seconds is None else time.monotonic() + seconds
-    operations = 0
     with Recording(output) as file:
         try:
             for one in histories:
-                file.add(one.text(format))
-                operations += one.client.shape.operations
+                file.add(one.text(format), one.operations)
                 if until is not None and time.monotonic() >= until:
                     break
         finally:
-            click.echo(f"{file.histories:,} histories of {operations:,} operations recorded", err=True)
+            what = "history" if file.histories == 1 else "histories"
+            if file.histories:
+                click.echo(f"{file.histories:,} {what} of {file.operations:,} operations recorded", err=True)
     return 0

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from teetotal.answers.errors import ParseError
+from teetotal.answers.verdict import Verdict
 from teetotal.cli.record import MANY, client_options, recorded, recording_options
 
 ROUNDS = 100
@@ -69,4 +70,4 @@ def _stress(
         litmus.read_file(path), rounds=rounds, model=model, lines=lines, compiler=compiler, seconds=seconds, name=path
     )
     click.echo(to_json(answer) if as_json else render(answer))
-    return answer.verdict.exit_status
+    return int(answer.verdict is Verdict.VIOLATION)

@@ -13,16 +13,20 @@ from teetotal.cli import completing, outputs
 from teetotal.cli.options import budget_options
 from teetotal.cli.telling import telling_options, watching
 from teetotal.report import tables as tables_as_text
-from teetotal.reproduce import TABLES
+from teetotal.reproduce import SAMPLED, TABLES
 
 
 @click.command(short_help="The papers' tables, ours beside theirs.")
 @click.argument("tables", nargs=-1, metavar="[TABLE…]", shell_complete=completing.one_of(list(TABLES)))
 @budget_options
+@click.option("--histories", type=click.IntRange(1), metavar="N", help="Histories a point (default: as the paper).")
+@click.option("--plots", type=click.Path(file_okay=False), metavar="DIR", help="Draw figures, as SVG, into a folder.")
 @telling_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per row.")
-def reproduce(tables: tuple[str, ...], as_json: bool) -> int:
-    """Make the papers' tables again. Without a name: which there are."""
+def reproduce(tables: tuple[str, ...], histories: int | None, plots: str | None, as_json: bool) -> int:
+    """Make the papers' tables again, or `all` of them. Without a name: which there are."""
+    if "all" in tables:
+        tables = tuple(TABLES)
     unknown = [name for name in tables if name not in TABLES]
     if unknown:
         raise TeetotalError(f"no table is called {', '.join(unknown)}; there are {', '.join(TABLES)}")
@@ -35,7 +39,9 @@ def reproduce(tables: tuple[str, ...], as_json: bool) -> int:
         if not as_json:
             click.echo(f"{name}: {table.TITLE}")
             click.echo(tables_as_text.row(table.COLUMNS, table.COLUMNS))
-        for row in _watched(name, table.rows()):
+        rows = []
+        for row in _watched(name, table.rows(histories) if name in SAMPLED else table.rows()):
+            rows.append(row)
             plain = {"table": name, "title": table.TITLE, "columns": list(table.COLUMNS), "row": list(row)}
             outputs.note_plain(plain)
             if as_json:
@@ -44,6 +50,11 @@ def reproduce(tables: tuple[str, ...], as_json: bool) -> int:
                 click.echo(tables_as_text.row(row, table.COLUMNS))
         for note in () if as_json else getattr(table, "NOTES", ()):
             click.echo(f"- {note}")
+        if plots is not None and hasattr(table, "plots"):
+            from teetotal.reproduce.plots import draw
+
+            for path in draw(table.plots(rows), plots):
+                click.echo(f"{path} drawn", err=True)
     return 0
 
 

@@ -4,8 +4,15 @@ Each source gives ``Recorded`` runs of random clients, one by one, for as long a
 ``Recording`` is the file that takes them.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
 from teetotal.record.clients import Client, Recorded, Shape
+from teetotal.record.databases import runs
 from teetotal.record.processors import available, hardware
+from teetotal.record.programs import RecordedExecution
 from teetotal.record.recording import Recording
 from teetotal.record.simulation import BUGS, NEED_BUFFERS, PROTOCOLS, Machine, simulate
 from teetotal.record.stress import stress
@@ -17,10 +24,39 @@ __all__ = [
     "Client",
     "Machine",
     "Recorded",
+    "RecordedExecution",
     "Recording",
     "Shape",
     "available",
     "hardware",
+    "postgres",
+    "program",
+    "redis",
     "simulate",
     "stress",
 ]
+
+
+def redis(shape: Shape | None = None, *, count: int = 10, seed: int = 0, **servers: Any) -> Iterator[Recorded]:
+    """Histories from Redis. ``server`` and ``read_from`` name servers, ``replica`` starts one beside our own."""
+    from teetotal.record.redis_servers import opened
+
+    with opened(**servers) as database:
+        yield from runs(database, shape, count=count, seed=seed)
+
+
+def postgres(shape: Shape | None = None, *, count: int = 10, seed: int = 0, **servers: Any) -> Iterator[Recorded]:
+    """Histories from PostgreSQL, as ``redis``."""
+    from teetotal.record.postgres_servers import opened
+
+    with opened(**servers) as database:
+        yield from runs(database, shape, count=count, seed=seed)
+
+
+def program(*files: str, flags: tuple[str, ...] = (), **settings: Any) -> Iterator[RecordedExecution]:
+    """Random executions of a C or C++ program: ``program("queue.c", count=10, seed=0, model="sc")``."""
+    from teetotal.programs.c.build import Source
+    from teetotal.record.programs import executed
+
+    compiler, arguments = settings.pop("compiler", None), tuple(settings.pop("arguments", ()))
+    return executed(Source(files, tuple(flags), compiler, arguments), **settings)

@@ -109,6 +109,10 @@ class Recorded(NamedTuple):
         return f"# {self.name}\n{body}check\n" if format == "axe" else f"history {self.name}\n{body}"
 
     @property
+    def operations(self) -> int:
+        return self.client.shape.operations
+
+    @property
     def history(self) -> History:
         (history,) = read_text(self.text("text"), format="text")
         return history

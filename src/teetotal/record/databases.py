@@ -1,7 +1,7 @@
 """Random clients of a database: a session per thread, all at once, each doing one operation after the other.
 
-A database is what opens sessions (``Database``); a session reads, writes and exchanges a key. ``redis.py`` and
-``postgres.py`` have one each, and start servers of their own where none is named.
+A database is what opens sessions (``Database``); a session reads, writes and exchanges a key. ``redis_servers.py`` and
+``postgres_servers.py`` have one each, and start servers of their own where none is named.
 """
 
 from __future__ import annotations

@@ -14,28 +14,31 @@ _INTERRUPTS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGRTMIN}
 
 
 class Recording:
-    """``-`` is standard output. A file that is there already begins anew."""
+    """``-`` is standard output. A file that is there already begins anew with the first history, and not before."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.histories = 0
+        self.histories = self.operations = 0
         self._size = 0
         try:
-            self._file = 1 if path == "-" else os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+            self._file = 1 if path == "-" else os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
             self._is_file = path != "-" and stat.S_ISREG(os.fstat(self._file).st_mode)
         except OSError as problem:
             raise OutputError(f"cannot write {path}: {problem.strerror}") from problem
 
-    def add(self, text: str) -> None:
-        """One more history or, if it cannot be written, none."""
+    def add(self, text: str, operations: int = 0) -> None:
+        """One more history, of so many operations, or, if it cannot be written, none."""
         whole = text.encode()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)
         try:
+            if not self.histories:
+                self._cut()
             rest = memoryview(whole)
             while rest:
                 rest = rest[os.write(self._file, rest) :]
             self._size += len(whole)
             self.histories += 1
+            self.operations += operations
         except BrokenPipeError:
             raise
         except OSError as problem:

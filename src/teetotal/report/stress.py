@@ -29,7 +29,7 @@ def _lines(answer: StressAnswer) -> Iterator[str]:
     yield (
         f"{answer.name}: {wrong:,} rounds ended in states that {model} forbids"
         if wrong
-        else f"{answer.name}: nothing that {model} forbids"
+        else f"{answer.name}: nothing was seen that {model} forbids"
     )
 
 

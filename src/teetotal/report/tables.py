@@ -11,4 +11,6 @@ def row(values: Sequence[object], columns: Sequence[str]) -> str:
 
 def _cell(value: object, column: str) -> str:
     text = f"{value:,}" if isinstance(value, int | float) else str(value)
+    if column == "what":
+        return f"{text:<32}"
     return f"{text:<26}" if column == "program" else f"{text:>{max(len(column), 9)}}"

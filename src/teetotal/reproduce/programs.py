@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,9 +44,29 @@ def program(name: str) -> Path:
 
 
 def lines_of_code(name: str) -> int:
-    """Without blank lines and comments, with the test harness."""
-    lines = program(name).read_text().splitlines()
-    return sum(1 for line in lines if line.strip() and not line.strip().startswith("//"))
+    """As the papers count: without blank lines, comments, and the test harness, which is ``main`` and the functions of
+    threads; where there are no others, these are the program."""
+    text = program(name).read_text()
+    lines = [line for line in text.splitlines() if line.strip() and not line.strip().startswith("//")]
+    parts = _functions(lines)
+    ran = {"main", *re.findall(r"^static void \*(\w+)\(void \*", text, re.MULTILINE)}
+    if set(parts) <= ran:
+        ran = {"main"}
+    return len(lines) - sum(length for function, length in parts.items() if function in ran)
+
+
+def _functions(lines: list[str]) -> dict[str, int]:
+    """How many lines each function has. Its first begins at the margin, and its last is a brace there or ends the first."""
+    found: dict[str, int] = {}
+    open_since: tuple[str, int] | None = None
+    for number, line in enumerate(lines):
+        begins = re.match(r"(?:static |inline )*(?:int|void)\b[^=;]*?\b(\w+)\(", line)
+        if begins is not None:
+            open_since = begins[1], number
+        if open_since is not None and (line.startswith("}") or (begins is not None and line.rstrip().endswith("}"))):
+            found[open_since[0]] = number - open_since[1] + 1
+            open_since = None
+    return found
 
 
 def count(
@@ -55,11 +77,7 @@ def count(
     flags: tuple[str, ...] = (),
     seed: int = 0,
 ) -> Counts:
-    options = [
-        f"strategy={strategy.name}", f"count={strategy.count}", f"depth={strategy.depth}", f"seed={seed}",
-        *driver.semantics_options(PAPERS), "loop-bound=100",
-        *(f"monitor={monitor}" for monitor in monitors),
-    ]  # fmt: skip
+    options = _options(strategy, monitors, seed)
     triples: dict[str, set[tuple[int, int, int]]] = {monitor: set() for monitor in monitors}
     with built(Source((str(program(name)),), flags)) as object_file:
         for answer in driver.answers(object_file, options):
@@ -78,3 +96,26 @@ def count(
                         triples=triples,
                     )
     raise TeetotalError(f"{name}: the exploration did not come to its end")
+
+
+def first_report(name: str, strategy: Strategy, monitor: str, *, flags: tuple[str, ...] = ()) -> float | None:
+    """Seconds until a monitor reports something; None where it never does."""
+    with built(Source((str(program(name)),), flags)) as object_file:
+        begun = time.monotonic()
+        for answer in driver.answers(object_file, _options(strategy, [monitor], 0)):
+            if isinstance(answer, Found):
+                return time.monotonic() - begun
+    return None
+
+
+def overhead(seconds: float, alone: float) -> str:
+    """What monitors add to the time without them."""
+    return f"{100 * (seconds / alone - 1):.0f} %" if alone > 0.05 else "too short"
+
+
+def _options(strategy: Strategy, monitors: list[str], seed: int) -> list[str]:
+    return [
+        f"strategy={strategy.name}", f"count={strategy.count}", f"depth={strategy.depth}", f"seed={seed}",
+        *driver.semantics_options(PAPERS), "loop-bound=100",
+        *(f"monitor={monitor}" for monitor in monitors),
+    ]  # fmt: skip

@@ -141,6 +141,14 @@ class Replayed(Message, frozen=True, tag="replay"):
     cells: Cells
 
 
+class Executed(Message, frozen=True, tag="execution"):
+    """Any execution, where all are asked for."""
+
+    number: int
+    steps: list[StepRow]
+    cells: Cells
+
+
 class End(Message, frozen=True, tag="end"):
     """Of a search. ``stopped``: why, where it did not end by itself."""
 
@@ -171,7 +179,7 @@ class End(Message, frozen=True, tag="end"):
     mixed: list[int] = []
 
 
-AnyMessage = Loaded | Restart | Progress | Found | Failed | Trouble | Stopped | Replayed | End
+AnyMessage = Loaded | Restart | Progress | Found | Failed | Trouble | Stopped | Replayed | Executed | End
 _DECODER = msgspec.json.Decoder(AnyMessage)
 
 

@@ -105,7 +105,7 @@ class Redis:
 
 
 @contextmanager
-def redis(server: str | None = None, read_from: str | None = None, *, replica: bool = False) -> Iterator[Redis]:
+def opened(server: str | None = None, read_from: str | None = None, *, replica: bool = False) -> Iterator[Redis]:
     """The servers that are named, or our own: on loopback, in a folder that is gone afterwards."""
     if are_named(server, read_from, replica):
         yield Redis(address(server or "", PORT), None if read_from is None else address(read_from, PORT))

@@ -118,7 +118,7 @@ class Postgres:
 
 
 @contextmanager
-def postgres(server: str | None = None, read_from: str | None = None, *, replica: bool = False) -> Iterator[Postgres]:
+def opened(server: str | None = None, read_from: str | None = None, *, replica: bool = False) -> Iterator[Postgres]:
     """The servers that are named, or our own: on loopback, in a folder that is gone afterwards."""
     _driver()
     if are_named(server, read_from, replica):

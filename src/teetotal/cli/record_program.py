@@ -1,0 +1,65 @@
+"""``teetotal record program``: executions of a C or C++ program, as histories and as SC traces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from teetotal.answers.errors import TeetotalError
+from teetotal.cli.options import Seconds, WithCompilerFlags, c_options
+from teetotal.cli.record import recorded
+
+if TYPE_CHECKING:
+    from teetotal.record.programs import RecordedExecution
+
+
+@click.command(cls=WithCompilerFlags)
+@click.argument("files", nargs=-1, required=True, type=click.Path())
+@click.option("--count", type=click.IntRange(1, 1_000_000), default=10, show_default=True, help="Random executions.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True)
+@click.option(
+    "--model", type=click.Choice(("sc", "tso", "pso")), default="sc", show_default=True, help="Of the machine."
+)
+@click.option(
+    "--traces", type=click.Path(file_okay=False), metavar="DIR", help="Also SC traces, NUMBER.jsonl, in a folder."
+)
+@c_options
+@click.option("--time", "seconds", type=Seconds(), metavar="SECONDS", help="Stop after so long.")
+@click.option("--output", type=click.Path(), default="-", help="A file; default: standard output.")
+def program(
+    files: tuple[str, ...], count: int, seed: int, model: Any, traces: str | None, compiler: str | None,
+    arguments: tuple[str, ...], flags: tuple[str, ...], seconds: float | None, output: str,
+) -> int:  # fmt: skip
+    """Random executions of a C or C++ program under the explorer: histories, and traces for `teetotal monitor`.
+
+    What follows -- goes to the compiler. Under SC each history is SC; under TSO and PSO perhaps not.
+    """
+    from teetotal import record
+    from teetotal.programs.files import is_c
+
+    if not all(is_c(path) for path in files):
+        raise TeetotalError("only C and C++ programs are recorded")
+    if traces is not None and model != "sc":
+        raise TeetotalError("a trace is of an SC execution: --model sc")
+    missed: list[str] = []
+    found: Iterable[RecordedExecution] = record.program(
+        *files, flags=flags, compiler=compiler, arguments=arguments,
+        count=count, seed=seed, model=model, seconds=seconds, unseen=missed,
+    )  # fmt: skip
+    status = recorded(found if traces is None else _traced(found, Path(traces)), output, "text", None)
+    for what in missed:
+        click.echo(f"note: what cannot be seen, and is in no history: {what}", err=True)
+    return status
+
+
+def _traced(found: Iterable[RecordedExecution], folder: Path) -> Iterator[RecordedExecution]:
+    """The same, each written as a trace, too."""
+    from teetotal.traces import write
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, one in enumerate(found):
+        write(one.trace, folder / f"{number}.jsonl")
+        yield one
