@@ -4,6 +4,7 @@ definition, walked by brute force (reference/waitless.py), on random programs an
 from __future__ import annotations
 
 import random
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -60,12 +61,13 @@ from waiting_programs import (
 RELAXED: tuple[ModelName, ...] = ("tso", "pso")
 
 
-def agrees(program: Program) -> None:
+def agrees(program: Program, failed_cas: Literal["read", "write"] = "read") -> None:
     """One execution for each class, none begun in vain; robust, outcomes and failures as by definition."""
-    machine = waitless.Machine(program)
+    semantics = Semantics(failed_cas=failed_cas)
+    machine = waitless.Machine(program, "sc", semantics)
     try:
-        expected = waitless.classes(program)
-        found = executions(program, keep=100_000)
+        expected = waitless.classes(program, semantics)
+        found = executions(program, semantics=semantics, keep=100_000)
         traces = [machine.run(schedule).trace for schedule in found.schedules]
         assert len(set(traces)) == len(traces) == found.executions
         assert set(traces) == set(expected)
@@ -74,14 +76,15 @@ def agrees(program: Program) -> None:
             assert found.vain == list(expected.values()).count("vain")
         atomic = any(isinstance(instruction, Rmw) for thread in program.threads for instruction in thread.code)
         for model in RELAXED:
-            for semantics in (Semantics(), Semantics(rmw="address"))[: 1 + (atomic and model == "pso")]:
-                decides(program, model, semantics)
+            decides(program, model, semantics)
+        if atomic:
+            decides(program, "pso", Semantics(rmw="address", mutex="rmw", failed_cas=failed_cas))
     except waitless.TooMany:
         pass
 
 
 def decides(program: Program, model: ModelName, semantics: Semantics) -> None:
-    definition = waitless.summary(program, model, rmw_all=semantics.rmw == "all", most=5_000)
+    definition = waitless.summary(program, model, semantics, most=5_000)
     searched = robustness(program, [model], semantics)
     assert searched.complete
     assert (not searched.violations[model]) == definition.robust
@@ -91,10 +94,16 @@ def decides(program: Program, model: ModelName, semantics: Semantics) -> None:
     assert {failure.thread for failure in reached.failures} == {thread for thread, _ in definition.failures}
 
 
-@settings(max_examples=some(300))
+@settings(max_examples=some(400))
 @given(st_.integers(0, 2**32))
 def test_random_loops(seed: int) -> None:
     agrees(looping_program(random.Random(seed)))
+
+
+@settings(max_examples=some(100))
+@given(st_.integers(0, 2**32))
+def test_random_loops_where_a_failed_compare_and_swap_writes(seed: int) -> None:
+    agrees(looping_program(random.Random(seed)), "write")
 
 
 @settings(max_examples=some(120))
