@@ -13,12 +13,15 @@ from hypothesis import strategies as st_
 import waitless
 from amounts import some
 from looping_programs import looping_program
+from small_programs import ld, st
+from small_programs import program as small
 from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.strategies import Strategy
 from teetotal.engines.executions import executions
 from teetotal.engines.executions.robustness import robustness
 from teetotal.engines.states.outcomes import outcomes
-from teetotal.programs.program import Program, Rmw
+from teetotal.programs.expressions import Const, Op, Reg
+from teetotal.programs.program import Branch, Instruction, Program, Rmw
 from waiting_programs import (
     await_n,
     awaits_then_loads,
@@ -324,3 +327,17 @@ def test_a_loop_without_an_end_is_cut_and_named() -> None:
 def test_a_violation_in_a_program_without_an_end_is_told() -> None:
     program = build(stores_then_loads_for_ever("x", "y"), stores_then_loads_for_ever("y", "x"), x=0, y=0)
     assert robustness(program, RELAXED).violations["tso"]
+
+
+def test_a_register_that_nobody_reads_again_is_no_part_of_the_state() -> None:
+    """while (x != 1 && y != 1); with y=2; x=1 beside it: what the round before read of y is dead where the next begins."""
+    spin: list[Instruction] = [
+        ld("a", "x"),
+        Branch(target=4, when=Op("==", (Reg("a"), Const(1)))),
+        ld("b", "y"),
+        Branch(target=0, when=Op("!=", (Reg("b"), Const(1)))),
+    ]
+    program = small(spin, [st("y", 2), st("x", 1)])
+    found = executions(program)
+    assert (found.executions, found.vain) == (2, 1)
+    agrees(program)
