@@ -35,6 +35,8 @@ class LocalStates {
   LocalState waiting(const Thread& thread) const { return may_wait(thread) ? of(thread) : LocalState{}; }
 
  private:
+  static constexpr std::uint32_t kMayWait = 1, kWhole = 2, kVectors = 4;
+  static constexpr unsigned kBits = 3;  // of registers: behind these, as programs/c/machine.py numbers them
   struct Slot {
     std::int32_t offset;
     std::uint32_t size;
@@ -43,9 +45,9 @@ class LocalStates {
     std::int32_t place;
     std::uint32_t flags, saved, count;
 
+    bool live(unsigned number) const { return (flags >> (kBits + number) & 1U) != 0; }
     std::span<const Slot> slots() const { return {reinterpret_cast<const Slot*>(this + 1), count}; }
   };
-  static constexpr std::uint32_t kMayWait = 1U << kRbp, kWhole = 2U << kRbp;
 
   LocalState of(const Thread& thread) const;
   bool may_wait(const Thread& thread) const;

@@ -25,7 +25,6 @@ from teetotal.engines.executions.monitors import MonitorInfo, Report, monitor_in
 from teetotal.engines.states.outcomes import translated_errors
 from teetotal.programs.program import Program
 
-
 MOST_TOLD = 2000
 """Steps of an execution that has no end: what takes more to go wrong is looked for again with loops cut."""
 
