@@ -38,6 +38,7 @@ void bind_outcomes(nb::module_& m) {
       .def_prop_ro("states", &Outcomes::states)
       .def_prop_ro("cut", &Outcomes::cut)
       .def_prop_ro("deadlock", &Outcomes::deadlock)
+      .def_prop_ro("livelock", &Outcomes::livelock)
       .def_prop_ro("outcomes",
                    [](const Outcomes& self) {
                      std::vector<std::pair<std::vector<Value>, std::uint32_t>> all;

@@ -9,7 +9,7 @@ import msgspec
 
 from teetotal.answers.answer import Answer
 from teetotal.answers.events import ModelName
-from teetotal.answers.verdict import Goal, Verdict, both, total
+from teetotal.answers.verdict import Goal, Verdict, Waiting, both, total
 from teetotal.answers.violation import Violation
 
 
@@ -60,11 +60,13 @@ class CheckAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
     violations: list[Violation] = []
     cpu: float | None = None
     goal: Goal = "robust"
+    waiting: Waiting = "skip"
 
     def __post_init__(self) -> None:
         # Whether a string is the default, and so left out of the JSON, is decided by identity: a result that came from
         # another process must not differ from one that was made here.
         msgspec.structs.force_setattr(self, "goal", sys.intern(self.goal))
+        msgspec.structs.force_setattr(self, "waiting", sys.intern(self.waiting))
 
     def __add__(self, other: CheckAnswer) -> CheckAnswer:
         names = [*self.models, *(name for name in other.models if name not in self.models)]
@@ -83,6 +85,7 @@ class CheckAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
             notes=list(dict.fromkeys(self.notes + other.notes)),
             cpu=None if self.cpu is None or other.cpu is None else self.cpu + other.cpu,
             goal=self.goal,
+            waiting=self.waiting,
         )
 
 

@@ -13,7 +13,7 @@ from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.history import Engine, HistoryModel
 from teetotal.answers.strategies import Strategy
-from teetotal.answers.verdict import Goal
+from teetotal.answers.verdict import Goal, Waiting
 
 MAX_STATES = 20_000_000
 MAX_MEGABYTES = 4096
@@ -23,9 +23,6 @@ the program nor the user says otherwise: see core/execution.hpp."""
 COMPILED_LOOP_BOUND = 100
 """In C: how often a thread may come to the same instruction in one execution; see runtime/schedule/system.hpp."""
 RELAXED: tuple[ModelName, ...] = ("tso", "pso")
-Waiting = Literal["skip", "count"]
-"""Whether rounds of a loop in which nothing happens are left out of executions, or counted as what the papers call
-executions: docs/explanation/waiting.md."""
 Style = Literal["c11", "cpp11", "linux", "x86"]
 
 

@@ -54,3 +54,8 @@ def both(a: bool | None, b: bool | None) -> bool | None:
 
 def total(a: int | None, b: int | None) -> int | None:
     return a if b is None else b if a is None else a + b
+
+
+Waiting = Literal["skip", "count"]
+"""Whether rounds of a loop in which nothing happens are left out of executions, or counted as what the papers call
+executions: docs/explanation/waiting.md."""

@@ -26,6 +26,7 @@ from teetotal.cli.options import (
     semantics,
     semantics_options,
     spurious_option,
+    waiting_option,
 )
 from teetotal.programs import files
 from teetotal.report import terminal
@@ -57,6 +58,7 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
     help="Monitors to watch them, as for teetotal monitor (default: exact-tso,exact-pso).",
 )
 @semantics_options
+@waiting_option
 @c_options
 @click.option("--each", is_flag=True, help="Each C file is a program of its own.")
 @click.option("--goal", type=click.Choice(["robust", "safe"]), default="robust", show_default=True,
@@ -69,8 +71,8 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
               help="Range of __VERIFIER_nondet_int (C).")  # fmt: skip
 @spurious_option
 @click.option("--loop-bound", type=click.IntRange(min=0, max=2**31 - 1), metavar="N",
-              help="Backward jumps that a thread may take (default: none for outcomes and for loops that only wait, "
-              f"{INTERPRETED} otherwise); in C, visits of one instruction (default: {COMPILED}).")  # fmt: skip
+              help="Backward jumps that a thread may take (default: no bound, but "
+              f"{INTERPRETED} if loops have no end); in C, visits of one instruction (default: {COMPILED}).")  # fmt: skip
 @click.option("--time", "seconds", type=Seconds(), metavar="SECONDS",
               help="Time to spend on each program (default: no limit).")  # fmt: skip
 @click.option("--states", type=click.IntRange(min=1, max=2**32 - 2), default=MAX_STATES, show_default=True,
@@ -98,6 +100,7 @@ def check(
     rmw: str,
     mutex: str,
     failed_cas: str,
+    waiting: str,
     compiler: str | None,
     arguments: tuple[str, ...],
     each: bool,
@@ -123,6 +126,7 @@ def check(
     options = CheckOptions(
         models=models,
         semantics=semantics(rmw, mutex, failed_cas),
+        waiting=waiting,  # type: ignore[arg-type]
         explore=strategies.parse(explore),
         monitors=monitor_names(monitors),
         seconds=float("inf") if seconds is None else seconds,

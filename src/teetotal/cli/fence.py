@@ -21,6 +21,7 @@ from teetotal.cli.options import (
     monitor_names,
     semantics,
     semantics_options,
+    waiting_option,
 )
 from teetotal.fences import fencing, text
 from teetotal.report import fences as report
@@ -47,6 +48,7 @@ from teetotal.report.json import to_json
 @click.option("--monitor", "monitors", default="", metavar="NAMES",
               help="Monitors that tell robust from not, as for teetotal check (default: exact-tso,exact-pso).")  # fmt: skip
 @semantics_options
+@waiting_option
 @c_options
 @click.option("--loop-bound", type=click.IntRange(min=0, max=2**31 - 1), help="Backward jumps that a thread may take.")
 @click.option("--time", "seconds", type=Seconds(), help="Seconds to spend on the search.")
@@ -69,6 +71,7 @@ def fence(
     rmw: str,
     mutex: str,
     failed_cas: str,
+    waiting: str,
     compiler: str | None,
     arguments: tuple[str, ...],
     loop_bound: int | None,
@@ -83,6 +86,7 @@ def fence(
         models=tuple(model for model in models if model != "sc"),
         goal=goal,  # type: ignore[arg-type]
         semantics=semantics(rmw, mutex, failed_cas),
+        waiting=waiting,  # type: ignore[arg-type]
         costs=costs.parse(cost),
         minimum=minimum,
         every=every,

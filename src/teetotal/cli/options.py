@@ -42,6 +42,14 @@ def semantics_options(command: Command) -> Command:
     return command
 
 
+def waiting_option(command: Command) -> Command:
+    return click.option(
+        "--waiting", type=click.Choice(["skip", "count"]), default="skip", show_default=True,
+        help="Rounds of a loop in which nothing happens: no part of executions, so that a difference that only lets a "
+        "thread wait longer is none, or counted as the papers do.",
+    )(command)  # fmt: skip
+
+
 class WithCompilerFlags(click.Command):
     """A command whose last arguments, after ``--``, go to the compiler: the parameter ``flags``."""
 

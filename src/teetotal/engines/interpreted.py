@@ -141,6 +141,8 @@ def safety_violations(program: Program, model: ModelName, reached: Outcomes, sem
             found[-1] = msgspec.structs.replace(found[-1], replay=f"{found[-1].replay} --goal safe")
     if reached.deadlock is not None:
         add(reached.deadlock, "deadlock", story.DEADLOCK)
+    if reached.livelock is not None:
+        add(reached.livelock, "livelock", "")
     return found
 
 
@@ -177,4 +179,5 @@ def _answer(
         violations=[violation for result in results.values() for violation in result.violations],
         notes=notes,
         goal=options.goal,
+        waiting="skip" if watched is None else watched.waiting,
     )

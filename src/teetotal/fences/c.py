@@ -12,7 +12,7 @@ from teetotal.answers.check import CheckAnswer
 from teetotal.answers.errors import ProgramError, TeetotalError
 from teetotal.answers.events import Event, EventId, Kind, Location, ModelName, Semantics
 from teetotal.answers.options import CheckOptions
-from teetotal.answers.verdict import Goal
+from teetotal.answers.verdict import Goal, Waiting
 from teetotal.answers.violation import Violation
 from teetotal.budget import Budget
 from teetotal.engines.runtime import checking
@@ -53,11 +53,12 @@ class CProblem:
         *,
         always: frozenset[int] = frozenset(),
         monitors: tuple[str, ...] = (),
+        waiting: Waiting = "skip",
         loop_bound: int | None = None,
         budget: Budget | None = None,
     ) -> None:
         self.files, self.models, self.goal, self.semantics = files, tuple(models), goal, semantics
-        self.always, self.monitors, self.loop_bound = always, monitors, loop_bound
+        self.always, self.monitors, self.waiting, self.loop_bound = always, monitors, waiting, loop_bound
         self.budget = budget or Budget()
         self._weighed = False  # the first exploration tells what each site costs
         self._original: dict[object, Violation] | None = None
@@ -125,6 +126,7 @@ class CProblem:
             models=self.models,
             semantics=self.semantics,
             monitors=self.monitors,
+            waiting=self.waiting,
             loop_bound=self.loop_bound,
             goal=self.goal,
         )

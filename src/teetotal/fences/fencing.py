@@ -198,6 +198,7 @@ def job(source: TextSource, options: FenceOptions, budget: Budget) -> Job:
         always=frozenset() if options.remove else existing,
         existing=existing,
         monitors=options.monitors,
+        waiting=options.waiting,
         loop_bound=options.loop_bound,
         budget=budget,
     )
@@ -213,6 +214,7 @@ def job(source: TextSource, options: FenceOptions, budget: Budget) -> Job:
             models=options.models,
             semantics=options.semantics,
             monitors=options.monitors,
+            waiting=options.waiting,
             loop_bound=options.loop_bound,
             goal=options.goal,
         )
@@ -247,6 +249,7 @@ def c_job(
         options.semantics,
         always=frozenset() if options.remove else files.existing,
         monitors=options.monitors,
+        waiting=options.waiting,
         loop_bound=options.loop_bound,
         budget=budget,
     )

@@ -15,8 +15,9 @@ import msgspec
 from teetotal import _core, models
 from teetotal.answers import strategies
 from teetotal.answers.events import Issue, ModelName, Semantics
-from teetotal.answers.options import LOOP_BOUND, MAX_MEGABYTES, Waiting
+from teetotal.answers.options import LOOP_BOUND, MAX_MEGABYTES
 from teetotal.answers.strategies import Strategy
+from teetotal.answers.verdict import Waiting
 from teetotal.answers.violation import Violation
 from teetotal.budget import Budget
 from teetotal.engines import story
@@ -179,15 +180,10 @@ class _Search:
 
 
 def _loops(program: Program, cuts: Sequence[tuple[int, int, int, int]]) -> str:
-    """``T1 went round spin.litmus:4–6 101 times``: each loop that was cut, with the most rounds that it took."""
+    """``T1 went round spin.litmus:4–6 100 times``: each loop that was cut, with the most rounds that it took."""
     rounds: dict[str, int] = {}
     for thread, first, last, count in cuts:
-        code = program.threads[thread].code
-        lines = sorted(place for pc in range(first, last + 1) if (place := code[pc].location) is not None)
-        where = f"instructions {first}–{last}"
-        if lines:
-            where = str(lines[0]) if lines[0] == lines[-1] else f"{lines[0]}–{lines[-1].line}"
-        loop = f"{program.threads[thread].name} went round {where}"
+        loop = f"T{thread} went round {story.lines(program, thread, range(first, last + 1))}"
         rounds[loop] = max(count, rounds.get(loop, 0))
     return ", ".join(f"{loop} {count:,} times" for loop, count in rounds.items())
 

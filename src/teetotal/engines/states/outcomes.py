@@ -32,6 +32,7 @@ class Outcomes(NamedTuple):
     schedule: Callable[[Outcome], tuple[Step, ...]]
     failures: list[Failure]
     deadlock: tuple[Step, ...] | None
+    livelock: tuple[Step, ...] | None
     states: int
     complete: bool
     cut: bool
@@ -68,6 +69,7 @@ def outcomes(
             for thread, instruction, wild, state in found.failures
         ],
         deadlock=None if found.deadlock is None else schedule(found.deadlock),
+        livelock=None if found.livelock is None else schedule(found.livelock),
         states=found.states,
         complete=found.complete and not found.cut,
         cut=bool(found.cut),
