@@ -42,7 +42,12 @@ void Controlled::describe(std::uint32_t thread) {
   next_[thread] = {agent(thread, kThread), operation.kind, operation.writes == Writes::always, operation.cell,
                    location(operation.place)};
   const bool halted = cut(thread);
-  if (halted && steps_.size() < bounds_.steps) cuts_.insert(operation.told_place());
+  if (halted && steps_.size() < bounds_.steps) {
+    const auto& visits = visits_[thread];
+    const std::uint32_t at = next_[thread].location;
+    cuts_.try_emplace(operation.told_place(),
+                      Cut{at < visits.size() ? visits[at] : 0, own_[thread].size() >= bounds_.thread_steps});
+  }
   const bool depends = operation.enabled != nullptr || operation.writes > Writes::always || local_now(thread) != 0;
   standing_[thread] = halted || spinning(thread) ? Standing::halted : depends ? Standing::depends : Standing::ready;
   asked_[thread].known = false;
@@ -465,6 +470,7 @@ void Controlled::judge() {
   judged_ = true;
   stuck_ = Stuck::no;
   vain_ = false;
+  for (auto& round : rounds_) round.clear();
   bool any = false, loops = false, others = !buffers_.failed.empty() || process.exited;
   for (std::uint32_t number = 0; number < process.count; ++number) {
     const Thread& thread = process.threads[number];

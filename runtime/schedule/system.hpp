@@ -170,8 +170,16 @@ class Controlled final : public System {
   // cell's address. What is seen on the way, not all there are.
   const std::set<std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t>>& data_races() const { return data_races_; }
 
-  // Where threads came too often.
-  const std::set<std::uintptr_t>& cuts() const { return cuts_; }
+  // Where threads were stopped that went round too often, how often they had come there then, and whether they had only
+  // taken too many steps.
+  struct Cut {
+    std::uint32_t rounds = 0;
+    bool by_steps = false;
+  };
+  const std::map<std::uintptr_t, Cut>& cuts() const { return cuts_; }
+
+  // Of a thread that goes round a loop for ever: what it looks at there. Known once the end was judged.
+  const std::vector<Operation>& round(std::uint32_t thread) const { return rounds_[thread]; }
 
   // In the execution at hand: threads that failed, and stores of theirs that did.
   std::vector<Failed> failed() const;
@@ -241,7 +249,9 @@ class Controlled final : public System {
   bool changed_memory(const Step& step) const;
   std::uint64_t local_before(std::size_t index) const {
     const std::int32_t earlier = steps_[index].commit ? -1 : steps_[index].earlier;
-    return earlier < 0 || !may_wait(steps_[index].operation) ? 0 : steps_[static_cast<std::size_t>(earlier)].local;
+    return earlier < 0 || bounds_.waiting_counts || !may_wait(steps_[index].operation)
+               ? 0
+               : steps_[static_cast<std::size_t>(earlier)].local;
   }
   static bool may_wait(const Operation& operation);
   std::uint64_t local_now(std::uint32_t thread) const;
@@ -296,8 +306,9 @@ class Controlled final : public System {
   std::size_t known_cells_ = 0;
   std::int32_t late_ = -1;  // of the step to come: Step::late
   std::set<std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t>> data_races_;
-  std::set<std::uintptr_t> cuts_;
-  std::vector<Agent> agents_;  // TSO, PSO
+  std::map<std::uintptr_t, Cut> cuts_;
+  std::array<std::vector<Operation>, kMaxThreads> rounds_;  // of each thread, as it stands at the end
+  std::vector<Agent> agents_;                               // TSO, PSO
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> agent_numbers_;
   std::vector<std::vector<std::uint32_t>> agent_steps_;
   std::vector<std::vector<std::int32_t>> enablers_;  // of each step, beyond the operation's own

@@ -179,6 +179,7 @@ bool Controlled::goes_on_alone(std::uint32_t number) {
     if (local == 0) return true;
     if (std::ranges::find(been, local) != been.end()) return false;
     been.push_back(local);
+    rounds_[number].push_back(operation);
     const Wide before = seen_by(operation);
     process.resume(thread);
     if (operation.writes != Writes::never && seen_by(operation) != before) return true;

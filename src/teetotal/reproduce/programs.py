@@ -57,7 +57,7 @@ def count(
 ) -> Counts:
     options = [
         f"strategy={strategy.name}", f"count={strategy.count}", f"depth={strategy.depth}", f"seed={seed}",
-        *driver.semantics_options(PAPERS), "loop-bound=100",
+        *driver.semantics_options(PAPERS), *driver.loop_options(None, "count"),
         *(f"monitor={monitor}" for monitor in monitors),
     ]  # fmt: skip
     triples: dict[str, set[tuple[int, int, int]]] = {monitor: set() for monitor in monitors}

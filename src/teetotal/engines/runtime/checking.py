@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import groupby
 from pathlib import Path
 from typing import get_args
 
@@ -21,7 +22,7 @@ from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import MODELS, Event, Issue, Location, ModelName
 from teetotal.answers.numbers import Verb
-from teetotal.answers.options import COMPILED_LOOP_BOUND, CheckOptions
+from teetotal.answers.options import CheckOptions
 from teetotal.answers.schedules import to_token
 from teetotal.answers.verdict import Verdict, both
 from teetotal.answers.violation import StoryStep, Violation, ViolationKind
@@ -47,6 +48,8 @@ from teetotal.programs.c.undefined import undefined
 
 STEPS = 100_000
 """The longest execution: what goes on after so many steps is cut."""
+THREAD_STEPS = 10_000
+"""The same of one thread."""
 
 _NAMED = 8
 """So many of the things that no hook sees are named, and the rest counted."""
@@ -168,8 +171,8 @@ class _Findings:
             f"model={self.model}", f"strategy={explore.name}", f"count={explore.count}", f"depth={explore.depth}",
             f"seed={options.seed}",
             *driver.semantics_options(options.semantics),
-            f"steps={STEPS}",
-            *driver.loop_options(options.loop_bound),
+            f"steps={STEPS}", f"thread-steps={THREAD_STEPS}",
+            *driver.loop_options(options.loop_bound, options.waiting),
             f"nondet-low={options.nondet[0]}", f"nondet-high={options.nondet[1]}", f"spurious={options.spurious}",
         ]  # fmt: skip
         request += [f"monitor={monitor.name}" for monitor in self.monitors]
@@ -269,14 +272,26 @@ class _Findings:
             self._told(execution, kind, told, [] if place is None else [str(place)], failed.stacks)
         )
 
+    def _cuts(self, end: End) -> Iterator[str]:
+        """Loops that were not run to their end, those together that were cut alike."""
+        for rounds, by_steps in sorted({(rounds, by_steps) for _, rounds, by_steps in end.loops}):
+            alike = [place for place, *how in end.loops if how == [rounds, by_steps]]
+            places = sorted({str(at) for place in alike if (at := self._place(place)) is not None})
+            where = f" at {', '.join(places[:_NAMED])}" if places else ""
+            why = f", where its thread had taken {THREAD_STEPS:,} steps" if by_steps else ""
+            yield f"loop{where} cut after {rounds:,} rounds{why}; see --loop-bound"
+
     def _waiting(self, failed: Failed) -> Iterator[str]:
         """What each thread that does not go on waits for."""
         assert self.names is not None
         called = self.names.cells(failed.cells).called
-        for thread, place, _, cell, verb in failed.waiting:
-            at = self.names.place(place)
-            where = "" if at is None else f" ({at})"
-            yield f"T{thread} {words.waiting(Verb(verb), called.get(cell, 'a fence'))}{where}"
+        for thread, looks in groupby(failed.waiting, key=lambda told: told[0]):
+            told: dict[str, None] = {}
+            for _, place, _, cell, verb in looks:
+                at = self.names.place(place)
+                where = "" if at is None else f" ({at})"
+                told[words.waiting(Verb(verb), called.get(cell, "a fence")) + where] = None
+            yield f"T{thread} {' and '.join(told)}"
 
     def _told(
         self, execution: events.Execution, kind: ViolationKind, message: str, places: list[str], stacks: str
@@ -340,10 +355,7 @@ class _Findings:
         if end.cut and end.longest >= STEPS:
             notes.append(f"an execution was cut after {STEPS:,} steps")
         elif end.cut:
-            bound = COMPILED_LOOP_BOUND if self.options.loop_bound is None else self.options.loop_bound
-            places = sorted({str(at) for place in end.loops if (at := self._place(place)) is not None})
-            where = f" at {', '.join(places[:_NAMED])}" if places else ""
-            notes.append(f"loop{where} cut after {bound} rounds; see --loop-bound")
+            notes += self._cuts(end)
         elif end.stopped == "memory":
             notes.append(f"what is yet to be explored needs more than {self.options.max_megabytes:,} MB; see --memory")
         elif end.stopped == "hangs":

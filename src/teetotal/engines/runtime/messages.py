@@ -165,7 +165,8 @@ class End(Message, frozen=True, tag="end"):
     reporting: list[Any] = []
     passes: list[int] = []
     oddities: list[str] = []
-    loops: list[int] = []
+    loops: list[tuple[int, int, bool]] = []
+    """Those that were cut: place, rounds, and whether it was for all the steps of their thread."""
     unseen: list[Unseen] = []
     races: list[tuple[int, int, int]] = []
     mixed: list[int] = []

@@ -38,8 +38,9 @@ from teetotal.programs.c.matching import HOOK
 from teetotal.programs.c.objects import Object, Section
 
 SECTION = ".teetotal.live"
-"""Of each entry: where the call returns to, counted from here; flags, and behind them a bit for each register that is live;
-the registers that the frame saves, four bits each, in the order of their pushes; and how many slots are live, each with its offset from rbp and its size."""
+"""Of each entry: where the call returns to, counted from here; flags, and behind them a bit for each register that is
+live; the registers that the frame saves, four bits each, in the order of their pushes; and how many slots are live, each
+with its offset from rbp and its size."""
 _KEPT = tuple(REGISTERS.index(name) for name in ("rbx", "r12", "r13", "r14", "r15"))
 """By calls."""
 _FLAGS = len(REGISTERS)
@@ -141,7 +142,9 @@ def _stores(block: Sequence[Item], changing: set[str]) -> bool:
             own = False
         elif instruction.name == "lea" and instruction.address is not None:
             own = instruction.address.base == RBP
-        elif (RDI in instruction.writes and instruction.name != "mov") or (instruction.name == "mov" and instruction.accesses and instruction.operands[0][0] == "r"):
+        elif instruction.name == "mov":
+            own = own and not (instruction.accesses and instruction.operands[0][0] == "r")
+        elif RDI in instruction.writes:
             own = False
     return False
 
