@@ -39,21 +39,26 @@ Pending Execution::pending(std::uint32_t thread) const {
     default:
       event.writes = true;
   }
-  bool waits = false;
-  if (local.kind == Kind::lock) {
-    waits = memory_[local.address].value != 0;
-  } else if (local.may_wait && waiting_ == Waiting::skip) {
-    waits = completes_round(thread, by_thread_[thread].size(), is_fence(local.kind) ? 0 : memory_[local.address].value);
-  }
-  return {waits ? Readiness::waiting : Readiness::enabled, event};
+  return {waits_now(thread, local) ? Readiness::waiting : Readiness::enabled, event};
+}
+
+bool Execution::enabled(std::uint32_t thread) const {
+  const Local& local = locals_.at(thread, current_[thread]);
+  return local.status == Status::running && halted_[thread] == Halt::no && !waits_now(thread, local);
+}
+
+bool Execution::waits_now(std::uint32_t thread, const Local& local) const {
+  if (local.kind == Kind::lock) return memory_[local.address].value != 0;
+  if (!local.may_wait || waiting_ == Waiting::count) return false;
+  return completes_round(thread, by_thread_[thread].size(), is_fence(local.kind) ? 0 : memory_[local.address].value);
 }
 
 Event Execution::execute(std::uint32_t thread) {
   const LocalId before = current_[thread];
   const Local local = locals_.at(thread, before);
   const std::size_t index = steps_.size();
-  Step step{pending(thread).event, before};
-  const Event& event = step.event;
+  Step step{{thread, local.kind, false, local.address, location(thread, local.pc)}, before};
+  Event& event = step.event;
   Value read = 0;
   bool changed = false;
   if (!is_fence(event.kind)) {
@@ -61,28 +66,29 @@ Event Execution::execute(std::uint32_t thread) {
     Cell& cell = memory_[event.address];
     step.overwritten = cell;
     if (reads(event)) read = cell.value;
-    changed = waiting_ == Waiting::skip ? changes(locals_, thread, before, cell.value) : event.writes;
-    if (event.writes) {
-      switch (event.kind) {
-        case Kind::st:
-          cell.value = local.value;
-          break;
-        case Kind::lock:
-          cell.value = 1;
-          break;
-        case Kind::unlock:
-          cell.value = 0;
-          break;
-        default:
-          cell.value = locals_.rmw(thread, before, cell.value).value_or(cell.value);
+    event.writes = true;
+    switch (event.kind) {
+      case Kind::ld:
+        event.writes = false;
+        break;
+      case Kind::rmw: {
+        const std::optional<Value> written = locals_.rmw(thread, before, cell.value);
+        event.writes = written || semantics_.failed_cas_writes;
+        cell.value = written.value_or(cell.value);
+        break;
       }
-      cell.writer = static_cast<std::int64_t>(index);
+      default:
+        cell.value = event.kind == Kind::st ? local.value : event.kind == Kind::lock ? 1 : 0;
     }
+    if (event.writes) cell.writer = static_cast<std::int64_t>(index);
+    const bool silent = event.kind == Kind::rmw && waiting_ == Waiting::skip && cell.value == read;
+    changed = event.writes && !silent;
   }
   auto& own = by_thread_[thread];
   step.quiet = changed ? 0 : own.empty() ? 1 : steps_[own.back()].quiet + 1;
+  step.may_wait = local.may_wait && waiting_ == Waiting::skip;
   current_[thread] = locals_.update(thread, before, read);
-  if (local.may_wait && waiting_ == Waiting::skip) {
+  if (step.may_wait) {
     auto& visits = visits_[thread];
     if (visits.size() <= local.standing) visits.resize(local.standing + std::size_t{1});
     visits[local.standing].push_back(static_cast<std::uint32_t>(own.size()));
@@ -92,7 +98,7 @@ Event Execution::execute(std::uint32_t thread) {
   if (waiting_ == Waiting::count) {
     if (!changed && repeats_itself(thread)) halted_[thread] = Halt::spinning;
   } else if (!locals_.program().loop_bound) {
-    if (local.may_wait && !changed) steps_.back().idle = idle_rounds(thread);
+    if (step.may_wait && !changed) steps_.back().idle = idle_rounds(thread);
     halt_if_endless(thread);
   }
   if (status(thread) == Status::cut || halted_[thread] > Halt::spinning) [[unlikely]]
@@ -104,8 +110,7 @@ void Execution::rewind(std::size_t length) {
   while (steps_.size() > length) {
     const Step& step = steps_.back();
     const std::uint32_t thread = step.event.thread;
-    const Local& local = locals_.at(thread, step.before);
-    if (local.may_wait && waiting_ == Waiting::skip) visits_[thread][local.standing].pop_back();
+    if (step.may_wait) visits_[thread][locals_.at(thread, step.before).standing].pop_back();
     current_[thread] = step.before;
     halted_[thread] = Halt::no;
     by_thread_[thread].pop_back();
@@ -126,16 +131,14 @@ LocalId Execution::local_at(std::uint32_t thread, std::size_t position) const {
 }
 
 bool Execution::would_write(std::uint32_t thread, std::size_t index, std::size_t before) const {
-  const LocalId id = local_at(thread, position(thread, index));
+  const LocalId id = index < steps_.size() ? steps_[index].before : current_[thread];
   const Local& local = locals_.at(thread, id);
   if (local.kind != Kind::rmw) return local.kind != Kind::ld;
   return semantics_.failed_cas_writes || locals_.rmw(thread, id, steps_[before].overwritten.value).has_value();
 }
 
 bool Execution::waits(std::size_t index) const {
-  const Step& step = steps_[index];
-  return step.event.kind == Kind::lock ||
-         (waiting_ == Waiting::skip && locals_.at(step.event.thread, step.before).may_wait);
+  return steps_[index].event.kind == Kind::lock || steps_[index].may_wait;
 }
 
 bool Execution::possible(std::uint32_t thread, std::size_t index, std::size_t before) const {

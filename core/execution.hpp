@@ -37,6 +37,7 @@ class Execution final : public System {
 
   std::uint32_t threads() const override { return locals_.threads(); }
   Pending pending(std::uint32_t thread) const override;
+  bool enabled(std::uint32_t thread) const override;
   Event execute(std::uint32_t thread) override;
   void rewind(std::size_t length) override;
   bool would_write(std::uint32_t thread, std::size_t index, std::size_t before) const override;
@@ -60,6 +61,7 @@ class Execution final : public System {
     LocalId before;                 // the thread's local state before it
     Cell overwritten{0, kInitial};  // what the location held, whether it was overwritten or read
     std::uint32_t quiet = 0;        // how many of its thread's latest steps, itself included, changed nothing
+    bool may_wait = false;          // Local::may_wait, where that matters
     std::uint32_t idle = 0;         // rounds up to it that were like the one before
   };
   enum class Halt : std::uint8_t { no, spinning, cut, endless };
@@ -67,6 +69,7 @@ class Execution final : public System {
   Status status(std::uint32_t thread) const { return locals_.at(thread, current_[thread]).status; }
   std::size_t position(std::uint32_t thread, std::size_t index) const;
   LocalId local_at(std::uint32_t thread, std::size_t position) const;
+  bool waits_now(std::uint32_t thread, const Local& local) const;
   bool completes_round(std::uint32_t thread, std::size_t position, Value seen) const;
   bool repeats_itself(std::uint32_t thread) const;
   std::uint32_t idle_rounds(std::uint32_t thread) const;

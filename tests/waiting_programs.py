@@ -269,3 +269,43 @@ def fenced_wait():
     yield st("y", 1)
     while (yield ld("x")) == 0:
         yield mfence
+
+
+def leaves_with_the_last():
+    b = 0
+    while (yield ld("x")) == 0:
+        b = yield ld("y")
+
+
+def reads_often(count):
+    n = 0
+    while n < count:
+        yield ld("x")
+        n += 1
+
+
+def stores_often(count):
+    n = 0
+    while n < count:
+        yield st("x", n)
+        n += 1
+
+
+def counts_while_waiting():
+    n = 0
+    while (yield ld("x")) == 0:
+        n += 1
+
+
+def stores_for_ever():
+    while True:
+        yield st("y", 1)
+        if (yield ld("x")) == 2:
+            break
+
+
+def stores_then_loads_for_ever(mine, other):
+    while True:
+        yield st(mine, 1)
+        if (yield ld(other)) == 2:
+            break

@@ -286,6 +286,62 @@ def test_a_deadlock_and_a_broken_final_assertion_are_violations(run: Run) -> Non
     assert kinds == {"message_passing": set(), "deadlock": {"deadlock"}, "lost_update": {"final assertion"}}
 
 
+WAITING = """
+from teetotal import ld, lock, program, st, unlock
+
+def waits(mine, other):
+    yield st(mine, 1)
+    while (yield ld(other)) == 0:
+        pass
+
+def looks(mine, other):
+    yield st(mine, 1)
+    r = yield ld(other)
+
+longer = program(waits("x", "y"), looks("y", "x"), x=0, y=0)
+"""
+STUCK = (
+    WAITING
+    + """
+def holds():
+    yield lock("m")
+    while (yield ld("x")) == 0:
+        pass
+
+def sets():
+    yield lock("m")
+    yield st("x", 1)
+    yield unlock("m")
+
+stuck = program(holds(), sets(), x=0, m=0)
+"""
+)
+
+
+def test_a_difference_that_only_lets_a_thread_wait_longer_is_none_unless_it_is_asked_for(run: Run) -> None:
+    Path("longer.py").write_text(WAITING)
+    status, (result,) = checked(run, "longer.py")
+    assert (status, result["executions"], "waiting" in result) == (0, 2, False)
+    status, (result,) = checked(run, "--waiting", "count", "longer.py")
+    assert (status, result["waiting"], result["models"]["tso"]["robust"]) == (1, "count", False)
+    assert run("fence", "longer.py")[0] == 0
+    assert "already robust" in run("fence", "longer.py")[1]
+    assert "2 fences, cost 20" in run("fence", "--model", "tso", "--waiting", "count", "longer.py")[1]
+    assert run("check", "--waiting", "perhaps", "longer.py")[0] == 2
+
+
+def test_a_livelock_names_the_loops_and_what_they_wait_for(run: Run) -> None:
+    Path("stuck.py").write_text(STUCK)
+    status, results = checked(run, "stuck.py")
+    (found,) = [result for result in results if result["name"] == "stuck"]
+    violation = found["models"]["sc"]["violations"][0]
+    line = STUCK.splitlines().index('    while (yield ld("x")) == 0:') + 1
+    assert (status, violation["kind"]) == (1, "livelock")
+    assert violation["message"] == f"livelock: T0 goes round stuck.py:{line} for ever: x is 0; T1 waits for the mutex m"
+    shown = run(*violation["replay"].split()[1:])
+    assert violation["message"] in shown[1]
+
+
 def test_a_path_that_is_not_there_is_bad_usage(run: Run) -> None:
     Path("fenced.litmus").write_text(FENCED)
     assert run("check", "fenced.litmus")[0] == 0

@@ -75,11 +75,12 @@ def robustness(
     search.run(strategy)
     if search.result.endless and not search.over:
         endless = search.cuts
-        search.program = msgspec.structs.replace(program, loop_bound=LOOP_BOUND)
-        search.run(strategy)
-        notes.append(
-            f"{_loops(program, endless)} without an end: cut after {LOOP_BOUND} backward jumps; see --loop-bound"
-        )
+        for bound in (1, 3, LOOP_BOUND):  # what goes wrong, goes wrong in few rounds
+            search.program = msgspec.structs.replace(program, loop_bound=bound)
+            search.run(strategy)
+            if search.over:
+                break
+        notes.append(f"{_loops(program, endless)} without an end: cut after {bound} backward jumps; see --loop-bound")
         complete = False
     else:
         complete = search.result.complete
