@@ -110,9 +110,9 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
 void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
   for (auto& reporting : reporting_)
     while (!reporting.empty() && reporting.back() >= shared) reporting.pop_back();
-  if (process.ends_told) {  // to the machine they are reads
+  if (process.ends_told || system_.more_enable) {  // what ends is a read to the machine
     for_machine_.assign(execution.begin(), execution.end());
-    for (Event& event : for_machine_) event.writes = event.writes && event.kind != Kind::ld;
+    for (std::size_t i = 0; i < for_machine_.size(); ++i) for_machine_[i].writes = system_.steps()[i].writes();
     execution = for_machine_;
   }
   find_waiting(system_, waiting_);

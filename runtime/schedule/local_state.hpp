@@ -34,6 +34,12 @@ class LocalStates {
   // Of a thread that stands before a read, if that may be part of a loop that only waits; otherwise 0.
   LocalState waiting(const Thread& thread) const { return may_wait(thread) ? of(thread) : LocalState{}; }
 
+  // Whether what a call returns may be looked at.
+  bool uses_result(std::uintptr_t place) const {
+    const Entry* entry = at(place);
+    return entry == nullptr || entry->live(0);
+  }
+
  private:
   static constexpr std::uint32_t kMayWait = 1, kWhole = 2, kVectors = 4;
   static constexpr unsigned kBits = 3;  // of registers: behind these, as programs/c/machine.py numbers them

@@ -183,6 +183,14 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
     step.operation.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
   if (const Kind kind = step.kind(); relaxed() && kind != Kind::ld && kind != Kind::st && kind != Kind::sfence)
     enablers = latest_commits(number);
+  if (operation.verb == Verb::leave) {
+    const std::vector<std::int32_t> all = arrivals(operation);
+    more_enable = true;
+    if (relaxed())
+      enablers.insert(enablers.end(), all.begin(), all.end());
+    else
+      arrivals_[index] = all;
+  }
   if (look) step.before = seen_by(operation);
   if (relaxed()) in_memory_.push_back(step.before);
   if (look && relaxed()) step.before = seen(number, operation);
@@ -228,6 +236,16 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
     if (thread.failure != Failure::none) failed_.push_back(number);
   }
   return next;
+}
+
+// Of those who leave a barrier together: all steps up to that of the last one, as many as it is for.
+std::vector<std::int32_t> Controlled::arrivals(const Operation& leave) const {
+  std::vector<std::int32_t> found;
+  for (std::int32_t index = leave.enabler; index >= 0 && found.size() < leave.expected; --index) {
+    const Operation& operation = steps_[static_cast<std::size_t>(index)].operation;
+    if (operation.verb == Verb::arrive && operation.address == leave.address) found.push_back(index);
+  }
+  return found;
 }
 
 Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {

@@ -96,6 +96,8 @@ struct Step {
   std::int32_t earlier = -1;    // the step of its thread before it; of a commit: that issued the store
   std::uint64_t past = 0;       // a hash of what happened before it, and it: the same in equivalent executions
 
+  // As the machine, and whoever looks at an execution, has it: arrivals at a barrier are independent to searches alone.
+  bool writes() const { return (event.writes && event.kind != Kind::ld) || operation.verb == Verb::arrive; }
   bool changes() const { return event.writes && event.kind != Kind::ld; }  // what others read: see lifetimes.hpp
   Kind kind() const { return operation.decides() ? event.kind : operation.kind; }  // what it came to
 };
@@ -123,8 +125,9 @@ class Controlled final : public System {
   bool would_write(std::uint32_t thread, std::size_t index, std::size_t before) const override;
   std::ptrdiff_t enabler(std::size_t index) const override { return steps_[index].operation.enabler; }
   std::span<const std::int32_t> more_enablers(std::size_t index) const override {
-    if (!relaxed()) return {};
-    return enablers_[index];
+    if (relaxed()) return enablers_[index];
+    if (steps_[index].operation.verb != Verb::leave) return {};
+    return arrivals_.at(index);
   }
   std::vector<std::int32_t> awaited(std::uint32_t agent) const override {
     return relaxed() ? latest_commits(agents_[agent].thread) : std::vector<std::int32_t>{};
@@ -206,6 +209,7 @@ class Controlled final : public System {
   const Entry* committable(const Agent& agent) const;
   void check_parts(std::uint32_t thread, const Operation& store) const;
   bool flushed(std::uint32_t thread, Kind kind, const Operation& operation) const;
+  std::vector<std::int32_t> arrivals(const Operation& leave) const;
   std::vector<std::int32_t> latest_commits(std::uint32_t thread) const;
   std::int32_t source(std::uint32_t thread, std::uint32_t cell) const;
   Pending before_waiting(std::uint32_t agent) const;
@@ -311,7 +315,8 @@ class Controlled final : public System {
   std::vector<Agent> agents_;                               // TSO, PSO
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> agent_numbers_;
   std::vector<std::vector<std::uint32_t>> agent_steps_;
-  std::vector<std::vector<std::int32_t>> enablers_;  // of each step, beyond the operation's own
+  std::vector<std::vector<std::int32_t>> enablers_;                      // of each step, beyond the operation's own
+  std::unordered_map<std::size_t, std::vector<std::int32_t>> arrivals_;  // SC: of each step that leaves a barrier
   std::vector<Wide> in_memory_;  // before each step: what its cell held for others, whatever its thread's buffer holds
   struct Buffers {
     std::array<std::vector<Entry>, kMaxThreads> stores;  // oldest first

@@ -59,7 +59,7 @@ _RSI = REGISTERS.index("rsi")
 _ARGUMENTS = frozenset(REGISTERS.index(name) for name in ("rdi", "rsi", "rdx", "rcx", "r8", "r9"))
 _BEHIND = 16
 """Above rbp lie the caller's and the return address; arguments begin here."""
-_GIVEN = sum(1 << number for number in _ARGUMENTS) | 1 | 1 << REGISTERS.index("r10")
+_GIVEN = sum(1 << number for number in _ARGUMENTS) | 1 << REGISTERS.index("r10")
 _LOST = (1 << _PLACES) - 1 - sum(1 << number for number in (*_KEPT, RBP, RSP))
 _RETURNED = 1 | 1 << REGISTERS.index("rdx")
 
@@ -357,7 +357,7 @@ class _Analysis:
             if instruction.is_call:
                 live |= stray
                 if told is not None:
-                    told.append((item, "", live & ~_LOST))
+                    told.append((item, "", live & ~_LOST | live & 1))  # and what it returns
                 live = live & ~_LOST | _GIVEN | self.uses.get(id(item), 0)
             for register in instruction.writes:
                 if _overwrites(instruction, register):
