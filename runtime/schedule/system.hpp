@@ -139,6 +139,7 @@ class Controlled final : public System {
     return steps_[index].operation.waiting == Waiting::lock || local_before(index) != 0;
   }
   bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const override;
+  bool skips_waiting() const override { return !bounds_.waiting_counts; }
   Ending ending() const override;
 
   // The execution at hand once more, from its beginning, with a look at the program before each step.
