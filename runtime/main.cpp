@@ -134,8 +134,6 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.bounds.loop_bound = static_cast<std::uint32_t>(number());
   else if (name == "steps")
     request.bounds.steps = static_cast<std::uint32_t>(number());
-  else if (name == "thread-steps")
-    request.bounds.thread_steps = static_cast<std::uint32_t>(number());
   else if (name == "seconds")
     request.seconds = std::stod(value);
   else if (name == "live")

@@ -221,9 +221,8 @@ void Explorer::tell_end(const char* reason) {
     if (process.cells[number].mixed)
       mixed += (mixed.empty() ? "" : ",") + std::to_string(process.cells[number].address);
   std::string loops;
-  for (const auto& [place, cut] : system_.cuts())
-    loops += (loops.empty() ? "[" : ",[") + std::to_string(place) + ',' + std::to_string(cut.rounds) + ',' +
-             (cut.by_steps ? "true]" : "false]");
+  for (const auto& [place, rounds] : system_.cuts())
+    loops += (loops.empty() ? "[" : ",[") + std::to_string(place) + ',' + std::to_string(rounds) + ']';
   std::string races;
   for (const auto& [first, second, address] : system_.data_races())
     races += (races.empty() ? "[" : ",[") + std::to_string(first) + ',' + std::to_string(second) + ',' +

@@ -45,8 +45,7 @@ void Controlled::describe(std::uint32_t thread) {
   if (halted && steps_.size() < bounds_.steps) {
     const auto& visits = visits_[thread];
     const std::uint32_t at = next_[thread].location;
-    cuts_.try_emplace(operation.told_place(),
-                      Cut{at < visits.size() ? visits[at] : 0, own_[thread].size() >= bounds_.thread_steps});
+    cuts_.try_emplace(operation.told_place(), at < visits.size() ? visits[at] : 0);
   }
   const bool depends = operation.enabled != nullptr || operation.writes > Writes::always || local_now(thread) != 0;
   standing_[thread] = halted || spinning(thread) ? Standing::halted : depends ? Standing::depends : Standing::ready;
@@ -144,7 +143,7 @@ bool Controlled::decide(std::uint32_t number, Event& event) const {
 }
 
 bool Controlled::cut(std::uint32_t thread) const {
-  if (steps_.size() >= bounds_.steps || own_[thread].size() >= bounds_.thread_steps) return true;
+  if (steps_.size() >= bounds_.steps) return true;
   if (!own_[thread].empty() && steps_[own_[thread].back()].idle > bounds_.idle_bound) return true;
   const std::uint32_t at = next_[thread].location;
   return !process.threads[thread].operation.part && at < visits_[thread].size() &&
@@ -221,6 +220,11 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   auto& visits = visits_[number];
   if (visits.size() <= step.event.location) visits.resize(step.event.location + 1, 0);
   visits[step.event.location] += !step.operation.part;
+  if (own.size() >= bounds_.thread_steps &&
+      bounds_.loop_bound == kNoBound) {  // it goes on for ever, by all appearances
+    bounds_.loop_bound = kEndless;
+    throw Restart{};
+  }
   keep(step, std::move(enablers));
   if (process.count != next_.size() || step.operation.tag == Tag::thread) described_new_threads();
   if (thread.state == State::parked) {

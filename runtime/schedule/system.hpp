@@ -30,8 +30,8 @@
 // its thread goes on, as it would on the machine: it may be far ahead, and whether it is must not decide what it does.
 //
 // Loops that neither end nor wait are cut: a thread that goes round without learning or changing anything but a counter
-// of its own (`idle_bound`), that takes too many steps, or, where the user says so, that comes to the same instruction
-// too often (`loop_bound`).
+// of its own (`idle_bound`), or, where the user says so or a thread has taken too many steps (`thread_steps`), that
+// comes to the same instruction too often (`loop_bound`).
 #pragma once
 
 #include <array>
@@ -64,15 +64,17 @@ struct Nondeterministic {
   Wide seen_then = 0, seen_now = 0;
 };
 
+inline constexpr std::uint32_t kNoBound = ~0U, kEndless = 10;
+
 struct Bounds {
   Model model = Model::sc;
   Semantics semantics;
-  std::uint32_t loop_bound = ~0U;  // visits of an instruction
+  std::uint32_t loop_bound = kNoBound;  // visits of an instruction
   std::uint32_t idle_bound = 100;  // rounds in which a thread sees what it saw in the one before, and changes nothing
   std::uint32_t steps = 100'000;
-  std::uint32_t thread_steps = 10'000;
-  bool waiting_counts = false;  // rounds that only wait are part of executions
-  bool spinners_wake = false;   // for searches without reduction
+  std::uint32_t thread_steps = 10'000;  // after so many of one thread the search begins again with kEndless as bound
+  bool waiting_counts = false;          // rounds that only wait are part of executions
+  bool spinners_wake = false;           // for searches without reduction
 };
 
 struct Step {
@@ -174,13 +176,8 @@ class Controlled final : public System {
   // cell's address. What is seen on the way, not all there are.
   const std::set<std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t>>& data_races() const { return data_races_; }
 
-  // Where threads were stopped that went round too often, how often they had come there then, and whether they had only
-  // taken too many steps.
-  struct Cut {
-    std::uint32_t rounds = 0;
-    bool by_steps = false;
-  };
-  const std::map<std::uintptr_t, Cut>& cuts() const { return cuts_; }
+  // Where threads were stopped that went round too often, and how often they had come there then.
+  const std::map<std::uintptr_t, std::uint32_t>& cuts() const { return cuts_; }
 
   // Of a thread that goes round a loop for ever: what it looks at there. Known once the end was judged.
   const std::vector<Operation>& round(std::uint32_t thread) const { return rounds_[thread]; }
@@ -311,7 +308,7 @@ class Controlled final : public System {
   std::size_t known_cells_ = 0;
   std::int32_t late_ = -1;  // of the step to come: Step::late
   std::set<std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t>> data_races_;
-  std::map<std::uintptr_t, Cut> cuts_;
+  std::map<std::uintptr_t, std::uint32_t> cuts_;
   std::array<std::vector<Operation>, kMaxThreads> rounds_;  // of each thread, as it stands at the end
   std::vector<Agent> agents_;                               // TSO, PSO
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> agent_numbers_;

@@ -4,7 +4,6 @@ out. Counts are those of docs/explanation/waiting.md, of other tools, and of the
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -47,8 +46,8 @@ COUNTS = {
 
 
 @pytest.fixture(scope="module", params=COMPILERS)
-def waiting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    yield build(Source((str(WAITING),), (), request.param), tmp_path_factory.mktemp("waiting"))
+def waiting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(Source((str(WAITING),), (), request.param), tmp_path_factory.mktemp("waiting"))
 
 
 def test_as_many_executions_as_there_are_classes(waiting: Path) -> None:
@@ -94,6 +93,9 @@ def test_random_loops_as_the_interpreter_has_them(seed: int) -> None:
         for number, program in enumerate(programs):
             end, _ = explore(object_file, *MONITORS, arguments=[str(number)])
             expected = robustness(program, ["tso", "pso"])
+            if not expected.complete:  # a loop that has no end: where it is cut is another matter
+                assert end["cut"], number
+                continue
             assert end["complete"], number
             assert not end["redundant"], number
             assert (end["executions"], end["blocked"]) == (expected.executions, expected.blocked), number

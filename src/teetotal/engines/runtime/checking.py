@@ -48,8 +48,6 @@ from teetotal.programs.c.undefined import undefined
 
 STEPS = 100_000
 """The longest execution: what goes on after so many steps is cut."""
-THREAD_STEPS = 10_000
-"""The same of one thread."""
 
 _NAMED = 8
 """So many of the things that no hook sees are named, and the rest counted."""
@@ -171,7 +169,7 @@ class _Findings:
             f"model={self.model}", f"strategy={explore.name}", f"count={explore.count}", f"depth={explore.depth}",
             f"seed={options.seed}",
             *driver.semantics_options(options.semantics),
-            f"steps={STEPS}", f"thread-steps={THREAD_STEPS}",
+            f"steps={STEPS}",
             *driver.loop_options(options.loop_bound, options.waiting),
             f"nondet-low={options.nondet[0]}", f"nondet-high={options.nondet[1]}", f"spurious={options.spurious}",
         ]  # fmt: skip
@@ -274,12 +272,10 @@ class _Findings:
 
     def _cuts(self, end: End) -> Iterator[str]:
         """Loops that were not run to their end, those together that were cut alike."""
-        for rounds, by_steps in sorted({(rounds, by_steps) for _, rounds, by_steps in end.loops}):
-            alike = [place for place, *how in end.loops if how == [rounds, by_steps]]
-            places = sorted({str(at) for place in alike if (at := self._place(place)) is not None})
-            where = f" at {', '.join(places[:_NAMED])}" if places else ""
-            why = f", where its thread had taken {THREAD_STEPS:,} steps" if by_steps else ""
-            yield f"loop{where} cut after {rounds:,} rounds{why}; see --loop-bound"
+        for rounds in sorted({rounds for _, rounds in end.loops}):
+            alike = {self._place(place) for place, often in end.loops if often == rounds} - {None}
+            where = f" at {', '.join(sorted(map(str, alike))[:_NAMED])}" if alike else ""
+            yield f"loop{where} cut after {rounds:,} rounds; see --loop-bound"
 
     def _waiting(self, failed: Failed) -> Iterator[str]:
         """What each thread that does not go on waits for."""

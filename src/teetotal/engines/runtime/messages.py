@@ -165,8 +165,8 @@ class End(Message, frozen=True, tag="end"):
     reporting: list[Any] = []
     passes: list[int] = []
     oddities: list[str] = []
-    loops: list[tuple[int, int, bool]] = []
-    """Those that were cut: place, rounds, and whether it was for all the steps of their thread."""
+    loops: list[tuple[int, int]] = []
+    """Those that were cut: place and rounds."""
     unseen: list[Unseen] = []
     races: list[tuple[int, int, int]] = []
     mixed: list[int] = []
