@@ -13,9 +13,9 @@ std::uint8_t teetotal_frames_watched = 0;
 
 namespace {
 
-std::bitset<kMaxThreads * kStackStride / 16> touched;
+std::bitset<kMaxThreads * kStackStride / kGrainSize> touched;
 
-std::size_t grain_of(std::uintptr_t address) { return (address - kStacks) / 16; }
+std::size_t grain_of(std::uintptr_t address) { return (address - kStacks) / kGrainSize; }
 
 // From now on frames that end are looked at; what ended before was not.
 void watch(Watched why) {

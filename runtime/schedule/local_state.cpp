@@ -33,8 +33,8 @@ std::uint64_t hash_range(std::uint64_t hash, std::uintptr_t begin, std::uintptr_
 
 // A part of a stack, without what others may look at.
 std::uint64_t hash_stack(std::uint64_t hash, std::uintptr_t begin, std::uintptr_t end) {
-  for (; begin < end; begin += kWord)
-    if (!touched_by_others(begin, kWord)) hash = mix(hash, word_at(begin));
+  for (; begin < end; begin += kGrainSize)
+    if (!touched_by_others(begin, kGrainSize)) hash = mix(hash, word_at(begin, kGrainSize));
   return hash;
 }
 
