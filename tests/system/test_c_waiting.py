@@ -35,8 +35,8 @@ PROGRAM(beyond, int r = LD(y); if (r) while (LD(x) == 1) {}, ST(x, 1); ST(y, 1))
 PROGRAM(older, while (!LD(z)) {} while (LD(x) != 1) {}, ST(x, 2); ST(x, 3); ST(z, 1))
 PROGRAM(silent, while (!LD(x)) ST(y, 1); int r = LD(z); assert(!(r == 0 && LD(y) == 1)), ST(x, 1); ST(z, 1); ST(y, 2))
 PROGRAM(fenced, while (!LD(x)) atomic_thread_fence(memory_order_seq_cst);, ST(x, 1))
-PROGRAM(locked, int r; do { pthread_mutex_lock(&m); r = LD(x); pthread_mutex_unlock(&m); } while (!r), pthread_mutex_lock(&m);
-        ST(x, 1); pthread_mutex_unlock(&m))
+PROGRAM(locked, int r; do { pthread_mutex_lock(&m); r = LD(x); pthread_mutex_unlock(&m); } while (!r),
+        pthread_mutex_lock(&m); ST(x, 1); pthread_mutex_unlock(&m))
 PROGRAM(idle, int n = 0; while (!LD(x)) n++;, ST(x, 1))
 PROGRAM(long_loop, for (int i = 0; i < 34; i++) ST(x, i), for (int i = 0; i < 34; i++) ST(y, i))
 PROGRAM(quiet, long s = 0; for (int i = 0; i < 1000000; i++) s += i; ST(x, (int)s), while (!LD(x)) {})
