@@ -77,12 +77,16 @@ void leave_thunk(std::uintptr_t frame, Unwound& at) {
 }  // namespace
 
 void LocalStates::read(const std::string& file, std::uintptr_t base) {
+  base_ = base;
   std::ifstream line(file);
   std::uintptr_t begin = 0, size = 0;
   line >> std::hex >> begin >> size;
   for (std::uintptr_t at = base + begin; at < base + begin + size;) {
     const auto* entry = reinterpret_cast<const Entry*>(at);
-    entries_.emplace(at + static_cast<std::uintptr_t>(std::intptr_t{entry->place}), entry);
+    const std::uintptr_t place = at + static_cast<std::uintptr_t>(std::intptr_t{entry->place});
+    entries_.emplace(place, entry);
+    known_.resize(std::max(known_.size(), place - base + 1));
+    known_[place - base] = (entry->flags & kMayWait) != 0 ? Known::may_wait : Known::ends;
     at += sizeof(Entry) + entry->slots().size_bytes();
   }
 }
@@ -91,9 +95,8 @@ void LocalStates::read(const std::string& file, std::uintptr_t base) {
 // is known of it.
 bool LocalStates::may_wait(const Thread& thread) const {
   const auto marked = [&](std::uintptr_t place) {
-    if (!process.memory.in_object(place)) return false;
-    const Entry* entry = at(place);
-    return entry == nullptr || (entry->flags & kMayWait) != 0;
+    if (place - base_ < known_.size()) return known_[place - base_] != Known::ends;
+    return process.memory.in_object(place);
   };
   if (marked(thread.operation.place)) return true;
   struct Frame {

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "process.hpp"
 #include "unwinding.hpp"
@@ -63,6 +64,9 @@ class LocalStates {
   }
 
   std::unordered_map<std::uintptr_t, const Entry*> entries_;
+  enum class Known : std::uint8_t { nothing, ends, may_wait };
+  std::vector<Known> known_;  // of each place in the object's code: asked at every read
+  std::uintptr_t base_ = 0;
 };
 
 extern LocalStates local_states;
