@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +16,7 @@ from teetotal.answers.events import Kind
 from teetotal.engines.runtime import driver as runtime
 from teetotal.programs.c.build import Source, build
 from teetotal.programs.expressions import Addr, Const, Expr, Old, Op, Reg
-from teetotal.programs.program import Branch, Fence, Load, Lock, Program, Rmw, Store, Unlock
+from teetotal.programs.program import Assert, Assign, Branch, Fence, Load, Lock, Program, Rmw, Store, Unlock
 
 COMPILERS = [
     pytest.param(name, marks=pytest.mark.skipif(shutil.which(name) is None, reason=f"{name} is not installed"))
@@ -51,8 +51,9 @@ def explore(program: Path, *options: str, arguments: Sequence[str] = ()) -> tupl
     return told[-1], told[:-1]
 
 
-def translate(programs: Sequence[Program]) -> str:
-    """One source for many programs: ``argv[1]`` chooses, ``argv[2]`` is an outcome that must not occur."""
+def translate(programs: Sequence[Program], *, observed: bool = False) -> str:
+    """One source for many programs: ``argv[1]`` chooses, ``argv[2]`` is an outcome that must not occur. ``observed``: only
+    those registers are looked at in the end that make up an outcome."""
     parts = [
         "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n#include <stdlib.h>\n",
         "#define R memory_order_relaxed\n",
@@ -60,9 +61,11 @@ def translate(programs: Sequence[Program]) -> str:
     for number, program in enumerate(programs):
         for name in program.memory:
             kind = "pthread_mutex_t" if name == "m" else "atomic_int"
-            parts.append(f"static {kind} p{number}_{name};\n")
+            begins = "" if name == "m" else f" = {program.memory[name]}"
+            parts.append(f"static {kind} p{number}_{name}{begins};\n")
         for thread, code in enumerate(program.threads):
-            parts.append(_thread(number, thread, code.code, list(code.registers)))
+            told = {final.name for final in program.observed if final.thread == thread} if observed else code.registers
+            parts.append(_thread(number, thread, code.code, list(code.registers), told))
         calls = "".join(f"  pthread_create(&t[{i}], 0, p{number}_t{i}, 0);\n" for i in range(len(program.threads)))
         joins = "".join(
             f"  pthread_join(t[{i}], &r); code = (code << {BITS * len(thread.registers)}) | (long)r;\n"
@@ -90,14 +93,15 @@ def outcome_code(program: Program, values: Sequence[int]) -> int:
     return code
 
 
-def _thread(program: int, thread: int, code: Sequence[Any], registers: list[str]) -> str:
+def _thread(program: int, thread: int, code: Sequence[Any], registers: list[str], told: Collection[str]) -> str:
     lines = [f"  int {register} = 0;" for register in registers]
     for position, instruction in enumerate(code):
         lines.append(f"l{position}:;")
         lines.append("  " + _statement(program, instruction))
     packed = "0L"
     for register in registers:
-        packed = f"({packed} << {BITS} | {register})"
+        if register in told:
+            packed = f"({packed} << {BITS} | {register})"
     lines += [f"l{len(code)}:;", f"  return (void *){packed};"]
     return f"static void *p{program}_t{thread}(void *unused) {{\n" + "\n".join(lines) + "\n}\n"
 
@@ -116,13 +120,17 @@ def _statement(program: int, instruction: Any) -> str:
             return f"pthread_mutex_unlock(&p{program}_{name});"
         case Branch(target=target, when=when):
             return f"if ({_expression(when)}) goto l{target};"
+        case Assign(register=register, value=value):
+            return f"{register} = {_expression(value)};"
+        case Assert(condition=condition):
+            return f"assert({_expression(condition)});"
+        case Rmw(register=register, address=Addr(name), value=Op("+", (Old(), Const(more))), when=None):
+            return f"{register} = atomic_fetch_add_explicit(&p{program}_{name}, {more}, R);"
         case Rmw(register=register, address=Addr(name), value=value, when=None):
-            if value == Op("+", (Old(), Const(1))):
-                return f"{register} = atomic_fetch_add_explicit(&p{program}_{name}, 1, R);"
             return f"{register} = atomic_exchange_explicit(&p{program}_{name}, {_expression(value)}, R);"
-        case Rmw(register=register, address=Addr(name), value=value, when=Op("==", (Old(), Const(expected)))):
+        case Rmw(register=register, address=Addr(name), value=value, when=Op("==", (Old(), expected))):
             return (
-                f"{register} = {expected}; "
+                f"{register} = {_expression(expected)}; "
                 f"atomic_compare_exchange_strong_explicit(&p{program}_{name}, &{register}, {_expression(value)}, R, R);"
             )
     raise AssertionError(instruction)
@@ -134,6 +142,9 @@ def _expression(expression: Expr) -> str:
             return str(value)
         case Reg(name):
             return name
+        case Op("not", (only,)):
+            return f"(!{_expression(only)})"
         case Op(operator, (left, right)):
-            return f"({_expression(left)} {operator} {_expression(right)})"
+            spelled = {"and": "&&", "or": "||"}.get(operator, operator)
+            return f"({_expression(left)} {spelled} {_expression(right)})"
     raise AssertionError(expression)

@@ -102,7 +102,7 @@ void OptimalSearch::push(std::uint32_t thread, Node* subtree) {
   clock_before(thread, before);
   const auto after = [&](std::size_t enabling) { join(before, clocks_[enabling], width); };
   if (const std::ptrdiff_t enabler = system_.enabler(index); enabler >= 0) after(static_cast<std::size_t>(enabler));
-  if (buffers_)
+  if (buffers_ || system_.more_enable)
     for (const std::int32_t enabling : system_.more_enablers(index)) after(static_cast<std::size_t>(enabling));
 
   by_thread_[thread].push_back(index);

@@ -64,7 +64,8 @@ class System : public monitors::OlderValues {
   // The step that made step `index` possible (that created its thread, ended the one it joins, …), or -1.
   virtual std::ptrdiff_t enabler(std::size_t /*index*/) const { return -1; }
 
-  // The others, where one is not enough: asked only where there are buffers.
+  // The others, where one is not enough: asked only where there are buffers, or `more_enable`.
+  bool more_enable = false;
   virtual std::span<const std::int32_t> more_enablers(std::size_t /*index*/) const { return {}; }
 
   // The same of what a thread that waits at the end of an execution would do next.

@@ -12,6 +12,7 @@
 #include "accesses.hpp"
 #include "calls.hpp"
 #include "imports.hpp"
+#include "local_state.hpp"
 #include "synchronisation.hpp"
 #include "touching.hpp"
 
@@ -86,23 +87,45 @@ int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mut
   return signalled || may_idle ? 0 : out_of_time(self, &until);
 }
 
+// Arrivals at a barrier that no more threads use than it is for commute: whoever leaves comes after all of them. Where
+// more do, who meets whom depends on their order (`crowded`, learnt). The last one to arrive is nobody special then: who
+// is told that he is, where he looks, is decided among those who leave.
 int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place) {
-  synchronise(self, Verb::arrive, Kind::rmw, Tag::barrier, barrier, place);
+  const auto address = reinterpret_cast<std::uintptr_t>(barrier);
+  const bool ordered = process.crowded.contains(address);
+  synchronise(self, Verb::arrive, Kind::rmw, Tag::barrier, barrier, place,
+              {.writes = ordered ? Writes::always : Writes::never});
   use(self, reinterpret_cast<pthread_barrier_t*>(barrier), "waits at a barrier", place, barrier->needed != 0);
-  if (++barrier->arrived == barrier->needed) {
+  const unsigned needed = barrier->needed;
+  if (!ordered) {
+    auto& users = process.barrier_users[address];
+    users.insert(self.number);
+    if (users.size() > needed) {
+      process.crowded.insert(address);
+      process.restart = true;
+    }
+  }
+  self.waits_on = barrier;
+  self.woken_by = -1;
+  if (++barrier->arrived == needed) {
     barrier->arrived = 0;
     each_waiting(barrier, [](Thread& thread) {
       thread.woken_by = thread.operation.enabler = process.step;
       thread.waits_on = nullptr;
     });
-    return PTHREAD_BARRIER_SERIAL_THREAD;
+    if (ordered) return PTHREAD_BARRIER_SERIAL_THREAD;
+    barrier->serial = 0;
   }
-  self.waits_on = barrier;
-  self.woken_by = -1;
-  synchronise(
-      self, Verb::leave, Kind::rmw, Tag::barrier, barrier, place,
-      {.enabled = [](const Thread& t) { return t.woken_by >= 0; }, .waiting = Waiting::other, .writes = Writes::never});
-  return 0;
+  synchronise(self, Verb::leave, Kind::rmw, Tag::barrier, barrier, place,
+              {.enabled = [](const Thread& t) { return t.woken_by >= 0; },
+               .waiting = Waiting::other,
+               .enabler = self.woken_by,
+               .writes = Writes::never,
+               .expected = needed});
+  if (ordered || !local_states.uses_result(place)) return 0;
+  synchronise(self, Verb::none, Kind::rmw, Tag::word, &barrier->serial, place,
+              {.writes = Writes::if_equal, .expected = 0});
+  return std::exchange(barrier->serial, 1) == 0 ? PTHREAD_BARRIER_SERIAL_THREAD : 0;
 }
 
 void condition_init(pthread_cond_t* condition, std::uintptr_t place) {
@@ -241,7 +264,7 @@ int pthread_cond_broadcast(pthread_cond_t* condition) {
 int pthread_barrier_init(pthread_barrier_t* object, const pthread_barrierattr_t*, unsigned count) {
   if (count == 0) return EINVAL;
   if (Thread* self = controlled(object)) begin(*self, Tag::barrier, object, TEETOTAL_PLACE);
-  *reinterpret_cast<Barrier*>(object) = {0, count, 0};
+  *reinterpret_cast<Barrier*>(object) = {0, count, 0, 0};
   return 0;
 }
 int pthread_barrier_destroy(pthread_barrier_t* object) {

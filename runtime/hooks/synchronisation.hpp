@@ -54,6 +54,7 @@ std::uint32_t signal(Thread& self, const void* object, std::size_t most, std::ui
 struct Barrier {
   int unused;
   unsigned needed, arrived;
+  int serial;  // whether somebody was told that he is PTHREAD_BARRIER_SERIAL_THREAD
 };
 int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place);
 int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place);

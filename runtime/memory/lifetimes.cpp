@@ -19,9 +19,9 @@ Thread* owner_of_local(std::uintptr_t address) {
 
 namespace {
 
-std::bitset<kMaxThreads * kStackStride / 16> touched;
+std::bitset<kMaxThreads * kStackStride / kGrainSize> touched;
 
-std::size_t grain_of(std::uintptr_t address) { return (address - kStacks) / 16; }
+std::size_t grain_of(std::uintptr_t address) { return (address - kStacks) / kGrainSize; }
 
 // From now on frames that end are looked at; what ended before was not.
 void watch(Watched why) {

@@ -124,9 +124,9 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
 void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
   for (auto& reporting : reporting_)
     while (!reporting.empty() && reporting.back() >= shared) reporting.pop_back();
-  if (process.ends_told) {  // to the machine they are reads
+  if (process.ends_told || system_.more_enable) {  // what ends is a read to the machine
     for_machine_.assign(execution.begin(), execution.end());
-    for (Event& event : for_machine_) event.writes = event.writes && event.kind != Kind::ld;
+    for (std::size_t i = 0; i < for_machine_.size(); ++i) for_machine_[i].writes = system_.steps()[i].writes();
     execution = for_machine_;
   }
   find_waiting(system_, waiting_);
@@ -181,6 +181,7 @@ void Explorer::tell_failures(std::span<const Event> execution) {
 
 void Explorer::tell_stuck(std::size_t length) {
   const bool livelock = system_.stuck() == Stuck::livelock;
+  system_.threads();  // brings the program back to the end
   std::uintptr_t places[2] = {0, 0};
   std::string waiting;
   for (std::uint32_t number = 0; number < process.count; ++number) {
@@ -188,11 +189,17 @@ void Explorer::tell_stuck(std::size_t length) {
     if (thread.state != State::parked) continue;
     if (thread.operation.tag != Tag::thread || waiting.empty())
       places[waiting.empty() ? 0 : 1] ^= thread.operation.told_place() * (number + 1);
-    waiting += (waiting.empty() ? "[" : ",[") + std::to_string(thread.born) + ',' +
-               std::to_string(thread.operation.told_place()) + ',' +
-               std::to_string(static_cast<int>(thread.operation.kind)) + ',' +
-               (is_fence(thread.operation.kind) ? "-1" : std::to_string(thread.operation.cell)) + ',' +
-               std::to_string(static_cast<int>(thread.operation.verb)) + ']';
+    const auto tell = [&](const Operation& operation) {
+      waiting += (waiting.empty() ? "[" : ",[") + std::to_string(thread.born) + ',' +
+                 std::to_string(operation.told_place()) + ',' + std::to_string(static_cast<int>(operation.kind)) + ',' +
+                 (is_fence(operation.kind) ? "-1" : std::to_string(operation.cell)) + ',' +
+                 std::to_string(static_cast<int>(operation.verb)) + ']';
+    };
+    if (system_.round(number).empty()) {
+      tell(thread.operation);
+    } else {
+      for (const Operation& operation : system_.round(number)) tell(operation);
+    }
   }
   if (!seen_failures_.insert({livelock ? 101 : 100, places[0], places[1]}).second) return;
   const std::string told = std::string(R"({"type":"failure","what":")") + (livelock ? "livelock" : "deadlock") +
@@ -228,7 +235,8 @@ void Explorer::tell_end(const char* reason) {
     if (process.cells[number].mixed)
       mixed += (mixed.empty() ? "" : ",") + std::to_string(process.cells[number].address);
   std::string loops;
-  for (const std::uintptr_t place : system_.cuts()) loops += (loops.empty() ? "" : ",") + std::to_string(place);
+  for (const auto& [place, rounds] : system_.cuts())
+    loops += (loops.empty() ? "[" : ",[") + std::to_string(place) + ',' + std::to_string(rounds) + ']';
   std::string races;
   for (const auto& [first, second, address] : system_.data_races())
     races += (races.empty() ? "[" : ",[") + std::to_string(first) + ',' + std::to_string(second) + ',' +

@@ -12,9 +12,13 @@ namespace teetotal::runtime {
 
 LocalStates local_states;
 
+extern "C" std::uint32_t teetotal_vectors;  // hooks_assembly.cpp
+
 namespace {
 
 constexpr std::uintptr_t kWord = sizeof(std::uint64_t);
+
+constexpr std::array<std::uint32_t, kRbp> kNumbers{3, 12, 13, 14, 15};  // of Kept, as programs/c/machine.py has them
 
 std::uint64_t word_at(std::uintptr_t address, std::size_t size = kWord) {
   std::uint64_t value = 0;
@@ -29,8 +33,8 @@ std::uint64_t hash_range(std::uint64_t hash, std::uintptr_t begin, std::uintptr_
 
 // A part of a stack, without what others may look at.
 std::uint64_t hash_stack(std::uint64_t hash, std::uintptr_t begin, std::uintptr_t end) {
-  for (; begin < end; begin += kWord)
-    if (!touched_by_others(begin, kWord)) hash = mix(hash, word_at(begin));
+  for (; begin < end; begin += kGrainSize)
+    if (!touched_by_others(begin, kGrainSize)) hash = mix(hash, word_at(begin, kGrainSize));
   return hash;
 }
 
@@ -43,10 +47,23 @@ std::uint64_t hash_own(std::uint64_t hash, std::uintptr_t begin, const Unwound& 
 
 // A hook that keeps all registers (hooks_assembly.cpp) has them right below its frame, and vectors where it calls what
 // does its work. What lies between and what that left on the stack is no part of what the thread is.
-constexpr std::uintptr_t kVectors = 2816, kRegisters = 17 * kWord;
+constexpr std::uintptr_t kSaved = 2816, kRegisters = 17 * kWord;
+
+// As the processor saves them: what controls arithmetic, the registers, and those kinds of longer ones that there are.
+std::uint64_t hash_vectors(std::uint64_t hash, std::uintptr_t area) {
+  struct Part {
+    std::uint32_t kind;
+    std::uintptr_t begin, end;
+  };
+  constexpr std::array<Part, 6> kParts{
+      {{1, 24, 28}, {1, 32, 416}, {4, 576, 832}, {32, 1088, 1152}, {64, 1152, 1664}, {128, 1664, 2688}}};
+  for (const auto& [kind, begin, end] : kParts)
+    if (kind == 1 || (teetotal_vectors & kind) != 0) hash = hash_range(hash, area + begin, area + end);
+  return hash;
+}
 
 bool keeps_all(std::uintptr_t frame, const Unwound& at, std::uintptr_t place) {
-  return frame % kWord == 0 && frame - at.end - kVectors - kRegisters < 64 &&
+  return frame % kWord == 0 && frame - at.end - kSaved - kRegisters < 64 &&
          *reinterpret_cast<const std::uintptr_t*>(frame + kWord) == place;
 }
 
@@ -60,12 +77,16 @@ void leave_thunk(std::uintptr_t frame, Unwound& at) {
 }  // namespace
 
 void LocalStates::read(const std::string& file, std::uintptr_t base) {
+  base_ = base;
   std::ifstream line(file);
   std::uintptr_t begin = 0, size = 0;
   line >> std::hex >> begin >> size;
   for (std::uintptr_t at = base + begin; at < base + begin + size;) {
     const auto* entry = reinterpret_cast<const Entry*>(at);
-    entries_.emplace(at + static_cast<std::uintptr_t>(std::intptr_t{entry->place}), entry);
+    const std::uintptr_t place = at + static_cast<std::uintptr_t>(std::intptr_t{entry->place});
+    entries_.emplace(place, entry);
+    known_.resize(std::max(known_.size(), place - base + 1));
+    known_[place - base] = (entry->flags & kMayWait) != 0 ? Known::may_wait : Known::ends;
     at += sizeof(Entry) + entry->slots().size_bytes();
   }
 }
@@ -74,9 +95,8 @@ void LocalStates::read(const std::string& file, std::uintptr_t base) {
 // is known of it.
 bool LocalStates::may_wait(const Thread& thread) const {
   const auto marked = [&](std::uintptr_t place) {
-    if (!process.memory.in_object(place)) return false;
-    const Entry* entry = at(place);
-    return entry == nullptr || (entry->flags & kMayWait) != 0;
+    if (place - base_ < known_.size()) return known_[place - base_] != Known::ends;
+    return process.memory.in_object(place);
   };
   if (marked(thread.operation.place)) return true;
   struct Frame {
@@ -107,7 +127,7 @@ LocalState LocalStates::of(const Thread& thread) const {
   add(static_cast<std::uint64_t>(operation.kind) << 16U | static_cast<std::uint64_t>(operation.writes) << 8U |
       static_cast<std::uint64_t>(operation.tag));
   if (operation.writes > Writes::always) add_wide(operation.expected);
-  if (operation.kind == Kind::rmw) add_wide(operation.operand);
+  if (operation.single && operation.kind == Kind::rmw) add_wide(operation.operand);
   if (thread.tls != 0 && thread.locals_private) hash = hash_range(hash, thread.tls, thread.tls + thread.tls_size);
   if (thread.error != nullptr) add(static_cast<std::uint64_t>(*thread.error));
   add(reinterpret_cast<std::uintptr_t>(thread.at_end));
@@ -125,8 +145,13 @@ LocalState LocalStates::of(const Thread& thread) const {
   const bool single = operation.single && at.place == operation.place && frames <= 2;
   bool exact = single;
   if (const std::uintptr_t frame = at.value(kRbp); of_executable(at.place) && keeps_all(frame, at, operation.place)) {
-    hash = hash_range(hash_range(hash, at.end, at.end + kVectors), frame - kRegisters, frame);
+    const std::uintptr_t vectors = at.end;
     leave_thunk(frame, at);
+    const Entry* entry = this->at(at.place);
+    exact = entry != nullptr && (entry->flags & kVectors) == 0;
+    if (!exact) hash = hash_vectors(hash, vectors);
+    for (unsigned number = 0; number < kRegisters / kWord; ++number)
+      if (entry == nullptr || entry->live(number)) add(word_at(frame - kRegisters + number * kWord));
   } else if (!single) {
     hash = hash_own(hash, begin, at);
   }
@@ -142,8 +167,8 @@ LocalState LocalStates::of(const Thread& thread) const {
       // What calls the program first leaves its frame as it is.
       return {hash_stack(hash, low, top) | 1U, exact && !process.memory.in_object(place)};
     }
-    for (std::uint32_t which = 0; which < kRbp; ++which)
-      if ((entry->flags >> which & 1U) != 0) add(registers[which]);
+    for (std::size_t which = 0; which < kRbp; ++which)
+      if (entry->live(kNumbers[which])) add(registers[which]);
     if ((entry->flags & kWhole) != 0) {
       hash = hash_stack(hash, low, frame);
       exact = false;
@@ -152,12 +177,11 @@ LocalState LocalStates::of(const Thread& thread) const {
       const std::uintptr_t slot = frame + static_cast<std::uintptr_t>(std::intptr_t{offset});
       hash = hash_range(hash, slot, slot + size);
     }
-    // Numbers of registers as in programs/c/machine.py: rbx is 3, and r12 to r15 are themselves.
     std::uintptr_t copy = frame;
     for (std::uint32_t saved = entry->saved; saved != 0; saved >>= 4U) {
       copy -= kWord;
-      const std::uint32_t number = saved & 15U;
-      registers[number == 3 ? std::size_t{kRbx} : kR12 + std::size_t{number} - 12] = word_at(copy) - 0x9E37;
+      const auto which = std::ranges::find(kNumbers, saved & 15U) - kNumbers.begin();
+      registers[static_cast<std::size_t>(which)] = *reinterpret_cast<const std::uintptr_t*>(copy);
     }
     place = *reinterpret_cast<const std::uintptr_t*>(frame + kWord);
     registers[kRbp] = *reinterpret_cast<const std::uintptr_t*>(frame);

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "process.hpp"
 #include "unwinding.hpp"
@@ -34,7 +35,15 @@ class LocalStates {
   // Of a thread that stands before a read, if that may be part of a loop that only waits; otherwise 0.
   LocalState waiting(const Thread& thread) const { return may_wait(thread) ? of(thread) : LocalState{}; }
 
+  // Whether what a call returns may be looked at.
+  bool uses_result(std::uintptr_t place) const {
+    const Entry* entry = at(place);
+    return entry == nullptr || entry->live(0);
+  }
+
  private:
+  static constexpr std::uint32_t kMayWait = 1, kWhole = 2, kVectors = 4;
+  static constexpr unsigned kBits = 3;  // of registers: behind these, as programs/c/machine.py numbers them
   struct Slot {
     std::int32_t offset;
     std::uint32_t size;
@@ -43,9 +52,9 @@ class LocalStates {
     std::int32_t place;
     std::uint32_t flags, saved, count;
 
+    bool live(unsigned number) const { return (flags >> (kBits + number) & 1U) != 0; }
     std::span<const Slot> slots() const { return {reinterpret_cast<const Slot*>(this + 1), count}; }
   };
-  static constexpr std::uint32_t kMayWait = 1U << kRbp, kWhole = 2U << kRbp;
 
   LocalState of(const Thread& thread) const;
   bool may_wait(const Thread& thread) const;
@@ -55,6 +64,9 @@ class LocalStates {
   }
 
   std::unordered_map<std::uintptr_t, const Entry*> entries_;
+  enum class Known : std::uint8_t { nothing, ends, may_wait };
+  std::vector<Known> known_;  // of each place in the object's code: asked at every read
+  std::uintptr_t base_ = 0;
 };
 
 extern LocalStates local_states;

@@ -313,6 +313,8 @@ struct Process : ProcessRecord {
   bool tells_registers = false;    // the program has hooks that keep all registers, on the thread's stack
   bool trap = false;               // stop in the debugger when the thread goes on
   std::set<std::uintptr_t> tried;  // locks of readers and writers that some thread only tries to take, in any execution
+  std::set<std::uintptr_t> crowded;  // barriers that more threads use than they are for, in any execution
+  std::map<std::uintptr_t, std::set<std::uint32_t>> barrier_users;
   std::set<std::uintptr_t> freed;  // blocks that were freed while others could look at them, in any execution
   bool assumptions_failed = false;
   bool incomplete = false;

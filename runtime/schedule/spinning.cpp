@@ -69,7 +69,10 @@ std::uint64_t Controlled::past_of(std::size_t index) {
     const std::uint64_t where = std::uint64_t{event.address} << 32U | event.location;
     const auto how = static_cast<std::uint64_t>(event.kind) << 1U | event.writes;
     const std::uint64_t seen = is_fence(event.kind) ? 0 : past(step.source);
-    step.past = mix(mix(past(step.earlier), where), std::rotl(seen, 32) + how) | 1;  // 0 stands for none
+    step.past = mix(mix(past(step.earlier), where), std::rotl(seen, 32) + how);
+    if (more_enable)
+      for (const std::int32_t enabling : more_enablers(known_pasts_)) step.past += past(enabling);
+    step.past |= 1;  // 0 stands for none
   }
   return steps_[index].past;
 }

@@ -47,7 +47,11 @@ void Controlled::describe(std::uint32_t thread) {
                         operation.cell,
                         location(operation.place)};
   const bool halted = cut(thread);
-  if (halted && steps_.size() < bounds_.steps) cuts_.insert(operation.told_place());
+  if (halted && steps_.size() < bounds_.steps) {
+    const auto& visits = visits_[thread];
+    const std::uint32_t at = next_[thread].location;
+    cuts_.try_emplace(operation.told_place(), at < visits.size() ? visits[at] : 0);
+  }
   const bool depends = operation.enabled != nullptr || operation.writes > Writes::always || local_now(thread) != 0;
   standing_[thread] = halted || spinning(thread) ? Standing::halted : depends ? Standing::depends : Standing::ready;
   asked_[thread].known = false;
@@ -145,7 +149,7 @@ bool Controlled::decide(std::uint32_t number, Event& event) const {
 }
 
 bool Controlled::cut(std::uint32_t thread) const {
-  if (steps_.size() >= bounds_.steps || own_[thread].size() >= bounds_.thread_steps) return true;
+  if (steps_.size() >= bounds_.steps) return true;
   if (!own_[thread].empty() && steps_[own_[thread].back()].idle > bounds_.idle_bound) return true;
   const std::uint32_t at = next_[thread].location;
   return !process.threads[thread].operation.part && at < visits_[thread].size() &&
@@ -183,6 +187,14 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   if (operation.tag == Tag::thread && operation.waiting == Waiting::other)
     step.operation.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
   if (relaxed()) enablers = flushing(number, step.kind(), operation);
+  if (operation.verb == Verb::leave) {
+    const std::vector<std::int32_t> all = arrivals(operation);
+    more_enable = true;
+    if (relaxed())
+      enablers.insert(enablers.end(), all.begin(), all.end());
+    else
+      arrivals_[index] = all;
+  }
   if (look) step.before = seen_by(operation);
   if (relaxed()) in_memory_.push_back(step.before);
   if (look && relaxed()) step.before = seen(number, operation);
@@ -214,6 +226,11 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   auto& visits = visits_[number];
   if (visits.size() <= step.event.location) visits.resize(step.event.location + 1, 0);
   visits[step.event.location] += !step.operation.part;
+  if (own.size() >= bounds_.thread_steps &&
+      bounds_.loop_bound == kNoBound) {  // it goes on for ever, by all appearances
+    bounds_.loop_bound = kEndless;
+    throw Restart{};
+  }
   keep(step, std::move(enablers));
   if (process.count != next_.size() || step.operation.tag == Tag::thread) described_new_threads();
   if (thread.state == State::parked) {
@@ -229,6 +246,16 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
     if (thread.failure != Failure::none) failed_.push_back(number);
   }
   return next;
+}
+
+// Of those who leave a barrier together: all steps up to that of the last one, as many as it is for.
+std::vector<std::int32_t> Controlled::arrivals(const Operation& leave) const {
+  std::vector<std::int32_t> found;
+  for (std::int32_t index = leave.enabler; index >= 0 && found.size() < leave.expected; --index) {
+    const Operation& operation = steps_[static_cast<std::size_t>(index)].operation;
+    if (operation.verb == Verb::arrive && operation.address == leave.address) found.push_back(index);
+  }
+  return found;
 }
 
 Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
@@ -471,6 +498,7 @@ void Controlled::judge() {
   judged_ = true;
   stuck_ = Stuck::no;
   vain_ = false;
+  for (auto& round : rounds_) round.clear();
   bool any = false, loops = false, others = !buffers_.failed.empty() || process.exited;
   for (std::uint32_t number = 0; number < process.count; ++number) {
     const Thread& thread = process.threads[number];

@@ -30,8 +30,8 @@
 // its thread goes on, as it would on the machine: it may be far ahead, and whether it is must not decide what it does.
 //
 // Loops that neither end nor wait are cut: a thread that goes round without learning or changing anything but a counter
-// of its own (`idle_bound`), that takes too many steps, or, where the user says so, that comes to the same instruction
-// too often (`loop_bound`).
+// of its own (`idle_bound`), or, where the user says so or a thread has taken too many steps (`thread_steps`), that
+// comes to the same instruction too often (`loop_bound`).
 #pragma once
 
 #include <array>
@@ -64,15 +64,17 @@ struct Nondeterministic {
   Wide seen_then = 0, seen_now = 0;
 };
 
+inline constexpr std::uint32_t kNoBound = ~0U, kEndless = 10;
+
 struct Bounds {
   Model model = Model::sc;
   Semantics semantics;
-  std::uint32_t loop_bound = ~0U;  // visits of an instruction
+  std::uint32_t loop_bound = kNoBound;  // visits of an instruction
   std::uint32_t idle_bound = 100;  // rounds in which a thread sees what it saw in the one before, and changes nothing
   std::uint32_t steps = 100'000;
-  std::uint32_t thread_steps = 10'000;
-  bool waiting_counts = false;  // rounds that only wait are part of executions
-  bool spinners_wake = false;   // for searches without reduction
+  std::uint32_t thread_steps = 10'000;  // after so many of one thread the search begins again with kEndless as bound
+  bool waiting_counts = false;          // rounds that only wait are part of executions
+  bool spinners_wake = false;           // for searches without reduction
 };
 
 struct Step {
@@ -96,6 +98,8 @@ struct Step {
   std::int32_t earlier = -1;    // the step of its thread before it; of a commit: that issued the store
   std::uint64_t past = 0;       // a hash of what happened before it, and it: the same in equivalent executions
 
+  // As the machine, and whoever looks at an execution, has it: arrivals at a barrier are independent to searches alone.
+  bool writes() const { return (event.writes && event.kind != Kind::ld) || operation.verb == Verb::arrive; }
   bool changes() const { return event.writes && event.kind != Kind::ld; }  // what others read: see lifetimes.hpp
   Kind kind() const { return operation.decides() ? event.kind : operation.kind; }  // what it came to
 };
@@ -123,8 +127,9 @@ class Controlled final : public System {
   bool would_write(std::uint32_t thread, std::size_t index, std::size_t before) const override;
   std::ptrdiff_t enabler(std::size_t index) const override { return steps_[index].operation.enabler; }
   std::span<const std::int32_t> more_enablers(std::size_t index) const override {
-    if (!relaxed()) return {};
-    return enablers_[index];
+    if (relaxed()) return enablers_[index];
+    if (steps_[index].operation.verb != Verb::leave) return {};
+    return arrivals_.at(index);
   }
   std::vector<std::int32_t> awaited(std::uint32_t agent) const override {
     if (!relaxed()) return {};
@@ -140,6 +145,7 @@ class Controlled final : public System {
     return steps_[index].operation.waiting == Waiting::lock || local_before(index) != 0;
   }
   bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const override;
+  bool skips_waiting() const override { return !bounds_.waiting_counts; }
   Ending ending() const override;
 
   // The execution at hand once more, from its beginning, with a look at the program before each step.
@@ -174,8 +180,11 @@ class Controlled final : public System {
   // cell's address. What is seen on the way, not all there are.
   const std::set<std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t>>& data_races() const { return data_races_; }
 
-  // Where threads came too often.
-  const std::set<std::uintptr_t>& cuts() const { return cuts_; }
+  // Where threads were stopped that went round too often, and how often they had come there then.
+  const std::map<std::uintptr_t, std::uint32_t>& cuts() const { return cuts_; }
+
+  // Of a thread that goes round a loop for ever: what it looks at there. Known once the end was judged.
+  const std::vector<Operation>& round(std::uint32_t thread) const { return rounds_[thread]; }
 
   // In the execution at hand: threads that failed, and stores of theirs that did.
   std::vector<Failed> failed() const;
@@ -205,6 +214,7 @@ class Controlled final : public System {
   enum class Flushes : std::uint8_t { none, address, all };
   Flushes flushes(Kind kind, const Operation& operation) const;
   std::vector<std::int32_t> flushing(std::uint32_t thread, Kind kind, const Operation& operation) const;
+  std::vector<std::int32_t> arrivals(const Operation& leave) const;
   std::int32_t source(std::uint32_t thread, std::uint32_t cell) const;
   Pending before_waiting(std::uint32_t agent) const;
   Pending pending_thread(std::uint32_t thread, std::uint32_t as) const;
@@ -249,7 +259,9 @@ class Controlled final : public System {
   bool changed_memory(const Step& step) const;
   std::uint64_t local_before(std::size_t index) const {
     const std::int32_t earlier = steps_[index].commit ? -1 : steps_[index].earlier;
-    return earlier < 0 || !may_wait(steps_[index].operation) ? 0 : steps_[static_cast<std::size_t>(earlier)].local;
+    return earlier < 0 || bounds_.waiting_counts || !may_wait(steps_[index].operation)
+               ? 0
+               : steps_[static_cast<std::size_t>(earlier)].local;
   }
   static bool may_wait(const Operation& operation);
   std::uint64_t local_now(std::uint32_t thread) const;
@@ -304,11 +316,13 @@ class Controlled final : public System {
   std::size_t known_cells_ = 0;
   std::int32_t late_ = -1;  // of the step to come: Step::late
   std::set<std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t>> data_races_;
-  std::set<std::uintptr_t> cuts_;
-  std::vector<Agent> agents_;  // TSO, PSO
+  std::map<std::uintptr_t, std::uint32_t> cuts_;
+  std::array<std::vector<Operation>, kMaxThreads> rounds_;  // of each thread, as it stands at the end
+  std::vector<Agent> agents_;                               // TSO, PSO
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> agent_numbers_;
   std::vector<std::vector<std::uint32_t>> agent_steps_;
-  std::vector<std::vector<std::int32_t>> enablers_;  // of each step, beyond the operation's own
+  std::vector<std::vector<std::int32_t>> enablers_;                      // of each step, beyond the operation's own
+  std::unordered_map<std::size_t, std::vector<std::int32_t>> arrivals_;  // SC: of each step that leaves a barrier
   std::vector<Wide> in_memory_;  // before each step: what its cell held for others, whatever its thread's buffer holds
   struct Buffers {
     std::array<std::vector<Entry>, kMaxThreads> stores;  // oldest first

@@ -46,10 +46,12 @@ std::uint64_t Controlled::local_now(std::uint32_t thread) const {
   return bounds_.waiting_counts || own_[thread].empty() ? 0 : steps_[own_[thread].back()].local;
 }
 
-// An rmw may write what is there already. A reader's lock counts its readers, though it writes nothing to others.
+// An rmw may write what is there already. What is done to objects changes them, though it may write nothing to
+// searches.
 bool Controlled::changed_memory(const Step& step) const {
   const Operation& operation = step.operation;
-  if (operation.kind == Kind::st || operation.kind == Kind::lock || operation.kind == Kind::unlock) return true;
+  if (operation.kind == Kind::st) return true;
+  if (!bounds_.waiting_counts && operation.verb != Verb::none && !may_wait(operation)) return true;
   if (!bounds_.waiting_counts && may_wait(operation) && step.kind() == Kind::rmw) return step.before != step.after;
   return step.changes();
 }
@@ -179,6 +181,7 @@ bool Controlled::goes_on_alone(std::uint32_t number) {
     if (local == 0) return true;
     if (std::ranges::find(been, local) != been.end()) return false;
     been.push_back(local);
+    rounds_[number].push_back(operation);
     const Wide before = seen_by(operation);
     process.resume(thread);
     if (operation.writes != Writes::never && seen_by(operation) != before) return true;

@@ -123,7 +123,7 @@ std::string Output::steps(const Controlled& system, std::size_t end) {
               std::to_string(step.commit ? kCommit : static_cast<int>(step.kind())) + ',' +
               std::to_string(static_cast<int>(operation.tag)) + ',' +
               (is_fence(operation.kind) ? "-1" : std::to_string(operation.cell)) + ',' +
-              std::to_string(operation.told_place()) + ',' + (step.event.writes ? "1" : "0") + ',' +
+              std::to_string(operation.told_place()) + ',' + (step.event.writes || step.writes() ? "1" : "0") + ',' +
               number(step.before) + ',' + number(step.after) + ',' + std::to_string(static_cast<int>(verb_of(step))) +
               ',' + (operation.told_place() == operation.place ? "0" : std::to_string(operation.place)) + ']';
   }

@@ -74,7 +74,7 @@ def violations(
             "pthread_rwlock_tryrdlock(&l); pthread_rwlock_trywrlock(&l);",
             ["try to lock l to read, which succeeds", "try to lock l to write, which fails"],
         ),
-        ("pthread_barrier_wait(&b);", ["arrive at b"]),
+        ("pthread_barrier_wait(&b);", ["arrive at b", "leave b"]),
         ("pthread_once(&o, first);", ["enter once o", "sfence", "leave once o"]),
         ("__VERIFIER_atomic_begin(); __VERIFIER_atomic_end();", ["enter an atomic section", "leave the atomic section"]),
         (

@@ -21,7 +21,8 @@ LOOP_BOUND = 10
 """Backward jumps a thread takes in one execution where loops seem to have no end, or waiting rounds count, and neither
 the program nor the user says otherwise: see core/execution.hpp."""
 COMPILED_LOOP_BOUND = 100
-"""In C: how often a thread may come to the same instruction in one execution; see runtime/schedule/system.hpp."""
+"""In C, where waiting rounds count: how often a thread may come to the same instruction in one execution. Where they do
+not: how many rounds it may go without seeing or changing anything new; see runtime/schedule/system.hpp."""
 TRIAGE_SECONDS = 10.0
 """To find out whether what is not robust also breaks something, for each model."""
 RELAXED: tuple[ModelName, ...] = ("tso", "pso")

@@ -81,7 +81,8 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
               help="C11: whether later stores of the thread that released go on with it (before C++20, RC11).")  # fmt: skip
 @click.option("--loop-bound", type=click.IntRange(min=0, max=2**31 - 1), metavar="N",
               help="Backward jumps that a thread may take (default: no bound, but "
-              f"{INTERPRETED} if loops have no end); in C, visits of one instruction (default: {COMPILED}).")  # fmt: skip
+              f"{INTERPRETED} if loops have no end); in C, visits of one instruction (default: no bound, but {COMPILED} "
+              "rounds of a loop that only counts them).")  # fmt: skip
 @click.option("--time", "seconds", type=Seconds(), metavar="SECONDS",
               help="Time to spend on each program (default: no limit).")  # fmt: skip
 @click.option("--states", type=click.IntRange(min=1, max=2**32 - 2), default=MAX_STATES, show_default=True,

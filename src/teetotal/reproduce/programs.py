@@ -116,6 +116,6 @@ def overhead(seconds: float, alone: float) -> str:
 def _options(strategy: Strategy, monitors: list[str], seed: int) -> list[str]:
     return [
         f"strategy={strategy.name}", f"count={strategy.count}", f"depth={strategy.depth}", f"seed={seed}",
-        *driver.semantics_options(PAPERS), "loop-bound=100",
+        *driver.semantics_options(PAPERS), *driver.loop_options(None, "count"),
         *(f"monitor={monitor}" for monitor in monitors),
     ]  # fmt: skip

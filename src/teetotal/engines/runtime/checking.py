@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from fractions import Fraction
+from itertools import groupby
 from pathlib import Path
 from typing import get_args
 
@@ -22,7 +23,7 @@ from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import MODELS, Event, Location, ModelName
 from teetotal.answers.numbers import Verb
-from teetotal.answers.options import COMPILED_LOOP_BOUND, CheckOptions
+from teetotal.answers.options import CheckOptions
 from teetotal.answers.schedules import to_token
 from teetotal.answers.strategies import Strategy
 from teetotal.answers.verdict import Verdict, both
@@ -193,7 +194,7 @@ class _Findings:
             f"seed={options.seed}",
             *driver.semantics_options(options.semantics),
             f"steps={STEPS}",
-            *driver.loop_options(options.loop_bound),
+            *driver.loop_options(options.loop_bound, options.waiting),
             f"nondet-low={options.nondet[0]}", f"nondet-high={options.nondet[1]}", f"spurious={options.spurious}",
         ]  # fmt: skip
         request += [f"monitor={monitor.name}" for monitor in self.monitors]
@@ -314,14 +315,24 @@ class _Findings:
                     known[number] = self.violations[model][0]
                 self.violations[model], self.failures = known, failures
 
+    def _cuts(self, end: End) -> Iterator[str]:
+        """Loops that were not run to their end, those together that were cut alike."""
+        for rounds in sorted({rounds for _, rounds in end.loops}):
+            alike = {self._place(place) for place, often in end.loops if often == rounds} - {None}
+            where = f" at {', '.join(sorted(map(str, alike))[:_NAMED])}" if alike else ""
+            yield f"loop{where} cut after {rounds:,} rounds; see --loop-bound"
+
     def _waiting(self, failed: Failed) -> Iterator[str]:
         """What each thread that does not go on waits for."""
         assert self.names is not None
         called = self.names.cells(failed.cells).called
-        for thread, place, _, cell, verb in failed.waiting:
-            at = self.names.place(place)
-            where = "" if at is None else f" ({at})"
-            yield f"T{thread} {words.waiting(Verb(verb), called.get(cell, 'a fence'))}{where}"
+        for thread, looks in groupby(failed.waiting, key=lambda told: told[0]):
+            told: dict[str, None] = {}
+            for _, place, _, cell, verb in looks:
+                at = self.names.place(place)
+                where = "" if at is None else f" ({at})"
+                told[words.waiting(Verb(verb), called.get(cell, "a fence")) + where] = None
+            yield f"T{thread} {' and '.join(told)}"
 
     def _told(
         self, execution: events.Execution, kind: ViolationKind, message: str, places: list[str], stacks: str
@@ -379,10 +390,7 @@ class _Findings:
         if end.cut and end.longest >= STEPS:
             notes.append(f"an execution was cut after {STEPS:,} steps")
         elif end.cut:
-            bound = COMPILED_LOOP_BOUND if self.options.loop_bound is None else self.options.loop_bound
-            places = sorted({str(at) for place in end.loops if (at := self._place(place)) is not None})
-            where = f" at {', '.join(places[:_NAMED])}" if places else ""
-            notes.append(f"loop{where} cut after {bound} rounds; see --loop-bound")
+            notes += self._cuts(end)
         elif end.stopped == "memory":
             notes.append(f"what is yet to be explored needs more than {self.options.max_megabytes:,} MB; see --memory")
         elif end.stopped == "hangs":

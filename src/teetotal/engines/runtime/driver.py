@@ -15,6 +15,8 @@ import msgspec
 
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Semantics
+from teetotal.answers.options import COMPILED_LOOP_BOUND
+from teetotal.answers.verdict import Waiting
 from teetotal.engines.runtime import messages
 from teetotal.engines.runtime.messages import AnyMessage, End, Replayed, Restart, Stopped, Trouble
 from teetotal.programs.c.build import BIT_FIELDS, LIBRARY, LIVE, VARIABLES
@@ -44,9 +46,12 @@ def semantics_options(semantics: Semantics) -> list[str]:
     return [f"rmw={semantics.rmw}", f"mutex={semantics.mutex}", f"failed-cas={semantics.failed_cas}"]
 
 
-def loop_options(bound: int | None) -> list[str]:
-    """What the user says of loops bounds those that wait in vain, and all others."""
-    return [] if bound is None else [f"loop-bound={bound}", f"idle-bound={bound}"]
+def loop_options(bound: int | None, waiting: Waiting) -> list[str]:
+    """What the user says of loops bounds all of them. Where waiting rounds are part of executions, something must."""
+    if bound is None and waiting == "count":
+        bound = COMPILED_LOOP_BOUND
+    given = [] if bound is None else [f"loop-bound={bound}", f"idle-bound={bound}"]
+    return [f"waiting={waiting}", *given]
 
 
 def _decoded(line: bytes) -> AnyMessage:

@@ -173,7 +173,8 @@ class End(Message, frozen=True, tag="end"):
     reporting: list[Any] = []
     passes: list[int] = []
     oddities: list[str] = []
-    loops: list[int] = []
+    loops: list[tuple[int, int]] = []
+    """Those that were cut: place and rounds."""
     unseen: list[Unseen] = []
     races: list[tuple[int, int, int]] = []
     mixed: list[int] = []

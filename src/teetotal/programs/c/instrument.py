@@ -28,6 +28,8 @@ _SYMBOL_IN = (
 _KINDS = {"r": 0, "w": 1, "rw": 2}
 _LOCKED, _COMPARED, _MFENCE, _SFENCE, _COPY, _SETTLE = 3, 4, 5, 6, 7, 8
 _SIMPLE = (1, 2, 4, 8, 16)
+BACK = "_back"
+"""Behind the label of a hook's constant: where the hook returns to."""
 _EXACT, _REPEATED, _SYMBOLIC, _THREAD_LOCAL = 1, 2, 4, 8
 
 
@@ -195,6 +197,7 @@ def hook_call(label: str, hook: str, descriptor: list[str], statement: Statement
         "\tpushq %rdi",
         f"\tleaq {label}(%rip), %rdi",
         f"\tcall {hook}@PLT",
+        f"{label}{BACK}:",
         "\tpopq %rdi",
         "\tleaq 128(%rsp), %rsp",
         '\t.pushsection .rodata.teetotal,"a",@progbits',

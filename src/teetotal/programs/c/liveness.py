@@ -3,8 +3,9 @@
 A thread waits if its loop brings it back to the same state. What nobody will read again does not belong to that state:
 code without optimisation leaves every value that it has loaded somewhere in the frame, or in ``rbx``. So this is the
 textbook's backward analysis (a place is live where some way leads to a read of it, with no write to all of it before),
-over machine code. Places are the bytes of the frame and the registers that calls preserve. Each call gets an entry in a
-table beside the code, for runtime/schedule/local_state.hpp, which compares what is live in each frame on a stack.
+over machine code. Places are the bytes of the frame and the registers. Each call gets an entry in a table beside the
+code, for runtime/schedule/local_state.hpp, which compares what is live in each frame on a stack; and so does each hook
+that keeps all registers (``instrument``).
 
 A call in which a waiting loop could be is marked: one that lies on a way round in its function on which nothing is
 stored for sure. Elsewhere the runtime need not look.
@@ -31,39 +32,52 @@ from typing import NamedTuple
 
 from teetotal.programs.c.assembly import Function, Item, Text
 from teetotal.programs.c.control_flow import Flow, Labels, labels
-from teetotal.programs.c.instrument import att
+from teetotal.programs.c.instrument import BACK, att
 from teetotal.programs.c.machine import RBP, RDI, REGISTERS, RSP, Instruction, moves_stack, sets_frame
 from teetotal.programs.c.matching import HOOK
 from teetotal.programs.c.objects import Object, Section
 
 SECTION = ".teetotal.live"
-"""Of each entry: where the call returns to, counted from here; flags; the registers that the frame saves, four bits each,
-in the order of their pushes; and how many slots are live, each with its offset from rbp and its size."""
+"""Of each entry: where the call returns to, counted from here; flags, and behind them a bit for each register that is
+live; the registers that the frame saves, four bits each, in the order of their pushes; and how many slots are live, each
+with its offset from rbp and its size."""
 _KEPT = tuple(REGISTERS.index(name) for name in ("rbx", "r12", "r13", "r14", "r15"))
-"""Bit by bit the lowest of the flags."""
-_MAY_WAIT, _WHOLE = 1 << len(_KEPT), 2 << len(_KEPT)
+"""By calls."""
+_FLAGS = len(REGISTERS)
+_PLACES = _FLAGS + 1
+"""Registers, and flags."""
+_MAY_WAIT, _WHOLE, _VECTORS, _BITS = 1, 2, 4, 3
 _ATOMIC = re.compile(r"__tsan_atomic(\d+)_(\w+)$")
 _STORES = re.compile(
     r"__tsan_(unaligned_)?(volatile_)?write|__tsan_atomic\d+_store$|pthread_(mutex|spin)_(un)?lock$|sem_post$"
 )
 _CALLED = re.compile(r"\s*call\w*\s+([\w.$]+)(?:@PLT)?\s*$")
 _TWICE = re.compile(r"(_?setjmp|_{0,2}sigsetjmp|getcontext|vfork)$")
+_COMPARES = ("cmp", "test", "add", "sub", "and", "or", "xor")
+_HOOK = re.compile(rf"(\.Lteetotal_access_\d+{BACK}):$")
 _RSI = REGISTERS.index("rsi")
 _ARGUMENTS = frozenset(REGISTERS.index(name) for name in ("rdi", "rsi", "rdx", "rcx", "r8", "r9"))
 _BEHIND = 16
 """Above rbp lie the caller's and the return address; arguments begin here."""
+_GIVEN = sum(1 << number for number in _ARGUMENTS) | 1 << REGISTERS.index("r10")
+_LOST = (1 << _PLACES) - 1 - sum(1 << number for number in (*_KEPT, RBP, RSP))
+_RETURNED = 1 | 1 << REGISTERS.index("rdx")
 
 
 class Entry(NamedTuple):
     """``slots`` are offsets from rbp and sizes."""
 
-    call: Item
+    item: Item
+    hook: str
+    """The label behind the hook before it; none: it is a call."""
     registers: frozenset[str]
     slots: tuple[tuple[int, int], ...]
     saved: tuple[str, ...]
     whole: bool
     """All of the frame is live, but where other threads have looked."""
     may_wait: bool
+    vectors: bool
+    """Registers for vectors or fractions may be live, where a hook keeps them."""
 
 
 class Liveness:
@@ -74,22 +88,23 @@ class Liveness:
 
     def __call__(self, program: Text, functions: Sequence[Function]) -> None:
         for entry in entries(program, functions):
-            statement = entry.call.last
-            if entry.call.whole and not statement.app:
-                statement.after[:0] = att(self._told(entry), statement)
+            if entry.hook:
+                entry.item.statement.before += att(_told(entry, entry.hook), entry.item.statement)
+            elif entry.item.whole and not entry.item.statement.app:
+                label = f".Lteetotal_live_{next(self._numbers)}"
+                entry.item.last.after[:0] = att([f"{label}:", *_told(entry, label)], entry.item.last)
 
-    def _told(self, entry: Entry) -> list[str]:
-        label = f".Lteetotal_live_{next(self._numbers)}"
-        flags = sum(1 << bit for bit, number in enumerate(_KEPT) if REGISTERS[number] in entry.registers)
-        flags |= _MAY_WAIT * entry.may_wait | _WHOLE * entry.whole
-        saved = sum(REGISTERS.index(name) << (4 * at) for at, name in enumerate(entry.saved))
-        slots = "".join(f", {offset}, {size}" for offset, size in entry.slots)
-        return [
-            f"{label}:",
-            f'\t.pushsection {SECTION},"a",@progbits',
-            f"\t.long {label} - ., {flags}, {saved}, {len(entry.slots)}{slots}",
-            "\t.popsection",
-        ]
+
+def _told(entry: Entry, label: str) -> list[str]:
+    registers = sum(1 << number for number, name in enumerate((*REGISTERS, "flags")) if name in entry.registers)
+    flags = _MAY_WAIT * entry.may_wait | _WHOLE * entry.whole | _VECTORS * entry.vectors | registers << _BITS
+    saved = sum(REGISTERS.index(name) << (4 * at) for at, name in enumerate(entry.saved))
+    slots = "".join(f", {offset}, {size}" for offset, size in entry.slots)
+    return [
+        f'\t.pushsection {SECTION},"a",@progbits',
+        f"\t.long {label} - ., {flags}, {saved}, {len(entry.slots)}{slots}",
+        "\t.popsection",
+    ]
 
 
 def table(program: Path) -> Section | None:
@@ -127,9 +142,9 @@ def _stores(block: Sequence[Item], changing: set[str]) -> bool:
             own = False
         elif instruction.name == "lea" and instruction.address is not None:
             own = instruction.address.base == RBP
-        elif (RDI in instruction.writes and instruction.name != "mov") or (
-            instruction.name == "mov" and instruction.accesses and instruction.operands[0][0] == "r"
-        ):
+        elif instruction.name == "mov":
+            own = own and not (instruction.accesses and instruction.operands[0][0] == "r")
+        elif RDI in instruction.writes:
             own = False
     return False
 
@@ -190,8 +205,8 @@ def _rounds(flow: Flow, changing: set[str]) -> list[bool]:
 
 
 class _Analysis:
-    """Of one function. A set of places is a number: a bit for each register of ``_KEPT``, then one for each byte of the
-    frame, from the lowest."""
+    """Of one function. A set of places is a number: a bit for each register and for the flags, then one for each byte of
+    the frame, from the lowest."""
 
     def __init__(self, function: Function, found: Labels) -> None:
         self.blocks = function.blocks
@@ -208,6 +223,9 @@ class _Analysis:
         self.low -= self.low % 8
         self.uses: dict[int, int] = {}  # of a call: what it reads in the frame
         self.announced = 0  # what hooks are told of
+        self.vectors = any(
+            kind == "x" for block in self.blocks for item in block for kind, _ in item.instruction.operands
+        ) or any(item.instruction.name.startswith("f") for block in self.blocks for item in block)
         if self.understood:
             for block in self.blocks:
                 self._follow_addresses(block)
@@ -301,7 +319,7 @@ class _Analysis:
         for begin, end in ((self.low, self.top), (_BEHIND, self.high)):
             first, last = max(offset, begin), min(offset + size, end)
             if first < last:
-                places |= ((1 << (last - first)) - 1) << (len(_KEPT) + first - self.low)
+                places |= ((1 << (last - first)) - 1) << (_PLACES + first - self.low)
         return places
 
     def entries(self, rounds: Sequence[bool]) -> list[Entry]:
@@ -319,31 +337,33 @@ class _Analysis:
                         stray |= live
         told: list[Entry] = []
         for number, block in enumerate(blocks):
-            found: list[tuple[Item, int]] = []
+            found: list[tuple[Item, str, int]] = []
             self._through(block, self._behind(number, begins, stray), stray, found)
-            told += [self._entry(call, live, rounds[number]) for call, live in reversed(found)]
+            told += [self._entry(*one, rounds[number]) for one in reversed(found)]
         return told
 
     def _behind(self, number: int, begins: Sequence[int], stray: int) -> int:
         live = stray if self.flow.strays(number) else 0
+        if not any(True for _ in self.flow.successors(number)):
+            live |= _RETURNED
         for following in self.flow.successors(number):
             live |= begins[following]
         return live
 
-    def _through(self, block: Sequence[Item], live: int, stray: int, calls: list[tuple[Item, int]] | None) -> int:
+    def _through(self, block: Sequence[Item], live: int, stray: int, told: list[tuple[Item, str, int]] | None) -> int:
         """From the end of a block to its begin."""
         for item in reversed(block):
             instruction = item.instruction
             if instruction.is_call:
                 live |= stray
-                if calls is not None:
-                    calls.append((item, live))
-                live |= self.uses.get(id(item), 0)
-            for bit, register in enumerate(_KEPT):
-                if register in instruction.reads:
-                    live |= 1 << bit
-                elif register in instruction.writes and _overwrites(instruction, register):
-                    live &= ~(1 << bit)
+                if told is not None:
+                    told.append((item, "", live & ~_LOST | live & 1))  # and what it returns
+                live = live & ~_LOST | _GIVEN | self.uses.get(id(item), 0)
+            for register in instruction.writes:
+                if _overwrites(instruction, register):
+                    live &= ~(1 << register)
+            for register in instruction.reads:
+                live |= 1 << register
             for access in instruction.accesses:
                 if access.base != RBP or access.segment:
                     continue
@@ -352,23 +372,36 @@ class _Analysis:
                     live &= ~places
                 else:
                     live |= places
+            if told is not None and (hook := _hook_before(item)):
+                told.append((item, hook, live))
         return live
 
-    def _entry(self, call: Item, live: int, may_wait: bool) -> Entry:
-        registers = frozenset(REGISTERS[number] for bit, number in enumerate(_KEPT) if live >> bit & 1)
+    def _entry(self, item: Item, hook: str, live: int, may_wait: bool) -> Entry:
+        registers = frozenset(
+            name for number, name in enumerate((*REGISTERS, "flags")) if live >> number & 1 and number not in (RSP, RBP)
+        )
         slots: list[tuple[int, int]] = []
-        rest, at = (live & ~self.announced if self.whole else live) >> len(_KEPT), self.low
+        rest, at = (live & ~self.announced if self.whole else live) >> _PLACES, self.low
         while rest:
             skipped = (rest & -rest).bit_length() - 1
             rest, at = rest >> skipped, at + skipped
             size = (~rest & (rest + 1)).bit_length() - 1
             slots.append((at, size))
             rest, at = rest >> size, at + size
-        return Entry(call, registers, tuple(slots), self.saved, self.whole, may_wait)
+        return Entry(item, hook, registers, tuple(slots), self.saved, self.whole, may_wait, self.vectors)
+
+
+def _hook_before(item: Item) -> str:
+    for line in item.statement.before if item.whole else ():
+        if (label := _HOOK.match(line)) is not None:
+            return label.group(1)
+    return ""
 
 
 def _overwrites(instruction: Instruction, register: int) -> bool:
     """All of it, in any case."""
+    if register == _FLAGS:
+        return instruction.name in _COMPARES
     return instruction.operands[:1] == (("r", register),) and (
         (instruction.width >= 4 and not instruction.name.startswith("cmov")) or instruction.name == "pop"
     )

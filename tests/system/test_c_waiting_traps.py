@@ -1,0 +1,129 @@
+"""What is easily got wrong about threads of C programs that wait (docs/explanation/waiting.md), each with the smallest
+program that shows it; and loops that do not wait."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from c_programs import COMPILERS, explore
+from teetotal.programs.c.build import Source, build
+
+SOURCE = """
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#define RELAXED memory_order_relaxed
+#define LD(x) atomic_load_explicit(&x, RELAXED)
+#define ST(x, v) atomic_store_explicit(&x, v, RELAXED)
+static atomic_int x, y, z;
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+
+#define PROGRAM(name, first, second) \\
+  static void *name##_0(void *p) { first; return 0; } \\
+  static void *name##_1(void *p) { second; return 0; }
+
+PROGRAM(hang, ST(x, 1), while (LD(x) == 1) {})
+PROGRAM(counted, int n; for (n = 0; n < 2 && !LD(x); n++) {} assert(n < 2), ST(x, 1))
+PROGRAM(partial, int r; int s; do { r = LD(x); s = LD(y); } while (r && s); assert(!(r && !s)), ST(x, 0); ST(y, 0))
+PROGRAM(stale, ST(x, 1); while (!LD(y)) {}, ST(y, 1); int r = LD(x))
+PROGRAM(beyond, int r = LD(y); if (r) while (LD(x) == 1) {}, ST(x, 1); ST(y, 1))
+PROGRAM(older, while (!LD(z)) {} while (LD(x) != 1) {}, ST(x, 2); ST(x, 3); ST(z, 1))
+PROGRAM(silent, while (!LD(x)) ST(y, 1); int r = LD(z); assert(!(r == 0 && LD(y) == 1)), ST(x, 1); ST(z, 1); ST(y, 2))
+PROGRAM(fenced, while (!LD(x)) atomic_thread_fence(memory_order_seq_cst);, ST(x, 1))
+PROGRAM(locked, int r; do { pthread_mutex_lock(&m); r = LD(x); pthread_mutex_unlock(&m); } while (!r),
+        pthread_mutex_lock(&m); ST(x, 1); pthread_mutex_unlock(&m))
+PROGRAM(idle, int n = 0; while (!LD(x)) n++;, ST(x, 1))
+PROGRAM(long_loop, for (int i = 0; i < 34; i++) ST(x, i), for (int i = 0; i < 34; i++) ST(y, i))
+PROGRAM(quiet, long s = 0; for (int i = 0; i < 1000000; i++) s += i; ST(x, (int)s), while (!LD(x)) {})
+PROGRAM(endless, for (;;) ST(x, 1), ST(y, 1))
+PROGRAM(tried, while (pthread_mutex_trylock(&m)) {} pthread_mutex_unlock(&m),
+        pthread_mutex_lock(&m); ST(x, 1); pthread_mutex_unlock(&m))
+
+static void *set(void *p) { for (int i = 1; i < 4; i++) atomic_store((atomic_int *)p, i); return 0; }
+static void on_stack(void) {
+  pthread_t t; atomic_int done = 0;
+  pthread_create(&t, 0, set, &done);
+  while (atomic_load(&done) != 3) {}
+  pthread_join(t, 0);
+}
+
+#define CHOICE(name) if (strcmp(argv[1], #name) == 0) { f[0] = name##_0; f[1] = name##_1; }
+int main(int argc, char **argv) {
+  void *(*f[2])(void *); pthread_t t[2];
+  if (strcmp(argv[1], "on_stack") == 0) { on_stack(); return 0; }
+  CHOICE(hang) CHOICE(counted) CHOICE(partial) CHOICE(stale) CHOICE(beyond) CHOICE(older) CHOICE(silent) CHOICE(fenced)
+  CHOICE(locked) CHOICE(idle) CHOICE(long_loop) CHOICE(quiet) CHOICE(endless) CHOICE(tried)
+  if (f[0] == partial_0) { x = 1; y = 1; }
+  if (f[0] == older_0) x = 1;
+  for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, f[i], 0);
+  for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
+  return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module", params=COMPILERS)
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("traps")
+    file = directory / "program.c"
+    file.write_text(SOURCE)
+    return build(Source((str(file),), (), request.param), directory)
+
+
+def run(program: Path, name: str, *options: str) -> tuple[dict[str, Any], set[str]]:
+    end, told = explore(program, "monitor=exact-tso", "monitor=exact-pso", *options, arguments=[name])
+    return end, {answer["what"] for answer in told if answer["type"] == "failure"}
+
+
+@pytest.mark.parametrize(
+    ("name", "executions", "failures", "robust"),
+    [
+        ("hang", 2, {"livelock"}, (True, True)),
+        ("counted", 3, {"assertion"}, (True, True)),
+        ("stale", 2, set(), (True, True)),
+        ("beyond", None, {"livelock"}, (True, False)),
+        ("older", None, {"livelock"}, (True, False)),
+        ("fenced", 1, set(), (True, True)),
+        ("long_loop", 1, set(), (True, True)),
+        ("quiet", 1, set(), (True, True)),
+        ("tried", 2, set(), (True, True)),
+        ("on_stack", None, set(), (True, True)),
+    ],
+)
+def test_what_waits_is_decided(
+    program: Path, name: str, executions: int | None, failures: set[str], robust: tuple[bool, bool]
+) -> None:
+    end, found = run(program, name)
+    assert end["complete"]
+    assert found == failures
+    assert executions in (None, end["executions"])
+    assert tuple(count == 0 for count in end["reporting"]) == robust
+
+
+@pytest.mark.parametrize("name", ["partial", "silent"])
+def test_rounds_in_progress_are_part_of_executions(program: Path, name: str) -> None:
+    model = "model=tso" if name == "silent" else "model=sc"
+    end, found = run(program, name, model)
+    assert end["complete"] or end["cut"]
+    assert "assertion" in found
+
+
+@pytest.mark.parametrize(("name", "rounds"), [("idle", 102), ("locked", 10), ("endless", 10)])
+def test_loops_that_go_on_are_cut_and_named(program: Path, name: str, rounds: int) -> None:
+    end, found = run(program, name)
+    assert not end["complete"]
+    assert not found
+    assert [often for _, often in end["loops"]] == [rounds]
+
+
+def test_the_strict_notion_counts_rounds(program: Path) -> None:
+    end, found = run(program, "stale", "waiting=count", "loop-bound=100")
+    assert end["complete"]
+    assert not found
+    assert end["executions"] == 5
+    assert [count == 0 for count in end["reporting"]] == [False, False]
