@@ -10,8 +10,18 @@ namespace teetotal {
 enum class Kind : std::uint8_t { ld = 0, st = 1, rmw = 2, mfence = 3, sfence = 4, lock = 5, unlock = 6, fence = 7 };
 
 // The memory orders of C11. An access of order `na` is not atomic; a fence of that order is none of C11's: it stands
-// for part of an access on TSO or PSO. consume is acquire.
-enum class Order : std::uint8_t { na = 0, relaxed = 1, acquire = 2, release = 3, acq_rel = 4, seq_cst = 5 };
+// for part of an access on TSO or PSO. consume is acquire. `unchecked` stands for the order of failure where an
+// operation is no access of the program's text: C11 says that it synchronises, or not, and nobody asks what else it
+// might read.
+enum class Order : std::uint8_t {
+  na = 0,
+  relaxed = 1,
+  acquire = 2,
+  release = 3,
+  acq_rel = 4,
+  seq_cst = 5,
+  unchecked = 6
+};
 
 constexpr bool acquires(Order order) { return order == Order::acquire || order >= Order::acq_rel; }
 constexpr bool releases(Order order) { return order >= Order::release; }
@@ -36,11 +46,21 @@ struct Event {
   Kind kind = Kind::ld;
   bool writes = false;  // false for loads, fences, and an atomic operation that wrote nothing
   Order order = Order::na;
-  Order failure = Order::na;   // of an rmw, where it writes nothing
+  Order failure = Order::na;   // of a conditional rmw, where it writes nothing; or unchecked
   std::uint32_t address = 0;   // dense number of the location; unused by fences
   std::uint32_t location = 0;  // which instruction of the program: what "the same place" means in reports
 
-  constexpr Order effective() const { return kind == Kind::rmw && !writes ? failure : order; }
+  // The order that it has, having done what it did. An operation on an object that only looked has synchronised with
+  // nobody, unless it is one that would release as well.
+  constexpr Order effective() const {
+    const bool failed = kind == Kind::rmw && !writes;
+    if (failure != Order::unchecked) return failed ? failure : order;
+    if (order == Order::na || !(failed || kind == Kind::ld)) return order;
+    return order == Order::acq_rel ? Order::acquire : Order::relaxed;
+  }
+
+  // Whether it is the end of what lies at its address: whoever is given that memory next begins anew.
+  constexpr bool ends_life() const { return kind == Kind::ld && order == Order::na && failure == Order::unchecked; }
 };
 
 static_assert(sizeof(Event) == 16);  // searches copy them all the time

@@ -3,7 +3,8 @@
 // A hook of a plain access is called before the access and carries no value. An atomic operation is done here. How an
 // order of C11 becomes events (TSO, PSO): any load is ld; a store is st, after an sfence if it releases, before an
 // mfence if it is seq_cst; an rmw is rmw, after an sfence if it releases and an rmw does not flush everything; a fence
-// is mfence if seq_cst, sfence if it releases, else nothing.
+// is mfence if seq_cst, sfence if it releases, else one that only C11 knows. The order itself goes with the operation.
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -16,6 +17,11 @@ namespace {
 
 constexpr int kRelease = 3, kAcqRel = 4, kSeqCst = 5;  // __ATOMIC_*
 constexpr bool releases(int order) { return order >= kRelease && order <= kSeqCst; }
+
+// Of an __ATOMIC_ constant: relaxed, consume, acquire, release, acq_rel, seq_cst from 0.
+constexpr Order order_of(int order) {
+  return order <= 0 ? Order::relaxed : order >= kSeqCst ? Order::seq_cst : static_cast<Order>(std::max(order, 2));
+}
 
 // A load on its own stack that is meant for others: it may spin here until they come, and nobody would see it.
 bool spins(const Thread& self, Kind kind, std::uintptr_t address, std::size_t size) {
@@ -64,14 +70,15 @@ inline void look_for_unwritten(Thread& self, const void* pointer, Tag tag, std::
 
 template <typename T>
 [[gnu::always_inline]] inline void before_atomic(const volatile T* target, Kind kind, Writes writes,
-                                                 std::uintptr_t place, Wide expected = 0) {
+                                                 std::uintptr_t place, int order, Wide expected = 0,
+                                                 Order failure = Order::na) {
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(target);
   if (hidden(*self, address, place, sizeof(T)) && !spins(*self, kind, address, sizeof(T))) return;
   if (self->suspected != 0) [[unlikely]]
     decide_suspicion(*self, 0, place);
-  operate(*self, kind, writes, address, tag_for(sizeof(T)), place, expected);
+  operate(*self, kind, writes, address, tag_for(sizeof(T)), place, expected, false, false, order_of(order), failure);
   if (kind != Kind::st) look_for_unwritten(*self, const_cast<const T*>(target), tag_for(sizeof(T)), place);
 }
 
@@ -80,8 +87,8 @@ inline void before_rmw(int order, std::uintptr_t place) {
 }
 
 template <typename T>
-[[gnu::always_inline]] inline T atomic_load(const volatile T* target, std::uintptr_t place) {
-  before_atomic(target, Kind::ld, Writes::never, place);
+[[gnu::always_inline]] inline T atomic_load(const volatile T* target, int order, std::uintptr_t place) {
+  before_atomic(target, Kind::ld, Writes::never, place, order);
   return *target;
 }
 
@@ -89,7 +96,7 @@ template <typename T>
 [[gnu::always_inline]] inline void atomic_store(volatile T* target, T value, int order, std::uintptr_t place) {
   Thread* self = process.current;
   if (self != nullptr && releases(order)) sfence(*self, place);
-  before_atomic(target, Kind::st, Writes::always, place);
+  before_atomic(target, Kind::st, Writes::always, place, order);
   *target = value;
   if (self != nullptr && order == kSeqCst) mfence(*self, place);
 }
@@ -97,7 +104,7 @@ template <typename T>
 template <typename T, typename Change>
 [[gnu::always_inline]] inline T atomic_change(volatile T* target, int order, std::uintptr_t place, Change change) {
   before_rmw(order, place);
-  before_atomic(target, Kind::rmw, Writes::always, place);
+  before_atomic(target, Kind::rmw, Writes::always, place, order);
   const T old = *target;
   *target = change(old);
   return old;
@@ -105,11 +112,11 @@ template <typename T, typename Change>
 
 // Also a weak one: it fails only where it must.
 template <typename T>
-[[gnu::always_inline]] inline bool compare_exchange(volatile T* target, T* expected, T value, int order,
+[[gnu::always_inline]] inline bool compare_exchange(volatile T* target, T* expected, T value, int order, int failure,
                                                     std::uintptr_t place) {
   before_rmw(order, place);
   const T wanted = *expected;
-  before_atomic(target, Kind::rmw, swap_writes(), place, static_cast<Wide>(wanted));
+  before_atomic(target, Kind::rmw, swap_writes(), place, order, static_cast<Wide>(wanted), order_of(failure));
   const T old = *target;
   if (old == wanted) {
     *target = value;
@@ -122,8 +129,8 @@ template <typename T>
 }
 
 template <typename T>
-T compare_exchange_value(volatile T* target, T expected, T value, int order, std::uintptr_t place) {
-  compare_exchange(target, &expected, value, order, place);
+T compare_exchange_value(volatile T* target, T expected, T value, int order, int failure, std::uintptr_t place) {
+  compare_exchange(target, &expected, value, order, failure, place);
   return expected;
 }
 
@@ -198,7 +205,7 @@ void __tsan_vptr_update(void** address, void* value) {
 void __tsan_vptr_read(void** address) { access(Kind::ld, address, Tag::oct, TEETOTAL_PLACE); }
 
 #define ATOMICS(bits, T)                                                                                         \
-  T __tsan_atomic##bits##_load(const volatile T* a, int) { return atomic_load(a, TEETOTAL_PLACE); }              \
+  T __tsan_atomic##bits##_load(const volatile T* a, int order) { return atomic_load(a, order, TEETOTAL_PLACE); } \
   void __tsan_atomic##bits##_store(volatile T* a, T v, int order) { atomic_store(a, v, order, TEETOTAL_PLACE); } \
   T __tsan_atomic##bits##_exchange(volatile T* a, T v, int order) {                                              \
     return atomic_change(a, order, TEETOTAL_PLACE, [=](T) { return v; });                                        \
@@ -221,14 +228,14 @@ void __tsan_vptr_read(void** address) { access(Kind::ld, address, Tag::oct, TEET
   T __tsan_atomic##bits##_fetch_nand(volatile T* a, T v, int order) {                                            \
     return atomic_change(a, order, TEETOTAL_PLACE, [=](T old) { return static_cast<T>(~(old & v)); });           \
   }                                                                                                              \
-  int __tsan_atomic##bits##_compare_exchange_strong(volatile T* a, T* c, T v, int order, int) {                  \
-    return compare_exchange(a, c, v, order, TEETOTAL_PLACE);                                                     \
+  int __tsan_atomic##bits##_compare_exchange_strong(volatile T* a, T* c, T v, int order, int failure) {          \
+    return compare_exchange(a, c, v, order, failure, TEETOTAL_PLACE);                                            \
   }                                                                                                              \
-  int __tsan_atomic##bits##_compare_exchange_weak(volatile T* a, T* c, T v, int order, int) {                    \
-    return compare_exchange(a, c, v, order, TEETOTAL_PLACE);                                                     \
+  int __tsan_atomic##bits##_compare_exchange_weak(volatile T* a, T* c, T v, int order, int failure) {            \
+    return compare_exchange(a, c, v, order, failure, TEETOTAL_PLACE);                                            \
   }                                                                                                              \
-  T __tsan_atomic##bits##_compare_exchange_val(volatile T* a, T c, T v, int order, int) {                        \
-    return compare_exchange_value(a, c, v, order, TEETOTAL_PLACE);                                               \
+  T __tsan_atomic##bits##_compare_exchange_val(volatile T* a, T c, T v, int order, int failure) {                \
+    return compare_exchange_value(a, c, v, order, failure, TEETOTAL_PLACE);                                      \
   }
 ATOMICS(8, std::uint8_t)
 ATOMICS(16, std::uint16_t)
@@ -242,10 +249,10 @@ void generic_store(std::size_t, void*, const void*, int) asm("__atomic_store");
 void generic_exchange(std::size_t, void*, const void*, void*, int) asm("__atomic_exchange");
 bool generic_compare_exchange(std::size_t, void*, void*, const void*, int, int) asm("__atomic_compare_exchange");
 
-void generic_load(std::size_t size, const void* from, void* to, int) {
+void generic_load(std::size_t size, const void* from, void* to, int order) {
   const std::uintptr_t place = TEETOTAL_PLACE;
   of_size(size, place, [&]<typename T>(T) {
-    const T value = atomic_load(static_cast<const volatile T*>(from), place);
+    const T value = atomic_load(static_cast<const volatile T*>(from), order, place);
     std::memcpy(to, &value, size);
   });
 }
@@ -262,12 +269,13 @@ void generic_exchange(std::size_t size, void* target, const void* from, void* ol
     std::memcpy(old, &before, size);
   });
 }
-bool generic_compare_exchange(std::size_t size, void* target, void* expected, const void* from, int order, int) {
+bool generic_compare_exchange(std::size_t size, void* target, void* expected, const void* from, int order,
+                              int failure) {
   const std::uintptr_t place = TEETOTAL_PLACE;
   bool done = false;
   of_size(size, place, [&]<typename T>(T) {
     T wanted = taken<T>(expected);
-    done = compare_exchange(static_cast<volatile T*>(target), &wanted, taken<T>(from), order, place);
+    done = compare_exchange(static_cast<volatile T*>(target), &wanted, taken<T>(from), order, failure, place);
     std::memcpy(expected, &wanted, size);
   });
   return done;
@@ -277,9 +285,11 @@ void __tsan_atomic_thread_fence(int order) {
   Thread* self = process.current;
   if (self == nullptr) return;
   if (order == kSeqCst) {
-    mfence(*self, TEETOTAL_PLACE);
+    mfence(*self, TEETOTAL_PLACE, Order::seq_cst);
   } else if (order == kRelease || order == kAcqRel) {
-    sfence(*self, TEETOTAL_PLACE);
+    sfence(*self, TEETOTAL_PLACE, order_of(order));
+  } else if (order > 0) {
+    fence(*self, TEETOTAL_PLACE, Order::acquire);
   }
 }
 void __tsan_atomic_signal_fence(int) {}

@@ -54,7 +54,8 @@ void Controlled::check_parts(std::uint32_t thread, const Operation& store) const
 // Whether the thread's buffers hold nothing that must reach memory before the operation.
 bool Controlled::flushed(std::uint32_t thread, Kind kind, const Operation& operation) const {
   const auto& buffer = buffers_.stores[thread];
-  if (buffer.empty() || kind == Kind::ld || kind == Kind::st || kind == Kind::sfence) return true;
+  if (buffer.empty() || kind == Kind::ld || kind == Kind::st || kind == Kind::sfence || kind == Kind::fence)
+    return true;
   if (kind == Kind::mfence || bounds_.model == Model::tso || operation.tag == Tag::thread) return false;
   if (bounds_.semantics.rmw_flushes_all || (kind == Kind::unlock && bounds_.semantics.unlock_is_fence)) return false;
   return std::ranges::none_of(buffer, [&](const Entry& entry) {

@@ -205,6 +205,7 @@ void end_life(Thread& self, std::uintptr_t begin, std::uintptr_t end, Verb verb,
                       .tag = tag,
                       .verb = verb,
                       .part = part,
+                      .failure = Order::unchecked,
                       .address = address,
                       .place = place};
     process.ends_told = part = true;

@@ -160,7 +160,8 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   step.sees = look && operation.kind != Kind::st;
   if (operation.tag == Tag::thread && operation.waiting == Waiting::other)
     step.operation.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
-  if (const Kind kind = step.kind(); relaxed() && kind != Kind::ld && kind != Kind::st && kind != Kind::sfence)
+  if (const Kind kind = step.kind();
+      relaxed() && kind != Kind::ld && kind != Kind::st && kind != Kind::sfence && kind != Kind::fence)
     enablers = latest_commits(number);
   if (look) step.before = seen_by(operation);
   if (relaxed()) in_memory_.push_back(step.before);

@@ -39,6 +39,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = math.inf
 
     def __post_init__(self) -> None:
+        if "c11" in getattr(self, "models", ()) and not isinstance(self, CheckOptions):
+            raise TeetotalError("models: 'c11' is known to check alone")
         for asked in (self, self.semantics):
             for name, allowed in _choices(type(asked)).items():
                 chosen = getattr(asked, name)
@@ -80,7 +82,8 @@ class ProgramOptions(Options, frozen=True, kw_only=True):
 
 class CheckOptions(ProgramOptions, frozen=True, kw_only=True):
     """``explore``: which executions are watched. ``max_states``: of each model. For C: ``executions`` at most, the
-    range of ``nondet`` values, and how often a thread may wake up on a condition variable for no reason (``spurious``)."""
+    range of ``nondet`` values, and how often a thread may wake up on a condition variable for no reason (``spurious``).
+    Of C11: whose ``release_sequence``; ``races`` alone, whether or not anything is weak."""
 
     explore: Strategy = Strategy("all")
     seed: int = 0
@@ -89,6 +92,7 @@ class CheckOptions(ProgramOptions, frozen=True, kw_only=True):
     nondet: tuple[int, int] = (0, 1)
     spurious: int = 0
     release_sequence: ReleaseSequence = "c20"
+    races: bool = False
 
 
 class FenceOptions(ProgramOptions, frozen=True, kw_only=True):

@@ -134,7 +134,7 @@ def table(told: Iterable[tuple[str, str, Sequence[Sequence[str]]]], model: Model
 
 def _summary(model: ModelAnswer, about_robustness: bool) -> str:
     words = []
-    if about_robustness:
+    if about_robustness and not (model.robust is None and model.race_free is not msgspec.UNSET):
         words.append({True: "robust", False: "NOT ROBUST", None: "robust or not: unknown"}[model.robust])
     if model.race_free is not msgspec.UNSET:
         words.append({True: "race-free", False: "RACES", None: "race-free or not: unknown"}[model.race_free])
