@@ -3,7 +3,8 @@
 #   make lint      ruff, mypy, clang-format                 make bench     speed, as ratios of one run
 #   make fuzz      N=20000 damaged inputs, the battery, random tests for SECONDS=60      make sanitize  the tests under ASan and UBSan
 #   make corpus    our litmus corpus (corpus-promote to accept new results)      make dist      sdist and wheel
-#   make mutants   planted faults that the tests must notice
+#   make mutants   planted faults that the tests must notice       make page      the HTML report's page, from web/ (needs node)
+#   make screenshots   the pictures of it in the docs (needs Chromium)
 PYTHON  ?= python3
 VENV    ?= .venv
 BUILD   ?= build/dev
@@ -15,7 +16,7 @@ PIP     := $(BIN)/pip install --quiet --disable-pip-version-check
 CORE    := $(shell find core runtime CMakeLists.txt -name '*.cpp' -o -name '*.hpp' -o -name imports.txt -o -name CMakeLists.txt)
 SOURCES := src tests benchmarks examples
 
-.PHONY: demo test build lint format bench fuzz mutants sanitize sanitized sanitize-runtime corpus corpus-promote dist clean
+.PHONY: demo test build lint format bench fuzz mutants sanitize sanitized sanitize-runtime corpus corpus-promote page screenshots dist clean
 
 # The environment: made once, and again when what it needs changes.
 $(VENV)/installed: pyproject.toml
@@ -61,6 +62,7 @@ bench: build
 fuzz: build
 	$(BIN)/python tests/fuzz_inputs.py $(N) --seed $$(date +%s)
 	PYTHONPATH=tests $(BIN)/python -m battery
+	$(BIN)/python tests/fuzz_simulator.py
 	$(BIN)/python tests/fuzz.py $(SECONDS) -n 2
 
 # Faults planted in a copy of the tree, each with the test that must notice it; AREAS="models search" for some of them.
@@ -100,6 +102,14 @@ sanitize-runtime: build sanitized
 	  ASAN_OPTIONS=detect_leaks=0:$(HANDLED):log_path=$(TOLD) \
 	  $(BIN)/python -m pytest -n 2 $(addprefix tests/,$(SAMPLE)) -k "not ($(SLOW))"; \
 	  status=$$?; cat $(TOLD).* 2>/dev/null && status=1; exit $$status
+
+# What is built is committed beside the renderer that fills it, and a test says when it is not current.
+page:
+	cd web && npm ci --no-audit --no-fund && npm run build
+
+screenshots: build
+	mkdir -p docs/pictures
+	PYTHONPATH=tests $(BIN)/python tests/pages.py
 
 # A wheel built from the sdist alone must work in an environment of its own, and nothing stray may be in either.
 dist: build

@@ -45,8 +45,9 @@ struct Event {
   std::uint32_t thread = 0;
   Kind kind = Kind::ld;
   bool writes = false;  // false for loads, fences, and an atomic operation that wrote nothing
-  Order order = Order::na;
-  Order failure = Order::na;   // of a conditional rmw, where it writes nothing; or unchecked
+  Order order : 4 = Order::na;
+  Order failure : 4 = Order::na;  // of a conditional rmw, where it writes nothing; or unchecked
+  std::uint8_t own = 0;        // with store buffers: which of its buffer's stores is issued, or seen by a load, from 1
   std::uint32_t address = 0;   // dense number of the location; unused by fences
   std::uint32_t location = 0;  // which instruction of the program: what "the same place" means in reports
 

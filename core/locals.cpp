@@ -92,6 +92,8 @@ LocalId Locals::settle(std::uint32_t thread, std::uint32_t pc, std::uint32_t jum
         pc = instruction.target;
         break;
       case Opcode::assertion:
+        evaluated_.emplace(thread, pc);
+        [[fallthrough]];
       case Opcode::assume:
         if (!evaluate(instruction.when, registers))
           return stop(instruction.opcode == Opcode::assertion ? Status::failed : Status::blocked);

@@ -9,6 +9,7 @@
 // nobody else can see it. States are numbered per thread, so engines store and compare numbers, not registers.
 #pragma once
 
+#include <set>
 #include <unordered_map>
 
 #include "liveness.hpp"
@@ -52,6 +53,9 @@ class Locals {
   // What an rmw in this state writes if it reads `old`; nothing where its condition is 0.
   std::optional<Value> rmw(std::uint32_t thread, LocalId id, Value old) const;
 
+  // By thread and instruction: the assertions that were evaluated. What never was, proves nothing.
+  const std::set<std::pair<std::uint32_t, std::uint32_t>>& evaluated() const { return evaluated_; }
+
  private:
   struct Table {
     std::vector<Local> states;
@@ -69,6 +73,7 @@ class Locals {
   const Program& program_;
   std::vector<Table> tables_;
   std::vector<LocalId> start_;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> evaluated_;
 };
 
 }  // namespace teetotal

@@ -62,6 +62,7 @@ void Outcomes::find_private_locations() {
 void Outcomes::expand(std::uint32_t index) {
   State& state = current_;
   load(index, state);
+  if (!livelock_ && hangs(state)) livelock_ = index;
   for (std::uint32_t thread = 0; thread < locals_.threads(); ++thread) {
     if (alone(state, thread) && take(state, index, {thread, ScheduleStep::kIssue}, 0)) return;
     if (commit_alone(state, thread)) {
@@ -229,6 +230,28 @@ void Outcomes::finish(const State& state, std::uint32_t index) {
   if (std::any_of(first, last, [&](const auto& known) { return outcomes_[known.second].values == values; })) return;
   outcome_by_hash_.emplace(hash, static_cast<std::uint32_t>(outcomes_.size()));
   outcomes_.push_back({std::move(values), index});
+}
+
+// Whether every thread that has not ended goes round a loop for ever, or waits for a mutex that nobody will release.
+bool Outcomes::hangs(const State& state) {
+  bool spins = false;
+  for (std::uint32_t thread = 0; thread < locals_.threads(); ++thread) {
+    const Local& local = locals_.at(thread, state.locals[thread]);
+    if (!state.buffers[thread].empty()) return false;
+    if (local.status == Status::ended) continue;
+    if (local.status != Status::running) return false;
+    if (local.kind == Kind::lock && state.memory[local.address] != 0) continue;
+    if (!local.may_wait) return false;
+    spins = true;
+  }
+  if (!spins) return false;
+  const auto memory = [&](std::uint32_t address) { return std::optional(state.memory[address]); };
+  for (std::uint32_t thread = 0; thread < locals_.threads(); ++thread) {
+    if (locals_.at(thread, state.locals[thread]).status == Status::ended) continue;
+    const Alone how = run_alone(locals_, thread, state.locals[thread], memory);
+    if (how != Alone::goes_round && how != Alone::locked_out) return false;
+  }
+  return true;
 }
 
 // A state as words: locals, memory, then for each thread its number of entries and the entries.

@@ -11,12 +11,13 @@
 // Reduction. A step that commutes with every other step, now and later, is taken alone (a singleton persistent set):
 // issuing a store to a buffer, a fence with nothing to wait for, and accesses to locations that one thread alone uses.
 // Final states and failed assertions are kept: a lone step is trusted only where it leads to a new state, so it cannot
-// postpone the others for ever. Breadth-first order makes the schedule of each finding a short one.
+// postpone the others for ever. So are hangs (states in which every thread only goes round its loop): a lone step of a
+// thread that hangs leads to a state that hangs. Breadth-first order makes the schedule of each finding a short one.
 #pragma once
 
 #include <functional>
 
-#include "locals.hpp"
+#include "rounds.hpp"
 
 namespace teetotal {
 
@@ -58,6 +59,8 @@ class Outcomes {
   const std::vector<Outcome>& outcomes() const { return outcomes_; }
   const std::vector<Failure>& failures() const { return failures_; }
   std::optional<std::uint32_t> deadlock() const { return deadlock_; }
+  std::optional<std::uint32_t> livelock() const { return livelock_; }
+  const std::set<std::pair<std::uint32_t, std::uint32_t>>& evaluated() const { return locals_.evaluated(); }
 
   std::vector<ScheduleStep> schedule(std::uint32_t state) const;
 
@@ -83,6 +86,7 @@ class Outcomes {
   bool take(const State& from, std::uint32_t index, ScheduleStep step, std::size_t position);
   bool insert(const State& state, std::uint32_t parent, ScheduleStep step);
   void finish(const State& state, std::uint32_t index);
+  bool hangs(const State& state);
   void load(std::uint32_t index, State& state) const;
   void grow_table();
 
@@ -103,7 +107,7 @@ class Outcomes {
   std::vector<Outcome> outcomes_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> outcome_by_hash_;
   std::vector<Failure> failures_;
-  std::optional<std::uint32_t> deadlock_;
+  std::optional<std::uint32_t> deadlock_, livelock_;
   std::uint64_t cut_ = 0;
   std::uint32_t next_ = 0;
   bool complete_ = false;

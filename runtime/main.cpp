@@ -26,6 +26,7 @@
 #include "explorer.hpp"
 #include "imports.hpp"
 #include "lifetimes.hpp"
+#include "local_state.hpp"
 #include "replay.hpp"
 #include "signals.hpp"
 #include "supervisor.hpp"
@@ -125,6 +126,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.replay = true, request.schedule = value;
   else if (name == "spinners")
     request.spinners_stop = value == "stop";
+  else if (name == "shorten")
+    request.shorten = std::stod(value);
   else if (name == "stop-at-last")
     request.stop_at_last = value == "1";
   else if (name == "stacks")
@@ -135,6 +138,12 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.bounds.steps = static_cast<std::uint32_t>(number());
   else if (name == "seconds")
     request.seconds = std::stod(value);
+  else if (name == "live")
+    request.live = value;
+  else if (name == "idle-bound")
+    request.bounds.idle_bound = static_cast<std::uint32_t>(number());
+  else if (name == "waiting")
+    request.bounds.waiting_counts = value == "count";
   else if (name == "library")
     request.library = value;
   else if (name == "variables")
@@ -198,7 +207,8 @@ int run(int count, char** arguments) {
   redirect(alone ? file : -1);
   handle_signals();
   channel.protect();
-  if (!alone) filter_calls();
+  if (!alone && !filter_calls())
+    process.note("this kernel filters no system calls (seccomp): what libraries ask of it is not looked at");
   try {
     const std::string here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     imports.read(here + "/teetotal-imports.txt", here + "/teetotal-instrumented.so");
@@ -210,6 +220,7 @@ int run(int count, char** arguments) {
   }
   if (!request.library.empty()) process.callers.read(request.library, process.memory.object_begin());
   if (!request.variables.empty()) addresses.read(request.variables, process.memory.object_begin());
+  if (!request.live.empty()) local_states.read(request.live, process.memory.object_begin());
   output.line(R"({"type":"loaded","base":)" + std::to_string(process.memory.object_begin()) + '}');
   try {
     if (request.replay) {
@@ -225,7 +236,7 @@ int run(int count, char** arguments) {
       if (process.show_output) dup2(saved_output, 1);
       process.buffered = request.bounds.model != Model::sc;
       process.idle_wakes = request.idle_wakes;
-      replay(request.bounds, request.schedule, request.stop_at_last, output);
+      replay(request.bounds, request.schedule, request.stop_at_last, request.shorten, output);
       std::fflush(stdout);
       return 0;
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ settings.register_profile("fuzz", derandomize=False, print_blob=True, **_COMMON)
 settings.register_profile(
     "mutants", derandomize=True, database=None, phases=[Phase.explicit, Phase.generate], **_COMMON
 )
+os.environ.pop("COLUMNS", None)  # which some terminals export: text is compared as pipes get it
 settings.load_profile(os.environ.get("TEETOTAL_PROFILE", "test"))
 
 
@@ -56,3 +57,32 @@ def run(
         return ended.value.code, captured.out, captured.err
 
     return call
+
+
+_SHAPES: set[Any] = set()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _all_json_is_as_the_schema_says() -> Iterator[None]:
+    """Of all that tests make an answer's JSON of, in this process: each new shape is compared with the schema."""
+    try:
+        import jsonschema  # noqa: F401
+    except ImportError:
+        yield
+        return
+    import answers_as_json
+    from teetotal.report import json as report
+
+    encoded = report.encoded
+
+    def checked(plain: dict[str, Any]) -> str:
+        line = encoded(plain)
+        found = answers_as_json.shape(plain)
+        if found not in _SHAPES:
+            _SHAPES.add(found)
+            answers_as_json.check(line)
+        return line
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "encoded", checked)
+        yield

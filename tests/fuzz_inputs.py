@@ -35,6 +35,7 @@ from teetotal import cli, traces
 from teetotal.engines.symbolic import certificates
 from teetotal.engines.symbolic.verify import verify as prove
 from teetotal.programs.promela.compile import load
+from teetotal.report.formats import FORMATS
 from teetotal.traces.trace import Trace
 
 ROOT = Path(__file__).parent.parent
@@ -80,14 +81,18 @@ def inputs() -> list[Inputs]:
     history += [["history", "--format", name] for name in ("axe", "text", "json", "dbcop", "polysi", "edn", "gem5")]
     monitor = [["monitor"], ["monitor", "--json", "--monitor", "burnim-tso,burnim-pso,sober"]]
     replay = [["replay", token] for token in ("1t:0x2.1x2.0c.1c", "1p:0.0.1.1.0cx.1cy", "1t:0")]
+    files = [word for format in FORMATS for word in ("--output", f"{format}:/dev/null")]
+    check.append(["check", *files])
+    verify.append(["verify", *files])
     c_check = [["check"], ["check", "--json", "--goal", "safe"], ["replay", "1t:0x3.1x2.1c.1.0c"]]
     return [
         Inputs(".litmus", _all("tests/corpus/*.litmus"), [*check, *fence, *replay], 34),
-        Inputs(".py", _all("examples/*.py"), [*check, *fence, *replay], 18),
-        Inputs(".pml", _all("benchmarks/promela/*.pml"), [*check, *fence, *verify], 18),
-        Inputs(".history", _histories(), history, 17),
+        Inputs(".py", _all("examples/*.py"), [*check, *fence, *replay], 16),
+        Inputs(".pml", _all("benchmarks/promela/*.pml"), [*check, *fence, *verify], 16),
+        Inputs(".history", _histories(), history, 15),
         Inputs(".trace", _traces(), monitor, 8),
         Inputs(".certificate", [_certificate()], [["verify", str(PROVED), "--check"]], 4),
+        Inputs(".json", _answers(), [["report", *files], ["report", "--html", "/dev/null"]], 6),
         Inputs(".c", [STORE_BUFFERING_C.encode()], c_check, 1),
     ]
 
@@ -113,6 +118,17 @@ def _traces() -> list[bytes]:
         traces.write(trace, file, format)  # type: ignore[arg-type]
         found.append(file.getvalue())
     return found
+
+
+def _answers() -> list[bytes]:
+    """What ``--json`` prints."""
+    corpus = [ROOT / "tests" / "corpus" / name for name in ("SB.litmus", "2+2W.litmus", "MP.litmus")]
+    found = [teetotal.report.to_json(teetotal.check(path)) for path in corpus]
+    found.append(teetotal.report.to_json(teetotal.fence(corpus[0]).answer))
+    found.append(
+        teetotal.report.to_json(teetotal.check_history(ROOT / "examples" / "histories" / "store-buffering.txt"))
+    )
+    return [f"{line}\n".encode() for line in (*found, "\n".join(found))]
 
 
 def _certificate() -> bytes:

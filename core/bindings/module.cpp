@@ -13,5 +13,6 @@ NB_MODULE(_core, m) {
   teetotal::bind_history_checker(m);
   teetotal::bind_monitors(m);
   teetotal::bind_tracecheck(m);
+  teetotal::bind_simulate(m);
   teetotal::bind_symbolic(m);
 }

@@ -15,6 +15,7 @@ void bind_program(nanobind::module_& m);
 void bind_monitors(nanobind::module_& m);
 void bind_outcomes(nanobind::module_& m);
 void bind_search(nanobind::module_& m);
+void bind_simulate(nanobind::module_& m);
 void bind_symbolic(nanobind::module_& m);
 
 // Asked now and then by a kernel that runs without the interpreter's lock: whether its time is up, or the user wants it

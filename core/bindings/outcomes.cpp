@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/set.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -38,6 +39,8 @@ void bind_outcomes(nb::module_& m) {
       .def_prop_ro("states", &Outcomes::states)
       .def_prop_ro("cut", &Outcomes::cut)
       .def_prop_ro("deadlock", &Outcomes::deadlock)
+      .def_prop_ro("livelock", &Outcomes::livelock)
+      .def_prop_ro("evaluated", &Outcomes::evaluated)
       .def_prop_ro("outcomes",
                    [](const Outcomes& self) {
                      std::vector<std::pair<std::vector<Value>, std::uint32_t>> all;

@@ -60,6 +60,7 @@ std::vector<History> read_histories(std::string_view text, std::string_view form
   if (format == "dbcop") return read_dbcop_text(text, options);
   if (format == "polysi") return read_polysi(text, options);
   if (format == "edn") return read_edn(text, options);
+  if (format == "jepsen") return read_jepsen_log(text, options);
   if (format == "tracegen") return read_tracegen(text, options);
   if (format == "gem5") return read_gem5(text, options);
   throw HistoryFault(0, "unknown format " + quoted(format));

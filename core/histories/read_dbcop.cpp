@@ -2,7 +2,7 @@
 //   {"data": [[{"events": [{"Read": {"variable": 0, "version": 1}}], "committed": true}]]}
 // or the older {"write": true, "variable": 0, "version": 1, "success": true}; other keys are skipped. Text: one
 // transaction in brackets, "[x:=1 y==2]", "x==?" (in JSON null) where no version was there yet, "[...]!" where it did
-// not commit, and a line "---" between sessions.
+// not commit, a line of dashes between sessions, and comments behind "//".
 #include <map>
 #include <set>
 
@@ -140,12 +140,16 @@ class JsonReader {
     json_.in.skip_space();
     while (!json_.in.done()) {
       bool found = false;
-      json_.object([&](const std::string& key) {
-        if (key != "data") return json_.skip_value();
-        found = true;
+      if (json_.in.peek() == '[') {  // the sessions by themselves
         sessions();
-      });
-      if (!found) json_.in.reject("an object without \"data\"");
+      } else {
+        json_.object([&](const std::string& key) {
+          if (key != "data") return json_.skip_value();
+          found = true;
+          sessions();
+        });
+        if (!found) json_.in.reject("an object without \"data\"");
+      }
       versions_.finish_history();
       out_.finish_history();
       json_.in.skip_space();
@@ -234,11 +238,13 @@ std::vector<History> read_dbcop_text(std::string_view text, ReadOptions options)
     return in.since(start);
   };
   for (in.skip_space(); !in.done(); in.skip_space()) {
-    if (in.peek() == '#') {
+    if (in.peek() == '#' || in.accept("//")) {
       in.rest_of_line();
       continue;
     }
-    if (in.accept("---")) {
+    if (in.accept('-')) {
+      while (in.accept('-')) {
+      }
       ++session;
       continue;
     }

@@ -1,7 +1,7 @@
 // Jepsen's histories in EDN: maps {:process 0 :type :invoke|:ok|:fail|:info :f :read|:write|:cas|:txn :key k :value v},
-// one after the other or in one vector, tagged or not. [k v] as a value is a key with its value. What :fail reports did
-// not happen. An :info write may have happened: nothing follows it in its process, so it is kept, which does no harm if
-// nobody read it. A read of nil saw the initial state.
+// one after the other or in one vector, tagged or not; or as a log has them, "0 :invoke :read nil". [k v] as a value is
+// a key with its value. What :fail reports did not happen. An :info write may have happened: nothing follows it in its
+// process, so it is kept, which does no harm if nobody read it. A read of nil saw the initial state.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -22,7 +22,7 @@ constexpr std::size_t deepest = 8;  // [[:r k v] …] has three levels
 
 class Edn {
  public:
-  explicit Edn(std::string_view text) : in(text) {}
+  explicit Edn(Scanner scanner) : in(scanner) {}
   Scanner in;
 
   void skip() {
@@ -120,9 +120,36 @@ class Edn {
   }
 };
 
+struct Logged {  // an operation in a line of a log: "… 0 :invoke :read nil"
+  std::int64_t process;
+  std::string_view type, function;
+  std::size_t rest;  // where its value begins
+};
+
+std::optional<Logged> find_logged(std::string_view line) {
+  constexpr std::string_view blanks = " \t";
+  for (std::size_t at = line.find(':'); at != std::string_view::npos; at = line.find(':', at + 1)) {
+    std::string_view type;
+    for (const std::string_view candidate : {":invoke", ":ok", ":fail", ":info"})
+      if (line.substr(at, candidate.size()) == candidate) type = candidate;
+    const std::size_t end = at + type.size();
+    if (type.empty() || end >= line.size() || blanks.find(line[end]) == std::string_view::npos) continue;
+    const std::size_t last = at == 0 ? std::string_view::npos : line.find_last_not_of(blanks, at - 1);
+    const std::size_t next = line.find_first_not_of(blanks, end);
+    if (last == std::string_view::npos || last + 1 == at || next == std::string_view::npos || line[next] != ':')
+      continue;
+    const std::size_t before = line.find_last_of(blanks, last);
+    const std::string_view process = line.substr(before == std::string_view::npos ? 0 : before + 1, last - before);
+    if (process.size() > 18 || process.find_first_not_of("0123456789") != std::string_view::npos) continue;
+    const std::size_t stop = std::min(line.find_first_of(blanks, next), line.size());
+    return Logged{Scanner(process).number(), type, line.substr(next, stop - next), stop};
+  }
+  return std::nullopt;
+}
+
 class EdnReader {
  public:
-  EdnReader(std::string_view text, ReadOptions options) : edn_(text), out_(0, options), options_(options) {}
+  EdnReader(std::string_view text, ReadOptions options) : edn_(Scanner(text)), out_(0, options), options_(options) {}
 
   std::vector<History> read() {
     int open = 0;
@@ -136,6 +163,30 @@ class EdnReader {
         operation();
     }
     if (open > 0) edn_.in.fail("\"]\"");
+    return finish();
+  }
+
+  // A log, or history.txt: what is no operation is skipped.
+  std::vector<History> read_log() {
+    while (!edn_.in.done()) {
+      out_.poll();
+      const std::size_t number = edn_.in.line();
+      const std::string_view line = edn_.in.rest_of_line();
+      const std::optional<Logged> logged = find_logged(line);
+      if (!logged) continue;
+      Edn rest(Scanner(line, logged->rest, number));
+      Event event{logged->type, logged->function, {}, {}, {}, number};
+      event.process = Form{Form::number, logged->process, {}, {}};
+      rest.in.skip_blanks();
+      if (!rest.in.done()) event.value = rest.form();
+      edn_.in.note_least_of(rest.in);
+      happened(std::move(event));
+    }
+    return finish();
+  }
+
+ private:
+  std::vector<History> finish() {
     for (const auto& [process, pending] : invoked_) settle(pending, "info");
     for (const std::uint32_t address : reads_nil_) out_.initial(address, nil, 0);
     if (!reads_nil_.empty()) {
@@ -143,10 +194,10 @@ class EdnReader {
       out_.has_nil();
     }
     drop_or_keep_cas();
+    out_.rmws_read(before_);
     return out_.take();
   }
 
- private:
   struct Event {
     std::string_view type, function;
     std::optional<Form> process, key, value;
@@ -173,17 +224,33 @@ class EdnReader {
       else
         edn_.skip_form();
     }
-    if (!event.process || event.type.empty()) throw HistoryFault(event.line, "an operation without :process or :type");
-    if (event.process->kind != Form::number) return;  // :nemesis
+    if (event.type.empty()) throw HistoryFault(event.line, "an operation without :type");
+    happened(std::move(event));
+  }
+
+  void happened(Event event) {
+    if (event.process && event.process->kind != Form::number) return;  // :nemesis
+    const bool ends = event.type == ":ok" || event.type == ":info";
+    if (!ends && event.type != ":invoke" && event.type != ":fail")
+      throw HistoryFault(event.line, "expected :invoke, :ok, :fail or :info, found " + quoted(event.type));
+    if (!event.process) {  // who did it is not known, and so neither what that one did before
+      if (ends) settle(event, event.type == ":ok" ? "ok" : "info");
+      return;
+    }
     const std::int64_t process = event.process->value;
     if (event.type == ":invoke") {
+      anybody_invokes_ = true;
       if (retired_.contains(process)) throw HistoryFault(event.line, "a process goes on after :info");
       if (!invoked_.emplace(process, event).second)
         throw HistoryFault(event.line, "a process invokes again before its last operation ended");
       return;
     }
     const auto found = invoked_.find(process);
-    if (found == invoked_.end()) throw HistoryFault(event.line, "an operation ends that was never invoked");
+    if (found == invoked_.end()) {
+      if (anybody_invokes_) throw HistoryFault(event.line, "an operation ends that was never invoked");
+      if (ends) settle(event, event.type == ":ok" ? "ok" : "info");  // a history without invocations
+      return;
+    }
     Event invocation = found->second;
     invoked_.erase(found);
     if (event.type == ":fail") return;
@@ -191,7 +258,6 @@ class EdnReader {
       retired_.insert(process);
       return settle(invocation, "info");
     }
-    if (event.type != ":ok") throw HistoryFault(event.line, "expected :invoke, :ok, :fail or :info");
     if (!event.value || event.value->kind == Form::null)
       if (invocation.function != ":read") event.value = invocation.value;
     if (!event.key) event.key = invocation.key;
@@ -202,7 +268,8 @@ class EdnReader {
   // What took place (ok), or may have (info).
   void settle(const Event& event, std::string_view outcome) {
     const bool known = outcome == "ok";
-    const std::uint32_t thread = out_.threads.number(event.process->value);
+    const std::uint32_t thread = event.process ? out_.threads.number(event.process->value)
+                                               : out_.threads.name("line" + std::to_string(event.line));
     if (event.function == ":txn") return transaction(event, thread, known);
     Form value = event.value.value_or(Form{});
     std::optional<Form> key = event.key;
@@ -216,6 +283,9 @@ class EdnReader {
     const std::uint32_t address = this->address(key, event.line);
     if (event.function == ":read") {
       if (known) out_.load(thread, address, result(address, value, event.line), event.line);
+    } else if (event.function == ":append") {
+      transaction_.append(address, appended(address, value, event.line), event.line);
+      transaction_.finish(out_, thread, options_);
     } else if (event.function == ":write") {
       out_.store(thread, address, number(value, event.line), event.line);
       written_.insert({address, number(value, event.line)});
@@ -231,7 +301,8 @@ class EdnReader {
         uncertain_.push_back({thread, address, old, fresh, event.line});
       }
     } else {
-      throw HistoryFault(event.line, "operations are :read, :write, :cas and :txn, not " + quoted(event.function));
+      throw HistoryFault(event.line,
+                         "operations are :read, :write, :cas, :append and :txn, not " + quoted(event.function));
     }
   }
 
@@ -239,12 +310,14 @@ class EdnReader {
     if (!event.value || event.value->kind != Form::list) throw HistoryFault(event.line, "a :txn without a list");
     for (const Form& part : event.value->items) {
       if (part.kind != Form::list || part.items.size() != 3 ||
-          (part.items[0].text != ":r" && part.items[0].text != ":w"))
-        throw HistoryFault(event.line, "a :txn is made of [:r key value] and [:w key value]");
+          (part.items[0].text != ":r" && part.items[0].text != ":w" && part.items[0].text != ":append"))
+        throw HistoryFault(event.line, "a :txn is made of [:r key value], [:w key value] and [:append key value]");
       const std::uint32_t address = this->address(part.items[1], event.line);
       if (part.items[0].text == ":w") {
         transaction_.write(address, number(part.items[2], event.line), event.line);
         written_.insert({address, number(part.items[2], event.line)});
+      } else if (part.items[0].text == ":append") {
+        transaction_.append(address, appended(address, part.items[2], event.line), event.line);
       } else if (known) {
         transaction_.read(address, result(address, part.items[2], event.line), event.line);
       }
@@ -262,9 +335,34 @@ class EdnReader {
     return form.value;
   }
   std::int64_t result(std::uint32_t address, const Form& form, std::size_t line) {
-    const std::int64_t value = form.kind == Form::null ? nil : number(form, line);
+    const std::int64_t value = form.kind == Form::null   ? nil
+                               : form.kind == Form::list ? newest(address, form, line)
+                                                         : number(form, line);
     if (form.kind == Form::null) reads_nil_.insert(address);
     read_.insert({address, value});
+    return value;
+  }
+
+  // A list is told by what was appended to it last; what was there before, each of its elements tells of the next.
+  std::int64_t newest(std::uint32_t address, const Form& list, std::size_t line) {
+    reads_nil_.insert(address);
+    std::int64_t last = nil;
+    for (const Form& item : list.items) {
+      const std::int64_t value = number(item, line);
+      const auto [known, first] = before_.try_emplace({address, value}, last);
+      if (!first && known->second != last)
+        throw HistoryFault(line,
+                           "a list in another order than was read before: no order of the appends gives both, so "
+                           "that the history is not consistent under any model");
+      last = value;
+    }
+    return last;
+  }
+
+  std::int64_t appended(std::uint32_t address, const Form& form, std::size_t line) {
+    const std::int64_t value = number(form, line);
+    reads_nil_.insert(address);  // a list is empty at first
+    written_.insert({address, value});
     return value;
   }
 
@@ -302,7 +400,9 @@ class EdnReader {
   ReadOptions options_;
   std::map<std::int64_t, Event> invoked_;
   std::set<std::int64_t> retired_;
+  bool anybody_invokes_ = false;
   std::set<std::uint32_t> reads_nil_;
+  std::map<std::pair<std::uint32_t, std::int64_t>, std::int64_t> before_;  // in lists
   std::set<std::pair<std::uint32_t, std::int64_t>> read_, written_;
   std::vector<Uncertain> uncertain_;
 };
@@ -310,5 +410,9 @@ class EdnReader {
 }  // namespace
 
 std::vector<History> read_edn(std::string_view text, ReadOptions options) { return EdnReader(text, options).read(); }
+
+std::vector<History> read_jepsen_log(std::string_view text, ReadOptions options) {
+  return EdnReader(text, options).read_log();
+}
 
 }  // namespace teetotal::histories

@@ -2,6 +2,7 @@
 // HistoryFault with the line. None of them recurses, so that no input can exhaust the stack.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -23,6 +24,7 @@ std::vector<History> read_dbcop_json(std::string_view text, ReadOptions options)
 std::vector<History> read_dbcop_text(std::string_view text, ReadOptions options);
 std::vector<History> read_polysi(std::string_view text, ReadOptions options);
 std::vector<History> read_edn(std::string_view text, ReadOptions options);
+std::vector<History> read_jepsen_log(std::string_view text, ReadOptions options);
 std::vector<History> read_tracegen(std::string_view text, ReadOptions options);
 std::vector<History> read_gem5(std::string_view text, ReadOptions options);
 
@@ -66,6 +68,8 @@ class Builder {
   void initial(std::uint32_t address, std::int64_t value, std::size_t line);
   void final(std::uint32_t address, std::int64_t value, std::size_t line);
   void has_nil() { history_.nil = true; }
+  // What an rmw of which that is not known read, by its address and what it wrote.
+  void rmws_read(const std::map<std::pair<std::uint32_t, std::int64_t>, std::int64_t>& read);
   void poll() {  // for readers to call at each line, or piece, of the input
     if (options_.budget && (++polls_ & 0xfff) == 0 && options_.budget->over()) throw OutOfBudget{};
   }
@@ -92,12 +96,13 @@ class Transaction {
  public:
   void read(std::uint32_t address, std::optional<std::int64_t> value, std::size_t line);
   void write(std::uint32_t address, std::int64_t value, std::size_t line);
+  void append(std::uint32_t address, std::int64_t value, std::size_t line);  // to a list: reads, and writes
   void finish(Builder& out, std::uint32_t thread, ReadOptions options);
   void clear() { accesses_.clear(); }
 
  private:
   struct Access {
-    bool writes;
+    Kind kind;
     std::uint32_t address;
     std::optional<std::int64_t> value;
     std::size_t line;
@@ -108,7 +113,10 @@ class Transaction {
 // Walks over a text, and knows the line.
 class Scanner {
  public:
-  explicit Scanner(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
+  explicit Scanner(std::string_view text) : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
+  // Over the rest of a line, from a place in it.
+  Scanner(std::string_view line, std::size_t from, std::size_t number)
+      : begin_(line.data()), at_(begin_ + from), end_(begin_ + line.size()), line_(number) {}
 
   bool done() const { return at_ == end_; }
   char peek() const { return at_ == end_ ? '\0' : *at_; }
@@ -140,14 +148,16 @@ class Scanner {
   void expect(std::string_view word);
   void expect_line_end();  // blanks and a comment may stand before it
   bool at_digit() const { return at_ != end_ && *at_ >= '0' && *at_ <= '9'; }
-  std::int64_t number();                                      // decimal or 0x, with an optional minus
-  void refuse_least_beside_nil() const;                       // to be asked where both may occur, at the end
+  std::int64_t number();                 // decimal or 0x, with an optional minus
+  void refuse_least_beside_nil() const;  // to be asked where both may occur, at the end
+  void note_least_of(const Scanner& part) { least_line_ = least_line_ > 0 ? least_line_ : part.least_line_; }
   std::int64_t hexadecimal();                                 // without 0x
   std::string_view word();                                    // letters, digits, and what names are made of
   [[noreturn]] void fail(const std::string& expected) const;  // "expected ..., found ..."
   [[noreturn]] void reject(const std::string& message) const;
 
  private:
+  const char* begin_;  // of a line, at least of the first one
   const char* at_;
   const char* end_;
   std::size_t line_ = 1;

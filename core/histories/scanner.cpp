@@ -122,6 +122,16 @@ void Builder::final(std::uint32_t address, std::int64_t value, std::size_t line)
   bind(history_.final, final_bound_, {address, value, static_cast<std::uint32_t>(line)}, "final");
 }
 
+void Builder::rmws_read(const std::map<std::pair<std::uint32_t, std::int64_t>, std::int64_t>& read) {
+  for (std::size_t op = 0; op < history_.size(); ++op) {
+    if (history_.kind[op] != static_cast<std::uint8_t>(Kind::rmw) || !(history_.flags[op] & result_unknown)) continue;
+    const auto found = read.find({history_.address[op], history_.value[op]});
+    if (found == read.end()) continue;
+    history_.read[op] = found->second;
+    history_.flags[op] = static_cast<std::uint8_t>(history_.flags[op] & ~result_unknown);
+  }
+}
+
 void Builder::finish_history() {
   history_.name = name;
   history_.threads = threads.take(thread_prefix, "");
@@ -142,15 +152,19 @@ std::vector<History> Builder::take() {
 // ---- Transaction
 
 void Transaction::read(std::uint32_t address, std::optional<std::int64_t> value, std::size_t line) {
-  accesses_.push_back({false, address, value, line});
+  accesses_.push_back({Kind::ld, address, value, line});
 }
 
 void Transaction::write(std::uint32_t address, std::int64_t value, std::size_t line) {
-  accesses_.push_back({true, address, value, line});
+  accesses_.push_back({Kind::st, address, value, line});
+}
+
+void Transaction::append(std::uint32_t address, std::int64_t value, std::size_t line) {
+  accesses_.push_back({Kind::rmw, address, value, line});
 }
 
 void Transaction::finish(Builder& out, std::uint32_t thread, ReadOptions options) {
-  const bool is_rmw = accesses_.size() == 2 && !accesses_[0].writes && accesses_[1].writes &&
+  const bool is_rmw = accesses_.size() == 2 && accesses_[0].kind == Kind::ld && accesses_[1].kind != Kind::ld &&
                       accesses_[0].address == accesses_[1].address;
   if (is_rmw) {
     out.rmw(thread, accesses_[0].address, accesses_[0].value, accesses_[1].value, accesses_[0].line);
@@ -160,8 +174,12 @@ void Transaction::finish(Builder& out, std::uint32_t thread, ReadOptions options
                          "a transaction of several operations: whether it is serialisable is another question than "
                          "whether it is sequentially consistent (--transactions split takes each operation by itself)");
     for (const Access& access : accesses_)
-      access.writes ? out.store(thread, access.address, *access.value, access.line)
-                    : out.load(thread, access.address, access.value, access.line);
+      if (access.kind == Kind::ld)
+        out.load(thread, access.address, access.value, access.line);
+      else if (access.kind == Kind::st)
+        out.store(thread, access.address, *access.value, access.line);
+      else
+        out.rmw(thread, access.address, std::nullopt, access.value, access.line);
   }
   accesses_.clear();
 }
@@ -266,6 +284,10 @@ void Scanner::fail(const std::string& expected) const {
   reject("expected " + expected + ", found " + found);
 }
 
-void Scanner::reject(const std::string& message) const { throw HistoryFault(line_, message); }
+void Scanner::reject(const std::string& message) const {
+  const char* start = at_;
+  while (start != begin_ && start[-1] != '\n') --start;
+  throw HistoryFault(line_, message + " (column " + std::to_string(at_ - start + 1) + ")");
+}
 
 }  // namespace teetotal::histories

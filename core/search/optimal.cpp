@@ -1,6 +1,7 @@
 #include "search/optimal.hpp"
 
 #include <algorithm>
+#include <ranges>
 #include <stdexcept>
 
 namespace teetotal {
@@ -8,6 +9,16 @@ namespace teetotal {
 namespace {
 
 bool is_reader(const Event& event) { return event.kind == Kind::lock && !event.writes; }
+
+bool is_end(const Event& event) { return event.kind == Kind::ld && event.writes; }  // of the location's life
+
+bool sees_own(const Event& event) { return event.kind == Kind::ld && event.own != 0; }
+
+// Of two that conflict: the load that sees its own thread's store, if the other is another's write.
+const Event* own_load(const Event& a, const Event& b) {
+  if (sees_own(a)) return is_end(b) ? nullptr : &a;
+  return sees_own(b) && !is_end(a) ? &b : nullptr;
+}
 
 }  // namespace
 
@@ -101,9 +112,12 @@ void OptimalSearch::push(std::uint32_t thread, Node* subtree) {
   std::uint32_t* clock = clocks_[index];
   std::copy_n(before, width, clock);
   if (!is_fence(event.kind)) {
-    if (by_address_.size() <= event.address) by_address_.resize(event.address + 1);
+    if (by_address_.size() <= event.address) {
+      by_address_.resize(event.address + 1);
+      own_loads_.resize(event.address + 1);
+    }
     races_with(event, index);
-    by_address_[event.address].push_back(index);
+    (sees_own(event) ? own_loads_ : by_address_)[event.address].push_back(index);
   }
   clock[thread] = number;
 }
@@ -112,10 +126,8 @@ void OptimalSearch::look_for_late_use(std::uint32_t thread) {
   const Event event = system_.pending(thread).event;
   if (is_fence(event.kind) || event.address >= by_address_.size()) return;
   const auto& accesses = by_address_[event.address];
-  const auto is_end = [&](std::size_t index) {
-    return execution_[index].kind == Kind::ld && execution_[index].writes && execution_[index].thread != thread;
-  };
-  const auto end = std::ranges::find_if(accesses.rbegin(), accesses.rend(), is_end);
+  const auto ends = [&](std::size_t index) { return is_end(execution_[index]) && execution_[index].thread != thread; };
+  const auto end = std::ranges::find_if(accesses.rbegin(), accesses.rend(), ends);
   if (end == accesses.rend()) return;
   const std::size_t index = execution_.size();
   before_.reserve(index + 2, std::max<std::size_t>(system_.threads(), thread + std::size_t{1}));
@@ -141,13 +153,20 @@ void OptimalSearch::races_with(const Event& event, std::size_t index) {
   const Event* later = nullptr;
   for (auto it = accesses.rbegin(); it != accesses.rend(); ++it) {
     const Event& other = execution_[*it];
-    if (conflicts(other, event)) {
+    if (conflicts(other, event) && own_load(other, event) == nullptr) {
       join(clock, clocks_[*it], clocks_.width());
       races_.push_back(*it);
     }
-    if (other.writes && (!buffers_ || is_barrier(other, later))) break;
+    if (other.writes && (!buffers_ || (!sees_own(event) && is_barrier(other, later)))) break;
   }
-  if (system_.waits(index)) {
+  if (buffers_ && event.writes) {
+    for (const std::size_t load : own_loads_before(event)) {
+      if (happens_before(load, clock)) continue;
+      join(clock, clocks_[load], clocks_.width());
+      races_.push_back(load);
+    }
+  }
+  if (!sees_own(event) && system_.waits(index)) {
     races_of_waiting(event, before_[index], index);
   } else {
     drop_ordered(before_[index]);
@@ -160,7 +179,36 @@ Event OptimalSearch::as_before(const Event& event, std::size_t index, std::size_
   Event reversed = event;
   if (event.kind == Kind::rmw || event.kind == Kind::ld)
     reversed.writes = system_.would_write(event.thread, index, first);
+  if (buffers_ && event.kind == Kind::ld) reversed.own = system_.own_before(event.thread, index, first);
   return reversed;
+}
+
+// How many stores of the buffer whose store a load sees had been committed before a step.
+std::size_t OptimalSearch::committed(const Event& load, std::size_t before) const {
+  const std::uint32_t buffer = system_.buffer_of(load);
+  if (buffer >= by_thread_.size()) return 0;
+  const auto& commits = by_thread_[buffer];
+  return static_cast<std::size_t>(std::ranges::lower_bound(commits, before) - commits.begin());
+}
+
+// The same of two events that stand next to each other at the end of the execution.
+bool OptimalSearch::conflicts_now(const Event& a, const Event& b) const {
+  if (!conflicts(a, b)) return false;
+  const Event* load = buffers_ ? own_load(a, b) : nullptr;
+  return load == nullptr || committed(*load, execution_.size()) >= load->own;
+}
+
+// The loads that saw their own thread's stores and come before another's write: those whose stores are committed, the
+// latest first. To the end of the location's life all come.
+std::span<const std::size_t> OptimalSearch::own_loads_before(const Event& write) {
+  candidates_.clear();
+  if (write.address >= own_loads_.size()) return {};
+  for (const std::size_t index : std::views::reverse(own_loads_[write.address])) {
+    const Event& load = execution_[index];
+    if (system_.owner(load.thread) == system_.owner(write.thread)) continue;
+    if (is_end(write) || committed(load, execution_.size()) >= load.own) candidates_.push_back(index);
+  }
+  return candidates_;
 }
 
 // Looking back from an event over the accesses to its address: whether all before this write happen before the event.
@@ -199,7 +247,22 @@ void OptimalSearch::races_of_waiting(const Event& event, const std::uint32_t* be
     races_.push_back(*it);
     if (other.writes && (!buffers_ || is_barrier(other, later))) break;
   }
+  if (buffers_ && is_atomic(event.kind))
+    for (const std::size_t load : own_loads_before(event))
+      if (could_precede(event, load, end)) races_.push_back(load);
   drop_ordered(before);
+}
+
+// Whether an operation that waits could have run just before a load that saw its own thread's store, that is, with the
+// value of that store: before the next write, or where it did.
+bool OptimalSearch::could_precede(const Event& event, std::size_t load, std::size_t end) const {
+  const Event& own = execution_[load];
+  const auto& accesses = by_address_[event.address];
+  const std::size_t commit = by_thread_[system_.buffer_of(own)][own.own - 1U];
+  const auto next = std::find_if(std::ranges::upper_bound(accesses, commit), accesses.end(),
+                                 [&](std::size_t index) { return execution_[index].writes; });
+  if (next == accesses.end() || *next >= end) return end < execution_.size() && event.writes;
+  return as_before(event, end, *next).writes && system_.possible(event.thread, end, *next);
 }
 
 // Of a writer's lock and the reader's lock `first`: the other readers that the writer must come before as well. They
@@ -263,16 +326,17 @@ void OptimalSearch::reverse_races(std::size_t shared) {
 // Whether the race is settled: the executions that share the events up to e′ need not ask again, whatever comes behind.
 bool OptimalSearch::reverse(const Race& race) {
   const std::size_t fixed = witness(race);
-  const std::span<const Event> sequence(sequence_), tail = sequence.subspan(fixed);
+  const std::span<const Event> sequence(sequence_);
   Frame& frame = frames_[race.first];
   bool covered = false;
+  along_.clear();
   for (const Sleeper& sleeper : frame.sleep) {
-    const std::ptrdiff_t at = weak_initial(sleeper, sequence.first(fixed));
+    const std::ptrdiff_t at = weak_initial(sleeper, sequence.first(fixed), 0, race.first);
     if (at == -1) continue;
     if (static_cast<std::size_t>(at) < fixed) return true;
-    covered = covered || weak_initial(sleeper, tail) != -1;
+    covered = covered || weak_initial(sleeper, sequence, fixed, race.first) != -1;
   }
-  return !covered && insert(frame.tree, sequence_, fixed);
+  return !covered && insert(frame.tree, sequence_, fixed, race.first);
 }
 
 // v = notdep(e, E).e′ in sequence_, e′ directly behind those that it found: what stands there comes behind it in the
@@ -295,17 +359,26 @@ std::size_t OptimalSearch::witness(const Race& race) {
 }
 
 // Where the event's thread can come first in a sequence that starts with the event or is independent of it: the event's
-// position in the sequence, or the sequence's length if it is not in it, or -1 if it cannot.
-std::ptrdiff_t OptimalSearch::weak_initial(const Event& event, std::span<const Event> sequence) const {
-  for (std::size_t i = 0; i < sequence.size(); ++i) {
+// position in the sequence, or the sequence's length if it is not in it, or -1 if it cannot. The first `from` events
+// are known to be independent of it. The sequence comes behind the first `depth` steps, and along_.
+std::ptrdiff_t OptimalSearch::weak_initial(const Event& event, std::span<const Event> sequence, std::size_t from,
+                                           std::size_t depth) const {
+  const auto seen = [&](const Event& load, std::size_t before) {  // commits of the load's buffer
+    const auto of_buffer = [&, buffer = system_.buffer_of(load)](const Event& e) { return e.thread == buffer; };
+    return committed(load, depth) + static_cast<std::size_t>(std::ranges::count_if(along_, of_buffer)) +
+           static_cast<std::size_t>(std::ranges::count_if(sequence.first(before), of_buffer));
+  };
+  for (std::size_t i = from; i < sequence.size(); ++i) {
     if (sequence[i].thread == event.thread) return static_cast<std::ptrdiff_t>(i);
-    if (conflicts(sequence[i], event)) return -1;
+    if (!conflicts(sequence[i], event)) continue;
+    const Event* load = buffers_ ? own_load(sequence[i], event) : nullptr;
+    if (load == nullptr || seen(*load, i) >= load->own) return -1;
   }
   return static_cast<std::ptrdiff_t>(sequence.size());
 }
 
 // Whether the first `fixed` events of the sequence alone decided where it went.
-bool OptimalSearch::insert(Node*& tree, std::vector<Event>& sequence, std::size_t fixed) {
+bool OptimalSearch::insert(Node*& tree, std::vector<Event>& sequence, std::size_t fixed, std::size_t depth) {
   Node** level = &tree;
   bool root = true, settled = true;
   for (;;) {
@@ -315,11 +388,10 @@ bool OptimalSearch::insert(Node*& tree, std::vector<Event>& sequence, std::size_
     Node* covering = nullptr;
     for (; *level != nullptr; level = &(*level)->next) {
       const std::span<const Event> rest(sequence);
-      std::ptrdiff_t at = weak_initial((*level)->event, rest.first(fixed));
+      std::ptrdiff_t at = weak_initial((*level)->event, rest.first(fixed), 0, depth);
       if (at == static_cast<std::ptrdiff_t>(fixed)) {  // these do not tell, or there are none left
         settled = settled && fixed == 0;
-        const std::ptrdiff_t behind = weak_initial((*level)->event, rest.subspan(fixed));
-        at = behind == -1 ? -1 : at + behind;
+        at = weak_initial((*level)->event, rest, fixed, depth);
       } else if (at != -1) {
         --fixed;
       }
@@ -329,6 +401,7 @@ bool OptimalSearch::insert(Node*& tree, std::vector<Event>& sequence, std::size_
       break;
     }
     if (covering == nullptr) break;
+    along_.push_back(covering->event);
     level = &covering->child;
   }
   for (const Event& event : sequence) {
@@ -371,7 +444,7 @@ bool OptimalSearch::backtrack() {
     execution_.pop_back();
     numbers_.pop_back();
     by_thread_[event.thread].pop_back();
-    if (!is_fence(event.kind)) by_address_[event.address].pop_back();
+    if (!is_fence(event.kind)) (sees_own(event) ? own_loads_ : by_address_)[event.address].pop_back();
     --depth_;
     Frame& frame = frames_[depth_ - 1];
     frame.sleep.push_back(event);

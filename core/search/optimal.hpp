@@ -20,7 +20,9 @@
 //   for. So does a thread that waits at the end.
 // - A lock that writes nothing is a reader's: readers do not conflict with each other. A writer races with a reader
 //   together with all others that hold the lock until after that one (`also`): it comes before them all.
-// - Where there are store buffers, a thread's loads and the commits of its own stores are independent.
+// - Where there are store buffers, a thread's loads and the commits of its own stores are independent; and a load that
+//   sees its own thread's store is independent of others' writes until that store is committed: as in chronological
+//   traces (Abdulla, Aronis, Atig, Jonsson, Leonardsson, Sagonas: TACAS 2015). So a class is a Shasha-Snir trace.
 // - A conditional rmw that wrote nothing is a read. Whether it writes once it is reversed is asked of the system.
 // - A thread that stops (failed, cut) lets the others finish: cutting the whole run would hide their races.
 #pragma once
@@ -84,10 +86,15 @@ class OptimalSearch {
   bool conflicts(const Event& a, const Event& b) const {
     return conflict(a, b) && !(buffers_ && system_.commute(a, b));
   }
-  bool dependent(const Event& a, const Event& b) const { return a.thread == b.thread || conflicts(a, b); }
+  std::size_t committed(const Event& load, std::size_t before) const;
+  bool conflicts_now(const Event& a, const Event& b) const;
+  bool dependent(const Event& a, const Event& b) const { return a.thread == b.thread || conflicts_now(a, b); }
+  std::span<const std::size_t> own_loads_before(const Event& write);
+  bool could_precede(const Event& event, std::size_t load, std::size_t end) const;
   bool is_barrier(const Event& write, const Event*& later) const;
-  std::ptrdiff_t weak_initial(const Event& event, std::span<const Event> sequence) const;
-  bool insert(Node*& tree, std::vector<Event>& sequence, std::size_t fixed);
+  std::ptrdiff_t weak_initial(const Event& event, std::span<const Event> sequence, std::size_t from,
+                              std::size_t depth) const;
+  bool insert(Node*& tree, std::vector<Event>& sequence, std::size_t fixed, std::size_t depth);
   Node* take_node(const Event& event);
   void return_node(Node* node);
 
@@ -100,7 +107,8 @@ class OptimalSearch {
   std::vector<std::uint32_t> numbers_;  // of each event within its thread, from 1
   std::vector<std::vector<std::size_t>> by_thread_;
   std::vector<std::vector<std::size_t>> by_address_;
-  std::vector<Frame> frames_;  // the first depth_ of them; the others are there to be used again
+  std::vector<std::vector<std::size_t>> own_loads_;  // by address: loads that saw their own thread's stores
+  std::vector<Frame> frames_;                        // the first depth_ of them; the others are there to be used again
   std::size_t depth_ = 0;
   std::vector<Race> found_;  // among the events that are new
   std::vector<Race> kept_, open_;
@@ -111,6 +119,7 @@ class OptimalSearch {
   std::vector<std::size_t> races_;
   std::vector<Event> sequence_;
   std::vector<std::size_t> readers_, holders_;
+  std::vector<Event> along_;  // of `insert`: what comes before where it stands
 };
 
 }  // namespace teetotal

@@ -244,6 +244,32 @@ bool quiet(const Call& call, long& result, std::string& name) {
   }
 }
 
+// Does what the program asks for, or fails. `usual`: as processes of this machine's do.
+long answered(Thread& self, const Call& call, bool usual) {
+  if (const std::string why = usual ? refusal(call) : "a system call of another kind"; !why.empty()) {
+    if (self.range_size != 0) take_back(self);
+    fail(self, Failure::unsupported, why, told_place(self));
+  }
+  long result = -ENOSYS;
+  std::string name;
+  if (call.number == SYS_membarrier) {  // a fence in all threads at once: as on a kernel that has none, also for
+                                        // the libraries that ask for it when they are loaded
+    process.unseen.insert({"the system call membarrier, which is told to be missing", told_place(self)});
+  } else if (!process.loaded) {  // the dynamic linker
+    result = call.run();
+  } else if (!quiet(call, result, name)) {
+    call_place = told_place(self);
+    process.unseen.insert({name.empty() ? "the system call " + call_name(call.number) : name, call_place});
+    if (name.empty()) {
+      channel.pulse().call = ++calls << kCallBits | (static_cast<std::uint64_t>(call.number) + 1);
+      result = call.run();
+      channel.pulse().call = 0;
+    }
+    call_place = 0;
+  }
+  return result;
+}
+
 }  // namespace
 
 OwnBusiness::OwnBusiness() { ++own_business; }
@@ -275,6 +301,13 @@ std::uintptr_t told_place(const Thread& self) {
   return place != 0 ? place : self.operation.told_place();
 }
 
+long call_of_program(long number, const long* arguments) {
+  Call call{number, {}};
+  std::copy_n(arguments, std::size(call.argument), call.argument);
+  Thread* self = process.current;
+  return self == nullptr || among(kSilent, number) ? call.run() : answered(*self, call, number < kNewest);
+}
+
 void on_call(int, siginfo_t* info, void* context) {
   auto& machine = *static_cast<ucontext_t*>(context);
   auto& registers = machine.uc_mcontext.gregs;
@@ -293,33 +326,11 @@ void on_call(int, siginfo_t* info, void* context) {
     errno = before;
     return;
   }
-  const bool usual = info->si_arch == AUDIT_ARCH_X86_64 && call.number < kNewest;
-  if (const std::string why = usual ? refusal(call) : "a system call of another kind"; !why.empty()) {
-    if (self->range_size != 0) take_back(*self);
-    fail(*self, Failure::unsupported, why, told_place(*self));
-  }
-  long result = -ENOSYS;
-  std::string name;
-  if (call.number == SYS_membarrier) {  // a fence in all threads at once: as on a kernel that has none, also for
-                                        // the libraries that ask for it when they are loaded
-    process.unseen.insert({"the system call membarrier, which is told to be missing", told_place(*self)});
-  } else if (!process.loaded) {  // the dynamic linker
-    result = call.run();
-  } else if (!quiet(call, result, name)) {
-    call_place = told_place(*self);
-    process.unseen.insert({name.empty() ? "the system call " + call_name(call.number) : name, call_place});
-    if (name.empty()) {
-      channel.pulse().call = ++calls << kCallBits | (static_cast<std::uint64_t>(call.number) + 1);
-      result = call.run();
-      channel.pulse().call = 0;
-    }
-    call_place = 0;
-  }
-  registers[REG_RAX] = result;
+  registers[REG_RAX] = answered(*self, call, info->si_arch == AUDIT_ARCH_X86_64 && call.number < kNewest);
   errno = before;
 }
 
-void filter_calls() {
+bool filter_calls() {
   constexpr std::uint32_t kNumber = offsetof(seccomp_data, nr), kArch = offsetof(seccomp_data, arch),
                           kPlace = offsetof(seccomp_data, instruction_pointer), kFirst = offsetof(seccomp_data, args),
                           kFourth = kFirst + 3 * 8;
@@ -361,10 +372,10 @@ void filter_calls() {
   }
   answer(SECCOMP_RET_TRAP);
   const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return;
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
   // The filter keeps no secrets from the program: without this, some kernels slow down every load behind a store.
-  if (kernel(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &filter) != 0)
-    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+  return kernel(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &filter) == 0 ||
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
 }  // namespace teetotal::runtime

@@ -37,8 +37,12 @@ long kernel(long number, Arguments... arguments) {
   return teetotal_kernel(number, all[0], all[1], all[2], all[3], all[4], all[5]);
 }
 
-// From here on, in this process and those that it starts; where the kernel knows no filters, nothing happens.
-void filter_calls();
+// From here on, in this process and those that it starts. False where the kernel knows no filters: then only what the
+// program itself asks for is looked at, by `syscall` and by name (imports.txt), and nothing that libraries do.
+bool filter_calls();
+
+// One that the program makes by the C library's `syscall`: does it, or fails.
+long call_of_program(long number, const long* arguments);
 
 // What the kernel calls a system call.
 std::string call_name(long number);

@@ -64,21 +64,23 @@ inline void look_for_unwritten(Thread& self, const void* pointer, Tag tag, std::
   }
   if (self->suspected != 0) [[unlikely]]
     decide_suspicion(*self, kind == Kind::st ? address : 0, place);
-  operate(*self, kind, kind == Kind::st ? Writes::always : Writes::never, address, tag, place, 0, plain);
+  operate(*self, kind, kind == Kind::st ? Writes::always : Writes::never, address, tag, place, 0, plain, false, true);
   if (kind == Kind::ld) look_for_unwritten(*self, pointer, tag, place);
 }
 
 template <typename T>
 [[gnu::always_inline]] inline void before_atomic(const volatile T* target, Kind kind, Writes writes,
-                                                 std::uintptr_t place, int order, Wide expected = 0,
-                                                 Order failure = Order::na) {
+                                                 std::uintptr_t place, bool single, int order, Wide expected = 0,
+                                                 Order failure = Order::na, Wide operand = 0) {
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(target);
   if (hidden(*self, address, place, sizeof(T)) && !spins(*self, kind, address, sizeof(T))) return;
   if (self->suspected != 0) [[unlikely]]
     decide_suspicion(*self, 0, place);
-  operate(*self, kind, writes, address, tag_for(sizeof(T)), place, expected, false, false, order_of(order), failure);
+  if (kind == Kind::rmw) self->operation.operand = operand;
+  operate(*self, kind, writes, address, tag_for(sizeof(T)), place, expected, false, false, single, order_of(order),
+          failure);
   if (kind != Kind::st) look_for_unwritten(*self, const_cast<const T*>(target), tag_for(sizeof(T)), place);
 }
 
@@ -87,8 +89,9 @@ inline void before_rmw(int order, std::uintptr_t place) {
 }
 
 template <typename T>
-[[gnu::always_inline]] inline T atomic_load(const volatile T* target, int order, std::uintptr_t place) {
-  before_atomic(target, Kind::ld, Writes::never, place, order);
+[[gnu::always_inline]] inline T atomic_load(const volatile T* target, int order, std::uintptr_t place,
+                                            bool single = true) {
+  before_atomic(target, Kind::ld, Writes::never, place, single, order);
   return *target;
 }
 
@@ -96,27 +99,30 @@ template <typename T>
 [[gnu::always_inline]] inline void atomic_store(volatile T* target, T value, int order, std::uintptr_t place) {
   Thread* self = process.current;
   if (self != nullptr && releases(order)) sfence(*self, place);
-  before_atomic(target, Kind::st, Writes::always, place, order);
+  before_atomic(target, Kind::st, Writes::always, place, true, order);
   *target = value;
   if (self != nullptr && order == kSeqCst) mfence(*self, place);
 }
 
 template <typename T, typename Change>
-[[gnu::always_inline]] inline T atomic_change(volatile T* target, int order, std::uintptr_t place, Change change) {
+[[gnu::always_inline]] inline T atomic_change(volatile T* target, int order, std::uintptr_t place, T operand,
+                                              Change change, bool single = true) {
   before_rmw(order, place);
-  before_atomic(target, Kind::rmw, Writes::always, place, order);
+  before_atomic(target, Kind::rmw, Writes::always, place, single, order, 0, Order::na, static_cast<Wide>(operand));
   const T old = *target;
-  *target = change(old);
+  *target = change(old, operand);
   return old;
 }
 
 // Also a weak one: it fails only where it must.
 template <typename T>
 [[gnu::always_inline]] inline bool compare_exchange(volatile T* target, T* expected, T value, int order, int failure,
-                                                    std::uintptr_t place) {
+                                                    std::uintptr_t place, bool single = true) {
   before_rmw(order, place);
   const T wanted = *expected;
-  before_atomic(target, Kind::rmw, swap_writes(), place, order, static_cast<Wide>(wanted), order_of(failure));
+  const Wide operand = static_cast<Wide>(value) ^ static_cast<Wide>(reinterpret_cast<std::uintptr_t>(expected)) << 64U;
+  before_atomic(target, Kind::rmw, swap_writes(), place, single, order, static_cast<Wide>(wanted), order_of(failure),
+                operand);
   const T old = *target;
   if (old == wanted) {
     *target = value;
@@ -204,38 +210,38 @@ void __tsan_vptr_update(void** address, void* value) {
 }
 void __tsan_vptr_read(void** address) { access(Kind::ld, address, Tag::oct, TEETOTAL_PLACE); }
 
-#define ATOMICS(bits, T)                                                                                         \
-  T __tsan_atomic##bits##_load(const volatile T* a, int order) { return atomic_load(a, order, TEETOTAL_PLACE); } \
-  void __tsan_atomic##bits##_store(volatile T* a, T v, int order) { atomic_store(a, v, order, TEETOTAL_PLACE); } \
-  T __tsan_atomic##bits##_exchange(volatile T* a, T v, int order) {                                              \
-    return atomic_change(a, order, TEETOTAL_PLACE, [=](T) { return v; });                                        \
-  }                                                                                                              \
-  T __tsan_atomic##bits##_fetch_add(volatile T* a, T v, int order) {                                             \
-    return atomic_change(a, order, TEETOTAL_PLACE, [=](T old) { return static_cast<T>(old + v); });              \
-  }                                                                                                              \
-  T __tsan_atomic##bits##_fetch_sub(volatile T* a, T v, int order) {                                             \
-    return atomic_change(a, order, TEETOTAL_PLACE, [=](T old) { return static_cast<T>(old - v); });              \
-  }                                                                                                              \
-  T __tsan_atomic##bits##_fetch_and(volatile T* a, T v, int order) {                                             \
-    return atomic_change(a, order, TEETOTAL_PLACE, [=](T old) { return static_cast<T>(old & v); });              \
-  }                                                                                                              \
-  T __tsan_atomic##bits##_fetch_or(volatile T* a, T v, int order) {                                              \
-    return atomic_change(a, order, TEETOTAL_PLACE, [=](T old) { return static_cast<T>(old | v); });              \
-  }                                                                                                              \
-  T __tsan_atomic##bits##_fetch_xor(volatile T* a, T v, int order) {                                             \
-    return atomic_change(a, order, TEETOTAL_PLACE, [=](T old) { return static_cast<T>(old ^ v); });              \
-  }                                                                                                              \
-  T __tsan_atomic##bits##_fetch_nand(volatile T* a, T v, int order) {                                            \
-    return atomic_change(a, order, TEETOTAL_PLACE, [=](T old) { return static_cast<T>(~(old & v)); });           \
-  }                                                                                                              \
-  int __tsan_atomic##bits##_compare_exchange_strong(volatile T* a, T* c, T v, int order, int failure) {          \
-    return compare_exchange(a, c, v, order, failure, TEETOTAL_PLACE);                                            \
-  }                                                                                                              \
-  int __tsan_atomic##bits##_compare_exchange_weak(volatile T* a, T* c, T v, int order, int failure) {            \
-    return compare_exchange(a, c, v, order, failure, TEETOTAL_PLACE);                                            \
-  }                                                                                                              \
-  T __tsan_atomic##bits##_compare_exchange_val(volatile T* a, T c, T v, int order, int failure) {                \
-    return compare_exchange_value(a, c, v, order, failure, TEETOTAL_PLACE);                                      \
+#define ATOMICS(bits, T)                                                                                              \
+  T __tsan_atomic##bits##_load(const volatile T* a, int order) { return atomic_load(a, order, TEETOTAL_PLACE); }      \
+  void __tsan_atomic##bits##_store(volatile T* a, T v, int order) { atomic_store(a, v, order, TEETOTAL_PLACE); }      \
+  T __tsan_atomic##bits##_exchange(volatile T* a, T v, int order) {                                                   \
+    return atomic_change(a, order, TEETOTAL_PLACE, v, [](T, T given) { return given; });                              \
+  }                                                                                                                   \
+  T __tsan_atomic##bits##_fetch_add(volatile T* a, T v, int order) {                                                  \
+    return atomic_change(a, order, TEETOTAL_PLACE, v, [](T old, T given) { return static_cast<T>(old + given); });    \
+  }                                                                                                                   \
+  T __tsan_atomic##bits##_fetch_sub(volatile T* a, T v, int order) {                                                  \
+    return atomic_change(a, order, TEETOTAL_PLACE, v, [](T old, T given) { return static_cast<T>(old - given); });    \
+  }                                                                                                                   \
+  T __tsan_atomic##bits##_fetch_and(volatile T* a, T v, int order) {                                                  \
+    return atomic_change(a, order, TEETOTAL_PLACE, v, [](T old, T given) { return static_cast<T>(old & given); });    \
+  }                                                                                                                   \
+  T __tsan_atomic##bits##_fetch_or(volatile T* a, T v, int order) {                                                   \
+    return atomic_change(a, order, TEETOTAL_PLACE, v, [](T old, T given) { return static_cast<T>(old | given); });    \
+  }                                                                                                                   \
+  T __tsan_atomic##bits##_fetch_xor(volatile T* a, T v, int order) {                                                  \
+    return atomic_change(a, order, TEETOTAL_PLACE, v, [](T old, T given) { return static_cast<T>(old ^ given); });    \
+  }                                                                                                                   \
+  T __tsan_atomic##bits##_fetch_nand(volatile T* a, T v, int order) {                                                 \
+    return atomic_change(a, order, TEETOTAL_PLACE, v, [](T old, T given) { return static_cast<T>(~(old & given)); }); \
+  }                                                                                                                   \
+  int __tsan_atomic##bits##_compare_exchange_strong(volatile T* a, T* c, T v, int order, int failure) {               \
+    return compare_exchange(a, c, v, order, failure, TEETOTAL_PLACE);                                                 \
+  }                                                                                                                   \
+  int __tsan_atomic##bits##_compare_exchange_weak(volatile T* a, T* c, T v, int order, int failure) {                 \
+    return compare_exchange(a, c, v, order, failure, TEETOTAL_PLACE);                                                 \
+  }                                                                                                                   \
+  T __tsan_atomic##bits##_compare_exchange_val(volatile T* a, T c, T v, int order, int failure) {                     \
+    return compare_exchange_value(a, c, v, order, failure, TEETOTAL_PLACE);                                           \
   }
 ATOMICS(8, std::uint8_t)
 ATOMICS(16, std::uint16_t)
@@ -252,7 +258,7 @@ bool generic_compare_exchange(std::size_t, void*, void*, const void*, int, int) 
 void generic_load(std::size_t size, const void* from, void* to, int order) {
   const std::uintptr_t place = TEETOTAL_PLACE;
   of_size(size, place, [&]<typename T>(T) {
-    const T value = atomic_load(static_cast<const volatile T*>(from), order, place);
+    const T value = atomic_load(static_cast<const volatile T*>(from), order, place, false);
     std::memcpy(to, &value, size);
   });
 }
@@ -265,7 +271,8 @@ void generic_exchange(std::size_t size, void* target, const void* from, void* ol
   const std::uintptr_t place = TEETOTAL_PLACE;
   of_size(size, place, [&]<typename T>(T) {
     const T value = taken<T>(from);
-    const T before = atomic_change(static_cast<volatile T*>(target), order, place, [=](T) { return value; });
+    const T before =
+        atomic_change(static_cast<volatile T*>(target), order, place, value, [](T, T given) { return given; }, false);
     std::memcpy(old, &before, size);
   });
 }
@@ -275,7 +282,7 @@ bool generic_compare_exchange(std::size_t size, void* target, void* expected, co
   bool done = false;
   of_size(size, place, [&]<typename T>(T) {
     T wanted = taken<T>(expected);
-    done = compare_exchange(static_cast<volatile T*>(target), &wanted, taken<T>(from), order, failure, place);
+    done = compare_exchange(static_cast<volatile T*>(target), &wanted, taken<T>(from), order, failure, place, false);
     std::memcpy(expected, &wanted, size);
   });
   return done;

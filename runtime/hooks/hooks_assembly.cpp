@@ -27,10 +27,11 @@ enum class Does : std::uint8_t {
   order,
   hash,
   mask,
-  look  // at what may be unwritten: unwritten.hpp
+  look,  // at what may be unwritten: unwritten.hpp
+  fresh  // what lies above the stack pointer, up to where it was before: its old value lies below it
 };
 enum : std::uint8_t { kWhole = 1, kRepeated = 2, kSymbolic = 4, kThreadLocal = 8, kHalf = 16 };
-enum : std::uint8_t { rax, rcx, rdx, rsi = 6, rdi = 7, flags = 16 };
+enum : std::uint8_t { rax, rcx, rdx, rsp = 4, rsi = 6, rdi = 7, flags = 16 };
 
 struct Descriptor {
   Does does;
@@ -98,6 +99,11 @@ struct Values {
   return true;
 }
 
+[[gnu::target("general-regs-only")]] void fill_fresh(Registers registers) {
+  const std::uint64_t now = registers[rsp], before = reinterpret_cast<const std::uint64_t*>(now)[-1];
+  for (std::uint64_t at = now; at < before; ++at) *reinterpret_cast<volatile std::uint8_t*>(at) = unwritten.fill;
+}
+
 void locked(Thread& self, const Descriptor& told, Registers registers, std::uintptr_t address, std::uintptr_t place) {
   if (hidden(self, address, place, told.size)) return mfence(self, place);  // as it is for the others
   const bool compares = told.does == Does::compared;
@@ -130,6 +136,10 @@ std::uint32_t teetotal_vectors = [] {
   if (self == nullptr) return false;
   if (told->does == Does::settle) return self->range_size != 0;
   if (told->does == Does::look) return sees_fill(*told, registers);
+  if (told->does == Does::fresh) {
+    fill_fresh(registers);
+    return false;
+  }
   if (told->does >= Does::order) {
     const auto [first, second] = values_of(*told, registers);
     const bool either = may_be_address(first) || may_be_address(second);

@@ -47,7 +47,13 @@ void give(Touch& touch, timespec* to, const timespec& now) {
   touch.put(&to->tv_nsec, now.tv_nsec);
 }
 
-constexpr timespec kBeginning = {1'000'000'000, 0};
+// What a clock shows whose only use is the limit of a wait. A wait with less than no, or more than all nanoseconds of a
+// second fails at once. Whatever the program adds to them, and takes away where they are too many: if the limit is
+// right for the least that a clock may show, and, in a second search, for the most, it is so for all between.
+timespec for_limit() {
+  unwritten.clocks = true;
+  return unwritten.is_second() ? timespec{4'000'000'000, 999'999'999} : timespec{1'000'000'000, 0};
+}
 
 std::int64_t nanoseconds() {
   timespec now{};
@@ -101,13 +107,13 @@ int teetotal_timespec_get(timespec* to, int base) {
 // Whose only use is the limit of a wait: see programs/c/deadlines.py. It stands still: no wait looks at it.
 int teetotal_clock_gettime_for_limit(clockid_t, timespec* to) {
   Touch touch(TEETOTAL_PLACE);
-  give(touch, to, kBeginning);
+  give(touch, to, for_limit());
   return 0;
 }
 int teetotal_timespec_get_for_limit(timespec* to, int base) {
   Touch touch(TEETOTAL_PLACE);
   if (base != TIME_UTC) return 0;
-  give(touch, to, kBeginning);
+  give(touch, to, for_limit());
   return base;
 }
 int teetotal_gettimeofday(timeval* to, void*) {

@@ -333,14 +333,7 @@ long syscall(long number, ...) {
       unseen_call("the system call " + call_name(number), TEETOTAL_PLACE);
     if (const auto answer = answered_here(*self, number, arguments, TEETOTAL_PLACE)) return *answer;
   }
-  long result;
-  register long r10 asm("r10") = arguments[3];
-  register long r8 asm("r8") = arguments[4];
-  register long r9 asm("r9") = arguments[5];
-  asm volatile("syscall"
-               : "=a"(result)
-               : "a"(number), "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(r10), "r"(r8), "r"(r9)
-               : "rcx", "r11", "memory");
+  const long result = call_of_program(number, arguments);
   if (result >= 0) return result;
   errno = static_cast<int>(-result);
   return -1;

@@ -304,7 +304,10 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
       if (void* pages = allocate((size + kPage - 1) / kPage * kPage, kPage, place, Content::zero)) return pages;
     unseen_call("mmap of libc.so.6", place);
     if (process.current != nullptr) mfence(*process.current, place);
-    return mmap(wanted, size, protection, flags, file, offset);
+    void* pages = mmap(wanted, size, protection, flags, file, offset);
+    if (pages != MAP_FAILED)
+      process.mappings.push_back({.address = reinterpret_cast<std::uintptr_t>(pages), .size = size, .place = place});
+    return pages;
   }
   int teetotal_munmap(void* pages, std::size_t size) {
     const std::uintptr_t place = TEETOTAL_PLACE;

@@ -256,6 +256,10 @@ int teetotal_memcmp(const void* a, const void* b, std::size_t n) {
   Text<char> left(touch), right(touch);
   read_bytes(touch, a, n, left);
   read_bytes(touch, b, n, right);
+  for (std::size_t i = 0; i < n && (i == 0 || left.data()[i - 1] == right.data()[i - 1]); ++i) {
+    touch.look(static_cast<const char*>(a) + i, left.data() + i, 1);
+    touch.look(static_cast<const char*>(b) + i, right.data() + i, 1);
+  }
   return std::memcmp(left.data(), right.data(), n);
 }
 void* teetotal_memchr(const void* s, int c, std::size_t n) {

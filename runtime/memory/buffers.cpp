@@ -1,5 +1,6 @@
 // The store buffers of a program under TSO and PSO, as agents of the search: see system.hpp.
 #include <algorithm>
+#include <limits>
 
 #include "system.hpp"
 
@@ -51,30 +52,92 @@ void Controlled::check_parts(std::uint32_t thread, const Operation& store) const
         "stores to parts of what is accessed in different sizes keep their order, which PSO does not ask for");
 }
 
+// Which stores of a thread must have reached memory before an operation that it does now.
+Controlled::Flushes Controlled::flushes(Kind kind, const Operation& operation) const {
+  if (kind == Kind::ld || kind == Kind::st || kind == Kind::sfence || kind == Kind::fence) return Flushes::none;
+  if (kind == Kind::mfence || bounds_.model == Model::tso || operation.tag == Tag::thread) return Flushes::all;
+  if (bounds_.semantics.rmw_flushes_all || (kind == Kind::unlock && bounds_.semantics.unlock_is_fence))
+    return Flushes::all;
+  return Flushes::address;
+}
+
 // Whether the thread's buffers hold nothing that must reach memory before the operation.
 bool Controlled::flushed(std::uint32_t thread, Kind kind, const Operation& operation) const {
   const auto& buffer = buffers_.stores[thread];
-  if (buffer.empty() || kind == Kind::ld || kind == Kind::st || kind == Kind::sfence || kind == Kind::fence)
-    return true;
-  if (kind == Kind::mfence || bounds_.model == Model::tso || operation.tag == Tag::thread) return false;
-  if (bounds_.semantics.rmw_flushes_all || (kind == Kind::unlock && bounds_.semantics.unlock_is_fence)) return false;
+  const Flushes which = flushes(kind, operation);
+  if (buffer.empty() || which != Flushes::address) return buffer.empty() || which == Flushes::none;
   return std::ranges::none_of(buffer, [&](const Entry& entry) {
     return entry.markers < buffers_.markers[thread] || entry.operation.cell == operation.cell;
   });
 }
 
-// What must have reached memory before a thread does what flushes its buffers.
-std::vector<std::int32_t> Controlled::latest_commits(std::uint32_t thread) const {
+// The latest commits that had to come before the operation for that. Others that came have nothing to do with it.
+std::vector<std::int32_t> Controlled::flushing(std::uint32_t thread, Kind kind, const Operation& operation) const {
   std::vector<std::int32_t> commits;
-  for (std::uint32_t agent = 0; agent < agents_.size(); ++agent)
-    if (agents_[agent].thread == thread && agents_[agent].buffer != kThread && !agent_steps_[agent].empty())
-      commits.push_back(static_cast<std::int32_t>(agent_steps_[agent].back()));
+  const Flushes which = flushes(kind, operation);
+  if (which == Flushes::none) return commits;
+  for (std::uint32_t agent = 0; agent < agents_.size(); ++agent) {
+    if (agents_[agent].thread != thread || agents_[agent].buffer == kThread) continue;
+    const bool whole = which == Flushes::all || agents_[agent].buffer == static_cast<std::int64_t>(operation.cell);
+    const auto& steps = agent_steps_[agent];
+    const auto needed = [&](std::uint32_t i) { return whole || steps_[i].markers < buffers_.markers[thread]; };
+    if (const auto latest = std::ranges::find_if(steps.rbegin(), steps.rend(), needed); latest != steps.rend())
+      commits.push_back(static_cast<std::int32_t>(*latest));
+  }
   return commits;
 }
 
 bool Controlled::commute(const Event& a, const Event& b) const {
   if (agents_[a.thread].thread != agents_[b.thread].thread || process.cells[a.address].size == 0) return false;
   return (a.kind == Kind::ld && b.kind == Kind::st) || (a.kind == Kind::st && b.kind == Kind::ld);
+}
+
+std::uint32_t Controlled::buffer_of(const Event& load) const {
+  const std::int64_t buffer = bounds_.model == Model::tso ? kWhole : static_cast<std::int64_t>(load.address);
+  return agent_numbers_.at({agents_[load.thread].thread, buffer});
+}
+
+// Event::own of a step about to be done: of a store the number that it gets, of a load that of its thread's store that
+// it sees, whole.
+std::uint8_t Controlled::which_own(const Step& step) const {
+  const Operation& operation = step.operation;
+  if (operation.kind == Kind::st) {
+    const std::int64_t buffer = bounds_.model == Model::tso ? kWhole : static_cast<std::int64_t>(operation.cell);
+    const auto agent = agent_numbers_.find({step.thread, buffer});
+    if (agent == agent_numbers_.end()) return 1;
+    std::size_t number = agent_steps_[agent->second].size() + 1;
+    for (const Entry& entry : buffers_.stores[step.thread])
+      number += buffer == kWhole || static_cast<std::int64_t>(entry.operation.cell) == buffer;
+    return number <= std::numeric_limits<std::uint8_t>::max() ? static_cast<std::uint8_t>(number) : 0;
+  }
+  return step.source < 0 || step.event.writes ? 0 : which_own(operation, step.thread, step.source);
+}
+
+std::uint8_t Controlled::which_own(const Operation& load, std::uint32_t thread, std::int32_t issued) const {
+  const Step& store = steps_[static_cast<std::size_t>(issued)];
+  const Operation& seen = store.operation;
+  if (load.kind != Kind::ld || load.verb != Verb::none || store.commit || store.thread != thread) return 0;
+  if (seen.kind != Kind::st || !is_data(load.tag) || process.cells[load.cell].size == 0) return 0;
+  const bool whole =
+      seen.address <= load.address && load.address + size_of(load.tag) <= seen.address + size_of(seen.tag);
+  return whole ? store.event.own : 0;
+}
+
+std::uint8_t Controlled::own_before(std::uint32_t as, std::size_t index, std::size_t before) const {
+  const std::uint32_t thread = agents_[as].thread;
+  const Operation& load = index < steps_.size() ? steps_[index].operation : process.threads[thread].operation;
+  const auto& own = own_[thread];
+  for (auto at = std::ranges::lower_bound(own, static_cast<std::uint32_t>(index)); at != own.begin();) {
+    const std::uint32_t issued = *--at;
+    const Step& store = steps_[issued];
+    if (store.operation.kind != Kind::st || store.operation.cell != load.cell) continue;
+    const std::uint8_t number = which_own(load, thread, static_cast<std::int32_t>(issued));
+    if (number == 0) return 0;
+    const auto& commits = agent_steps_[buffer_of({.thread = as, .address = load.cell})];
+    if (commits.size() < number || commits[number - 1U] >= before) return number;
+    return steps_[before].source == static_cast<std::int32_t>(commits[number - 1U]) ? number : 0;
+  }
+  return 0;
 }
 
 // The step that stored what a thread would see in a cell now: its own, where it was issued.

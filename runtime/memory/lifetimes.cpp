@@ -11,6 +11,12 @@ namespace teetotal::runtime {
 
 std::uint8_t teetotal_frames_watched = 0;
 
+Thread* owner_of_local(std::uintptr_t address) {
+  for (std::uint32_t number = 0; number < process.count; ++number)
+    if (address - process.threads[number].tls < process.threads[number].tls_size) return &process.threads[number];
+  return nullptr;
+}
+
 namespace {
 
 std::bitset<kMaxThreads * kStackStride / 16> touched;
@@ -57,13 +63,6 @@ End frame_end(const Thread& owner, std::uintptr_t address) {
     if (address < below) return {owner.number, place};
   }
   return {owner.number, 0};
-}
-
-// Whose thread-local variables an address is among.
-Thread* owner_of_local(std::uintptr_t address) {
-  for (std::uint32_t number = 0; number < process.count; ++number)
-    if (address - process.threads[number].tls < process.threads[number].tls_size) return &process.threads[number];
-  return nullptr;
 }
 
 Fault dead_stack(const Thread& owner, std::uintptr_t address) {

@@ -14,6 +14,9 @@
 
 namespace teetotal::runtime {
 
+// Whose thread-local variables an address is among, if it is.
+Thread* owner_of_local(std::uintptr_t address);
+
 // Whether an address on a stack belongs to no frame that still runs. `frame`: that of the hook that asks, on its stack.
 bool on_dead_stack(const Thread& self, std::uintptr_t address, std::uintptr_t frame);
 

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "accesses.hpp"
+#include "unwritten.hpp"
 
 namespace teetotal::runtime {
 
@@ -21,7 +22,16 @@ class Touch {
     before(Kind::ld, from, sizeof(T));
     T value;
     std::memcpy(&value, from, sizeof value);
+    if constexpr (sizeof(T) <= sizeof(unwritten.pattern)) look(from, &value, sizeof value);
     return value;
+  }
+
+  // Whether what was read has ever been written.
+  void look(const void* from, const void* value, std::size_t size) const {
+    if (std::memcmp(value, &unwritten.pattern, size) != 0 || self_ == nullptr) [[likely]]
+      return;
+    const auto address = reinterpret_cast<std::uintptr_t>(from);
+    if (in_heap(address) || stack_owner(address) < kMaxThreads) weigh_unwritten(address, place_);
   }
 
   template <typename T>

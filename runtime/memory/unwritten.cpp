@@ -29,8 +29,10 @@ void weigh_unwritten(std::uintptr_t address, std::uintptr_t place) {
   process.unseen.insert({"a read of memory that nobody has written", told});
 }
 
+bool Unwritten::is_second() const { return fill != kFirst; }
+
 bool Unwritten::asks_again() {
-  if (fill != kFirst || suspicions.empty()) return false;
+  if (is_second() || (suspicions.empty() && !clocks)) return false;
   fill = static_cast<std::uint8_t>(~fill);
   teetotal_fill = pattern = fill * kEveryByte;
   return true;

@@ -24,9 +24,11 @@ struct Unwritten {
   std::uint8_t fill = 0xA5;
   std::uint64_t pattern = 0xA5 * kEveryByte;
   bool bit_fields = false;  // the program has some
+  bool clocks = false;      // one was looked at whose other value a second search shows: hooks_clock.cpp
 
   // After a search: whether there must be a second one. It is then with the opposite byte.
   bool asks_again();
+  bool is_second() const;
 };
 
 extern Unwritten unwritten;

@@ -86,8 +86,15 @@ bool Explorer::next_choices() {
 bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
   ++executions_;
   if (request_.classes)
-    classes_.insert(class_of(
-        execution, [&](const Event& a, const Event& b) { return system_.buffers() && system_.commute(a, b); }));
+    classes_.insert(class_of(execution, [&](const Event& a, const Event& b, const auto& steps) {
+      if (!system_.buffers()) return true;
+      if (system_.commute(a, b)) return false;
+      const bool ends = (a.kind == Kind::ld && a.writes) || (b.kind == Kind::ld && b.writes);
+      if (ends || (a.own == 0 && b.own == 0)) return true;
+      const Event& load =
+          a.own != 0 ? a : b;  // which sees its own thread's store: does another's write come behind it?
+      return &load == &a && steps.size() > system_.buffer_of(load) && steps[system_.buffer_of(load)] >= load.own;
+    }));
   watch(execution, shared);
   if (!passes_.empty()) count_passes(execution);
   tell_failures(execution);

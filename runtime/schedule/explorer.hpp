@@ -20,6 +20,7 @@ struct Request {
   std::string object;
   std::string library;    // a file: which of the object's functions are the C++ library's
   std::string variables;  // a file: where its variables lie, if it compares addresses
+  std::string live;       // a file: where in it the table is that says what is live
   Strategy strategy{.megabytes = kMegabytes};
   std::vector<std::string> monitors;
   Semantics semantics;
@@ -32,6 +33,7 @@ struct Request {
   std::uintptr_t marks = 0;      // in the object: an array of bytes whose loads are counted
   std::size_t mark_count = 0;
   bool replay = false;
+  double shorten = 0;  // seconds, of a replay
   std::string schedule;
   bool stop_at_last = false;
 };

@@ -90,6 +90,7 @@ struct Operation {
   Needs needs = Needs::nothing;  // where an rmw waits for a value
   bool part = false;             // a further part of the copy that its thread was busy with before
   bool plain = false;            // neither atomic nor volatile: a race on it is a data race
+  bool single = false;           // all that a hook of the compiler's does
   Order order = Order::na;       // as the program asks for it, and where a compare-and-swap fails
   Order failure = Order::na;
   std::uint32_t cell = 0;
@@ -99,6 +100,7 @@ struct Operation {
   std::uintptr_t caller = 0;                 // where the program's own code called for it, if that is elsewhere
   bool (*enabled)(const Thread&) = nullptr;  // null: always
   Wide expected = 0;
+  Wide operand = 0;  // of a single rmw: what it writes or adds
 
   // A load where it writes nothing, and an rmw where it does.
   bool decides() const { return kind == Kind::ld && writes > Writes::always; }
@@ -347,6 +349,7 @@ struct Process : ProcessRecord {
   int (*main)(int, char**, char**) = nullptr;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> numbers;  // (creator, how many before) → thread
   std::vector<std::string> oddities;  // what the program does that makes the answer weaker; each once
+  std::vector<Block> mappings;        // of files, as far as the C library was asked for them: the latest at the end
   std::set<std::pair<std::string, std::uintptr_t>> unseen;  // what it did that no hook follows, and where: no proof
 
   // Loads the program and finds main. Throws std::runtime_error.

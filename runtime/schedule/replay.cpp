@@ -4,9 +4,13 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "shortening.hpp"
+
 namespace teetotal::runtime {
 
 namespace {
+
+constexpr int kAttempts = 100;
 
 std::uint32_t number_of(std::uint32_t born) {
   for (std::uint32_t number = 0; number < process.count; ++number)
@@ -46,21 +50,52 @@ bool run(Controlled& system, const std::vector<std::string>& steps, bool stop_at
   return true;
 }
 
+// The execution at hand.
+Moves moves_of(const Controlled& system) {
+  Moves moves;
+  for (const Step& step : system.steps())
+    moves.push_back({process.threads[step.thread].born, step.commit, static_cast<std::int64_t>(step.operation.cell)});
+  return moves;
+}
+
+bool run(Controlled& system, const Moves& moves, Frames& frames) {
+  frames.clear();
+  system.rewind(0);
+  try {
+    for (const Move& move : moves) {
+      const auto agent = possible_agent(system, move);
+      if (!agent) throw std::logic_error("a schedule that was shortened is not possible");
+      if (!move.commit) note_frame(frames, process.threads[system.owner(*agent)].operation);
+      system.execute(*agent);
+    }
+  } catch (const Restart&) {
+    system.forget();
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-void replay(const Bounds& bounds, const std::string& schedule, bool stop_at_last, const Output& output) {
+void replay(const Bounds& bounds, const std::string& schedule, bool stop_at_last, double shorten,
+            const Output& output) {
   std::istringstream words(schedule);
   std::vector<std::string> steps;
   for (std::string word; words >> word;) steps.push_back(word);
   Controlled system(bounds);
   Frames frames;
   try {
-    constexpr int kAttempts = 100;
     for (int attempt = 0; !run(system, steps, stop_at_last, frames); ++attempt)
       if (attempt == kAttempts) throw std::out_of_range("the schedule never comes to rest");
   } catch (const std::out_of_range& error) {
     output.line(R"({"type":"error","what":"schedule","message":)" + Output::quoted(error.what()) + '}');
     return;
+  }
+  if (shorten > 0) {
+    const Moves moves = Shortening(system, shorten).shortened(moves_of(system));
+    frames.clear();
+    for (int attempt = 0; !run(system, moves, frames); ++attempt)
+      if (attempt == kAttempts) throw std::logic_error("a schedule that was shortened never comes to rest");
   }
   const std::size_t end = system.steps().size();
   std::string failures;

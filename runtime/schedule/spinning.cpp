@@ -1,4 +1,9 @@
-// When a thread's loop only waits: see system.hpp.
+// With `--waiting count`: when a thread's loop only waits.
+//
+// A thread whose last iteration came back to the same local state, wrote nothing and saw in every read the same write
+// as the iteration before stops for the rest of this execution. The local state is all of the thread's stack, its
+// registers, its thread-local variables, errno and its data by key, compared by a hash that is made only where the
+// events of two iterations are equal. A search without reduction lets it go on once something that it read has changed.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -92,7 +97,7 @@ void Controlled::detect_spinning(std::uint32_t thread) {
     compared = compared || earlier != 0;
     if (last.local == earlier) found = static_cast<std::uint32_t>(length);
   }
-  last.spin = compared ? spins_.decide(past_of(steps_.size() - 1), found) : found;
+  last.spin = compared ? spins_.decide(past_of(steps_.size() - 1), static_cast<std::uint8_t>(found)) : found;
 }
 
 }  // namespace teetotal::runtime

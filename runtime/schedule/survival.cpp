@@ -31,7 +31,8 @@ class Copy final : public Guardian {
  public:
   int wait(pid_t explorer) override {
     int status = 0;
-    while (kernel(SYS_wait4, explorer, &status, WUNTRACED, nullptr) == -EINTR) {
+    Pauses pauses;
+    while (kernel(SYS_wait4, explorer, &status, WUNTRACED, nullptr) == -EINTR || pauses.explain(status)) {
     }
     return status;
   }

@@ -11,10 +11,12 @@
 #pragma once
 
 #include <sys/types.h>
+#include <sys/wait.h>
 
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "channel.hpp"
 #include "process.hpp"
@@ -33,6 +35,18 @@ class Guardian {
 
  protected:
   ~Guardian() = default;
+};
+
+// For a guardian: whether it was the supervisor that has stopped the explorer, and will let it go on.
+class Pauses {
+ public:
+  bool explain(int status) {
+    const std::uint32_t now = WIFSTOPPED(status) ? channel.notices().pauses.load() : known_;
+    return std::exchange(known_, now) != now;
+  }
+
+ private:
+  std::uint32_t known_ = channel.notices().pauses;
 };
 
 class Survival {

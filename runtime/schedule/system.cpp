@@ -40,12 +40,12 @@ std::uint32_t Controlled::location(std::uintptr_t place) {
 void Controlled::describe(std::uint32_t thread) {
   const Operation& operation = process.threads[thread].operation;
   next_[thread] = {agent(thread, kThread), operation.kind, operation.writes == Writes::always, operation.order,
-                   operation.failure,      operation.cell, location(operation.place)};
+                   operation.failure, 0, operation.cell, location(operation.place)};
   const bool halted = cut(thread);
   if (halted && steps_.size() < bounds_.steps) cuts_.insert(operation.told_place());
-  standing_[thread] = halted || spinning(thread)                                           ? Standing::halted
-                      : operation.enabled == nullptr && operation.writes <= Writes::always ? Standing::ready
-                                                                                           : Standing::depends;
+  const bool depends = operation.enabled != nullptr || operation.writes > Writes::always || local_now(thread) != 0;
+  standing_[thread] = halted || spinning(thread) ? Standing::halted : depends ? Standing::depends : Standing::ready;
+  asked_[thread].known = false;
 }
 
 void Controlled::described_new_threads() {
@@ -54,6 +54,7 @@ void Controlled::described_new_threads() {
     standing_.push_back(Standing::gone);
     own_.emplace_back();
     visits_.emplace_back();
+    asked_.emplace_back();
   }
   for (std::uint32_t thread = 0; thread < process.count; ++thread) {
     agent(thread, kThread);
@@ -63,6 +64,16 @@ void Controlled::described_new_threads() {
 
 Pending Controlled::pending(std::uint32_t number) const {
   catch_up();
+  Pending pending = before_waiting(number);
+  if (pending.readiness == Readiness::enabled && (!relaxed() || agents_[number].buffer == kThread)) {
+    const std::uint32_t thread = owner(number);
+    if (local_now(thread) != 0 && waits_now(thread)) pending.readiness = Readiness::waiting;
+  }
+  return pending;
+}
+
+// What an agent does next, whether or not it only takes a thread round.
+Pending Controlled::before_waiting(std::uint32_t number) const {
   if (!relaxed()) return pending_thread(number, number);
   const Agent& agent = agents_[number];
   if (agent.buffer == kThread) {
@@ -77,7 +88,7 @@ Pending Controlled::pending(std::uint32_t number) const {
   }
   const Entry* entry = committable(agent);
   if (entry == nullptr) return {Readiness::stopped, {}};
-  return {Readiness::enabled, {number, Kind::st, true, {}, {}, entry->operation.cell, entry->location}};
+  return {Readiness::enabled, {number, Kind::st, true, {}, {}, 0, entry->operation.cell, entry->location}};
 }
 
 bool Controlled::enabled(std::uint32_t number) const {
@@ -129,14 +140,20 @@ bool Controlled::decide(std::uint32_t number, Event& event) const {
 }
 
 bool Controlled::cut(std::uint32_t thread) const {
-  if (steps_.size() >= bounds_.steps) return true;
+  if (steps_.size() >= bounds_.steps || own_[thread].size() >= bounds_.thread_steps) return true;
+  if (!own_[thread].empty() && steps_[own_[thread].back()].idle > bounds_.idle_bound) return true;
   const std::uint32_t at = next_[thread].location;
   return !process.threads[thread].operation.part && at < visits_[thread].size() &&
          visits_[thread][at] >= bounds_.loop_bound;
 }
 
 Event Controlled::execute(std::uint32_t number) {
+  if (ahead_ && steps_.back().event.thread == number) {
+    ahead_ = false;
+    return steps_.back().event;
+  }
   catch_up();
+  judged_ = false;
   if (snapshots_.consider(steps_.size()) && relaxed()) {
     kept_buffers_.resize(std::max(kept_buffers_.size(), snapshots_.depth()));
     kept_buffers_[snapshots_.depth() - 1] = buffers_;
@@ -149,9 +166,9 @@ Event Controlled::execute(std::uint32_t number) {
 Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   Thread& thread = process.threads[number];
   const std::size_t index = steps_.size();
-  const Event next = relaxed()                              ? pending(as).event
-                     : standing_[number] == Standing::ready ? next_[number]
-                                                            : pending_thread(number, as).event;
+  Event next = relaxed()                              ? before_waiting(as).event
+               : standing_[number] == Standing::ready ? next_[number]
+                                                      : pending_thread(number, as).event;
   std::vector<std::int32_t> enablers;
   Step& step = steps_.emplace_back(next, number, thread.operation);
   const Operation& operation = step.operation;
@@ -160,9 +177,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   step.sees = look && operation.kind != Kind::st;
   if (operation.tag == Tag::thread && operation.waiting == Waiting::other)
     step.operation.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
-  if (const Kind kind = step.kind();
-      relaxed() && kind != Kind::ld && kind != Kind::st && kind != Kind::sfence && kind != Kind::fence)
-    enablers = latest_commits(number);
+  if (relaxed()) enablers = flushing(number, step.kind(), operation);
   if (look) step.before = seen_by(operation);
   if (relaxed()) in_memory_.push_back(step.before);
   if (look && relaxed()) step.before = seen(number, operation);
@@ -173,6 +188,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
     }
     step.source = source(number, operation.cell);
   }
+  if (relaxed()) step.event.own = next.own = which_own(step);
   if (operation.tag == Tag::condition) step.signalled = signalled(operation.address);
   if (operation.tag <= Tag::vector && !fence) note_data_races(number);
   process.step = static_cast<std::int32_t>(index);
@@ -186,8 +202,8 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
                : relaxed() && operation.kind == Kind::st ? buffers_.stores[number].back().value
                                                          : seen_by(operation);
   const auto& own = own_[number];
-  const bool wrote = step.changes() || operation.kind == Kind::st;
-  step.quiet = wrote ? 0 : own.empty() ? 1 : steps_[own.back()].quiet + 1;
+  const bool changed = changed_memory(step);
+  step.quiet = changed ? 0 : own.empty() ? 1 : steps_[own.back()].quiet + 1;
   if (!own.empty()) step.earlier = static_cast<std::int32_t>(own.back());
   own_[number].push_back(static_cast<std::uint32_t>(index));
   auto& visits = visits_[number];
@@ -196,7 +212,12 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   keep(step, std::move(enablers));
   if (process.count != next_.size() || step.operation.tag == Tag::thread) described_new_threads();
   if (thread.state == State::parked) {
-    if (!wrote) detect_spinning(number);
+    if (bounds_.waiting_counts) {
+      if (!changed) detect_spinning(number);
+    } else if (const LocalState local = waiting_state(thread); local.hash != 0) {
+      steps_.back().local = local.exact ? local.hash : locals_.decide(past_of(index), local.hash);
+      detect_idling(number);
+    }
     describe(number);
   } else {
     standing_[number] = Standing::gone;
@@ -208,7 +229,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
 Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
   const Entry entry = *committable(agent);
   std::vector<std::int32_t> enablers;
-  const Event event{as, Kind::st, true, {}, {}, entry.operation.cell, entry.location};
+  const Event event{as, Kind::st, true, {}, {}, 0, entry.operation.cell, entry.location};
   Step& step = steps_.emplace_back(event, agent.thread, entry.operation);
   step.commit = true;
   step.operation.enabler = entry.issued;
@@ -299,6 +320,7 @@ void Controlled::run_commit(std::uint32_t number, std::int64_t which) {
 }
 
 void Controlled::rewind(std::size_t length) {
+  ahead_ = judged_ = false;
   while (steps_.size() > length) {
     const Step& step = steps_.back();
     const Event& event = step.event;
@@ -325,14 +347,20 @@ void Controlled::rewind(std::size_t length) {
 // Runs the program again up to the step at hand.
 void Controlled::run_again() {
   stale_ = false;
+  run_to(steps_.size());
+  arrive();
+}
+
+// Only the program: what is known of threads is what it was.
+void Controlled::run_to(std::size_t length) {
   failed_.clear();
-  const bool restored = snapshots_.restore(steps_.size());
+  const bool restored = snapshots_.restore(length);
   const std::size_t begin = restored ? snapshots_.steps() : 0;
   restored_ += restored;
   if (relaxed()) buffers_ = restored ? kept_buffers_[snapshots_.depth() - 1] : Buffers{};
   if (!relaxed()) {
-    process.tape.resize(std::min(process.tape.size(), steps_.size()));
-    while (process.tape.size() < steps_.size()) {
+    process.tape.resize(std::min(process.tape.size(), length));
+    while (process.tape.size() < length) {
       const Step& step = steps_[process.tape.size()];
       process.tape.push_back({step.thread, step.operation.kind, step.operation.place, step.operation.address,
                               step.fatal, step.sees, step.before});
@@ -349,8 +377,7 @@ void Controlled::run_again() {
     process.step = static_cast<std::int32_t>(process.tape_next++);
     run_thread(thread.number, process.tape_next - 1, process.tape[process.tape_next - 1].fatal);
   }
-  for (std::size_t index = begin; relaxed() && index < steps_.size(); ++index) run_step(index);
-  arrive();
+  for (std::size_t index = begin; relaxed() && index < length; ++index) run_step(index);
 }
 
 void Controlled::run_through(const std::function<void(const Step&)>& look) {
@@ -403,6 +430,7 @@ bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t b
   const std::uint32_t thread = owner(number);
   const Operation& operation = operation_at(number, index);
   const Step& then = steps_[before];
+  if (may_wait(operation)) return !goes_round(thread, index, value_before(thread, index, before));
   if (operation.tag == Tag::condition) return (then.signalled >> thread & 1U) != 0;
   if (operation.kind == Kind::lock)  // whoever took it found it free, or tried, or only looked
     return then.event.kind == Kind::lock ||
@@ -422,7 +450,8 @@ std::vector<Failed> Controlled::failed() const {
 }
 
 Ending Controlled::ending() const {
-  Ending ending;
+  const_cast<Controlled*>(this)->judge();
+  Ending ending{.vain = vain_};
   for (std::uint32_t number = 0; number < process.count; ++number) {
     const Thread& thread = process.threads[number];
     ending.blocked = ending.blocked || thread.state == State::parked || thread.state == State::stopped;
@@ -432,19 +461,27 @@ Ending Controlled::ending() const {
 }
 
 // Whether those threads that have not ended can never go on.
-Stuck Controlled::stuck() const {
-  bool any = false, spins = false;
-  if (process.exited || !buffers_.failed.empty()) return Stuck::no;
+void Controlled::judge() {
+  if (judged_) return;
+  judged_ = true;
+  stuck_ = Stuck::no;
+  vain_ = false;
+  bool any = false, loops = false, others = !buffers_.failed.empty() || process.exited;
   for (std::uint32_t number = 0; number < process.count; ++number) {
     const Thread& thread = process.threads[number];
     if (thread.state == State::ended || thread.state == State::unborn) continue;
-    if (thread.state == State::stopped) return Stuck::no;
     any = true;
-    if (!process.enabled(thread)) continue;
-    if (cut(number) || !spinning(number) || sees_changes(number)) return Stuck::no;
-    spins = true;
+    if (thread.state == State::stopped || cut(number)) {
+      others = true;
+    } else if (process.enabled(thread)) {
+      loops = true;
+      if (bounds_.waiting_counts)
+        others = others || !spinning(number) || sees_changes(number);
+      else
+        vain_ = vain_ || goes_on_alone(number);
+    }
   }
-  return !any ? Stuck::no : spins ? Stuck::livelock : Stuck::deadlock;
+  if (any && !others && !vain_) stuck_ = loops ? Stuck::livelock : Stuck::deadlock;
 }
 
 void Controlled::note_data_races(std::uint32_t thread) {
@@ -470,12 +507,18 @@ void Controlled::check_new_cells() {
 void Controlled::begin() {
   rewind(0);
   spins_.clear();
+  onward_.clear();
+  locals_.clear();
 }
 
 void Controlled::forget() {
   steps_.clear();
+  ahead_ = judged_ = false;
   known_pasts_ = 0;
   spins_.clear();
+  onward_.clear();
+  locals_.clear();
+  asked_.clear();
   snapshots_.forget();
   process.tape.clear();
   stale_ = true;

@@ -1,18 +1,13 @@
 // A C program as a System that searches can drive: steps are its visible operations, and going back is running
 // again from the latest snapshot, or from the beginning.
 //
-// Spinning. As in core/execution.hpp: a thread whose last iteration came back to the same local state, wrote nothing
-// and saw in every read the same write as the iteration before stops for the rest of this execution. Here the local
-// state is the thread's stack, its registers, its thread-local variables, errno and its data by key, compared by a hash
-// that is made only where the events of two iterations are equal. A search without reduction lets it go on once
-// something that it read has changed.
+// Waiting (waiting.cpp). A thread whose next read would only take it round its loop once more is not enabled: the read
+// changes nothing and leads back to a local state (local_state.hpp) in which the thread was since it last changed
+// memory. Where a read leads with a value depends on the local state and the value alone, and is remembered. What is
+// not known yet is found out by trying: the step is run, and taken back if it turns out to wait.
 //
-// A stack also holds what nobody will read any more, the remains of earlier calls. Two equal states may look different
-// for that, which makes a thread go round once more and is no harm by itself. But equivalent executions must stop the
-// same threads (exploration.md, what stops). So hooks leave nothing on a thread's stack that depends on how a step is
-// reached (run for the first time, once more, or brought back by a snapshot): that is decided on the scheduler's stack
-// (`switch_by`). What libraries leave there may still differ: so what was found where a thread had a certain past
-// (`Step::past`) holds wherever it has that past again.
+// With `--waiting count` such rounds are steps like others, and a thread only stops once its rounds repeat themselves
+// (spinning.cpp).
 //
 // TSO and PSO. The store buffers belong to the scheduler: each buffer is an agent of its own beside the threads (one
 // for each thread under TSO, one for each thread and cell under PSO), whose steps are the commits. A plain store is
@@ -34,7 +29,9 @@
 // A commit that goes wrong (`Failed`: to what another thread has ended, or to an object in use) changes nothing, and
 // its thread goes on, as it would on the machine: it may be far ahead, and whether it is must not decide what it does.
 //
-// Loops that do write are cut when a thread comes to the same instruction too often (`loop_bound`).
+// Loops that neither end nor wait are cut: a thread that goes round without learning or changing anything but a counter
+// of its own (`idle_bound`), that takes too many steps, or, where the user says so, that comes to the same instruction
+// too often (`loop_bound`).
 #pragma once
 
 #include <array>
@@ -48,11 +45,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "first_found.hpp"
+#include "local_state.hpp"
 #include "objects.hpp"
 #include "process.hpp"
 #include "search/system.hpp"
 #include "snapshots.hpp"
-#include "spins.hpp"
 
 namespace teetotal::runtime {
 
@@ -69,9 +67,12 @@ struct Nondeterministic {
 struct Bounds {
   Model model = Model::sc;
   Semantics semantics;
-  std::uint32_t loop_bound = 100;
+  std::uint32_t loop_bound = ~0U;  // visits of an instruction
+  std::uint32_t idle_bound = 100;  // rounds in which a thread sees what it saw in the one before, and changes nothing
   std::uint32_t steps = 100'000;
-  bool spinners_wake = false;  // for searches without reduction
+  std::uint32_t thread_steps = 10'000;
+  bool waiting_counts = false;  // rounds that only wait are part of executions
+  bool spinners_wake = false;   // for searches without reduction
 };
 
 struct Step {
@@ -87,10 +88,11 @@ struct Step {
   Operation operation;
   Wide before = 0, after = 0;   // what the cell held, as its thread saw it
   std::int32_t source = -1;     // the step that wrote what it saw
-  std::uint32_t quiet = 0;      // how many of its thread's latest steps, itself included, wrote nothing
+  std::uint32_t quiet = 0;      // how many of its thread's latest steps, itself included, changed nothing
+  std::uint32_t idle = 0;       // how many idle rounds its thread went without a pause
   std::uint32_t spin = 0;       // the length of the iteration that its thread repeated, 0 if it did not
   std::uint64_t signalled = 0;  // bit of a thread: it waited for its object then, and a signal could wake it
-  std::uint64_t local = 0;      // a hash of its thread's local state after it, 0 where none was made
+  std::uint64_t local = 0;      // its thread's local state after it, 0 where none was made
   std::int32_t earlier = -1;    // the step of its thread before it; of a commit: that issued the store
   std::uint64_t past = 0;       // a hash of what happened before it, and it: the same in equivalent executions
 
@@ -125,12 +127,18 @@ class Controlled final : public System {
     return enablers_[index];
   }
   std::vector<std::int32_t> awaited(std::uint32_t agent) const override {
-    return relaxed() ? latest_commits(agents_[agent].thread) : std::vector<std::int32_t>{};
+    if (!relaxed()) return {};
+    const std::uint32_t thread = agents_[agent].thread;
+    return flushing(thread, pending(agent).event.kind, process.threads[thread].operation);
   }
   bool buffers() const override { return relaxed(); }
   std::uint32_t owner(std::uint32_t agent) const override { return relaxed() ? agents_[agent].thread : agent; }
   bool commute(const Event& a, const Event& b) const override;
-  bool waits(std::size_t index) const override { return steps_[index].operation.waiting == Waiting::lock; }
+  std::uint32_t buffer_of(const Event& load) const override;
+  std::uint8_t own_before(std::uint32_t as, std::size_t index, std::size_t before) const override;
+  bool waits(std::size_t index) const override {
+    return steps_[index].operation.waiting == Waiting::lock || local_before(index) != 0;
+  }
   bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const override;
   Ending ending() const override;
 
@@ -144,7 +152,10 @@ class Controlled final : public System {
   void forget();
 
   const std::vector<Step>& steps() const { return steps_; }
-  Stuck stuck() const;
+  Stuck stuck() const {
+    const_cast<Controlled*>(this)->judge();
+    return stuck_;
+  }
   std::uintptr_t place(std::uint32_t location) const { return places_[location]; }
 
   // Whether a step is the look of an operation that then goes on to write: see attempt. It is not told.
@@ -191,8 +202,11 @@ class Controlled final : public System {
   const Entry* committable(const Agent& agent) const;
   void check_parts(std::uint32_t thread, const Operation& store) const;
   bool flushed(std::uint32_t thread, Kind kind, const Operation& operation) const;
-  std::vector<std::int32_t> latest_commits(std::uint32_t thread) const;
+  enum class Flushes : std::uint8_t { none, address, all };
+  Flushes flushes(Kind kind, const Operation& operation) const;
+  std::vector<std::int32_t> flushing(std::uint32_t thread, Kind kind, const Operation& operation) const;
   std::int32_t source(std::uint32_t thread, std::uint32_t cell) const;
+  Pending before_waiting(std::uint32_t agent) const;
   Pending pending_thread(std::uint32_t thread, std::uint32_t as) const;
   bool decide(std::uint32_t thread, Event& event) const;
   Event execute_thread(std::uint32_t thread, std::uint32_t as);
@@ -205,11 +219,15 @@ class Controlled final : public System {
   const Operation& operation_at(std::uint32_t agent, std::size_t index) const;
   Wide held(std::size_t before) const { return relaxed() ? in_memory_[before] : steps_[before].before; }
   Wide seen(std::uint32_t thread, const Operation& operation) const;
+  std::uint8_t which_own(const Step& step) const;
+  std::uint8_t which_own(const Operation& load, std::uint32_t thread, std::int32_t issued) const;
   void expect_as_before(const Step& step) const;
   void catch_up() const {
+    if (ahead_) const_cast<Controlled*>(this)->drop_ahead();
     if (stale_) const_cast<Controlled*>(this)->run_again();
   }
   void run_again();
+  void run_to(std::size_t length);
   void run_step(std::size_t index);
   void arrive();
   void describe(std::uint32_t thread);
@@ -219,7 +237,33 @@ class Controlled final : public System {
   bool spinning(std::uint32_t thread) const { return !own_[thread].empty() && steps_[own_[thread].back()].spin != 0; }
   bool sees_changes(std::uint32_t thread) const;
   void detect_spinning(std::uint32_t thread);
+  void detect_idling(std::uint32_t thread);
   bool same_events(std::uint32_t thread, std::size_t length) const;
+
+  // Where a read leads: to which local state before the next read, none (0) if that is no part of a loop.
+  struct Onward {
+    std::uint64_t local = 0;
+    bool changes = false;  // memory
+  };
+  static LocalState waiting_state(const Thread& thread);
+  bool changed_memory(const Step& step) const;
+  std::uint64_t local_before(std::size_t index) const {
+    const std::int32_t earlier = steps_[index].commit ? -1 : steps_[index].earlier;
+    return earlier < 0 || !may_wait(steps_[index].operation) ? 0 : steps_[static_cast<std::size_t>(earlier)].local;
+  }
+  static bool may_wait(const Operation& operation);
+  std::uint64_t local_now(std::uint32_t thread) const;
+  bool waits_now(std::uint32_t thread) const;
+  bool look_ahead(std::uint32_t thread);
+  void drop_ahead();
+  Onward onward_from(std::uint32_t thread);
+  const Onward& tried(std::uint32_t thread, std::size_t index, Wide value);
+  bool completes(std::int32_t last, const Onward& onward) const;
+  bool goes_round(std::uint32_t thread, std::size_t index, Wide value) const;
+  Wide value_before(std::uint32_t thread, std::size_t index, std::size_t before) const;
+  bool goes_on_alone(std::uint32_t thread);
+  void judge();
+
   void check_new_cells();
   void note_data_races(std::uint32_t thread);
 
@@ -235,10 +279,21 @@ class Controlled final : public System {
     depends,  // whether it can, or what it does then, depends on others
     halted,   // it is cut, or spins
   };
-  std::vector<Standing> standing_;                  // of each thread
-  std::vector<std::vector<std::uint32_t>> own_;     // steps of each thread
+  std::vector<Standing> standing_;                    // of each thread
+  std::vector<std::vector<std::uint32_t>> own_;       // steps of each thread
+  std::unordered_map<std::uint64_t, Onward> onward_;  // by local state and value
+  struct Asked {
+    bool known = false, waits = false;
+    Wide value = 0;
+  };
+  std::vector<Asked> asked_;  // of each thread where it stands: whether it waits with a value
+  bool ahead_ = false;        // the latest step was run to find out whether it waits, and nobody has asked for it yet
+  bool judged_ = false;       // what follows is known of the execution at hand
+  Stuck stuck_ = Stuck::no;
+  bool vain_ = false;
   std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location
-  Spins spins_;                                     // Step::spin by Step::past, where local states decided
+  FirstFound<std::uint8_t> spins_;                  // Step::spin by Step::past, where local states decided
+  FirstFound<std::uint64_t> locals_;                // Step::local, where remains of calls may be part of it
   std::size_t known_pasts_ = 0;                     // the first steps: those whose `past` is known
   std::vector<std::int32_t> writer_;                // the latest, by cell
   std::vector<std::vector<std::int32_t>> writers_;  // those before it

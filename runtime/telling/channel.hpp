@@ -36,6 +36,7 @@ struct Pulse {
 struct Notices {
   std::atomic<Reason> asked = Reason::none;  // why the program is interrupted, by kWatchSignal
   std::atomic<Reason> stop = Reason::none;   // why the search is to end
+  std::atomic<std::uint32_t> pauses = 0;     // how often the supervisor has stopped the explorer for a while
 };
 
 class Channel {

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 
@@ -181,10 +182,20 @@ std::string Output::cells(const Controlled& system, std::size_t end, const Frame
       }
     } else if (of_program(reinterpret_cast<const void*>(address))) {
       region = "thread-local";
+      if (const Thread* owner = owner_of_local(address)) {
+        block.address = owner->born;
+        block.size = address - owner->tls;
+      }
     } else if (address == reinterpret_cast<std::uintptr_t>(&process.exit_lock)) {
       region = "exit handlers";
     } else if (address == reinterpret_cast<std::uintptr_t>(&process.signal_lock)) {
       region = "signal actions";
+    } else if (const auto found =
+                   std::find_if(process.mappings.rbegin(), process.mappings.rend(),
+                                [&](const Block& pages) { return address - pages.address < pages.size; });
+               found != process.mappings.rend()) {
+      region = "mapped";
+      block = *found;
     }
     if (result.size() > 1) result += ',';
     result += '"' + std::to_string(cell_number) + "\":[" + std::to_string(static_cast<int>(cell.tag)) + ',' +

@@ -76,7 +76,7 @@ class Supervisor final : public Guardian {
     std::signal(SIGPIPE, SIG_IGN);
     sigemptyset(&heard_);
     sigaddset(&heard_, SIGCHLD);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGTSTP}) {
       struct sigaction now{};
       sigaction(signal, nullptr, &now);
       if (now.sa_handler != SIG_IGN) sigaddset(&heard_, signal);
@@ -90,9 +90,13 @@ class Supervisor final : public Guardian {
     seen_explorer_ = 0;
     for (;;) {
       const int signal = sigtimedwait(&heard_, nullptr, &kLook);
-      if (signal > 0 && signal != SIGCHLD) stop(Reason::interrupted);
+      if (signal == SIGTSTP)
+        pause();
+      else if (signal > 0 && signal != SIGCHLD)
+        stop(Reason::interrupted);
       int status = 0;
       if (waitpid(root_, &status, WNOHANG | WUNTRACED) == root_) {
+        if (pauses_.explain(status)) continue;
         if (killed_ != Reason::none) end(status);
         return status;
       }
@@ -215,6 +219,20 @@ class Supervisor final : public Guardian {
     kill(explorer, now - asked_since_ > kForce ? SIGKILL : kWatchSignal);
   }
 
+  // By the terminal, which does not know of the explorer: that is in a group of its own.
+  void pause() {
+    ++channel.notices().pauses;
+    kill(-root_, SIGSTOP);
+    sigset_t terminal;
+    sigemptyset(&terminal);
+    sigaddset(&terminal, SIGTSTP);
+    raise(SIGTSTP);
+    sigprocmask(SIG_UNBLOCK, &terminal, nullptr);  // here we stop, unless nobody is there who could let us go on
+    sigprocmask(SIG_BLOCK, &terminal, nullptr);
+    kill(-root_, SIGCONT);
+    beat_since_ = call_since_ = asked_since_ = Clock::now();
+  }
+
   void stop(Reason reason) {
     if (stopping_ != Reason::none) return;
     stopping_ = reason;
@@ -226,6 +244,7 @@ class Supervisor final : public Guardian {
   Limits limits_;
   sigset_t heard_{};
   pid_t root_ = 0;
+  Pauses pauses_;
   std::string line_;  // what is on its way
   Clock::time_point started_ = Clock::now(), beat_since_{}, call_since_{}, asked_since_{}, stopping_since_{};
   pid_t seen_explorer_ = 0;

@@ -10,7 +10,7 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from teetotal import generate, report, reproduce
+    from teetotal import generate, record, report, reproduce
     from teetotal.answers.check import CheckAnswer
     from teetotal.answers.events import Event, Semantics
     from teetotal.answers.history import HistoryAnswer, HistoryModel
@@ -168,7 +168,9 @@ def _asked(kind: type[Asked], options: Asked | None, settings: dict[str, Any]) -
 
     from teetotal.answers import costs, strategies
     from teetotal.answers.events import Semantics
+    from teetotal.report import picture
 
+    picture.register()
     changed: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()
     }
@@ -207,7 +209,7 @@ _HOMES = {
         *("relaxed", "acquire", "release", "acq_rel", "seq_cst"),
     ),
 }
-_ROOMS = ("generate", "models", "report", "reproduce", "traces")
+_ROOMS = ("generate", "models", "record", "report", "reproduce", "traces")
 
 __all__ = [
     "CheckOptions",
@@ -240,6 +242,7 @@ __all__ = [
     "program",
     "read",
     "read_histories",
+    "record",
     "relaxed",
     "release",
     "replay",
@@ -260,9 +263,9 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name == "__version__":
-        from teetotal.answers.answer import version
+        from teetotal.answers.version import VERSION
 
-        return version()
+        return VERSION
     if name == "Options":  # those of check, from before there were others
         name = "CheckOptions"
     if name in _ROOMS:

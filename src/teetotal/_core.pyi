@@ -1,5 +1,6 @@
 """What core/bindings/ exports, file by file."""
 
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,12 +22,12 @@ def positions_in_thread(thread: NDArray[np.int32], threads: int) -> NDArray[np.i
 class Graph:
     def __init__(
         self,
-        thread: NDArray[np.int32],
-        kind: NDArray[np.uint8],
-        address: NDArray[np.int32],
-        wrote: NDArray[np.bool_],
-        src: NDArray[np.int64],
-        co: NDArray[np.int64],
+        thread: NDArray[np.int32] | array[int],
+        kind: NDArray[np.uint8] | array[int],
+        address: NDArray[np.int32] | array[int],
+        wrote: NDArray[np.bool_] | memoryview[bool],
+        src: NDArray[np.int64] | array[int],
+        co: NDArray[np.int64] | array[int],
         threads: int,
         addresses: int,
     ) -> None: ...
@@ -179,6 +180,10 @@ class Outcomes:
     @property
     def deadlock(self) -> int | None: ...
     @property
+    def livelock(self) -> int | None: ...
+    @property
+    def evaluated(self) -> set[tuple[int, int]]: ...
+    @property
     def outcomes(self) -> list[tuple[list[int], int]]: ...
     @property
     def failures(self) -> list[tuple[int, int, bool, int]]: ...
@@ -300,3 +305,22 @@ def verify_bounded(
 ) -> dict[str, Any]: ...
 def verify_accelerate(graph: ControlGraph, model: int, fences: list[bool], progress: _Report) -> dict[str, Any]: ...
 def verify_robust(graph: ControlGraph, model: int, fences: list[bool], progress: _Report) -> dict[str, Any]: ...
+def simulated_protocols() -> list[str]: ...
+def simulated_mistakes() -> list[tuple[str, str, bool]]: ...
+def simulate(
+    lengths: list[int],
+    kind: NDArray[np.uint8],
+    address: NDArray[np.uint32],
+    value: NDArray[np.int64],
+    *,
+    addresses: int,
+    seed: int,
+    protocol: str,
+    bug: str,
+    buffer: int,
+    sets: int,
+    ways: int,
+    words: int,
+    home_lines: int,
+    delay: int,
+) -> tuple[list[int], bool, int]: ...

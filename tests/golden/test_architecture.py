@@ -30,6 +30,8 @@ RULES: dict[str, set[str]] = {
     "fences": EVERYWHERE | {"budget", "engines", "programs", "scale", "writing"},
     "checking": EVERYWHERE | {"budget", "engines", "programs", "scale"},
     "verifying": EVERYWHERE | {"budget", "engines", "programs", "fences"},
+    "record": EVERYWHERE | {"budget", "engines", "histories", "programs", "scale"},
+    "pytesting": {"", "report"},
     "reproduce": EVERYWHERE | {"budget", "checking", "engines", "fences", "programs"},
 }
 """What each part may import beside itself; ``cli`` and the façade, which put everything together, are not here."""

@@ -83,6 +83,43 @@ def test_pointers_have_names_in_buffers_and_reasons(tmp_path: Path) -> None:
     assert "saw the initial value, which T2's st q = &one overwrites" in shown
 
 
+CHANNELS = """#define _GNU_SOURCE
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+struct pair { int first; volatile int second[2]; };
+static __thread struct pair mine;
+_Thread_local volatile int flag;
+volatile int *p, *q;
+static void *f(void *unused) { *p = 1; (void)*q; return 0; }
+static void *g(void *unused) { *q = 1; (void)*p; return 0; }
+int main(int count, char **arguments) {
+  p = &mine.second[1], q = &flag;
+  if (count > 1) {
+    int file = memfd_create("shared", 0);
+    ftruncate(file, 4096);
+    void *pages = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    p = pages, q = p + 1;
+  }
+  pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0);
+  pthread_join(t, 0); pthread_join(u, 0);
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_thread_locals_have_the_names_of_their_variables_and_files_in_memory_of_their_lines(
+    tmp_path: Path, compiler: str
+) -> None:
+    file = tmp_path / "program.c"
+    file.write_text(CHANNELS)
+    text = told(check(Source((str(file),), (), compiler), CheckOptions(models=("tso",))))
+    assert "st T0's mine.second[1] = 1" in text
+    assert "ld q → &T0's flag" in text
+    text = told(check(Source((str(file),), (), compiler, ("file",)), CheckOptions(models=("tso",))))
+    assert f"ld mapped[4096]+4 from {file}:16 → 0" in text
+
+
 def test_blocks_of_one_type_are_numbered(tmp_path: Path) -> None:
     result = run(
         tmp_path,

@@ -43,6 +43,8 @@ PAGES = [
     ROOT / "tests" / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
+TELLING = {"-q", "--quiet", "-v", "--verbose", "--progress", "--no-progress"}
+"""Options that are told once for all verbs."""
 NOT_RUN = ("git clone", "pip install", "make", "python benchmarks/")
 """Commands that a page may tell its reader to run and that no test runs. They are shown without output."""
 
@@ -77,6 +79,7 @@ def test_transcripts(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")  # as a reader would see it
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     status = 0
     for block in blocks(page):
@@ -193,7 +196,13 @@ def test_the_reference_describes_verbs() -> None:
 @pytest.mark.parametrize(("command", "section"), [pytest.param(c, s, id=v) for v, c, s in documented()])
 def test_the_reference_has_every_option(command: click.Command, section: str) -> None:
     options = {o for p in command.params if isinstance(p, click.Option) for o in (*p.opts, *p.secondary_opts)}
-    assert set(re.findall(r"^\| `(--[\w-]+)", section, re.MULTILINE)) == options | {"--help"}
+    assert set(re.findall(r"^\| `(--[\w-]+)", section, re.MULTILINE)) == options - TELLING | {"--help"}
+
+
+def test_the_reference_has_what_every_verb_has() -> None:
+    text = (ROOT / "docs" / "reference" / "command-line.md").read_text()
+    (section,) = re.findall(r"^## How much is told\n(.*?)^## ", text, re.DOTALL | re.MULTILINE)
+    assert set(re.findall(r"`(--?[\w-]+)`", "".join(re.findall(r"^\| (`-.*?) \|", section, re.MULTILINE)))) == TELLING
 
 
 def test_the_reference_has_every_key() -> None:

@@ -167,16 +167,14 @@ def test_stronger_orders_never_make_a_robust_program_weak(seed: int) -> None:
     if watched(program) != "robust":
         return
     rng = random.Random(seed)
-    threads = []
-    for thread in program.threads:
-        code = [
-            msgspec.structs.replace(instruction, order="seq_cst")
-            if getattr(instruction, "order", "na") != "na" and rng.random() < 0.5
-            else instruction
-            for instruction in thread.code
-        ]
-        threads.append(msgspec.structs.replace(thread, code=tuple(code)))
-    assert watched(msgspec.structs.replace(program, threads=tuple(threads))) == "robust"
+    ordered = [
+        (number, pc)
+        for number, thread in enumerate(program.threads)
+        for pc, instruction in enumerate(thread.code)
+        if getattr(instruction, "order", "na") != "na"
+    ]
+    stronger = program.with_orders({place: "seq_cst" for place in ordered if rng.random() < 0.5})
+    assert watched(stronger) == "robust"
 
 
 def test_herds_answers() -> None:

@@ -6,15 +6,15 @@ import msgspec
 import pytest
 
 from c_programs import COMPILERS, compiled, explore, outcome_code, translate
-from random_programs import ATOMIC, FENCED, LOCKED, MIXED, seeded
+from random_programs import ATOMIC, FENCED, LOCKED, MIXED, PLAIN, seeded
 from teetotal import models
-from teetotal.answers.events import Semantics
+from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.strategies import Strategy
 from teetotal.engines.executions.executions import executions
 from teetotal.engines.runtime import driver as runtime
 from teetotal.engines.states.outcomes import outcomes
-from teetotal.programs.expressions import Final
-from teetotal.programs.program import Program
+from teetotal.programs.expressions import Addr, Const, Final
+from teetotal.programs.program import Load, Program, Rmw, Store, Thread
 
 SHAPES = {"fenced": FENCED, "atomic": ATOMIC, "locked": LOCKED, "mixed": MIXED}
 PAPERS = Semantics(rmw="address", mutex="rmw")
@@ -60,6 +60,40 @@ def test_robust_as_the_models_say(semantics: Semantics, compiler: str) -> None:
                 assert (f"exact-{model}" not in reported) == robust, (number, model)
                 verdicts.add((model, robust))
     assert len(verdicts) == 4
+
+
+@pytest.mark.parametrize("semantics", [Semantics(), PAPERS], ids=["default", "papers"])
+@pytest.mark.parametrize("model", ["tso", "pso"])
+def test_one_execution_with_buffers_for_each_trace(model: ModelName, semantics: Semantics) -> None:
+    """A load that sees its own thread's store is not asked again for every place of that store's commit."""
+    programs = [program for shape in (PLAIN, FENCED, ATOMIC, MIXED) for program in seeded(44, 12, shape)]
+    surplus = 0
+    with compiled(translate(programs)) as object_file:
+        for number, program in enumerate(programs):
+            options = ("classes=1", f"model={model}", *runtime.semantics_options(semantics))
+            end, _ = explore(object_file, *options, arguments=[str(number)])
+            assert end["complete"]
+            assert end["redundant"] == 0
+            assert end["executions"] == end["classes"] == len(models.traces(program, model, semantics)), number
+            surplus += end["executions"] - executions(program, Strategy("all")).executions
+    assert surplus > 0
+
+
+def test_an_rmw_that_flushes_one_address_does_not_wait_for_others() -> None:
+    """PSO, ``rmw=address``: what was committed before an rmw by chance was taken for what it needs, and two of the
+    traces were never seen."""
+    x, y, one = Addr("x"), Addr("y"), Const(1)
+    look = Load(register="r0", address=x)
+    first = Thread("T0", (look, Store(address=x, value=one), Store(address=Addr("z"), value=one)), {"r0": 0})
+    second = Thread(
+        "T1", (Store(address=y, value=one), look, Rmw(address=x, value=Const(2), register="r1")), {"r0": 0, "r1": 0}
+    )
+    third = Thread("T2", (look, Store(address=y, value=Const(2))), {"r0": 0})
+    program = Program(name="kept", threads=(first, second, third), memory={"x": 0, "y": 0, "z": 0})
+    with compiled(translate([program])) as object_file:
+        options = ("model=pso", *runtime.semantics_options(PAPERS))
+        end, _ = explore(object_file, *options, arguments=["0"])
+    assert end["executions"] == len(models.traces(program, "pso", PAPERS))
 
 
 def observed(program: Program) -> Program:

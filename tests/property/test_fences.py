@@ -283,6 +283,7 @@ class Unsure:
 
 def test_a_fence_that_may_be_needed_is_not_called_unnecessary() -> None:
     job = Job(
+        as_it_is=list,
         problem=Unsure(),
         existing=frozenset({0}),
         originals={"program": ""},

@@ -10,9 +10,9 @@ from program_strategies import programs
 from small_programs import MFENCE, ld, load_store_pairs, program, st
 from teetotal import models
 from teetotal.answers.events import ModelName, Semantics
-from teetotal.answers.options import Waiting
 from teetotal.answers.schedules import from_token
 from teetotal.answers.strategies import Strategy
+from teetotal.answers.verdict import Waiting
 from teetotal.budget import Budget
 from teetotal.engines.executions import executions
 from teetotal.engines.executions.robustness import robustness

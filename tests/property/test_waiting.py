@@ -81,6 +81,7 @@ def decides(program: Program, model: ModelName, semantics: Semantics) -> None:
     assert (not searched.violations[model]) == definition.robust
     reached = outcomes(program, model, semantics)
     assert reached.values == definition.outcomes
+    assert (reached.deadlock is not None or reached.livelock is not None) == definition.hangs
     assert {failure.thread for failure in reached.failures} == {thread for thread, _ in definition.failures}
 
 
@@ -217,7 +218,7 @@ def test_storing_what_is_there_changes_memory() -> None:
     found = robustness(program, ["tso"])
     assert not found.complete
     assert not found.proves("tso")
-    assert any("stores_while_waiting went round" in note for note in found.notes)
+    assert any("T0 went round" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(

@@ -247,25 +247,29 @@ def classes(program: Program) -> dict[Trace, Ending]:
 
 class Summary(NamedTuple):
     """``robust`` up to waiting: each waitless execution whose buffers are empty has an SC trace. ``outcomes``: what is
-    observed where all threads ended. ``failures``: threads and instructions whose assertion can fail."""
+    observed where all threads ended. ``failures``: threads and instructions whose assertion can fail. ``hangs``: whether
+    all that have not ended can wait for ever."""
 
     robust: bool
     outcomes: set[tuple[int, ...]]
     failures: set[tuple[int, int]]
+    hangs: bool
 
 
 def summary(program: Program, model: str, *, rmw_all: bool = True, most: int = 20_000) -> Summary:
-    robust = True
+    robust, hangs = True, False
     outcomes: set[tuple[int, ...]] = set()
     failures: set[tuple[int, int]] = set()
-    for node, last in Machine(program, model, rmw_all=rmw_all, most=most).nodes():
+    machine = Machine(program, model, rmw_all=rmw_all, most=most)
+    for node, last in machine.nodes():
+        hangs = hangs or (last and machine.ending(node) == "hang")
         robust = robust and (any(node.buffers) or is_sc(node.trace))
         statuses = [state.status for state in node.locals]
         failures |= {(thread, node.locals[thread].pc) for thread, how in enumerate(statuses) if how == "failed"}
         if last and set(statuses) == {"ended"}:
             memory = dict(zip(program.memory, (value for value, _ in node.memory), strict=True))
             outcomes.add(program.outcome(node.locals, memory))
-    return Summary(robust, outcomes, failures)
+    return Summary(robust, outcomes, failures, hangs)
 
 
 def is_sc(trace: Trace) -> bool:

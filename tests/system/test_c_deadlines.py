@@ -59,6 +59,16 @@ NAMED = {
     "if (b.tv_sec - a.tv_sec > 0) g = 1; sem_timedwait(&s, &a);",
     "nanoseconds out of range": f"{LOOK} ts.tv_nsec += 500000000; {WAIT}",
 }
+OUT_OF_RANGE = {
+    "no carry": "ts.tv_nsec += 500000000; if (ts.tv_nsec >= 1000000000) ts.tv_sec++;",
+    "a carry too few": "ts.tv_nsec += 1600000000; if (ts.tv_nsec >= 1000000000) { ts.tv_sec++; ts.tv_nsec -= 1000000000; }",
+    "less than none": "ts.tv_nsec -= 500000000; if (ts.tv_nsec >= 1000000000) { ts.tv_sec++; ts.tv_nsec -= 1000000000; }",
+    "another comparison": "ts.tv_nsec += 500000000; if (ts.tv_sec >= 1000000000) ts.tv_sec++;",
+    "the other way round": "ts.tv_nsec += 500000000; if (ts.tv_nsec <= 999999999) ts.tv_nsec += 0;",
+    "too early": f"if (ts.tv_nsec >= 1000000000) ts.tv_sec++; {CARRY.partition(' if')[0].replace('500', '500000000')}",
+    "seconds for nanoseconds": "ts.tv_nsec = ts.tv_sec; if (ts.tv_nsec >= 1000000000) ts.tv_nsec -= 1000000000;",
+}
+"""What the code knows of a second, and does not do about it: such waits fail at once, at some times of the day."""
 
 
 def source(folder: Path, works: list[str]) -> Path:
@@ -98,3 +108,19 @@ def test_a_program_that_has_its_own_wait_is_not_taken_at_its_word(compiler: str,
     result = check(Source((str(file), str(other)), (), compiler), CheckOptions(models=("tso",), executions=100))
     assert result.verdict is Verdict.INCONCLUSIVE, result.notes
     assert any("sem_clockwait, which the program has its own of" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("name", OUT_OF_RANGE)
+def test_a_limit_is_right_at_any_time_of_the_day(name: str, tmp_path: Path) -> None:
+    file = source(tmp_path, [f"{LOOK} {OUT_OF_RANGE[name]} {WAIT}"])
+    result = check(Source((str(file),)), CheckOptions(models=("tso",), executions=100))
+    assert result.verdict is Verdict.INCONCLUSIVE, result.notes
+    assert any("a wait whose limit has more nanoseconds than a second" in note for note in result.notes)
+
+
+def test_a_wait_that_the_linker_wraps_is_not_taken_at_its_word(tmp_path: Path) -> None:
+    wrapped = "int __wrap_sem_timedwait(sem_t *s, const struct timespec *t) { (void)s; return t->tv_sec > 3; }\n"
+    file = tmp_path / "p.c"
+    file.write_text(f"{HEAD}{wrapped}static void work(void) {{ {LOOK} {WAIT} }}{MAIN}")
+    result = check(Source((str(file),), ("-Wl,--wrap=sem_timedwait",)), CheckOptions(models=("tso",), executions=100))
+    assert result.verdict is Verdict.INCONCLUSIVE, result.notes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from c_programs import COMPILERS, compiled, explore
 from teetotal.answers.check import CheckAnswer
+from teetotal.answers.errors import TeetotalError
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import check
@@ -347,6 +349,13 @@ def test_parallel_regions(tmp_path: Path) -> None:
     tasks = run(tmp_path, TASKS, "-fopenmp", compiler="gcc")
     assert tasks.verdict is Verdict.INCONCLUSIVE
     assert any("the program uses GOMP_task" in note for note in tasks.notes)
+
+
+@pytest.mark.skipif(shutil.which("clang") is None, reason="clang is not installed")
+def test_openmp_as_clang_has_it_is_refused_by_name(tmp_path: Path) -> None:
+    program = "int x;\nint main(void) {\n#pragma omp parallel num_threads(2)\n  { x = 1; }\n}\n"
+    with pytest.raises(TeetotalError, match=r"OpenMP as clang has it \(__kmpc_\w+\) is not explored; gcc's is"):
+        run(tmp_path, program, "-fopenmp", compiler="clang")
 
 
 @with_gomp

@@ -159,7 +159,8 @@ def observed(subject: Program) -> Program:
 def test_an_outcome_that_sc_lacks_is_not_robust(subject: Program, options: dict[str, Any]) -> None:
     result = checking.check(observed(subject), CheckOptions(models=("tso",), **options))
     assert result.models["tso"].robust is False
-    (violation,) = result.violations
+    violation, new = result.violations
+    assert (new.kind, result.triage) == ("outcome", "breaks")
     assert (violation.kind, violation.monitor) == ("robustness", None)
     assert violation.cycle
 

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -222,7 +223,8 @@ def test_memory_does_not_grow_with_the_trace(tmp_path: Path) -> None:
 # -- the command ------------------------------------------------------------------------------------------------------
 
 TEXT = """\
-{path}: 4 events, 2 threads
+{path}: violation (2 distinct)
+4 events, 2 threads, 0.000 s
 
 monitor    model  reports  distinct (pairs)
 exact-tso  TSO          1                 1
@@ -242,7 +244,7 @@ overwrites later
 
 PSO, exact-pso: dekker.c:25 can overtake dekker.c:12 (once): as exact-tso says
 
-{path}: violation (2 distinct); """
+"""
 
 
 @pytest.mark.parametrize("suffix", traces.SUFFIXES)
@@ -250,7 +252,7 @@ def test_the_text(suffix: str, tmp_path: Path) -> None:
     path = saved(STORE_BUFFERING, tmp_path / f"sb{suffix}")
     status, output, errors = run(path)
     assert (status, errors) == (1, "")
-    assert output.startswith(TEXT.format(path=path))
+    assert re.sub(r"\d+\.\d{3} s", "0.000 s", output) == TEXT.format(path=path)
 
 
 def test_the_json(tmp_path: Path) -> None:
@@ -351,11 +353,14 @@ def test_many_violations_are_counted_and_listed(tmp_path: Path) -> None:
             events.append(Event(e.thread, 0, e.kind, f"{e.address}{i}", None, None, place))
     path = saved(events, tmp_path / "many.trace")
     _, output, _ = run("--monitor", "exact-tso", path)
-    assert "more (--violations tells them all):" in output
-    heads = [line for line in output.splitlines() if "can overtake" in line]
+    assert "13 more of exact-tso, the most frequent first (--violations tells them all):" in output
+    assert "  … and 3 more" in output
+    heads = {line.strip() for line in output.splitlines() if "can overtake" in line}
+    assert (len(heads), output.count("a contradiction.")) == (13, 3)
     _, output, _ = run("--monitor", "exact-tso", "--violations", path)
-    assert [line for line in output.splitlines() if "can overtake" in line] == [head.strip() for head in heads]
-    assert output.count("a contradiction.") == len(heads)
+    told = [line for line in output.splitlines() if "can overtake" in line]
+    assert (len(told), output.count("a contradiction.")) == (16, 16)
+    assert heads <= set(told)
     assert any("times)" in head for head in heads)
 
 

@@ -138,11 +138,11 @@ def test_the_story_of_a_promela_run() -> None:
     assert done.stdout.splitlines() == [
         "p.pml, under TSO",
         "     what happens                      where   buffers after it",
-        "  1  T0 P[0]: chooses                  line 3  T0[]",
+        "  1  T0 P[0]: chooses                  line 3",
         "  2  T0 P[0]: st y = 1                 line 3  T0[y=1]",
         "  3  T0 P[0]: st y = 1 reaches memory",
-        "  4  T0 P[0]: mfence                   line 4  T0[]",
-        "  5  T0 P[0]: atomic y = 2             line 5  T0[]",
+        "  4  T0 P[0]: mfence                   line 4  all empty",
+        "  5  T0 P[0]: atomic y = 2             line 5",
         "  Not safe: P[0]: assertion failed at p.pml:6.",
         "  Whether it is sequentially consistent is not judged: it has atomic blocks.",
     ]

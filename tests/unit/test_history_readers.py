@@ -54,6 +54,14 @@ SAMPLES = {
         "{:process 4 :type :invoke :f :read :value [:y nil]}\n{:process 4 :type :ok :f :read :value [:y nil]}\n",
         ["T0: st :x = 1", "T1: ld :x -> 1", "T2: rmw :x: 1 -> 4", "T3: st :x = 5", "T4: ld :y -> nil"],
     ),
+    "jepsen": (
+        "INFO  jepsen.core - Worker 4 starting\nINFO  jepsen.util - 0\t:invoke\t:write\t3\n"
+        "2021-02-26 23:39:01,300{GMT}\tINFO\t[jepsen worker 1] jepsen.util: 1\t:invoke\t:cas\t[3 4]\n"
+        "0    :ok  :write  3\n2021-02-26 23:39:01,303{GMT}\tINFO\t[jepsen worker 1] jepsen.util: 1\t:ok\t:cas\t[3 4]\n"
+        "INFO  jepsen.util - :nemesis\t:info\t:start\tnil\n"
+        "2\t:invoke\t:read\tnil\n2\t:ok\t:read\t4\t{:took 3}\n3\t:invoke\t:write\t9\n3\t:info\t:write\t:timed-out\n",
+        ["T0: st register = 3", "T1: rmw register: 3 -> 4", "T2: ld register -> 4", "T3: st register = 9"],
+    ),
     "tracegen": (
         "noise\n0: store-req 5 0x80 #0 @10\n1: load-req 0x80 #0 @11\n0: fence-req @12\n1: resp 5 #0 @13\n0: resp 0 #0 @14\n"
         "0: fence-resp @15\n1: load-reserve-req 0x80 #1 @16\n1: resp 5 #1 @17\n1: store-cond-req 6 0x80 #2 @18\n"
@@ -155,8 +163,14 @@ FAULTS = [
     ("polysi", "w(1,1,0,0)\nr(1,1,0\n", 2, '","'),
     ("edn", "{:process 0 :type :invoke :f :write :value 1}\n{:process 0 :type :info :f :write :value 1}\n"
      "{:process 0 :type :invoke :f :read :value nil}\n", 3, "a process goes on after :info"),
-    ("edn", "{:process 0 :type :ok :f :read :value 1}", 1, "never invoked"),
-    ("edn", "{:type :ok}", 1, "without :process"),
+    ("edn", "{:process 1 :type :invoke :f :read}\n{:process 0 :type :ok :f :read :value 1}", 2, "never invoked"),
+    ("edn", "{:process 0}", 1, "without :type"),
+    ("edn", "{:type :odd :process 0}", 1, "expected :invoke, :ok, :fail or :info, found"),
+    ("edn", "{:type :ok :f :txn :value [[:r 1 [1 2]]]}\n{:type :ok :f :txn :value [[:r 1 [2]]]}", 2, "not consistent"),
+    ("edn", "{:type :ok :f :txn :value [[:r 1 [1 x]]]}", 1, "no integer"),
+    ("jepsen", "noise\n0\t:invoke\t:write\t[1 2", 2, 'expected "]", found the end of the file (column 22)'),
+    ("axe", "0: M[1] := 1\n0: M[1] = 2", 2, '(column 9)'),
+    ("json", '[\n[{"events": [{"Write": {"variable": 0, "version": "x"}}]}]\n]', 2, "expected a number"),
     ("edn", "{:process 0 :type :invoke :f :add :value 1}{:process 0 :type :ok :f :add :value 1}", 1, "not \":add\""),
     ("tracegen", "0: resp 1 #0 @1\n", 1, "response to no request"),
     ("tracegen", "0: store-cond-req 1 0x8 #0 @1\n0: resp 0 #0 @2\n", 1, "without a load-reserve"),
@@ -259,3 +273,72 @@ def test_damaged_samples(data: st.DataObject) -> None:
 def test_deep_nesting_and_long_lines(format: str, piece: bytes) -> None:
     survives(piece * 200_000, format)
     survives(piece * 1000, None)
+
+
+# -- what databases' tests leave behind ------------------------------------------------------------------------------
+
+
+def test_lists_are_told_by_their_last_element_and_tell_the_order_of_the_appends() -> None:
+    text = """
+    {:process 0 :type :invoke :f :txn :value [[:append :x 1]]} {:process 0 :type :ok :f :txn :value [[:append :x 1]]}
+    {:process 1 :type :invoke :f :txn :value [[:append :x 2]]} {:process 1 :type :ok :f :txn :value [[:append :x 2]]}
+    {:process 1 :type :invoke :f :txn :value [[:append :x 3]]} {:process 1 :type :info :f :txn :value [[:append :x 3]]}
+    {:process 2 :type :invoke :f :txn :value [[:r :x nil]]} {:process 2 :type :ok :f :txn :value [[:r :x [2 1]]]}
+    {:process 2 :type :invoke :f :txn :value [[:r :x nil]]} {:process 2 :type :ok :f :txn :value [[:r :x []]]}
+    """
+    (history,) = read_text(text, format="edn")
+    assert operations(history) == [
+        "T0: rmw :x: 2 -> 1",
+        "T1: rmw :x: nil -> 2",
+        "T1: rmw :x: ? -> 3",
+        "T2: ld :x -> 1",
+        "T2: ld :x -> nil",
+    ]
+    assert check(history).verdict is Verdict.VIOLATION  # an empty list after one that was not
+
+
+def test_an_append_that_is_lost_is_a_violation() -> None:
+    text = "".join(
+        f"{process}\t:invoke\t:txn\t{asked}\n{process}\t:ok\t:txn\t{answer}\n"
+        for process, asked, answer in (
+            (0, "[[:append 1 1]]", "[[:append 1 1]]"),
+            (0, "[[:r 1 nil]]", "[[:r 1 [2]]]"),
+            (1, "[[:append 1 2]]", "[[:append 1 2]]"),
+        )
+    )
+    (history,) = read_text(text)
+    assert check(history).verdict is Verdict.VIOLATION
+
+
+def test_without_processes_nothing_is_known_of_an_order() -> None:
+    text = (
+        "{:type :invoke :f :txn :value [[:r 1 nil]]}\n{:type :ok :f :txn :value [[:r 1 [1]]]}\n"
+        "{:type :ok :f :txn :value [[:append 1 1]]}\n{:type :fail :f :txn :value [[:append 1 2]]}\n"
+    )
+    (history,) = read_text(text, format="edn")
+    assert operations(history) == ["line2: ld x1 -> 1", "line3: rmw x1: nil -> 1"]
+    assert check(history).verdict is Verdict.SAFE
+
+
+def test_a_history_of_ends_alone() -> None:
+    (history,) = read_text("{:process 0 :type :ok :f :read :value 1}\n{:process 0 :type :ok :f :write :value 1}\n")
+    assert operations(history) == ["T0: ld register -> 1", "T0: st register = 1"]
+
+
+@pytest.mark.parametrize("space", ["", "\n"])
+def test_sessions_by_themselves_are_dbcops_too(space: str) -> None:
+    text = f'[{space}[{space}{{{space}"events": [{{"Write": {{"variable": 0, "version": 1}}}}], "committed": true}}]]'
+    (history,) = read_text(text)
+    assert operations(history) == ["T0: st x0 = 1"]
+
+
+def test_the_text_of_dbcop_with_its_comments() -> None:
+    (history,) = read_text("// Session 1: writes x\n[x:=1] [y:=2]\n-\n// Session 2\n[x==1]\n")
+    assert operations(history) == ["T0: st x = 1", "T0: st y = 2", "T1: ld x -> 1"]
+
+
+def test_cobras_logs_are_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "T1.log"
+    path.write_bytes(b"S" + (7).to_bytes(8, "big") + b"W" + bytes(24))
+    with pytest.raises(ParseError, match="one of Cobra's logs"):
+        read(path)

@@ -6,24 +6,11 @@ sum of the parts is the answer. The JSON keys are a contract: add, do not rename
 
 from __future__ import annotations
 
-from functools import cache
-
 import msgspec
 
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.verdict import Verdict
-
-
-@cache
-def version() -> str:
-    """Of teetotal itself."""
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as installed
-
-    try:
-        return installed("teetotal")
-    except PackageNotFoundError:  # run from its sources
-        return "0"
+from teetotal.answers.version import VERSION
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -35,7 +22,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     complete: bool
     seconds: float | None
     notes: list[str] = []
-    version: str = msgspec.field(default_factory=version)
+    version: str = msgspec.field(default_factory=lambda: VERSION)  # made, so that JSON does not leave it out
 
     @property
     def headline(self) -> str:

@@ -8,6 +8,7 @@ from teetotal.answers.answer import Answer
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.events import ModelName
 from teetotal.answers.remedies import RemedyName
+from teetotal.answers.triage import Triage
 from teetotal.answers.verdict import Goal
 from teetotal.answers.violation import Violation
 
@@ -34,7 +35,8 @@ class FenceAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
     """``verdict`` is that of the patched program for the goal, explored again whole. ``minimality`` says what is proved
     of ``fences``. ``sets`` are all minimal sets, where asked for; ``fences`` is the first of them. ``unnecessary`` are
     fences of the program that could go, each by itself; ``removed`` those that the patch takes out. ``backups``: with
-    ``--write``, where each file is as it was; ``backup`` is the first."""
+    ``--write``, where each file is as it was; ``backup`` is the first. ``triage``, of the program as it was: whether what
+    ``fences`` prevent breaks anything; ``buys`` says it in a line."""
 
     models: list[ModelName]
     goal: Goal
@@ -51,3 +53,5 @@ class FenceAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
     checks: int = 0
     backup: str | None = None
     backups: dict[str, str] = {}
+    triage: Triage | None = None
+    buys: str = ""

@@ -13,7 +13,7 @@ from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.history import Engine, HistoryModel
 from teetotal.answers.strategies import Strategy
-from teetotal.answers.verdict import Goal
+from teetotal.answers.verdict import CheckGoal, Goal, Waiting
 
 MAX_STATES = 20_000_000
 MAX_MEGABYTES = 4096
@@ -22,10 +22,9 @@ LOOP_BOUND = 10
 the program nor the user says otherwise: see core/execution.hpp."""
 COMPILED_LOOP_BOUND = 100
 """In C: how often a thread may come to the same instruction in one execution; see runtime/schedule/system.hpp."""
+TRIAGE_SECONDS = 10.0
+"""To find out whether what is not robust also breaks something, for each model."""
 RELAXED: tuple[ModelName, ...] = ("tso", "pso")
-Waiting = Literal["skip", "count"]
-"""Whether rounds of a loop in which nothing happens are left out of executions, or counted as what the papers call
-executions: docs/explanation/waiting.md."""
 ReleaseSequence = Literal["c20", "c11"]
 """Which stores of the thread that released go on with a release sequence: C++20's rule, or C++11's and RC11's."""
 Style = Literal["c11", "cpp11", "linux", "x86"]
@@ -82,9 +81,14 @@ class ProgramOptions(Options, frozen=True, kw_only=True):
 
 class CheckOptions(ProgramOptions, frozen=True, kw_only=True):
     """``explore``: which executions are watched. ``max_states``: of each model. For C: ``executions`` at most, the
-    range of ``nondet`` values, and how often a thread may wake up on a condition variable for no reason (``spurious``).
+    range of ``nondet`` values, how often a thread may wake up on a condition variable for no reason (``spurious``), and
+    ``triage``: seconds to find out, for each model under which the program is not robust, whether that breaks something
+    (elsewhere that is known anyway). ``shorten``: failures are told by an execution with as few steps as can be found.
     Of C11: whose ``release_sequence``; ``races`` alone, whether or not anything is weak."""
 
+    goal: CheckGoal = "robust"  # type: ignore[assignment]
+    triage: float = TRIAGE_SECONDS
+    shorten: bool = True
     explore: Strategy = Strategy("all")
     seed: int = 0
     max_states: int = MAX_STATES

@@ -42,7 +42,10 @@ class Verdict(Enum):
 
 
 Goal = Literal["robust", "safe"]
-"""Of ``check``, ``fence`` and ``verify``: every execution sequentially consistent, or nothing fails."""
+"""Of ``fence`` and ``verify``: every execution sequentially consistent, or nothing fails."""
+CheckGoal = Literal["robust", "safe", "both"]
+"""Of ``check``. ``robust``: every execution sequentially consistent, and no assertion fails. ``safe``: nothing fails, and
+what a litmus test claims holds. ``both``: both."""
 
 
 def both(a: bool | None, b: bool | None) -> bool | None:
@@ -54,3 +57,8 @@ def both(a: bool | None, b: bool | None) -> bool | None:
 
 def total(a: int | None, b: int | None) -> int | None:
     return a if b is None else b if a is None else a + b
+
+
+Waiting = Literal["skip", "count"]
+"""Whether rounds of a loop in which nothing happens are left out of executions, or counted as what the papers call
+executions: docs/explanation/waiting.md."""

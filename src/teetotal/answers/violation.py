@@ -25,6 +25,7 @@ ViolationKind = Literal[
     "race",
     "assertion",
     "final assertion",
+    "outcome",
     "deadlock",
     "wild access",
     "replay",
@@ -37,15 +38,17 @@ ViolationKind = Literal[
     "abort",
     "history",
 ]
-"""``replay`` is an execution shown again, whether or not it violates anything. Of those after it ``history`` is of
-recorded histories, the others of C programs."""
+"""``outcome`` is a result that SC does not have, and that the program asks about. ``replay`` is an execution shown
+again, whether or not it violates anything. Of those after it ``history`` is of recorded histories, the others of C
+programs."""
 
 
 class StoryStep(msgspec.Struct, frozen=True, omit_defaults=True):
     """One step of a violating execution as told to a person: an event of a thread, the commit of one of its stores, or a
     ``step`` that is neither (of Promela: a choice, a label, a ghost variable), and what the buffers of all threads hold
-    after it (oldest store first, ``sfence`` for a marker). ``text`` tells it where the event does not, with the
-    ``location`` of a step."""
+    after it (oldest store first, ``sfence`` for a marker; none are told of a commit that a fence or an atomic operation
+    makes, since it and what made it are one step of the machine). ``text`` tells it where the event does not, with the
+    ``location`` of a step. ``memory``: what the step changes in memory, from location to value."""
 
     thread: int
     action: Literal["event", "commit", "step"]
@@ -53,6 +56,17 @@ class StoryStep(msgspec.Struct, frozen=True, omit_defaults=True):
     buffers: list[list[str]] = []
     text: str = ""
     location: Location | None = None
+    memory: dict[str, str] = {}
+
+
+class Sequential(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The SC execution in which a monitor saw that a store could be overtaken, up to the event that overtakes it:
+    ``delayed`` and ``deciding`` are their positions among its ``events``."""
+
+    events: list[Event]
+    steps: list[StoryStep]
+    delayed: int
+    deciding: int
 
 
 class Race(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -82,8 +96,10 @@ class Hazard(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Evidence against robustness or safety. ``events`` are those of the whole execution where it is
-    short, else those of the cycle; ``steps`` tell it; ``replay`` is the command that shows it again. Under C11: processors
-    that can show it, and what would ``repair`` it."""
+    short, else those of the cycle; ``steps`` tell it, from the ``initial`` values of the locations in it; ``replay`` is
+    the command that shows it again. ``relations``, as positions in ``events``: reads-from (``src``), the next write in
+    coherence order (``co``), and from a read the first write after its source (``fr``). ``sequential``: the SC execution
+    beside it, where a monitor found it in one. Under C11: processors that can show it, and what would ``repair`` it."""
 
     model: ModelName
     kind: ViolationKind
@@ -96,6 +112,9 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     replay: str = ""
     shown_by: list[str] = []
     repair: str = ""
+    initial: dict[str, str] = {}
+    relations: list[tuple[int, int, Reason]] = []
+    sequential: Sequential | None = None
 
     def __str__(self) -> str:
         what = self.message or " → ".join(str(self.events[edge.source]) for edge in self.cycle)

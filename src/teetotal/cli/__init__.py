@@ -13,10 +13,12 @@ import os
 import sys
 import time
 import traceback
+from functools import cache
 
 import click
 
 from teetotal.answers.errors import TeetotalError
+from teetotal.answers.version import VERSION
 from teetotal.report import streams
 from teetotal.scale import supervision
 from teetotal.scale.processes import age
@@ -28,11 +30,22 @@ VERBS = {
     "monitor": "the monitors over a recorded SC trace",
     "replay": "one execution again, step by step",
     "cflags": "compiler flags for libraries that a check of C sees into",
+    "record": "histories from this machine's processors, simulated ones, and databases",
     "generate": "litmus tests from critical cycles, random programs, random and hard histories",
     "verify": "Promela programs with unbounded store buffers; fence insertion",
     "reproduce": "the papers' tables, ours beside theirs",
+    "completion": "the script that makes a shell complete verbs, options and values",
+    "man": "the manual page",
+    "report": "what --json printed, as a page",
+    "schema": "the JSON schema of every answer",
 }
 """Verb → what it is for. The verb ``v`` is the command ``v`` of the module ``teetotal.cli.v``."""
+
+WITHOUT_ANSWERS = ("cflags", "completion", "generate", "man", "record", "schema")
+
+
+_WITHOUT_BUDGET = ("check", "generate", "record", "completion", "man")
+"""Verbs that need none, or have one for each of their inputs."""
 
 
 class Verbs(click.Group):
@@ -40,15 +53,25 @@ class Verbs(click.Group):
         return list(VERBS)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        if name not in VERBS:
-            return None
-        command = getattr(importlib.import_module(f"teetotal.cli.{name}"), name)
-        assert isinstance(command, click.Command)
-        if name not in ("check", "generate"):  # the former has a budget for each input, the latter for each of its own
-            from teetotal.cli.budget import limited
+        return _command(name) if name in VERBS else None
 
-            command = limited(name, command)
-        return command
+    def resolve_command(
+        self, context: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name not in VERBS and not name.startswith("-"):
+            from difflib import get_close_matches
+
+            close = get_close_matches(name, VERBS, n=2)
+            files = f"\n  teetotal check {name}" if os.path.exists(name) else ""
+            meant = f" Did you mean {' or '.join(close)}?" if close else f" Did you mean:{files}" if files else ""
+            context.fail(f"No such verb: {name!r}.{meant}")
+        found = super().resolve_command(context, args)
+        if found[1] is not None and not context.resilient_parsing:
+            from teetotal.cli import configuration
+
+            context.default_map = {name: configuration.defaults(name, found[1], self, context)}
+        return found
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
@@ -62,23 +85,49 @@ class Verbs(click.Group):
             return 141
 
 
+@cache
+def _command(verb: str) -> click.Command:
+    """The verb's own command, with what all verbs share around it."""
+    command = getattr(importlib.import_module(f"teetotal.cli.{verb}"), verb)
+    assert isinstance(command, click.Command)
+    if verb not in WITHOUT_ANSWERS:
+        from teetotal.cli import outputs, stdin
+
+        stdin.accept(verb, command)
+        outputs.offer(verb, command)
+    if verb not in _WITHOUT_BUDGET:
+        from teetotal.cli.budget import limited
+
+        command = limited(verb, command)
+    return command
+
+
 def _drop_output() -> None:
     """What is left in the buffer goes nowhere, so that the interpreter does not stumble over it at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "color": True})
-@click.version_option(package_name="teetotal", prog_name="teetotal")
+@click.version_option(VERSION, prog_name="teetotal")
 def teetotal() -> None:
     """Keeps lock-free code sober: sequential consistency on TSO and PSO."""
 
 
 def main() -> None:
     """The entry point. Verbs return their exit status; everything that can go wrong ends here."""
-    if vars(sys.modules["__main__"]).get("main") is main:  # the process began for this call
+    if _is_all_there_is():
         supervision.count_from(time.monotonic() - age())
+    if "_TEETOTAL_COMPLETE" in os.environ:  # a shell asks
+        teetotal.main(prog_name="teetotal")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's, and memory for threads that nobody needs here
     sys.exit(supervision.run(_verb) if streams.prepare() else _verb())
+
+
+def _is_all_there_is() -> bool:
+    """Whether the process began for this call: by the command, or by ``python -m teetotal``."""
+    began = sys.modules["__main__"]
+    names = (getattr(vars(began).get("main"), "__module__", ""), getattr(began.__spec__, "name", ""))
+    return "teetotal.__main__" in names
 
 
 def _verb() -> int:

@@ -13,20 +13,25 @@ from teetotal.answers.errors import OutputError, TeetotalError
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import MEMORY_IS_USED_UP, TIME_IS_OVER
 from teetotal.report.json import to_json
-from teetotal.report.streams import visible
+from teetotal.report.streams import as_called, visible
 from teetotal.scale import supervision
 
 
 def told(answer: Undecided, as_json: bool) -> str:
-    return to_json(answer) if as_json else f"{visible(answer.input)}: inconclusive: {'; '.join(answer.notes)}"
+    plain = f"{visible(answer.input)}: inconclusive: {'; '.join(answer.notes)}"
+    return as_called(to_json(answer) if as_json else plain)
+
+
+_done: set[click.Command] = set()
+"""Commands live as long as the process."""
 
 
 def limited(verb: str, command: click.Command) -> click.Command:
     """A verb that ends when its ``--time`` is over, and with status 3 where there is not enough memory."""
-    callback = command.callback
-    assert callback is not None
-    if not hasattr(callback, "__wrapped__"):  # commands live as long as the process
-        command.callback = _limited(verb, callback)
+    assert command.callback is not None
+    if command not in _done:
+        _done.add(command)
+        command.callback = _limited(verb, command.callback)
     return command
 
 

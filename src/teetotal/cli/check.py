@@ -13,9 +13,10 @@ from teetotal.answers.answer import Refusal
 from teetotal.answers.events import CHECKED, ModelName
 from teetotal.answers.options import COMPILED_LOOP_BOUND as COMPILED
 from teetotal.answers.options import LOOP_BOUND as INTERPRETED
-from teetotal.answers.options import MAX_MEGABYTES, MAX_STATES, CheckOptions
+from teetotal.answers.options import MAX_MEGABYTES, MAX_STATES, TRIAGE_SECONDS, CheckOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import Job
+from teetotal.cli import completing, outputs
 from teetotal.cli.budget import told
 from teetotal.cli.options import (
     Models,
@@ -26,11 +27,12 @@ from teetotal.cli.options import (
     semantics,
     semantics_options,
     spurious_option,
+    waiting_option,
 )
+from teetotal.cli.telling import advancing, page, quiet, telling_options, watching
 from teetotal.programs import files
 from teetotal.report import terminal
 from teetotal.report.json import to_json
-from teetotal.report.progress import counting, progress
 from teetotal.report.streams import keep_in_line
 from teetotal.scale import supervision
 from teetotal.scale.local import available_workers
@@ -39,7 +41,7 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
 
 
 @click.command(cls=WithCompilerFlags, short_help="Robust and safe on TSO and PSO, and in C11?")
-@click.argument("paths", nargs=-1, required=True, metavar="FILE…")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE…", shell_complete=completing.files)
 @click.option("--model", "models", type=Models(CHECKED), default="tso,pso", show_default=True,
               help="Relaxed models to check: tso, pso, c11.")  # fmt: skip
 @click.option(
@@ -47,6 +49,7 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
     default="all",
     show_default=True,
     metavar="HOW",
+    shell_complete=completing.one_of(completing.STRATEGIES),
     help="SC executions to watch: all (one per equivalence class), interleavings, preemptions:K, "
     "preemptions:0..K, random:N, pct:N:D.",
 )
@@ -55,14 +58,19 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
     "monitors",
     default="",
     metavar="NAMES",
+    shell_complete=completing.several_of(completing.monitors),
     help="Monitors to watch them, as for teetotal monitor (default: exact-tso,exact-pso).",
 )
 @semantics_options
+@waiting_option
 @c_options
 @click.option("--each", is_flag=True, help="Each C file is a program of its own.")
-@click.option("--goal", type=click.Choice(["robust", "safe"]), default="robust", show_default=True,
-              help="robust: every execution sequentially consistent, and nothing fails; safe: nothing fails, where "
-              "~exists and forall of a litmus test must hold too.")  # fmt: skip
+@click.option("--goal", type=click.Choice(["robust", "safe", "both"]), default="robust", show_default=True,
+              help="What status 0 means. robust: every execution sequentially consistent, and no assertion fails; safe: "
+              "nothing fails, where ~exists and forall of a litmus test must hold too; both: both.")  # fmt: skip
+@click.option("--triage", type=click.FloatRange(min=0), default=TRIAGE_SECONDS, show_default=True, metavar="SECONDS",
+              help="Where a program is not robust: time to find out, for each model, whether that breaks something "
+              "(C; elsewhere it is known anyway). 0: leave it open.")  # fmt: skip
 @click.option(
     "--executions", type=click.IntRange(min=1, max=2**63), metavar="N", help="Executions to explore at most (C)."
 )
@@ -73,8 +81,8 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
 @click.option("--release-sequence", type=click.Choice(["c20", "c11"]), default="c20", show_default=True,
               help="C11: whether later stores of the thread that released go on with it (before C++20, RC11).")  # fmt: skip
 @click.option("--loop-bound", type=click.IntRange(min=0, max=2**31 - 1), metavar="N",
-              help="Backward jumps that a thread may take (default: none for outcomes and for loops that only wait, "
-              f"{INTERPRETED} otherwise); in C, visits of one instruction (default: {COMPILED}).")  # fmt: skip
+              help="Backward jumps that a thread may take (default: no bound, but "
+              f"{INTERPRETED} if loops have no end); in C, visits of one instruction (default: {COMPILED}).")  # fmt: skip
 @click.option("--time", "seconds", type=Seconds(), metavar="SECONDS",
               help="Time to spend on each program (default: no limit).")  # fmt: skip
 @click.option("--states", type=click.IntRange(min=1, max=2**32 - 2), default=MAX_STATES, show_default=True,
@@ -93,6 +101,7 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
               help="Processes, each with one file at a time.")  # fmt: skip
 @click.option("--outcomes", is_flag=True, help="List every outcome with all its values, however many.")
 @click.option("--violations", is_flag=True, help="Tell every violation, not only the first of its kind per model.")
+@telling_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per program, each on a line.")
 def check(
     paths: tuple[str, ...],
@@ -102,11 +111,13 @@ def check(
     rmw: str,
     mutex: str,
     failed_cas: str,
+    waiting: str,
     compiler: str | None,
     arguments: tuple[str, ...],
     each: bool,
     loop_bound: int | None,
     goal: str,
+    triage: float,
     executions: int | None,
     nondet: tuple[int, int],
     spurious: int,
@@ -132,6 +143,7 @@ def check(
     options = CheckOptions(
         models=("c11",) if races else models,
         semantics=semantics(rmw, mutex, failed_cas),
+        waiting=waiting,  # type: ignore[arg-type]
         explore=strategies.parse(explore),
         monitors=monitor_names(monitors),
         seconds=float("inf") if seconds is None else seconds,
@@ -142,6 +154,7 @@ def check(
         seed=seed,
         nondet=nondet,
         goal=goal,  # type: ignore[arg-type]
+        triage=triage,
         spurious=spurious,
         release_sequence=release_sequence,  # type: ignore[arg-type]
         races=races,
@@ -156,22 +169,27 @@ def check(
     programs = files.together(found, each)
     jobs = []
     for names in programs:
-        job = Job(names, options, partial(counting, wanted=len(programs) == 1))
+        job = Job(names, options, partial(watching, wanted=len(programs) == 1))
         late, full = (told(job.undecided(why), as_json) for why in (checking.TIME_IS_OVER, checking.MEMORY_IS_USED_UP))
         jobs.append(Job(names, options, job.watching, late, full))
     verdicts: list[Verdict] = []
     fault = False
     _refuse(refusals, as_json)
-    with progress("checking", len(jobs)) as advance:
+    sheet = page()
+    with advancing("checking", len(jobs)) as advance:
         for done in checking.check_all(jobs, workers or available_workers(), advance):
             for answer in done.answers:
+                outputs.note(answer)
                 if as_json:
                     click.echo(to_json(answer))
+                elif quiet():
+                    click.echo(terminal.headline(answer, sheet))
                 else:
-                    shown = terminal.render(answer, every_outcome=outcomes, every_violation=violations)
+                    shown = terminal.render(answer, sheet, every_outcome=outcomes, every_violation=violations)
                     click.echo(("\n" if verdicts else "") + shown)
                 verdicts.append(answer.verdict)
             if done.undecided is not None:
+                outputs.note(done.undecided)
                 click.echo(("\n" if verdicts and not as_json else "") + told(done.undecided, as_json))
                 verdicts.append(done.undecided.verdict)
             if done.fault:
@@ -182,7 +200,7 @@ def check(
             sys.stdout.flush()
             if done.interrupted:
                 raise click.Abort
-    if len(verdicts) > 1 and not as_json:
+    if len(verdicts) > 1 and not as_json and not quiet():
         counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict if verdict in verdicts]
         click.echo(f"\n{len(verdicts)} programs: {', '.join(counts)}")
     if fault:
@@ -192,6 +210,7 @@ def check(
 
 def _refuse(refusals: list[Refusal], as_json: bool) -> None:
     for refusal in refusals:
+        outputs.note(refusal)
         if as_json:
             click.echo(to_json(refusal))
         click.echo(f"teetotal: {refusal.message}", err=True)

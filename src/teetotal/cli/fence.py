@@ -12,6 +12,8 @@ from teetotal.answers.events import ModelName
 from teetotal.answers.fence import FenceAnswer
 from teetotal.answers.options import FenceOptions
 from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
+from teetotal.cli import completing, outputs
 from teetotal.cli.options import (
     Models,
     Seconds,
@@ -21,14 +23,16 @@ from teetotal.cli.options import (
     monitor_names,
     semantics,
     semantics_options,
+    waiting_option,
 )
+from teetotal.cli.telling import page, quiet, telling_options, watching
 from teetotal.fences import fencing, text
 from teetotal.report import fences as report
 from teetotal.report.json import to_json
 
 
 @click.command(cls=WithCompilerFlags, short_help="The fewest fences, written back into the source.")
-@click.argument("paths", nargs=-1, required=True, metavar="FILE…")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE…", shell_complete=completing.files)
 @click.option("--model", "models", type=Models(), default="tso,pso", show_default=True,
               help="Relaxed models that one set of fences has to serve.")  # fmt: skip
 @click.option("--goal", type=click.Choice(["robust", "safe"]), default="robust", show_default=True,
@@ -45,12 +49,15 @@ from teetotal.report.json import to_json
               help="How fences are written in C and C++ (default: c11, in C++ cpp11).")  # fmt: skip
 @click.option("--strengthen", is_flag=True, help="Also make atomic stores stronger, where that is cheaper (C, C++).")
 @click.option("--monitor", "monitors", default="", metavar="NAMES",
+              shell_complete=completing.several_of(completing.monitors),
               help="Monitors that tell robust from not, as for teetotal check (default: exact-tso,exact-pso).")  # fmt: skip
 @semantics_options
+@waiting_option
 @c_options
 @click.option("--loop-bound", type=click.IntRange(min=0, max=2**31 - 1), help="Backward jumps that a thread may take.")
 @click.option("--time", "seconds", type=Seconds(), help="Seconds to spend on the search.")
 @memory_option
+@telling_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def fence(
     paths: tuple[str, ...],
@@ -69,6 +76,7 @@ def fence(
     rmw: str,
     mutex: str,
     failed_cas: str,
+    waiting: str,
     compiler: str | None,
     arguments: tuple[str, ...],
     loop_bound: int | None,
@@ -83,6 +91,7 @@ def fence(
         models=tuple(model for model in models if model != "sc"),
         goal=goal,  # type: ignore[arg-type]
         semantics=semantics(rmw, mutex, failed_cas),
+        waiting=waiting,  # type: ignore[arg-type]
         costs=costs.parse(cost),
         minimum=minimum,
         every=every,
@@ -103,7 +112,9 @@ def fence(
     if options.monitors and goal != "robust":
         raise click.UsageError("--monitor is for --goal robust: no monitor is asked whether something fails")
     try:
-        repair = fencing.fence(paths, options)
+        with watching(" ".join(paths), wanted=not as_json) as watcher:
+            budget = Budget(options.seconds, options.max_megabytes, watcher)
+            repair = fencing.fence(paths, options, budget)
     except Interrupted as interrupt:
         _tell(interrupt.answer, as_json)  # type: ignore[arg-type]
         raise click.Abort from interrupt
@@ -120,4 +131,8 @@ def fence(
 
 
 def _tell(result: FenceAnswer, as_json: bool) -> None:
-    click.echo(to_json(result) if as_json else report.render(result))
+    outputs.note(result)
+    if as_json:
+        click.echo(to_json(result))
+    else:
+        click.echo(report.headline(result) if quiet() else report.render(result, page()))

@@ -22,13 +22,14 @@ from teetotal.answers.history import ENGINES, HISTORY_MODELS, HistoryAnswer
 from teetotal.answers.options import HistoryOptions as Options
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import TIME_IS_OVER
+from teetotal.cli import outputs
 from teetotal.cli.budget import told
 from teetotal.cli.options import Seconds, memory_option, semantics, semantics_options
+from teetotal.cli.telling import advancing, page, quiet, telling_options
 from teetotal.histories import examining
 from teetotal.histories.formats import FORMATS
 from teetotal.report import history as report
 from teetotal.report.json import to_json
-from teetotal.report.progress import progress
 
 EXPLAINED = 10
 """In text, proofs are printed for at most so many histories unless --explain is given."""
@@ -62,6 +63,7 @@ PARALLEL_BYTES = 1_000_000
 @semantics_options
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; default: one a core for large input.")
 @memory_option
+@telling_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a history and model.")
 def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: str | None, **chosen: Any) -> int:
     """Decides whether each history in the files is consistent with a memory model.
@@ -108,7 +110,8 @@ def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: s
     workers = workers or (_cores() if sum(os.path.getsize(f) for f in files) >= PARALLEL_BYTES else 1)
     asked = [replace(option, explain=explain and as_json) for option in options]
     tasks = [task for file in files for task in _shares(file, counts[file], asked, workers)]
-    with progress("histories", total) as advance:
+    what = "histories" if total > 1 else os.path.basename(files[0])
+    with advancing(what, total) as advance:
         for answer in examining.examine_all(tasks, workers):
             printed.add(answer, options)
             advance()
@@ -174,10 +177,12 @@ class Report:
 
     def add(self, answer: HistoryAnswer, options: list[Options]) -> None:
         self.tally[answer.model, answer.verdict] += 1
+        if self.as_json or answer.verdict is not Verdict.VIOLATION:
+            outputs.note(answer)
         if self.as_json:
             click.echo(to_json(answer))
             return
-        say(report.lines(answer))
+        say([next(report.lines(answer))] if quiet() else report.lines(answer))
         if options[0].witness and answer.witness is not None:
             _show_witness(answer, options[0])
         if answer.verdict is Verdict.VIOLATION:
@@ -193,9 +198,11 @@ class Report:
             say(report.table(self.tally))
             if self.violations and not explain:
                 say([f"{len(self.violations)} without their proofs; --explain prints them"])
-        if explain and not self.as_json:
-            for answer in self.violations:
+        for answer in self.violations:
+            if explain and not self.as_json and not quiet():
                 self._explain(answer, next(option for option in options if option.model == answer.model))
+            else:
+                outputs.note(answer)
         return sum((verdict for _, verdict in self.tally), Verdict.SAFE).exit_status
 
     def _explain(self, answer: HistoryAnswer, options: Options) -> None:
@@ -206,6 +213,7 @@ class Report:
         assert answer.seconds is not None
         left = max(0.0, options.seconds - spent - answer.seconds)
         proved = examining.explained(histories[answer.index], replace(answer, notes=[]), options, left)
+        outputs.note(replace(proved, notes=[*answer.notes, *proved.notes]))
         say([*report.explanation(proved), *report.models(proved.models), *report.notes(proved.notes)])
         if any(note.startswith(examining.INTERRUPTED) for note in proved.notes):
             raise KeyboardInterrupt
@@ -213,8 +221,11 @@ class Report:
 
 def say(lines: Iterable[str]) -> None:
     """Prints lines of which parts come from files: what could control a terminal is shown as an escape."""
+    sheet = page()
     for text in lines:
-        click.echo("".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text))
+        escaped = (c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+        for line in "".join(escaped).split("\n"):
+            click.echo("\n".join(sheet.kept(line)))
 
 
 def _show_witness(answer: HistoryAnswer, options: Options) -> None:

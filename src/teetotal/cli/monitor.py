@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 import click
 
@@ -15,15 +15,18 @@ from teetotal.answers.answer import Refusal
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.options import MonitorOptions
 from teetotal.answers.verdict import Verdict
+from teetotal.cli import completing, outputs
 from teetotal.cli.options import budget_options, monitor_names, semantics, semantics_options
+from teetotal.cli.telling import page, quiet, telling_options, watching
 from teetotal.engines.executions.monitors import MONITORS
 from teetotal.report.json import to_json
-from teetotal.report.streams import terminal, visible
+from teetotal.report.progress import Watcher
 
 
 @click.command(short_help="The monitors over a recorded SC trace.")
-@click.argument("paths", nargs=-1, required=True, metavar="TRACE…")
+@click.argument("paths", nargs=-1, required=True, metavar="TRACE…", shell_complete=completing.files)
 @click.option("--monitor", "monitors", default="exact-tso,exact-pso", show_default=True, metavar="NAMES",
+              shell_complete=completing.several_of(completing.monitors),
               help=f"Which, separated by commas: {', '.join(MONITORS)}.",
 )  # fmt: skip
 @semantics_options
@@ -38,6 +41,7 @@ from teetotal.report.streams import terminal, visible
               help="Events kept to tell how the store happens before what overtakes it.")  # fmt: skip
 @click.option("--violations", is_flag=True, help="Tell every distinct violation in full.")
 @budget_options
+@telling_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per trace, each on a line.")
 def monitor(
     paths: tuple[str, ...],
@@ -64,20 +68,23 @@ def monitor(
     verdict, bad = Verdict.SAFE, False
     for number, path in enumerate(paths):
         try:
-            with open_trace(path) as reader, _progress(path, reader.source.size) as show:
-                result = monitoring.monitor(
-                    reader, options, lambda: show(reader.source.position, reader.events), again_at(path)
-                )
+            with open_trace(path) as reader, watching(os.path.basename(path), wanted=not as_json) as show:
+                result = monitoring.monitor(reader, options, _progress(reader, show), again_at(path))
         except TeetotalError as error:
+            refusal = Refusal.of(error, path, "monitor")
+            outputs.note(refusal)
             if as_json:
-                click.echo(to_json(Refusal.of(error, path, "monitor")))
+                click.echo(to_json(refusal))
             click.echo(f"teetotal: {error}", err=True)
             bad = True
             continue
+        outputs.note(result)
         if as_json:
             click.echo(to_json(result))
+        elif quiet():
+            click.echo(monitored.headline(result))
         else:
-            click.echo(("\n" if number else "") + monitored.render(result, every_violation=violations))
+            click.echo(("\n" if number else "") + monitored.render(result, page(), every_violation=violations))
         sys.stdout.flush()
         verdict += result.verdict
         if result.error is not None:
@@ -95,21 +102,8 @@ def again_at(path: str) -> str | None:
     return path if path != "-" and stat.S_ISREG(os.stat(path).st_mode) else None
 
 
-@contextmanager
-def _progress(path: str, size: int | None) -> Iterator[Callable[[int, int], None]]:
-    """Yields a function of the bytes and events read so far. Shows nothing when piped."""
-    if not sys.stderr.isatty():
-        yield lambda position, events: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[events]:,} events"),
-               TimeElapsedColumn(), TimeRemainingColumn())  # fmt: skip
-    with Progress(*columns, console=Console(file=terminal()), transient=True) as bar:
-        task = bar.add_task(visible(os.path.basename(path)), total=size or None, events=0)
-
-        def show(position: int, events: int) -> None:
-            bar.update(task, completed=position, events=events)
-
-        yield show
+def _progress(reader: Any, show: Watcher | None) -> Callable[[], None]:
+    """What is called now and then while a trace is read: how many events there are, and how much of the file that is."""
+    if show is None:
+        return lambda: None
+    return lambda: show("events", reader.events, reader.source.position / (reader.source.size or math.inf))

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from teetotal.answers.events import CHECKED, MODELS, ModelName, Semantics
+from teetotal.cli.completing import several_of
 from teetotal.scale import supervision
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -40,6 +44,14 @@ def semantics_options(command: Command) -> Command:
     ):
         command = option(command)
     return command
+
+
+def waiting_option(command: Command) -> Command:
+    return click.option(
+        "--waiting", type=click.Choice(["skip", "count"]), default="skip", show_default=True,
+        help="Rounds of a loop in which nothing happens: no part of executions, so that a difference that only lets a "
+        "thread wait longer is none, or counted as the papers do.",
+    )(command)  # fmt: skip
 
 
 class WithCompilerFlags(click.Command):
@@ -134,3 +146,10 @@ class Models(click.ParamType["tuple[ModelName, ...]"]):
                 f"{', '.join(unknown)}: no such model{here}; there are {', '.join(self.known)}", parameter, context
             )
         return tuple(model for model in self.known if model in names)
+
+    def shell_complete(
+        self, context: click.Context, parameter: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(models) for models in several_of(lambda: self.known)(context, parameter, incomplete)]

@@ -9,9 +9,10 @@ import click
 from teetotal.answers.options import VerifyOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
+from teetotal.cli import outputs
 from teetotal.cli.options import Models, Seconds, semantics, semantics_options
+from teetotal.cli.telling import page, quiet, telling_options, watching
 from teetotal.report.json import to_json
-from teetotal.report.progress import counting
 
 
 @click.command()
@@ -32,7 +33,7 @@ from teetotal.report.progress import counting
               help="give up above so much (inconclusive)")  # fmt: skip
 @semantics_options
 @click.option("--json", "as_json", is_flag=True, help="one JSON object for each file")
-@click.option("--progress/--no-progress", default=None, help="show progress (default: on a terminal)")
+@telling_options
 def verify(files: tuple[str, ...], **options: Any) -> int:
     """Is a program safe (or robust) with store buffers of any length?
 
@@ -67,9 +68,8 @@ def _verify(file: str, asked: VerifyOptions, options: dict[str, Any]) -> Verdict
     from teetotal.answers import costs
     from teetotal.report import verify as report
 
-    shown = options["progress"] if options["progress"] is not None else not options["as_json"]
     certificate = options["certificate"]
-    with counting(file, shown, even_in_logs=bool(options["progress"])) as watcher:
+    with watching(file, wanted=not options["as_json"]) as watcher:
         budget = Budget(asked.seconds, asked.max_megabytes, watcher)
         if options["fence"]:
             cost = costs.parse(options["cost"]) if options["cost"] else None
@@ -81,7 +81,10 @@ def _verify(file: str, asked: VerifyOptions, options: dict[str, Any]) -> Verdict
     answer = found.answer
     if certificate is not None and not options["fence"] and not answer.witness and found.trouble is None:
         click.echo("teetotal: no certificate: only a safe verdict of the saturate engine has one", err=True)
-    click.echo(to_json(answer) if options["as_json"] else report.render(answer))
+    outputs.note(answer)
+    click.echo(
+        to_json(answer) if options["as_json"] else report.headline(answer) if quiet() else report.render(answer, page())
+    )
     if isinstance(found.trouble, KeyboardInterrupt):
         raise click.Abort
     if found.trouble is not None:
@@ -101,5 +104,6 @@ def _confirm(files: tuple[str, ...], asked: VerifyOptions, options: dict[str, An
     verdict = Verdict.SAFE
     for found in verifying.confirm(file, options["checked"], asked, Budget(asked.seconds, asked.max_megabytes)):
         verdict = verdict + found.verdict
+        outputs.note(found)
         click.echo(to_json(found) if options["as_json"] else report.confirmed(found))
     return verdict

@@ -21,20 +21,22 @@ from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.errors import Fault, TeetotalError
 from teetotal.answers.events import MODELS, ModelName, Semantics, Step
 from teetotal.answers.options import CheckOptions
+from teetotal.answers.triage import Triage, triaged, worst
 from teetotal.answers.verdict import Verdict, both
 from teetotal.answers.violation import Hazard, Violation, ViolationKind
 from teetotal.budget import Budget
 from teetotal.engines import graphs, story, weak
 from teetotal.engines.executions.robustness import Robustness, robustness
 from teetotal.engines.states.outcomes import Outcomes, outcomes
+from teetotal.engines.states.vacuous import vacuous
 from teetotal.programs import goals, hazards
 from teetotal.programs.observation import filtered, observation
 from teetotal.programs.program import Program
 
 
 def check(program: Program, options: CheckOptions, budget: Budget, *, command: str = "check") -> CheckAnswer:
-    if options.goal == "safe":
-        program = goals.demanding(program)
+    if options.goal != "robust":
+        program = goals.demanding(program, refuse=options.goal == "safe")
     if options.loop_bound is not None:
         program = msgspec.structs.replace(program, loop_bound=options.loop_bound)
     c11 = "c11" in options.models
@@ -54,7 +56,7 @@ def check(program: Program, options: CheckOptions, budget: Budget, *, command: s
         )
         if reached[model].interrupted:
             budget.end()
-    relaxed: list[ModelName] = [model for model in asked if model != "sc" and options.goal == "robust"]
+    relaxed: list[ModelName] = [model for model in asked if model != "sc" and options.goal != "safe"]
     relaxed += ["c11"] if c11 else []
     watched: Robustness | None = None
     if relaxed:
@@ -97,12 +99,16 @@ def _model_result(
     violations = safety_violations(program, model, reached, options.semantics)
     safe = False if violations else True if reached.complete else None
     robust: bool | None = True if model == "sc" else None
+    triage: Triage | None = None
     if model != "sc" and watched is not None and model in watched.violations:
         cycles = _cycles(program, model, everywhere, watched, options.semantics)
         robust = False if cycles else True if watched.proves(model) else None
-        violations = violations + cycles
+        compared = robust is False and everywhere["sc"].complete
+        new = _new_results(program, model, everywhere, options.semantics) if compared else []
+        triage = triaged(robust, safe if compared or not safe else None, new_result=bool(new))
+        violations = violations + cycles + new
     word, positive, negative = observation(program, reached.values)
-    holds = both(robust, safe) if options.goal == "robust" else safe
+    holds = both(robust, safe) if options.goal != "safe" else safe
     return ModelAnswer(
         verdict=Verdict.of(holds),
         robust=robust,
@@ -114,7 +120,31 @@ def _model_result(
         negative=negative if program.condition is not None else None,
         outcomes=[story.named(program, values) for values in sorted(filtered(program, reached.values))],
         states=reached.states,
+        triage=triage,
     )
+
+
+def _new_results(
+    program: Program, model: ModelName, everywhere: Mapping[ModelName, Outcomes], semantics: Semantics
+) -> list[Violation]:
+    """An execution with a result that SC does not have, as far as the program asks about results: by its condition or,
+    where it says nothing that could fail, by all that is observed."""
+    ours, allowed = (filtered(program, everywhere[name].values) for name in (model, "sc"))
+    if program.condition is not None:
+        holds = program.predicate(program.condition.proposition)
+        known = {bool(holds(values)) for values in allowed}
+        found = {values: f"makes its condition {str(bool(holds(values))).lower()}, which it never is under SC"
+                 for values in ours if bool(holds(values)) not in known}  # fmt: skip
+    elif goals.can_fail(program):
+        return []
+    else:
+        found = dict.fromkeys(ours - allowed, "is no outcome of SC")
+    for values in sorted(found)[:1]:
+        shown = ", ".join(f"{name}={value}" for name, value in story.named(program, values).items())
+        schedule = everywhere[model].schedule(values)
+        message = f"{shown} {found[values]}"
+        return [story.violation(program, model, schedule, semantics, kind="outcome", message=message)]
+    return []
 
 
 def _cycles(
@@ -157,6 +187,8 @@ def safety_violations(program: Program, model: ModelName, reached: Outcomes, sem
             found[-1] = msgspec.structs.replace(found[-1], replay=f"{found[-1].replay} --goal safe")
     if reached.deadlock is not None:
         add(reached.deadlock, "deadlock", story.DEADLOCK)
+    if reached.livelock is not None:
+        add(reached.livelock, "livelock", "")
     return found
 
 
@@ -171,7 +203,7 @@ def _answer(
     budget: Budget,
 ) -> CheckAnswer:
     notes = []
-    if options.goal == "safe" and program.condition is not None and not goals.claims(program):
+    if options.goal != "robust" and program.condition is not None and not goals.claims(program):
         notes.append("`exists` is a question, and no part of the goal")
     for model, found in reached.items():
         if found.cut:
@@ -180,6 +212,7 @@ def _answer(
             notes.append(f"{model.upper()}: stopped after {found.states:,} states; see --time, --states and --memory")
     if watched is not None:
         notes += watched.notes
+    notes += vacuous(program, reached.values())
     return CheckAnswer(
         input=program.source or program.name,
         command=command,
@@ -194,6 +227,8 @@ def _answer(
         violations=[violation for result in results.values() for violation in result.violations],
         notes=notes,
         goal=options.goal,
+        waiting="skip" if watched is None else watched.waiting,
         races=[] if watched is None else watched.races,
         hazards=found_hazards,
+        triage=worst(result.triage for result in results.values()),
     )

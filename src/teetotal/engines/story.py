@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from teetotal.answers.events import Commit, EventId, ModelName, Semantics, Step
+import msgspec
+
+from teetotal.answers.events import Commit, Event, EventId, Kind, ModelName, Semantics, Step
 from teetotal.answers.schedules import TokenError, from_token, replay_command, to_token
-from teetotal.answers.violation import StoryStep, Violation, ViolationKind
+from teetotal.answers.violation import Sequential, StoryStep, Violation, ViolationKind
+from teetotal.engines.happened import happened
+from teetotal.engines.relations import relations
 from teetotal.models import Run, Write
 from teetotal.programs.expressions import Outcome, render
-from teetotal.programs.program import Assert, Instruction, Program
-from teetotal.traces.trace import Trace
+from teetotal.programs.program import Assert, Instruction, LocalState, Program
 
 
 def violation(
@@ -23,31 +26,44 @@ def violation(
     kind: ViolationKind,
     message: str = "",
     monitor: str | None = None,
+    sequential: Sequential | None = None,
 ) -> Violation:
     """Replays the schedule on the specification's machine, which refuses what cannot happen, and tells what it sees."""
     run, steps = told(program, model, schedule, semantics)
     while run.memory.commits():  # only a run whose stores are all visible has a trace
         run.take(run.memory.commits()[0])
-    trace = Trace.from_run(run)
-    cycle = trace.cycle()
+    events, cycle = happened(run)
     if kind == "replay":
         message = ending(program, run)
+    if kind == "livelock":
+        message = livelock(program, run)
+        if not message:
+            raise AssertionError(f"a schedule reported as a livelock goes on: {schedule}")
     if kind == "robustness" and not cycle:
         raise AssertionError(f"a schedule reported as a violation of robustness has an SC trace: {schedule}")
     named = {edge.source for edge in cycle}
-    places = [trace.event(i).location for i in sorted(named)] if named else [e.location for e in trace]
+    places = [events[i].location for i in sorted(named)] if named else [event.location for event in events]
     token = to_token(model, schedule, list(program.memory), semantics)
     return Violation(
         model=model,
         kind=kind,
-        events=list(trace),
+        events=events,
         cycle=cycle,
         steps=steps,
         locations=list(dict.fromkeys(str(place) for place in places if place is not None)),
         monitor=monitor,
         message=message,
         replay=replay_of(program, token),
+        initial=initial(program.memory, events, sequential),
+        relations=relations(run, events),
+        sequential=sequential,
     )
+
+
+def initial(memory: Mapping[str, int], events: Sequence[Event], beside: Sequential | None = None) -> dict[str, str]:
+    """What the locations of an execution, and of the one beside it, hold before it begins."""
+    touched = {event.address for event in (*events, *(beside.events if beside is not None else ()))}
+    return {address: str(value) for address, value in memory.items() if address in touched}
 
 
 def replayed(program: Program, token: str) -> Violation:
@@ -76,19 +92,29 @@ def told(
         visible = len(run.memory.visible)
         pending = {w.event for p in range(program.thread_count) for w in run.memory.buffered(p) if w is not None}
         run.take(step)
-        committed = [write.event for write in run.memory.visible[visible:] if write.event in pending]
+        published = run.memory.visible[visible:]
         steps += [
-            StoryStep(event.thread, "commit", number[event], buffers() if isinstance(step, Commit) else [])
-            for event in committed
-            if event is not None
-        ]
+            StoryStep(event.thread, "commit", number[event], buffers() if isinstance(step, Commit) else [],
+                      memory={address: str(value)})
+            for address, value, event in published
+            if event is not None and event in pending
+        ]  # fmt: skip
         if not isinstance(step, Commit):
             event = run.events[step.thread][-1].id
             number[event] = len(number)
-            steps.append(StoryStep(step.thread, "event", number[event], buffers()))
+            written = {address: str(value) for address, value, who in published if who == event}
+            steps.append(StoryStep(step.thread, "event", number[event], buffers(), memory=written))
     return run, steps
 
 
+def beside(events: Sequence[Event], steps: Sequence[StoryStep], delayed: int, deciding: int) -> Sequential:
+    """An SC execution, an event a step, up to the one that overtakes a store."""
+    without = [msgspec.structs.replace(step, buffers=[]) for step in steps[: deciding + 1]]
+    return Sequential(events=list(events[: deciding + 1]), steps=without, delayed=delayed, deciding=deciding)
+
+
+MOST_STEPS = 30_000
+"""Of a thread that runs on alone: more than core/rounds.hpp needs to see that it goes round."""
 DEADLOCK = "every thread that has not ended waits for a mutex"
 
 
@@ -98,12 +124,61 @@ def ending(program: Program, run: Run) -> str:
         if state.status in ("failed", "wild"):
             return failure(program, number, program.threads[number].code[state.pc])
     if run.steps():
-        return ""
+        return livelock(program, run)
     if run.finished():
         values = program.outcome(tuple(run.locals), run.final_memory())
         return "" if final_assertion_holds(program, values) else broken_final_assertion(program, values)
     waiting = [state.status for state in run.locals if state.status != "ended"]
     return DEADLOCK if set(waiting) == {"running"} else ""
+
+
+def livelock(program: Program, run: Run) -> str:
+    """Where every thread that has not ended goes round a loop for ever, or waits for a mutex: what each waits for. Empty
+    where one would go on."""
+    told = []
+    if any(run.memory.buffered(thread) for thread in range(program.thread_count)):
+        return ""
+    for thread, state in enumerate(run.locals):
+        if state.status == "ended":
+            continue
+        waits = _waits_for_ever(program, thread, state, run.final_memory())
+        if not waits:
+            return ""
+        told.append(f"T{thread} {waits}")
+    return f"livelock: {'; '.join(told)}" if told else ""
+
+
+def _waits_for_ever(program: Program, thread: int, state: LocalState, memory: dict[str, int]) -> str:
+    """What a thread does that runs on alone and changes nothing; empty if it would come to something else."""
+    passed: dict[LocalState, int] = {}
+    while state not in passed:
+        passed[state] = len(passed)
+        request = program.next(thread, state)
+        if request is None or len(passed) > MOST_STEPS:
+            return ""
+        if request.kind is Kind.LOCK:
+            return f"waits for the mutex {request.address}" if memory[request.address or ""] != 0 else ""
+        old = 0 if request.address is None else memory[request.address]
+        if request.kind in (Kind.ST, Kind.UNLOCK):
+            return ""
+        if request.function is not None and request.function(old) not in (None, old):
+            return ""
+        response = old if request.kind in (Kind.LD, Kind.RMW) else None
+        state = program.update(thread, state, response)._replace(jumps=0)
+    loop = list(passed)[passed[state] :]
+    seen = {request.address: memory[request.address] for at in loop if (request := program.next(thread, at)) is not None
+            and request.address is not None}  # fmt: skip
+    found = ", ".join(f"{address} is {value}" for address, value in seen.items())
+    return f"goes round {lines(program, thread, [at.pc for at in loop])} for ever: {found or 'it only fences'}"
+
+
+def lines(program: Program, thread: int, instructions: Sequence[int]) -> str:
+    """``spin.litmus:4–6``: where instructions of a thread stand, from the first line to the last."""
+    code = program.threads[thread].code
+    places = sorted(place for pc in instructions if (place := code[pc].location) is not None)
+    if not places:
+        return f"instructions {min(instructions)}–{max(instructions)}"
+    return str(places[0]) if places[0] == places[-1] else f"{places[0]}–{places[-1].line}"
 
 
 def failure(program: Program, thread: int, instruction: Instruction) -> str:

@@ -11,8 +11,8 @@ import msgspec
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.errors import ProgramError, TeetotalError
 from teetotal.answers.events import Event, EventId, Kind, Location, ModelName, Semantics
-from teetotal.answers.options import CheckOptions
-from teetotal.answers.verdict import Goal
+from teetotal.answers.options import TRIAGE_SECONDS, CheckOptions
+from teetotal.answers.verdict import Goal, Waiting
 from teetotal.answers.violation import Violation
 from teetotal.budget import Budget
 from teetotal.engines.runtime import checking
@@ -53,14 +53,15 @@ class CProblem:
         *,
         always: frozenset[int] = frozenset(),
         monitors: tuple[str, ...] = (),
+        waiting: Waiting = "skip",
         loop_bound: int | None = None,
         budget: Budget | None = None,
     ) -> None:
         self.files, self.models, self.goal, self.semantics = files, tuple(models), goal, semantics
-        self.always, self.monitors, self.loop_bound = always, monitors, loop_bound
+        self.always, self.monitors, self.waiting, self.loop_bound = always, monitors, waiting, loop_bound
         self.budget = budget or Budget()
         self._weighed = False  # the first exploration tells what each site costs
-        self._original: dict[object, Violation] | None = None
+        self._original: CheckAnswer | None = None
 
     @property
     def sites(self) -> Sequence[Site]:
@@ -118,15 +119,21 @@ class CProblem:
         return msgspec.structs.replace(result, input=self.files.source.name, name=names)
 
     def check_as_it_is(self) -> CheckAnswer:
-        return checking.check(self.files.source, self._options(), self.budget)
+        """Once: also whether what is not robust breaks anything."""
+        if self._original is None:
+            self._original = checking.check(self.files.source, self._options(TRIAGE_SECONDS), self.budget)
+        return self._original
 
-    def _options(self) -> CheckOptions:
+    def _options(self, triage: float = 0.0) -> CheckOptions:
         return CheckOptions(
             models=self.models,
             semantics=self.semantics,
             monitors=self.monitors,
+            waiting=self.waiting,
             loop_bound=self.loop_bound,
             goal=self.goal,
+            triage=triage,
+            shorten=False,
         )
 
     # -- violations as the user's own program shows them -----------------------------------------------------------------
@@ -137,9 +144,8 @@ class CProblem:
         if as_it_is:
             if self._original is None and self.budget.over:
                 return _without_marks(violation)
-            if self._original is None:
-                self._original = {_key(found): found for found in reversed(self.check_as_it_is().violations)}
-            if (same := self._original.get(_key(violation))) is not None:
+            found = (each for each in self.check_as_it_is().violations if _key(each) == _key(violation))
+            if (same := next(found, None)) is not None:
                 return same
         return _without_marks(violation)
 

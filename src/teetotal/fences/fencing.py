@@ -22,6 +22,7 @@ from teetotal.answers.violation import Violation
 from teetotal.budget import Budget
 from teetotal.engines import interpreted
 from teetotal.fences import text as texts
+from teetotal.fences.bought import bought
 from teetotal.fences.hopeless import why_hopeless
 from teetotal.fences.insertion import Hopeless, Problem, Search, Site, Undecided
 from teetotal.fences.of_program import ProgramProblem
@@ -40,13 +41,15 @@ class Patch(NamedTuple):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A problem with its texts: how a set of sites is written, and how what was written is checked."""
+    """A problem with its texts: how a set of sites is written, how what was written is checked, and what is to be said of
+    the program as it is."""
 
     problem: Problem
     existing: frozenset[int]
     originals: Mapping[str, str]
     write: Callable[[frozenset[int], frozenset[int]], Patch]
     check: Callable[[Mapping[str, str]], list[CheckAnswer]]
+    as_it_is: Callable[[], list[CheckAnswer]]
     notes: Sequence[str] = ()
 
 
@@ -198,6 +201,7 @@ def job(source: TextSource, options: FenceOptions, budget: Budget) -> Job:
         always=frozenset() if options.remove else existing,
         existing=existing,
         monitors=options.monitors,
+        waiting=options.waiting,
         loop_bound=options.loop_bound,
         budget=budget,
     )
@@ -213,6 +217,7 @@ def job(source: TextSource, options: FenceOptions, budget: Budget) -> Job:
             models=options.models,
             semantics=options.semantics,
             monitors=options.monitors,
+            waiting=options.waiting,
             loop_bound=options.loop_bound,
             goal=options.goal,
         )
@@ -226,6 +231,7 @@ def job(source: TextSource, options: FenceOptions, budget: Budget) -> Job:
         originals={source.path: source.text},
         write=write,
         check=check,
+        as_it_is=lambda: check({source.path: source.text}),
         notes=source.notes,
     )
 
@@ -247,6 +253,7 @@ def c_job(
         options.semantics,
         always=frozenset() if options.remove else files.existing,
         monitors=options.monitors,
+        waiting=options.waiting,
         loop_bound=options.loop_bound,
         budget=budget,
     )
@@ -271,6 +278,7 @@ def c_job(
         originals=files.originals(),
         write=lambda added, removed: Patch(*files.patched(added, removed, options.style)),
         check=check,
+        as_it_is=lambda: [problem.check_as_it_is()],
         notes=notes,
     )
 
@@ -345,6 +353,7 @@ def run(path: str, job: Job, options: FenceOptions, budget: Budget, command: str
     results = job.check(patched.texts)
     verdict = _met(results, options)
     told = _Telling(path, search, patched.lines)
+    triage, buys = bought(job.as_it_is()) if added and options.goal == "robust" and not budget.over else (None, "")
     result = FenceAnswer(
         input=path,
         command=command,
@@ -365,6 +374,8 @@ def run(path: str, job: Job, options: FenceOptions, budget: Budget, command: str
         violations=[finding.violation for finding in search.seen],
         checks=search.checks,
         notes=notes,
+        triage=triage,
+        buys=buys,
     )
     return Repair(result, patched.texts, job.originals)
 

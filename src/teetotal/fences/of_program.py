@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from teetotal.answers.events import ModelName, Semantics
-from teetotal.answers.options import LOOP_BOUND
-from teetotal.answers.verdict import Goal
+from teetotal.answers.verdict import Goal, Waiting
 from teetotal.answers.violation import Violation
 from teetotal.budget import Budget
 from teetotal.engines.executions.robustness import robustness
@@ -35,6 +34,7 @@ class ProgramProblem:
         always: frozenset[int] = frozenset(),
         existing: frozenset[int] | None = None,
         monitors: Sequence[str] = (),
+        waiting: Waiting = "skip",
         loop_bound: int | None = None,
         budget: Budget | None = None,
     ) -> None:
@@ -42,7 +42,7 @@ class ProgramProblem:
         self.models, self.goal, self.semantics = tuple(models), goal, semantics
         self.always, self.loop_bound = always, loop_bound
         self.existing = always if existing is None else existing
-        self.monitors = monitors
+        self.monitors, self.waiting = monitors, waiting
         self.budget = budget or Budget()
         self.budget.begin()
 
@@ -70,9 +70,9 @@ class ProgramProblem:
         return killers(violation.model, violation.events, violation.steps, passed)
 
     def _not_robust(self, program: Program) -> list[Violation]:
-        if program.loop_bound is None:
-            program = msgspec.structs.replace(program, loop_bound=LOOP_BOUND)
-        found = robustness(program, self.models, self.semantics, monitors=self.monitors, budget=self.budget)
+        found = robustness(
+            program, self.models, self.semantics, monitors=self.monitors, waiting=self.waiting, budget=self.budget
+        )
         if found.interrupted:
             raise KeyboardInterrupt
         violations = [violation for model in self.models for violation in found.violations[model]]

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.costs import PREFERRED, Costs
 from teetotal.answers.events import Event, Kind, ModelName, Semantics
-from teetotal.answers.options import FenceOptions
+from teetotal.answers.options import TRIAGE_SECONDS, CheckOptions, FenceOptions
 from teetotal.answers.verdict import Goal, Verdict
 from teetotal.answers.violation import StoryStep
 from teetotal.budget import Budget
+from teetotal.engines.symbolic import checking as symbolic
 from teetotal.engines.symbolic.graph import ControlGraph
 from teetotal.engines.symbolic.results import violation
 from teetotal.engines.symbolic.schedules import Line, Replay
@@ -225,7 +226,11 @@ def job(path: str, text: str, options: FenceOptions, budget: Budget) -> Job:
     def check(new: Mapping[str, str]) -> list[CheckAnswer]:
         return [_proof(path, compile_text(new[path], path), options, budget)]
 
-    return Job(problem=problem, existing=existing, originals={path: text}, write=write, check=check)
+    def as_it_is() -> list[CheckAnswer]:
+        asked = CheckOptions(models=options.models, semantics=options.semantics)
+        return [symbolic.check(compile_text(text, path), asked, Budget(min(budget.left, TRIAGE_SECONDS)))]
+
+    return Job(problem=problem, existing=existing, originals={path: text}, write=write, check=check, as_it_is=as_it_is)
 
 
 def _proof(path: str, program: PromelaProgram, options: FenceOptions, budget: Budget) -> CheckAnswer:

@@ -11,21 +11,24 @@ _FORMATS: tuple[tuple[str, re.Pattern[bytes]], ...] = tuple(
     for name, pattern in (
         ("polysi", rb"[rw]\(\s*-?\d"),
         ("edn", rb"\(?\[?\s*(#\S+\s*)?\{\s*:|#jepsen\S*\s*\{"),
-        ("dbcop", rb"\[\s*[^\s:=\[\]{}]+(:=|==)|\[\s*\]|---"),
+        ("json", rb'\[\s*(\[\s*)?\{\s*"|\[\s*\[\s*$'),
+        ("jepsen", rb"(.*\s)?\d+\s+:(invoke|ok|fail|info)\s+:\S"),
+        ("dbcop", rb"\[\s*[^\s:=\[\]{}]+(:=|==)|\[\s*\]|-+\s*$"),
         ("tracegen", rb"\d+\s*:\s*(load|store|swap|load-reserve|store-cond|fence)-(req|resp)|\d+\s*:\s*resp\b"),
         ("axe", rb"\d+\s*:\s*(M\[|v\d|sync|\{)|final\s+(M\[|v\d+\s*==)|check\s*$"),
         ("gem5", rb"\d+\s*:\s*\S.* : "),
         ("text", rb"history\b|(init|final)\s+\S+\s*=[^=]|\S+\s*:\s*(st|ld|rmw|mfence|sfence)\b"),
     )
 )
-FORMATS = ("axe", "text", "json", "dbcop", "polysi", "edn", "tracegen", "gem5")
+FORMATS = ("axe", "text", "json", "dbcop", "polysi", "edn", "jepsen", "tracegen", "gem5")
 
 
 def detect(beginning: bytes) -> str | None:
     """None where it looks like none of them."""
     for line in beginning.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
         line = line[:_LINE].lstrip(b" \t\r,").rstrip(b" \r")
-        comment = line[:1] in (b"", b";") or (line[:1] == b"#" and not line.startswith(b"#jepsen"))
+        tagged = line.startswith(b"#jepsen")
+        comment = line[:1] in (b"", b";") or line.startswith(b"//") or (line[:1] == b"#" and not tagged)
         if comment or line in (b"[", b"("):
             continue
         if line[:1] == b"{":

@@ -56,6 +56,8 @@ def read_text(text: str | bytes, *, format: str | None = None, split_transaction
 def detect(beginning: bytes, name: str) -> str:
     format = formats.detect(beginning)
     if format is None:
+        if beginning[:1] == b"S" and b"\0" in beginning:
+            raise ParseError(f"{name}: this looks like one of Cobra's logs, which are binary and not read here")
         if all(line.strip()[:1] in (b"", b"#", b";") for line in beginning.splitlines()):
             raise ParseError(f"{name}: there is no history in it")
         raise ParseError(

@@ -14,11 +14,12 @@ from teetotal.programs.expressions import Addr, Expr, Op
 from teetotal.programs.program import Assert, Condition, Fence, Lock, Program
 
 
-def demanding(program: Program) -> Program:
-    """With what its condition claims as an assertion. ``ProgramError`` where nothing can fail."""
+def demanding(program: Program, *, refuse: bool = True) -> Program:
+    """With what its condition claims as an assertion. ``ProgramError`` where nothing can fail, unless that is no reason to
+    ``refuse`` it."""
     claim = _claim(program.condition)
     if claim is None:
-        if not _can_fail(program):
+        if refuse and not can_fail(program):
             asked = "" if program.condition is None else "; `exists` is a question, not a requirement"
             raise ProgramError(
                 f"{program.source or 'program'}: {program.name}: nothing here can fail, so there is nothing to be safe "
@@ -46,7 +47,7 @@ def _claim(condition: Condition | None) -> Expr | None:
     return None
 
 
-def _can_fail(program: Program) -> bool:
+def can_fail(program: Program) -> bool:
     """By an assertion, by waiting for a mutex for ever, or by following an address that is nobody's."""
     if program.final_assertion is not None:
         return True

@@ -1,34 +1,49 @@
-"""Answers as text and as JSON. Renderers know answers, and nothing else."""
+"""Answers as text, as JSON, as a page, and for machines. Renderers know answers, and nothing else."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from teetotal.answers.answer import Answer
 from teetotal.answers.check import CheckAnswer
+from teetotal.answers.errors import TeetotalError
 from teetotal.answers.fence import FenceAnswer
 from teetotal.answers.history import HistoryAnswer
 from teetotal.answers.monitor import MonitorAnswer
 from teetotal.answers.replay import ReplayAnswer
 from teetotal.answers.verify import VerifyAnswer
 from teetotal.report.json import to_json
+from teetotal.report.style import PLAIN, Page
 
-__all__ = ["text", "to_json"]
+__all__ = ["as_format", "text", "to_json"]
 
 
-def text(answer: Answer) -> str:
+def as_format(answers: Iterable[Answer], format: str) -> str:
+    """As ``--output`` writes them: ``json``, ``html``, ``sarif``, ``junit`` or ``github``."""
+    from teetotal.report.formats import FORMATS
+    from teetotal.report.json import to_plain
+
+    if format not in FORMATS:
+        raise TeetotalError(f"{format!r} is no format; there are {', '.join(FORMATS)}")
+    return FORMATS[format]([to_plain(answer) for answer in answers])
+
+
+def text(answer: Answer, page: Page = PLAIN) -> str:
     """As the terminal shows it, whole."""
     from teetotal.report import fences, history, monitored, replay, terminal, verify
 
     match answer:
         case CheckAnswer():
-            return terminal.render(answer)
+            return terminal.render(answer, page)
         case FenceAnswer():
-            return fences.render(answer)
+            return fences.render(answer, page)
         case HistoryAnswer():
-            return "\n".join([*history.lines(answer), *history.explanation(answer), *history.models(answer.models)])
+            told = [*history.lines(answer), *history.explanation(answer), *history.models(answer.models)]
+            return "\n".join(line for text in told for line in page.kept(text))
         case MonitorAnswer():
-            return monitored.render(answer)
+            return monitored.render(answer, page)
         case ReplayAnswer():
-            return replay.render(answer)
+            return replay.render(answer, page)
         case VerifyAnswer():
-            return verify.render(answer)
+            return verify.render(answer, page)
     return str(answer)

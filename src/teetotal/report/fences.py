@@ -8,25 +8,36 @@ from teetotal.answers.check import CheckAnswer
 from teetotal.answers.fence import FenceAnswer, PlacedFence
 from teetotal.answers.verdict import Verdict
 from teetotal.report import terminal
+from teetotal.report.style import PLAIN, Page
 
 
-def render(result: FenceAnswer) -> str:
-    return "\n".join(_lines(result))
+def render(result: FenceAnswer, page: Page = PLAIN) -> str:
+    return "\n".join(_lines(result, page))
 
 
-def _lines(result: FenceAnswer) -> Iterator[str]:
+def headline(result: FenceAnswer, page: Page = PLAIN) -> str:
+    """The verdict, in a line."""
     goal = f"{result.goal} under {' and '.join(model.upper() for model in result.models)}"
+    if result.verdict is not Verdict.SAFE and not result.fences:
+        word = "cannot be made" if result.verdict is Verdict.VIOLATION else "not known how to make it"
+        return f"{result.input}: {word} {goal}"
+    told = f"{_count(result.fences)}, cost {result.cost:g}, {result.minimality}" if result.fences else "no fence to add"
+    done = page.good("proved") if result.verdict is Verdict.SAFE else page.bad(f"NOT proved ({result.verdict})")
+    return f"{result.input}: {told}; {goal}: {done}"
+
+
+def _lines(result: FenceAnswer, page: Page) -> Iterator[str]:
+    goal = f"{result.goal} under {' and '.join(model.upper() for model in result.models)}"
+    yield from page.wrapped(headline(result, page))
     if result.diff:
         yield result.diff
     if result.verdict is not Verdict.SAFE and not result.fences:
         for violation in result.violations[:1]:
-            yield from terminal.tell(violation, result.input)
+            yield from terminal.tell(violation, result.input, page)
             yield ""
         if result.sets:
             yield from _sets(result, "found until then")
-        yield from (f"Note: {note}" for note in result.notes)
-        word = "cannot be made" if result.verdict is Verdict.VIOLATION else "not known how to make it"
-        yield f"{result.input}: {word} {goal}; {result.checks} explorations, {result.seconds:.3f} s"
+        yield from _notes(result, page)
         return
     if result.fences:
         yield from _table(result.fences, result.input)
@@ -43,14 +54,19 @@ def _lines(result: FenceAnswer) -> Iterator[str]:
             yield from (f"  {fence.kind} at {_place(fence, result.input)}" for fence in result.unnecessary)
     if len(result.sets) > 1:
         yield from _sets(result, "the cheapest first")
-    yield from (f"Note: {note}" for note in result.notes)
+    if result.buys:
+        yield from page.wrapped(f"What they buy: {result.buys}")
     for patched in result.patched:
-        yield f"Patched: {_verdict(patched)}"
-    told = f"{_count(result.fences)}, cost {result.cost:g}, {result.minimality}" if result.fences else "no fence to add"
-    done = "proved" if result.verdict is Verdict.SAFE else f"NOT proved ({result.verdict})"
-    yield f"{result.input}: {told}; {goal}: {done}; {result.checks} explorations, {result.seconds:.3f} s"
+        yield from page.wrapped(f"Patched: {_verdict(patched)}")
+    yield from _notes(result, page)
     for path, backup in result.backups.items():
         yield f"{path} is patched; as it was: {backup}"
+
+
+def _notes(result: FenceAnswer, page: Page) -> Iterator[str]:
+    for note in result.notes:
+        yield from page.wrapped(f"Note: {note}")
+    yield f"{result.checks} explorations, {result.seconds:.3f} s"
 
 
 def _sets(result: FenceAnswer, which: str) -> Iterator[str]:

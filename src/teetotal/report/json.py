@@ -13,6 +13,7 @@ import msgspec
 from teetotal.answers.events import Kind
 from teetotal.answers.history import HistoryAnswer
 from teetotal.answers.replay import ReplayAnswer
+from teetotal.report.sources import sources
 
 AnAnswer = TypeVar("AnAnswer", bound=msgspec.Struct)
 _NAMES = {int(kind): str(kind) for kind in Kind}
@@ -20,7 +21,12 @@ _NAMES = {int(kind): str(kind) for kind in Kind}
 
 def to_json(answer: msgspec.Struct) -> str:
     """One line of JSON."""
-    plain = msgspec.to_builtins(answer)
+    return encoded(to_plain(answer))
+
+
+def to_plain(answer: msgspec.Struct) -> dict[str, Any]:
+    """What the JSON holds, as dictionaries and lists."""
+    plain: dict[str, Any] = msgspec.to_builtins(answer)
     if isinstance(answer, ReplayAnswer):
         plain |= plain.pop("execution")
     _name_kinds(plain)
@@ -28,6 +34,13 @@ def to_json(answer: msgspec.Struct) -> str:
         from teetotal.report.history import explanation
 
         plain["text"] = explanation(answer)
+    if found := sources(plain):
+        plain["sources"] = found
+    return plain
+
+
+def encoded(plain: dict[str, Any]) -> str:
+    """As one line."""
     try:
         return msgspec.json.encode(plain).decode()
     except UnicodeEncodeError:  # the name of a file that is not UTF-8: its odd bytes become \\udc80 to \\udcff
@@ -36,20 +49,17 @@ def to_json(answer: msgspec.Struct) -> str:
 
 def from_json(text: str | bytes, kind: type[AnAnswer]) -> AnAnswer:
     """The answer that ``to_json`` wrote."""
-    plain = msgspec.json.decode(text)
-    _number_kinds(plain)
-    return msgspec.convert(plain, kind)
+    return msgspec.convert(numbered(msgspec.json.decode(text)), kind)
 
 
-def _number_kinds(plain: Any) -> None:
+def numbered(plain: Any) -> Any:
+    """A copy in which the kinds of events are numbers again."""
     if isinstance(plain, dict):
-        if "kind_number" in plain:
-            plain["kind"] = plain.pop("kind_number")
-        for value in plain.values():
-            _number_kinds(value)
-    elif isinstance(plain, list):
-        for value in plain:
-            _number_kinds(value)
+        copy = {key: numbered(value) for key, value in plain.items()}
+        if "kind_number" in copy:
+            copy["kind"] = copy.pop("kind_number")
+        return copy
+    return [numbered(value) for value in plain] if isinstance(plain, list) else plain
 
 
 def _name_kinds(plain: Any) -> None:

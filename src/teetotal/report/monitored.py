@@ -7,49 +7,70 @@ from collections.abc import Iterator
 from teetotal.answers.monitor import MonitorAnswer, MonitorViolation
 from teetotal.answers.verdict import Verdict
 from teetotal.answers.violation import Violation
-from teetotal.report.terminal import counted, proof
+from teetotal.report.excerpts import excerpt
+from teetotal.report.story import proof
+from teetotal.report.style import PLAIN, Page
+from teetotal.report.terminal import counted
 
-FEW = 5
-"""Of more violations than this per monitor, the others get one line each, unless all are asked for."""
+FEW = 3
+"""Of more violations than this per monitor, the others are one line each, unless all are asked for."""
+MOST = 10
+"""So many of these lines per monitor; the rest are counted."""
 
 
-def render(result: MonitorAnswer, *, every_violation: bool = False) -> str:
-    return "\n".join(_lines(result, every_violation))
+def render(result: MonitorAnswer, page: Page = PLAIN, *, every_violation: bool = False) -> str:
+    return "\n".join(_lines(result, page, every_violation))
 
 
-def _lines(result: MonitorAnswer, every: bool) -> Iterator[str]:
-    yield f"{result.input}: {counted(result.events, 'event')}, {counted(result.threads, 'thread')}"
+def headline(result: MonitorAnswer, page: Page = PLAIN) -> str:
+    """The verdict, in a line."""
+    word = {
+        Verdict.SAFE: page.good("no violation can be seen in this trace"),
+        Verdict.VIOLATION: f"{page.bad('violation')} ({len(result.violations):,} distinct)",
+        Verdict.INCONCLUSIVE: page.doubt("inconclusive"),
+    }[result.verdict]
+    return f"{result.input}: {word}{'' if result.complete else ', not everything read'}"
+
+
+def _lines(result: MonitorAnswer, page: Page, every: bool) -> Iterator[str]:
+    yield from page.wrapped(headline(result, page))
+    yield f"{counted(result.events, 'event')}, {counted(result.threads, 'thread')}, {result.seconds:.3f} s"
     yield ""
     yield from _table(result)
-    told: list[MonitorViolation] = []
+    told: dict[object, MonitorViolation] = {}
     for monitor in dict.fromkeys(violation.monitor for violation in result.violations):
         violations = [violation for violation in result.violations if violation.monitor == monitor]
+        if not every:
+            violations.sort(key=lambda violation: -violation.count)
+        lines = []
         for number, violation in enumerate(violations):
-            same = next((other for other in told if _same(violation, other)), None)
-            if same is not None:
+            same = told.setdefault(_identity(violation), violation)
+            if same is not violation and (every or number < FEW):
                 yield ""
-                yield f"{_headline(violation)}: as {same.monitor} says"
+                yield from page.wrapped(f"{_headline(violation)}: as {same.monitor} says")
             elif every or number < FEW:
                 yield ""
-                yield from tell(violation)
-                told.append(violation)
+                yield from tell(violation, page)
             else:
-                if number == FEW:
-                    yield ""
-                    yield f"{len(violations) - FEW} more (--violations tells them all):"
-                yield f"  {_headline(violation)}"
+                lines.append(_headline(violation))
+        if lines:
+            yield ""
+            yield f"{len(lines):,} more of {monitor}, the most frequent first (--violations tells them all):"
+            for line in lines[:MOST]:
+                yield from page.wrapped(line, "  ")
+            if len(lines) > MOST:
+                yield f"  … and {len(lines) - MOST:,} more"
     yield ""
     for note in result.notes:
-        yield f"Note: {note}"
-    yield f"{result.input}: {_verdict(result)}"
+        yield from page.wrapped(f"Note: {note}")
 
 
-def tell(violation: MonitorViolation) -> Iterator[str]:
-    yield _headline(violation)
-    yield f"  {violation.message[:1].upper()}{violation.message[1:]}."
-    yield from proof(
-        Violation(model=violation.model, kind=violation.kind, events=violation.events, cycle=violation.cycle)
-    )
+def tell(violation: MonitorViolation, page: Page = PLAIN) -> Iterator[str]:
+    yield from page.wrapped(_headline(violation))
+    yield from page.wrapped(f"{violation.message[:1].upper()}{violation.message[1:]}.", "  ")
+    told = Violation(model=violation.model, kind=violation.kind, events=violation.events, cycle=violation.cycle)
+    yield from excerpt(told, page)
+    yield from proof(told, page)
 
 
 def _table(result: MonitorAnswer) -> Iterator[str]:
@@ -71,16 +92,6 @@ def _headline(violation: MonitorViolation) -> str:
     return f"{violation.model.upper()}, {violation.monitor}: {deciding}{by_way} can overtake {delayed} ({times})"
 
 
-def _same(a: MonitorViolation, b: MonitorViolation) -> bool:
-    ends = (a.delayed, a.previous, a.deciding) == (b.delayed, b.previous, b.deciding)
-    return ends and a.locations == b.locations and a.monitor != b.monitor
-
-
-def _verdict(result: MonitorAnswer) -> str:
-    count = len(result.violations)
-    word = {
-        Verdict.SAFE: "no violation can be seen in this trace",
-        Verdict.VIOLATION: f"violation ({count:,} distinct)",
-        Verdict.INCONCLUSIVE: "inconclusive",
-    }[result.verdict]
-    return f"{word}{'' if result.complete else ', not everything read'}; {result.seconds:.3f} s"
+def _identity(violation: MonitorViolation) -> object:
+    """The same for what two monitors say."""
+    return violation.delayed, violation.previous, violation.deciding, tuple(violation.locations)

@@ -15,6 +15,8 @@ import sys
 from pathlib import PurePath
 from typing import TextIO
 
+from teetotal.report.style import MARKS
+
 _CONTROLS = (*range(0x20), *range(0x7F, 0xA0))
 _DIRECTIONS = (0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 """Marks that change the order in which a terminal shows letters, or break lines."""
@@ -23,6 +25,7 @@ _SHOWN: dict[int, str] = {
     **{code: f"\\u{code:04x}" for code in (*_CONTROLS, *_DIRECTIONS, *range(0xD800, 0xE000)) if code >= 0x20},
 }
 _IN_A_TEXT = {code: shown for code, shown in _SHOWN.items() if chr(code) not in "\n\t"}
+_IN_COLOURS = {**_IN_A_TEXT, **{ord(mark): sequence for mark, sequence in MARKS.items()}}
 
 
 def visible(name: str) -> str:
@@ -42,15 +45,37 @@ def keep_in_line(path: str) -> None:
         _broken.update(part for part in parts if "\n" in part and not part.endswith("\n"))  # "}\n" ends lines of JSON
 
 
+_called: dict[str, str] = {}
+"""Files that go by another name than their own: what came from standard input."""
+
+
+def call(path: str, name: str) -> None:
+    """Wherever this path is told, it is called so; in a patch too, which has a letter before it."""
+    _called.update({f"a{path}": f"a/{name}", f"b{path}": f"b/{name}", path: name})
+
+
+def as_called(text: str) -> str:
+    for path, name in _called.items():
+        text = text.replace(path, name)
+    return text
+
+
 class Shown(io.TextIOWrapper):
-    """A text stream that shows control characters instead of sending them."""
+    """A text stream that shows control characters instead of sending them, all but our own colours."""
 
     def write(self, text: str) -> int:
-        shown = text
+        shown = as_called(text)
         for name in _broken:
             shown = shown.replace(name, visible(name))
-        super().write(shown.translate(_IN_A_TEXT))
+        super().write(shown.translate(_IN_COLOURS if colours() else _IN_A_TEXT))
         return len(text)
+
+
+def colours() -> bool:
+    """Whether standard output is in colours: see no-color.org and force-color.org."""
+    if not isinstance(sys.stdout, Shown) or os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
 
 
 def terminal() -> TextIO:

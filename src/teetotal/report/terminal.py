@@ -1,151 +1,158 @@
-"""The answer of ``teetotal check`` as text: stable, greppable, and a proof that a person can follow.
+"""The answer of ``teetotal check`` as text: the verdict first, then the shortest story that shows it.
 
-Only verdicts go in. Colour and progress are the command line's business.
+Only verdicts go in. Stable and greppable: ``TSO: NOT ROBUST, safe`` and herd's ``Observation`` are lines of their own, and
+where there is no terminal no line is broken.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.events import Location, ModelName
-from teetotal.answers.verdict import Verdict
+from teetotal.answers.verdict import Verdict, both
 from teetotal.answers.violation import Violation
+from teetotal.report import story
+from teetotal.report.style import PLAIN, Page
 
 FEW = 20
 """More outcomes than this are counted, not listed, unless all are asked for."""
+MOST = 5
+"""So many violations that are not told in full have a line under each model; the rest are counted."""
+_HARM = {
+    "breaks": "breaks",
+    "harmless": "harmless for what it asserts: proved",
+    "unknown": "unknown whether that breaks anything",
+}
 
 
-def render(result: CheckAnswer, *, every_outcome: bool = False, every_violation: bool = False) -> str:
-    return "\n".join(_lines(result, every_outcome, every_violation))
+def render(
+    result: CheckAnswer, page: Page = PLAIN, *, every_outcome: bool = False, every_violation: bool = False
+) -> str:
+    return "\n".join(_lines(result, page, every_outcome, every_violation))
 
 
-def _lines(result: CheckAnswer, every_outcome: bool, every_violation: bool) -> Iterator[str]:
-    yield f"{result.input}: {result.name}" if result.input != result.name else result.input
+def headline(result: CheckAnswer, page: Page = PLAIN) -> str:
+    """The verdict, in a line."""
+    title = result.input if result.input in ("", result.name) else f"{result.input}: {result.name}"
+    return "\n".join(page.wrapped(f"{title}: {_verdict(result, page)}"))
+
+
+def _lines(result: CheckAnswer, page: Page, every_outcome: bool, every_violation: bool) -> Iterator[str]:
+    yield headline(result, page)
+    yield from _status(result, page)
     constant = {} if every_outcome else _constant(result)
     if constant:
-        yield f"In every outcome: {_values(constant)}"
-    for name, model in result.models.items():
-        yield ""
-        yield f"{name.upper()}: {_summary(model, name != 'sc' and result.goal == 'robust')}"
-        yield from _outcomes(name, result.models, constant, every_outcome)
+        yield from page.wrapped(f"In every outcome: {_values(constant)}")
+    listed = any(model.outcomes for model in result.models.values())
+    for number, (name, model) in enumerate(result.models.items()):
+        if listed or number == 0:
+            yield ""
+        yield _summary(name, model, name != "sc" and result.goal != "safe", page)
+        yield from _outcomes(name, result.models, constant, every_outcome, page)
         if model.positive is not None:
             word = model.observation or "unknown"
             yield f"Observation {result.name} {word} {model.positive} {model.negative}"
-    told: list[Violation] = []
-    for name, model in result.models.items():
-        untold = []
-        for violation in model.violations:
-            alike = [other for other in told if _same(violation, other)]
-            own = next((other for other in alike if other.model == name), None)
-            same = own if own is not None and not every_violation else next(iter(alike), None)
-            if same is not None and same.model != name:
-                yield ""
-                yield _headline(violation, result.input, f", as under {same.model.upper()}")
-                told.append(violation)
-            elif same is not None and not every_violation:
-                if same.kind != violation.kind:  # otherwise the same cycle from another end: nothing new
-                    yield ""
-                    yield f"{_headline(violation, result.input)}: the one above"
-                told.append(violation)
-            elif every_violation or not any(other.model == name and other.kind == violation.kind for other in told):
-                yield ""
-                yield from tell(violation, result.input)
-                told.append(violation)
-            else:
-                untold.append(violation)
-        if untold:
-            yield ""
-            yield f"{len(untold)} more under {name.upper()} (--violations tells them all):"
-            for headline, count in Counter(_headline(violation, result.input) for violation in untold).items():
-                yield f"  {headline}{'' if count == 1 else f' ({count} of them)'}"
+    yield from _violations(result, page, every_violation)
     for hazard in result.hazards:
         yield ""
-        yield f"Hazard: {hazard}"
-        yield "  RC11 forbids it; ARMv8, POWER, RISC-V and compilers may not. An acquire load or a release store ends it."
+        yield from page.wrapped(f"Hazard: {hazard}")
+        ends = (
+            "RC11 forbids it; ARMv8, POWER, RISC-V and compilers may not. An acquire load or a release store ends it."
+        )
+        yield from page.wrapped(ends, "  ")
     yield ""
     for note in result.notes:
-        yield f"Note: {note}"
-    yield f"{result.name}: {_verdict(result)}"
+        yield from page.wrapped(f"Note: {note}")
+    yield from page.wrapped(f"{result.name}: {_counts(result)}")
 
 
-def tell(violation: Violation, source: str) -> Iterator[str]:
-    """One violation: the execution step by step, with the buffers, and why it is not sequentially consistent."""
-    yield _headline(violation, source)
-    yield from steps(violation, source)
-    yield from proof(violation)
-    if violation.model == "c11" and violation.kind == "robustness":
-        yield f"  {violation.message}."
-        shown = ", ".join(violation.shown_by) or "none of x86, ARMv8, POWER, RISC-V that we know of"
-        yield f"  Shown by: {shown}; a compiler may reorder what the orders allow."
-    if violation.repair:
-        yield f"  {'Missing' if violation.kind == 'race' else 'Repair'}: {violation.repair}"
-    if violation.replay:
-        yield f"  Again: {violation.replay}"
+class Found(NamedTuple):
+    """A violation, told by the first model that has it, and all models that have it."""
+
+    violation: Violation
+    models: list[ModelName]
 
 
-def proof(violation: Violation) -> Iterator[str]:
-    """Why the execution is not sequentially consistent, if it is not."""
-    if violation.cycle:
-        yield "  No sequentially consistent execution does that:"
-        width = max(len(str(violation.events[edge.source])) for edge in violation.cycle)
-        for edge in violation.cycle:
-            first, second = violation.events[edge.source], violation.events[edge.target]
-            why = "in program order" if edge.reason == "po" else edge.because
-            yield f"    {first!s:<{width}}  comes before  {second!s:<{width}}  {why}"
-        yield f"  so {violation.events[violation.cycle[0].source]} would come before itself: a contradiction."
+def distinct(result: CheckAnswer) -> list[Found]:
+    """What fails first, then cycles that no failure shows."""
+    found: list[Found] = []
+    every = [violation for model in result.models.values() for violation in model.violations]
+    for violation in sorted(every, key=lambda violation: violation.kind == "robustness"):
+        same = next((other for other in found if _same(violation, other.violation)), None)
+        if same is None:
+            found.append(Found(violation, [violation.model]))
+        elif violation.model not in same.models:
+            same.models.append(violation.model)
+    return found
 
 
-def steps(violation: Violation, source: str) -> Iterator[str]:
-    """The execution, a step a line."""
-    rows = []
-    for step in violation.steps:
-        commit = step.action == "commit"
-        what, location, within = f"T{step.thread} {step.text}", step.location, ""
-        if step.action != "step":
-            event = violation.events[step.event]
-            location, within = event.location, event.within
-            if not step.text:
-                what = f"T{step.thread}: {event.text}{' reaches memory' if commit else ''}"
-        where = _place(location, source) if location is not None and not commit else ""
-        where += f" in {within}" if where and within else ""
-        rows.append((what, where, step.buffers))
-    yield from table(rows, violation.model)
+def _violations(result: CheckAnswer, page: Page, every: bool) -> Iterator[str]:
+    """The first of each kind in full, a cycle only where nothing fails; a line for the others, and a count."""
+    told: list[Found] = []
+    untold: list[Found] = []
+    for found in distinct(result):
+        if every or _is_news(found.violation, told):
+            yield ""
+            yield from tell(found.violation, result.input, page, found.models)
+            told.append(found)
+        else:
+            untold.append(found)
+    if not untold:
+        return
+    yield ""
+    yield f"{len(untold)} more (--violations tells {'it' if len(untold) == 1 else 'them all'}):"
+    headlines = Counter(told_as(other.violation, result.input, page, other.models) for other in untold)
+    for line, count in list(headlines.items())[: None if page.unfolded else MOST]:
+        yield from page.wrapped(f"{line}{'' if count == 1 else f' ({count} of them)'}", "  ")
+    if not page.unfolded and len(headlines) > MOST:
+        yield f"  … and {sum(list(headlines.values())[MOST:])} more"
 
 
-def table(told: Iterable[tuple[str, str, Sequence[Sequence[str]]]], model: ModelName) -> Iterator[str]:
-    """What happens, where, and what the buffers hold after it, numbered. Buffers that never hold anything are left out,
-    and without buffers (SC) there is no column for them."""
-    told = list(told)
-    buffered = model in ("tso", "pso")
-    rows = [("", "what happens", "where", "buffers after it" if buffered else "")]
-    used = sorted({thread for _, _, held in told for thread, entries in enumerate(held) if entries})
-    for number, (what, where, held) in enumerate(told, start=1):
-        buffers = "  ".join(f"T{thread}[{', '.join(held[thread])}]" for thread in used if thread < len(held))
-        rows.append((str(number), what, where, buffers if buffered else ""))
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    for number_text, *rest in rows:
-        cells = (f"{cell:<{width}}" for cell, width in zip(rest, widths[1:], strict=True))
-        yield f"  {number_text:>{widths[0]}}  {'  '.join(cells)}".rstrip()
+def _is_news(violation: Violation, told: list[Found]) -> bool:
+    if violation.kind == "robustness":  # a cycle shows less than a failure
+        return not told
+    return all(other.violation.kind != violation.kind for other in told)
 
 
-def _summary(model: ModelAnswer, about_robustness: bool) -> str:
+def tell(violation: Violation, source: str, page: Page = PLAIN, models: Sequence[ModelName] = ()) -> Iterator[str]:
+    """One violation: where, the execution step by step, with the buffers, and why it is not sequentially consistent."""
+    yield from page.wrapped(told_as(violation, source, page, models))
+    yield from story.tell(violation, source, page)
+
+
+def told_as(violation: Violation, source: str, page: Page = PLAIN, models: Sequence[ModelName] = ()) -> str:
+    """A violation in a line."""
+    under = _models(models or [violation.model])
+    if violation.kind == "robustness":
+        return f"{page.bad('Not robust')} under {under}: a cycle through {_ways(violation, source)}"
+    if violation.kind == "outcome":
+        return f"{page.bad('Beyond SC')} under {under}: {violation.message}"
+    if violation.kind == "race":
+        return f"{page.bad('Not race-free')} under {under}: {violation.message}"
+    return f"{page.bad('Not safe')} under {under}: {violation.message}"
+
+
+def _summary(name: ModelName, model: ModelAnswer, about_robustness: bool, page: Page) -> str:
     words = []
     if about_robustness and not (model.robust is None and model.race_free is not msgspec.UNSET):
-        words.append({True: "robust", False: "NOT ROBUST", None: "robust or not: unknown"}[model.robust])
+        words.append({True: "robust", False: page.bad("NOT ROBUST"), None: "robust or not: unknown"}[model.robust])
     if model.race_free is not msgspec.UNSET:
-        words.append({True: "race-free", False: "RACES", None: "race-free or not: unknown"}[model.race_free])
+        words.append({True: "race-free", False: page.bad("RACES"), None: "race-free or not: unknown"}[model.race_free])
     if model.portable is False and model.robust and model.race_free:
-        words.append("NOT PORTABLE")
+        words.append(page.bad("NOT PORTABLE"))
     elif model.portable is True:
         words.append("portable")
-    words.append({True: "safe", False: "NOT SAFE", None: "safe or not: unknown"}[model.safe])
+    words.append({True: "safe", False: page.bad("NOT SAFE"), None: "safe or not: unknown"}[model.safe])
+    if model.triage is not None:
+        words.append(_HARM[model.triage])
     if model.outcomes is not None:  # not every engine lists them
         words.append(counted(len(model.outcomes), "outcome") + ("" if model.complete else " so far"))
-    return ", ".join(words)
+    return f"{page.strong(name.upper())}: {', '.join(words)}"
 
 
 def _constant(result: CheckAnswer) -> dict[str, int]:
@@ -162,7 +169,7 @@ def _values(outcome: dict[str, int]) -> str:
 
 
 def _outcomes(
-    name: ModelName, models: dict[ModelName, ModelAnswer], constant: dict[str, int], every: bool
+    name: ModelName, models: dict[ModelName, ModelAnswer], constant: dict[str, int], every: bool, page: Page
 ) -> Iterator[str]:
     outcomes = [outcome for outcome in models[name].outcomes or [] if outcome]
     if not outcomes:
@@ -177,24 +184,17 @@ def _outcomes(
     texts = [_values({what: value for what, value in outcome.items() if what not in constant}) for outcome in shown]
     width = max(map(len, texts), default=0)
     for outcome, text in zip(shown, texts, strict=True):
-        yield f"  {text:<{width}}  not under SC" if outcome in new else f"  {text}"
+        yield f"  {text:<{width}}  {page.doubt('not under SC')}" if outcome in new else f"  {text}"
     if len(shown) < len(outcomes):
         beyond = f", {len(new)} of all {len(outcomes)} not under SC" if name != "sc" else ""
         yield f"  … {len(outcomes) - len(shown)} more{beyond} (--outcomes lists them)"
 
 
 def _same(a: Violation, b: Violation) -> bool:
-    """The same cycle, or the same assertion under two models."""
-    if a.kind == "robustness":
+    """The same cycle, perhaps as part of a failure, or the same failure."""
+    if "robustness" in (a.kind, b.kind):
         return a.shape == b.shape
-    return a.model != b.model and a.kind == b.kind and a.message == b.message
-
-
-def _headline(violation: Violation, source: str, as_before: str = "") -> str:
-    model = f"{violation.model.upper()}{as_before}"
-    if violation.kind != "robustness":
-        return f"Not {'race-free' if violation.kind == 'race' else 'safe'} under {model}: {violation.message}"
-    return f"Not robust under {model}: a cycle through {_ways(violation, source)}"
+    return a.kind == b.kind and a.message == b.message
 
 
 def _ways(violation: Violation, source: str) -> str:
@@ -208,20 +208,74 @@ def _ways(violation: Violation, source: str) -> str:
         others = [str(place) for place in sorted(found) if place.file != source]
         here = [f"{'line' if len(lines) == 1 else 'lines'} {', '.join(lines)}"] if lines else []
         ways.append(f"T{thread} ({', '.join(here + others)})" if found else f"T{thread}")
-    return " and ".join([", ".join(ways[:-1]), ways[-1]] if len(ways) > 1 else ways)
+    return _listed(ways)
 
 
-def _place(place: Location, source: str) -> str:
-    return f"line {place.line}" if place.file == source else str(place)
+def _listed(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def _verdict(result: CheckAnswer) -> str:
-    robust = result.goal == "robust" and list(result.models) != ["sc"]
-    word = {
-        Verdict.SAFE: f"safe ({'robust, and ' if robust else ''}no assertion fails)",
-        Verdict.VIOLATION: "violation",
-        Verdict.INCONCLUSIVE: "inconclusive",
-    }[result.verdict]
+def _verdict(result: CheckAnswer, page: Page) -> str:
+    cut = "" if result.complete else ", not everything explored"
+    if result.verdict is Verdict.INCONCLUSIVE:
+        return f"{page.doubt('inconclusive')}{cut}"
+    if result.verdict is Verdict.SAFE:
+        robust = result.goal != "safe" and list(result.models) != ["sc"]
+        return f"{page.good('safe')} ({'robust, and ' if robust else ''}no assertion fails){cut}"
+    return f"{page.bad('violation')}: {'; '.join(_wrong(result))}{cut}"
+
+
+def _wrong(result: CheckAnswer) -> Iterator[str]:
+    """What is wrong, the worst first: what fails, and what that has to do with buffers."""
+    if result.models["sc"].safe is False:
+        yield f"fails under SC already: {_first(result, 'sc')}"
+        return
+    relaxed = {name: model for name, model in result.models.items() if name != "sc"}
+    broken = [name for name, model in relaxed.items() if model.triage == "breaks" or model.safe is False]
+    if broken:
+        yield f"breaks under {_models(broken)}: {_first(result, broken[0])}"
+    for word, told in (("harmless", _HARM["harmless"]), ("unknown", _HARM["unknown"])):
+        if found := [name for name, model in relaxed.items() if model.triage == word]:
+            yield f"not robust under {_models(found)}, {told}"
+    if (c11 := relaxed.get("c11")) is not None:
+        if c11.race_free is False:
+            yield f"data race: {_first(result, 'c11')}"
+        elif c11.robust is False:
+            yield "not robust under C11"
+
+
+def _models(names: Sequence[ModelName]) -> str:
+    return _listed([name.upper() for name in names])
+
+
+def _first(result: CheckAnswer, model: ModelName) -> str:
+    """What fails there."""
+    failures = (violation for violation in result.models[model].violations if violation.kind != "robustness")
+    return next((violation.message for violation in failures), "something fails")
+
+
+def _status(result: CheckAnswer, page: Page) -> Iterator[str]:
+    """What the exit status means, where it is not 0."""
+    if result.verdict is Verdict.SAFE:
+        return
+    asked = {
+        "robust": "every execution sequentially consistent, and no assertion fails",
+        "safe": "nothing fails",
+        "both": "every execution sequentially consistent, and nothing fails",
+    }[result.goal]
+    other = ""
+    if result.triage is not None:
+        safe: bool | None = True
+        for model in result.models.values():
+            safe = both(safe, model.safe)
+        if safe is not True or all(
+            model.outcomes is None for model in result.models.values()
+        ):  # nothing more is claimed
+            other = f"; with --goal safe: {Verdict.of(safe).exit_status}"
+    yield from page.wrapped(f"Exit status {result.verdict.exit_status} (--goal {result.goal}: {asked}){other}")
+
+
+def _counts(result: CheckAnswer) -> str:
     counts = [] if result.states is None else [counted(result.states, "state")]
     if result.executions is not None:
         blocked = f" ({result.blocked:,} blocked)" if result.blocked else ""
@@ -230,10 +284,13 @@ def _verdict(result: CheckAnswer) -> str:
             if result.cpu and result.seconds and result.executions > 1000
             else ""
         )
-        noun = "SC execution" if result.goal == "robust" else "execution"
+        noun = "SC execution" if result.goal != "safe" else "execution"
         counts.append(f"{counted(result.executions, noun)}{blocked}{rate}")
+    for name, model in result.models.items():
+        if model.executions is not None:
+            counts.append(counted(model.executions, f"{name.upper()} execution"))
     counts.append(f"{result.seconds:.3f} s")
-    return f"{word}{'' if result.complete else ', not everything explored'}; {', '.join(counts)}"
+    return ", ".join(counts)
 
 
 def counted(number: int, noun: str) -> str:

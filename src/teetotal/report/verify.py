@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from teetotal.answers.verdict import Verdict
 from teetotal.answers.verify import Confirmation, VerifyAnswer
-from teetotal.answers.violation import Violation
-from teetotal.report.terminal import steps
+from teetotal.report import story
+from teetotal.report.style import PLAIN, Page
 
 
-def render(answer: VerifyAnswer) -> str:
-    return "\n".join(_verified(answer) if answer.fences is None else _fenced(answer)).rstrip("\n")
+def render(answer: VerifyAnswer, page: Page = PLAIN) -> str:
+    return "\n".join(_verified(answer, page) if answer.fences is None else _fenced(answer, page)).rstrip("\n")
 
 
 def confirmed(found: Confirmation) -> str:
@@ -21,27 +21,27 @@ def confirmed(found: Confirmation) -> str:
     return f"{found.input}: {named}{accepted if found.accepted else f'rejected: {found.reason}'}"
 
 
-def _verified(answer: VerifyAnswer) -> Iterator[str]:
-    yield answer.input
+def headline(answer: VerifyAnswer) -> str:
+    """The verdict, in a line."""
+    fenced = "" if answer.fences is None else f" with {len(answer.fences)} fence{'s' * (len(answer.fences) != 1)}"
+    return f"{answer.input}: {answer.verdict}{fenced if answer.verdict is Verdict.SAFE else ''}"
+
+
+def _verified(answer: VerifyAnswer, page: Page) -> Iterator[str]:
+    yield headline(answer)
     for name, model in answer.models.items():
         what = model.reason
         if model.verdict is Verdict.SAFE:
             what = "no buffer was ever full" if answer.engine.startswith("bounded") else "proved"
-        yield f"  {name}  {model.verdict}: {what} ({model.states} states, {model.seconds:.3f} s)"
+        yield from page.wrapped(f"{name}  {model.verdict}: {what} ({model.states} states, {model.seconds:.3f} s)", "  ")
         if name in answer.witness:
             yield f"      certificate: {answer.witness[name]}"
         for violation in model.violations:
-            yield from _told(violation, answer.input)
+            yield from story.tell(violation, answer.input, page)
 
 
-def _told(violation: Violation, source: str) -> Iterator[str]:
-    yield from steps(violation, source)
-    if violation.replay:
-        yield f"  Again: {violation.replay}"
-
-
-def _fenced(answer: VerifyAnswer) -> Iterator[str]:
-    yield answer.input
+def _fenced(answer: VerifyAnswer, page: Page) -> Iterator[str]:
+    yield headline(answer)
     if answer.verdict is Verdict.INCONCLUSIVE and answer.notes:
         yield f"  {answer.verdict}: {answer.notes[-1]}"
         return
@@ -50,7 +50,7 @@ def _fenced(answer: VerifyAnswer) -> Iterator[str]:
             why = "already so under SC: no fence helps" if name == "sc" else "no fences found"
             yield f"  {name}  {model.verdict}: {model.reason} ({why})"
             for violation in model.violations:
-                yield from _told(violation, answer.input)
+                yield from story.tell(violation, answer.input, page)
         return
     for row in answer.fences or []:
         times = f" (in {row.processes} processes)" if row.processes > 1 else ""

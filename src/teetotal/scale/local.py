@@ -8,17 +8,18 @@ others never notice.
 from __future__ import annotations
 
 import math
-import multiprocessing
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from multiprocessing.connection import Connection, wait
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from teetotal.scale import supervision
 from teetotal.scale.processes import die_with_parent, largest
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -61,6 +62,8 @@ def each(
         for position, item in enumerate(items):
             yield position, work(item)
         return
+    from multiprocessing import connection  # which takes a while to load, and is seldom needed
+
     pool = [_Worker(work, seconds, megabytes) for _ in range(max(1, min(workers, len(items))))]
     try:
         waiting = iter(enumerate(items))
@@ -68,7 +71,7 @@ def each(
             worker.give(*next(waiting))
         busy = list(pool)
         while busy:
-            ready = wait([worker.pipe for worker in busy], _soonest(busy))
+            ready = connection.wait([worker.pipe for worker in busy], _soonest(busy))
             for worker in [worker for worker in busy if worker.pipe in ready or worker.must_end()]:
                 yield worker.position, worker.take()
                 following = next(waiting, None)
@@ -110,6 +113,8 @@ class _Worker(Generic[Item, Answer]):
         self._start()
 
     def _start(self) -> None:
+        import multiprocessing
+
         context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(self.work, theirs), daemon=True)

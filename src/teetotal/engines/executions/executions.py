@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from teetotal import _core
 from teetotal.answers.events import Semantics
-from teetotal.answers.options import MAX_MEGABYTES, Waiting
+from teetotal.answers.options import MAX_MEGABYTES
 from teetotal.answers.strategies import Strategy
+from teetotal.answers.verdict import Waiting
 from teetotal.engines.encoding import encode, encode_semantics
 from teetotal.engines.states.outcomes import translated_errors
 from teetotal.programs.program import Program

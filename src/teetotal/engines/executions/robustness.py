@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from teetotal import _core, models
+from teetotal import _core
 from teetotal.answers import strategies
 from teetotal.answers.events import Issue, ModelName, Semantics
-from teetotal.answers.options import LOOP_BOUND, MAX_MEGABYTES, ReleaseSequence, Waiting
+from teetotal.answers.options import LOOP_BOUND, MAX_MEGABYTES, ReleaseSequence
 from teetotal.answers.strategies import Strategy
+from teetotal.answers.verdict import Waiting
 from teetotal.answers.violation import Race, Violation
 from teetotal.budget import Budget
 from teetotal.engines import story, weak
@@ -171,13 +172,19 @@ class _Search:
         """The relaxed execution behind a report, told."""
         if monitor.model == "c11":
             return weak.violation(self.program, triple, schedule, self.semantics, self.release_sequence)
-        run = models.replay(self.program, "sc", tuple(map(Issue, schedule)), self.semantics)
+        run, told = story.told(self.program, "sc", tuple(map(Issue, schedule)), self.semantics)
         threads = [iter(events) for events in run.events]
         events = [next(threads[thread]) for thread in schedule]
         report = Report(monitor.name, monitor.model, *triple, 0, 0, 0)
         steps = witness.schedule(events, report, self.semantics)
         return story.violation(
-            self.program, monitor.model, steps, self.semantics, kind="robustness", monitor=monitor.name
+            self.program,
+            monitor.model,
+            steps,
+            self.semantics,
+            kind="robustness",
+            monitor=monitor.name,
+            sequential=story.beside(events, told, report.delayed, report.deciding),
         )
 
     def notes_on_cuts(self) -> list[str]:
@@ -205,15 +212,10 @@ class _Search:
 
 
 def _loops(program: Program, cuts: Sequence[tuple[int, int, int, int]]) -> str:
-    """``T1 went round spin.litmus:4–6 101 times``: each loop that was cut, with the most rounds that it took."""
+    """``T1 went round spin.litmus:4–6 100 times``: each loop that was cut, with the most rounds that it took."""
     rounds: dict[str, int] = {}
     for thread, first, last, count in cuts:
-        code = program.threads[thread].code
-        lines = sorted(place for pc in range(first, last + 1) if (place := code[pc].location) is not None)
-        where = f"instructions {first}–{last}"
-        if lines:
-            where = str(lines[0]) if lines[0] == lines[-1] else f"{lines[0]}–{lines[-1].line}"
-        loop = f"{program.threads[thread].name} went round {where}"
+        loop = f"T{thread} went round {story.lines(program, thread, range(first, last + 1))}"
         rounds[loop] = max(count, rounds.get(loop, 0))
     return ", ".join(f"{loop} {count:,} times" for loop, count in rounds.items())
 

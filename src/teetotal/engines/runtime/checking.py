@@ -7,7 +7,8 @@ safety is an SC execution that the program itself went through.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import get_args
@@ -19,16 +20,17 @@ from teetotal.answers import strategies
 from teetotal.answers.answer import Interrupted
 from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.errors import ProgramError
-from teetotal.answers.events import CHECKED, MODELS, Event, Issue, Location, ModelName
+from teetotal.answers.events import CHECKED, MODELS, Event, Location, ModelName
 from teetotal.answers.numbers import Verb
 from teetotal.answers.options import COMPILED_LOOP_BOUND, CheckOptions
 from teetotal.answers.schedules import to_token
+from teetotal.answers.strategies import Strategy
 from teetotal.answers.verdict import Verdict, both
 from teetotal.answers.violation import StoryStep, Violation, ViolationKind
 from teetotal.budget import Budget
-from teetotal.engines import story
+from teetotal.engines import relations, story
 from teetotal.engines.executions.monitors import Report, monitor_info, witness
-from teetotal.engines.runtime import driver, events, replaying, words
+from teetotal.engines.runtime import driver, events, replaying, shortening, triage, words
 from teetotal.engines.runtime.messages import (
     AnyMessage,
     End,
@@ -102,31 +104,45 @@ def _explored(
     command: str,
     marks: Marks | None,
 ) -> CheckAnswer:
-    """SC and, where that is the goal, each relaxed model; each by the rounds of the strategy."""
+    """SC and, where that is the goal, each relaxed model; each by the rounds of the strategy. Then, where the program is
+    not robust, the relaxed models once more, to see what that means."""
     models = [m for m in MODELS if m == "sc" or (options.goal == "safe" and m in options.models)]
     answer: CheckAnswer | None = None
     interrupted = False
+
+    def search(
+        model: ModelName, asked: CheckOptions, marks: Marks | None = None, *, to_first_failure: bool = False
+    ) -> _Findings:
+        nonlocal interrupted
+        findings = _Findings(source, asked, symbols, model)
+        request = findings.request()
+        if marks is not None:
+            address, size = symbols.extent(marks.array)
+            request += [f"marks={address}", f"mark-count={size}"]
+        counting = budget.counting(f"{model.upper()} executions")
+        try:
+            with closing(driver.answers(program, request, source.arguments)) as messages:
+                for told in messages:
+                    findings.take(told, counting)
+                    if to_first_failure and findings.violations[model]:
+                        break
+        except driver.RuntimeDied as death:
+            findings.ended_early = str(death)
+        except KeyboardInterrupt:
+            findings.ended_early = "interrupted"
+            interrupted = True
+        if marks is not None:
+            marks.passes = findings.passes()
+        findings.count_unseen(unseen(program))
+        if options.shorten and not interrupted:
+            findings.shorten(program)
+        return findings
+
     for model in models:
         executions = options.executions
         for searched in options.explore.rounds():
             asked = replace(options, explore=searched, seconds=budget.left, executions=executions)
-            findings = _Findings(source, asked, symbols, model)
-            request = findings.request()
-            if marks is not None and model == "sc":
-                address, size = symbols.extent(marks.array)
-                request += [f"marks={address}", f"mark-count={size}"]
-            counting = budget.counting(f"{model.upper()} executions")
-            try:
-                for told in driver.answers(program, request, source.arguments):
-                    findings.take(told, counting)
-            except driver.RuntimeDied as death:
-                findings.ended_early = str(death)
-            except KeyboardInterrupt:
-                findings.ended_early = "interrupted"
-                interrupted = True
-            if marks is not None and model == "sc":
-                marks.passes = findings.passes()
-            findings.count_unseen(unseen(program))
+            findings = search(model, asked, marks if model == "sc" else None)
             result = findings.result(command)
             answer = result if answer is None else answer + result
             if executions is not None:
@@ -136,6 +152,13 @@ def _explored(
         if interrupted:
             break
     assert answer is not None
+    for name, found in answer.models.items():
+        if found.robust is False and name != "c11":
+            relaxed: CheckAnswer | None = None
+            if found.safe is None and options.triage > 0 and not interrupted and not budget.over:
+                asked = replace(options, goal="safe", explore=Strategy("all"), seconds=min(budget.left, options.triage))
+                relaxed = search(name, asked, to_first_failure=True).result(command)
+            answer = triage.told(answer, name, relaxed, asserts=symbols.uses("__assert_fail"))
     answer = replace(answer, seconds=budget.passed)
     if interrupted:
         raise Interrupted(answer)
@@ -159,6 +182,7 @@ class _Findings:
         self.names: events.Names | None = None
         self.violations: dict[ModelName, list[Violation]] = {model: [] for model in MODELS}
         self.orders = Orders(source, options)
+        self.failures: list[tuple[Failed, str]] = []  # with their tokens, in the order of their violations
         self.notes: list[str] = []
         self.undecided = False
         self.end: End | None = None
@@ -168,7 +192,7 @@ class _Findings:
 
     def _watches(self, model: ModelName) -> bool:
         """Whether SC executions tell about the model: all that ask for robustness, and C11 in any case."""
-        return self.options.goal == "robust" or (model == "c11" and self.model == "sc")
+        return self.options.goal != "safe" or (model == "c11" and self.model == "sc")
 
     def request(self) -> list[str]:
         options, explore = self.options, self.options.explore
@@ -177,7 +201,7 @@ class _Findings:
             f"seed={options.seed}",
             *driver.semantics_options(options.semantics),
             f"steps={STEPS}",
-            f"loop-bound={COMPILED_LOOP_BOUND if options.loop_bound is None else options.loop_bound}",
+            *driver.loop_options(options.loop_bound),
             f"nondet-low={options.nondet[0]}", f"nondet-high={options.nondet[1]}", f"spurious={options.spurious}",
         ]  # fmt: skip
         request += [f"monitor={monitor.name}" for monitor in self.monitors]
@@ -194,7 +218,7 @@ class _Findings:
                 self.names = events.Names(self.symbols, told.base)
             case Restart():
                 self.violations = {model: [] for model in MODELS}
-                self.notes, self.undecided = [], False
+                self.failures, self.notes, self.undecided = [], [], False
                 self.orders = Orders(self.source, self.options)
             case Progress():
                 self.executions = told.executions
@@ -240,7 +264,13 @@ class _Findings:
         steps = witness.schedule(execution.events, report, self.options.semantics)
         program = events.straight_line(self.source.name, execution, steps, self.source.name)
         found = story.violation(
-            program, monitor.model, steps, self.options.semantics, kind="robustness", monitor=monitor.name
+            program,
+            monitor.model,
+            steps,
+            self.options.semantics,
+            kind="robustness",
+            monitor=monitor.name,
+            sequential=story.beside(execution.events, _one_by_one(execution.events), delayed_at, deciding_at),
         )
         token = to_token(monitor.model, steps, list(program.memory), self.options.semantics)
         delayed, deciding = execution.events[report.delayed], execution.events[report.deciding]
@@ -277,9 +307,24 @@ class _Findings:
             }[what] + ", ".join(self._waiting(failed))
         told += self.names.cause(*failed.cause)
         execution = events.execution(failed.steps, failed.cells, self.names, self.model)
-        self.violations[self.model].append(
-            self._told(execution, kind, told, [] if place is None else [str(place)], failed.stacks)
-        )
+        violation, token = self._told(execution, kind, told, [] if place is None else [str(place)], failed.stacks)
+        self.violations[self.model].append(violation)
+        self.failures.append((failed, token))
+
+    def shorten(self, program: Path) -> None:
+        """Those failures that are told step by step."""
+        for number, (failed, token) in enumerate(self.failures[: shortening.MOST]):
+            options, model = self.options, self.model
+            shorter = shortening.shortened(
+                program, self.source, failed, token, model, options.semantics, options.spurious
+            )
+            if shorter is not None:
+                known, failures = self.violations[model], self.failures
+                self.violations[model], self.failures = [], []
+                with suppress(ValueError):  # not accepted by the machines of models/
+                    self._failure(shorter)
+                    known[number] = self.violations[model][0]
+                self.violations[model], self.failures = known, failures
 
     def _waiting(self, failed: Failed) -> Iterator[str]:
         """What each thread that does not go on waits for."""
@@ -292,33 +337,26 @@ class _Findings:
 
     def _told(
         self, execution: events.Execution, kind: ViolationKind, message: str, places: list[str], stacks: str
-    ) -> Violation:
-        """An execution of the program itself; under TSO and PSO the machine of ``models/`` must accept it."""
+    ) -> tuple[Violation, str]:
+        """An execution of the program itself, which under TSO and PSO the machine of ``models/`` must accept, and its
+        token."""
         program = events.straight_line(self.source.name, execution, execution.schedule, self.source.name)
         if self.model == "sc":
             listed = execution.events
-            steps = [StoryStep(event.thread, "event", number) for number, event in enumerate(listed)]
+            found = Violation(
+                model=self.model,
+                kind=kind,
+                events=listed,
+                steps=words.with_pointers(_one_by_one(listed), listed),
+                initial=words.pointed(story.initial(program.memory, listed), execution.pointers),
+                relations=relations.of_sc(listed),
+            )
         else:
-            run, steps = story.told(program, self.model, execution.schedule, self.options.semantics)
-            threads = [iter(own) for own in run.events]
-            told = execution.told
-            listed = [
-                words.as_told(event, told[event.id], execution.pointers)
-                for step in execution.schedule
-                if isinstance(step, Issue)
-                for event in [next(threads[step.thread])]
-            ]
-            steps = words.with_pointers(steps, listed)
+            found = story.violation(program, self.model, execution.schedule, self.options.semantics, kind=kind)
+            found = words.worded(found, execution.told, execution.pointers)
         token = to_token(self.model, execution.schedule, list(program.memory), self.options.semantics)
-        return Violation(
-            model=self.model,
-            kind=kind,
-            events=listed,
-            steps=steps,
-            locations=places,
-            message=message,
-            replay=replaying.command(self.source, token, stacks, self.options.spurious),
-        )
+        again = replaying.command(self.source, token, stacks, self.options.spurious)
+        return replace(found, locations=places, message=message, replay=again), token
 
     def count_unseen(self, compiled: list[str]) -> None:
         """No proof stands on what no hook follows: ``compiled`` into the program, or met in an execution."""
@@ -326,6 +364,7 @@ class _Findings:
         for what, at in self.met if self.end is None else self.end.unseen:
             place = self.names.place(at) if self.names is not None else None
             named.append(what if place is None else f"{what} at {place}")
+        named = list(dict.fromkeys(named))
         if named:
             self.undecided = True
             more = f"; and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
@@ -456,6 +495,15 @@ class _Findings:
                 safe = None
         verdict = Verdict.of(both(robust, safe))
         return ModelAnswer(verdict=verdict, robust=robust, safe=safe, violations=found)
+
+
+def _one_by_one(events: Sequence[Event]) -> list[StoryStep]:
+    """The steps of an SC execution: what an event writes is in memory at once."""
+    return [
+        StoryStep(event.thread, "event", number, memory={} if not written else {event.address or "": str(event.value)})
+        for number, event in enumerate(events)
+        for written in [event.writes and event.value is not None]
+    ]
 
 
 def _at(event: Event) -> str:

@@ -6,7 +6,8 @@ import os
 import resource
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Semantics
 from teetotal.engines.runtime import messages
 from teetotal.engines.runtime.messages import AnyMessage, End, Replayed, Restart, Stopped, Trouble
-from teetotal.programs.c.build import BIT_FIELDS, LIBRARY, VARIABLES
+from teetotal.programs.c.build import BIT_FIELDS, LIBRARY, LIVE, VARIABLES
 
 _NOT_STARTED = 5  # the exit status
 _OVERWRITTEN = "the program overwrites the explorer's memory"
@@ -43,6 +44,11 @@ def semantics_options(semantics: Semantics) -> list[str]:
     return [f"rmw={semantics.rmw}", f"mutex={semantics.mutex}", f"failed-cas={semantics.failed_cas}"]
 
 
+def loop_options(bound: int | None) -> list[str]:
+    """What the user says of loops bounds those that wait in vain, and all others."""
+    return [] if bound is None else [f"loop-bound={bound}", f"idle-bound={bound}"]
+
+
 def _decoded(line: bytes) -> AnyMessage:
     try:
         return messages.decode(line)
@@ -50,34 +56,37 @@ def _decoded(line: bytes) -> AnyMessage:
         raise RuntimeDied(_OVERWRITTEN) from error
 
 
-def _any_size() -> None:
-    """In the runtime: it reserves more addresses than it uses, and keeps to its memory by itself."""
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
+@contextmanager
+def _any_size() -> Iterator[None]:
+    """For the runtime, which inherits it: it reserves more addresses than it uses, and keeps to its memory by itself. (Not
+    in the new process: Python would then have to copy itself to start one.)"""
+    ours, most = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (ours, most))
 
 
 def answers(
     program: Path, options: Sequence[str], arguments: Sequence[str] = (), *, show_output: bool = False
-) -> Iterator[AnyMessage]:
+) -> Generator[AnyMessage, None, None]:
     """The lines that the runtime tells. RuntimeDied, after the last of them, where it ended by a signal."""
-    library = program.parent / LIBRARY
-    if library.exists():
-        options = [*options, f"library={library}"]
-    variables = program.parent / VARIABLES
-    if variables.exists():
-        options = [*options, f"variables={variables}"]
+    for name in (LIBRARY, VARIABLES, LIVE):
+        if (beside := program.parent / name).exists():
+            options = [*options, f"{name}={beside}"]
     if (program.parent / BIT_FIELDS).exists():
         options = [*options, "bit-fields=1"]
     reader, writer = os.pipe()
     command = [str(executable()), str(program), str(writer), *options, "--", program.stem, *arguments]
-    process = subprocess.Popen(
-        command,
-        pass_fds=[writer],
-        stdin=subprocess.DEVNULL,
-        stdout=None if show_output else subprocess.DEVNULL,
-        stderr=None if show_output else subprocess.PIPE,
-        preexec_fn=_any_size,
-    )
+    with _any_size():
+        process = subprocess.Popen(
+            command,
+            pass_fds=[writer],
+            stdin=subprocess.DEVNULL,
+            stdout=None if show_output else subprocess.DEVNULL,
+            stderr=None if show_output else subprocess.PIPE,
+        )
     os.close(writer)
     told: set[bytes] = set()  # after a death that it survives, the runtime tells again what it told before
     ended = False

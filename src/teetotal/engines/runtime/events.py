@@ -26,10 +26,12 @@ _LOWEST = 1 << 16
 """No address is lower."""
 _PARTS: dict[int, str] = {Tag.FUTEX: "futex", Tag.CONDITION: "queue"}
 """Objects that a word of data may have beside it."""
+_ASKED_FOR = ("heap", "mapped")
+"""Regions of blocks, each of which some line of the program has asked for."""
 
 
 class Block(NamedTuple):
-    """A block of the heap: how it is called, and what it is made of if that is known."""
+    """A block of the heap, or a file in memory: how it is called, and what it is made of if that is known."""
 
     address: int
     size: int
@@ -74,8 +76,11 @@ class CellNames:
 
     def __init__(self, names: Names, cells: Cells) -> None:
         self.names, self.symbols, self.base = names, names.symbols, names.base
-        self.blocks = self._blocks({(c.block, c.block_size, c.place) for c in cells.values() if c.region == "heap"})
+        self.blocks = self._blocks(
+            {(c.block, c.block_size, c.place, c.region) for c in cells.values() if c.region in _ASKED_FOR}
+        )
         self.frames = sorted({Frame(c.block, c.place, c.block_size) for c in cells.values() if c.region == "stack"})
+        self.locals = {(c.address - c.block_size, c.block) for c in cells.values() if c.region == "thread-local"}
         self.called: dict[int, str] = {}
         taken: set[str] = set()
         for number, cell in sorted(cells.items(), key=lambda item: item[1].tag >= Tag.MUTEX):  # data comes first
@@ -87,15 +92,15 @@ class CellNames:
             taken.add(name)
             self.called[number] = name
 
-    def _blocks(self, asked: set[tuple[int, int, int]]) -> list[Block]:
+    def _blocks(self, asked: set[tuple[int, int, int, str]]) -> list[Block]:
         """Those of one type are numbered; where the type is not known, they are called by the line that asked."""
         found = []
-        for address, size, place in sorted(asked):
+        for address, size, place, region in sorted(asked):
             line = self.names.place(place)
             kind = self.symbols.objects.block_type(size, place - self.base, line) if place else None
             name = types.name_of(kind) if kind is not None else ""
             where = f" from {line}" if line is not None else f" at {address:#x}"
-            found.append(Block(address, size, name or f"heap[{size}]{where}", kind if name else None))
+            found.append(Block(address, size, name or f"{region}[{size}]{where}", kind if name else None))
         counts = Counter(block.name for block in found)
         numbers: Counter[str] = Counter()
         for position, block in enumerate(found):
@@ -111,7 +116,7 @@ class CellNames:
             case "object":
                 offset = cell.address - self.base
                 return self.symbols.variable(offset, cell.size) or f"{offset:#x}"
-            case "heap":
+            case "heap" | "mapped":
                 return self._in_heap(cell.address, cell.size) or f"address {cell.address:#x}"
             case "stack":
                 frame = Frame(cell.block, cell.place, cell.block_size)
@@ -120,7 +125,7 @@ class CellNames:
                     return f"T{cell.block}'s stack {cell.address:#x}"
                 return f"{local} in {self.symbols.objects.function(frame.place - self.base)}()"
             case "thread-local":
-                return f"thread-local {cell.address:#x}"
+                return self._thread_local(cell.address, cell.size) or f"thread-local {cell.address:#x}"
             case "exit handlers" | "signal actions":
                 return f"the {cell.region}"
             case _:
@@ -137,6 +142,12 @@ class CellNames:
         width = types.size_of(block.type)
         index = f"[{offset // width}]" if block.size > width else ""
         return f"{block.name}{index}{types.path_to(block.type, offset % width, size)}"
+
+    def _thread_local(self, address: int, size: int | None) -> str | None:
+        for begin, thread in self.locals:
+            if (name := self.symbols.thread_local(address - begin, size)) is not None:
+                return f"T{thread}'s {name}"
+        return None
 
     def _on_stack(self, address: int, size: int | None, frame: Frame) -> str | None:
         if not frame.place:
@@ -156,7 +167,7 @@ class CellNames:
         for frame in self.frames:
             if (local := self._on_stack(number, None, frame)) is not None:
                 return f"&{local}"
-        variable = self.symbols.variable(offset, None)
+        variable = self.symbols.variable(offset, None) or self._thread_local(number, None)
         return f"&{variable}" if variable is not None else str(number)
 
 

@@ -42,7 +42,7 @@ COMMIT = 8
 class Cell(msgspec.Struct, frozen=True, array_like=True):
     """A location as the runtime sees it: what kind, where, and for the heap which block, and where that was asked for. On
     a stack ``block`` is its owner's number, ``place`` in the function whose frame it is in, ``block_size`` that frame's
-    canonical address."""
+    canonical address; of what is thread-local, ``block`` is its owner's number, ``block_size`` an offset in what it has."""
 
     tag: int
     address: int

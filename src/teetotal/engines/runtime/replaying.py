@@ -13,6 +13,7 @@ import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from teetotal.answers.events import Commit, ModelName, Semantics, Step
 from teetotal.answers.schedules import TokenError, from_token, replay_command
@@ -24,7 +25,19 @@ from teetotal.programs.c.build import Source, built
 from teetotal.programs.c.symbols import Symbols
 
 _STACKS = re.compile(r"^([^:]*?)k([0-9a-f.]+):")
-_MANY = [str(number) for number in range(1 << 16)]  # locations that a token may name
+
+
+class _Numbers(Sequence[str]):
+    """The names of locations that a token may have: their numbers."""
+
+    def __len__(self) -> int:
+        return 1 << 16
+
+    def __getitem__(self, number: Any) -> Any:
+        return str(number)
+
+
+_MANY = _Numbers()
 
 
 def command(source: Source, token: str, stacks: str, spurious: int = 0) -> str:
@@ -39,6 +52,15 @@ def command(source: Source, token: str, stacks: str, spurious: int = 0) -> str:
     return replay_command(marked, source.files, options, source.flags)
 
 
+def request(model: ModelName, token: str, semantics: Semantics, stacks: str, spurious: int) -> list[str]:
+    """What the runtime is asked, for a token without what threads share."""
+    _, schedule, _ = from_token(token, _MANY)
+    return [
+        f"model={model}", *driver.semantics_options(semantics), f"stacks={stacks}",
+        f"schedule={' '.join(_text(step) for step in schedule)}", f"spurious={spurious}",
+    ]  # fmt: skip
+
+
 def replay(
     token: str, source: Source, *, gdb: bool = False, show_output: bool = False, spurious: int = 0
 ) -> Violation | None:
@@ -48,12 +70,8 @@ def replay(
     if match := _STACKS.match(token):
         stacks = match.group(2)
         token = token[: match.end(1)] + token[match.end() - 1 :]
-    model, schedule, semantics = from_token(token, _MANY)
-    options = [
-        f"model={model}", *driver.semantics_options(semantics), f"stacks={stacks}",
-        f"schedule={' '.join(_text(step) for step in schedule)}", f"output={int(show_output)}",
-        f"spurious={spurious}",
-    ]  # fmt: skip
+    model, _, semantics = from_token(token, _MANY)
+    options = [*request(model, token, semantics, stacks, spurious), f"output={int(show_output)}"]
     with built(source) as program:
         if gdb:
             _debug(program, [*options, "stop-at-last=1"], source.arguments)
@@ -98,7 +116,8 @@ def _told(
                 ]
                 return Violation(
                     model=model, kind="replay", events=found.events, cycle=found.cycle, steps=found.steps,
-                    locations=found.locations, message="; ".join(failed),
+                    locations=found.locations, message="; ".join(failed), initial=found.initial,
+                    relations=found.relations,
                 )  # fmt: skip
     raise TokenError(f"{source.name}: the execution did not come to its end")
 

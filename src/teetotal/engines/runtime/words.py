@@ -96,7 +96,23 @@ def worded(violation: Violation, told: Mapping[EventId, Event], pointers: Mappin
     """A violation that was told by the machines of ``models/``, with words for the operations that have some."""
     events = [as_told(event, told.get(event.id, event), pointers) for event in violation.events]
     edges = [_edge(edge, events) for edge in violation.cycle]
-    return msgspec.structs.replace(violation, events=events, cycle=edges, steps=with_pointers(violation.steps, events))
+    beside = violation.sequential
+    if beside is not None:
+        shown = [as_told(event, told.get(event.id, event), pointers) for event in beside.events]
+        beside = msgspec.structs.replace(beside, events=shown, steps=with_pointers(beside.steps, shown))
+    return msgspec.structs.replace(
+        violation,
+        events=events,
+        cycle=edges,
+        steps=with_pointers(violation.steps, events),
+        initial=pointed(violation.initial, pointers),
+        sequential=beside,
+    )
+
+
+def pointed(memory: Mapping[str, str], pointers: Mapping[int, str]) -> dict[str, str]:
+    """What locations hold, with addresses by their names."""
+    return {address: pointers.get(int(value), value) for address, value in memory.items()}
 
 
 def as_told(event: Event, told: Event, pointers: Mapping[int, str]) -> Event:
@@ -107,20 +123,23 @@ def as_told(event: Event, told: Event, pointers: Mapping[int, str]) -> Event:
 
 
 def with_pointers(steps: list[StoryStep], events: Sequence[Event]) -> list[StoryStep]:
-    """The same, where what the buffers hold is told as the events tell it."""
-    shown = {f"{event.address}={event.value}": _entry(event) for event in events if event.kind is Kind.ST}
+    """The same, where what buffers and memory hold is told as the events tell it."""
+    shown = {(event.address, str(event.value)): _value(event) for event in events if event.writes}
+    held = {f"{address}={value}": f"{address}={named}" for (address, value), named in shown.items()}
     return [
-        msgspec.structs.replace(step, buffers=[[shown.get(entry, entry) for entry in held] for held in step.buffers])
+        msgspec.structs.replace(
+            step,
+            buffers=[[held.get(entry, entry) for entry in buffer] for buffer in step.buffers],
+            memory={address: shown.get((address, value), value) for address, value in step.memory.items()},
+        )
         for step in steps
     ]
 
 
-def _entry(store: Event) -> str:
-    return f"{store.address}={_value(store)}"
-
-
-def _value(store: Event) -> str:
-    return store.words.partition(" = ")[2] if _about_pointers(store) else str(store.value)
+def _value(event: Event) -> str:
+    if not _about_pointers(event):
+        return str(event.value)
+    return event.words.partition(" = ")[2] if event.kind is Kind.ST else event.words.rpartition(" → ")[2]
 
 
 def _about_pointers(event: Event) -> bool:

@@ -26,16 +26,19 @@ class Failure(NamedTuple):
 
 class Outcomes(NamedTuple):
     """``values`` are the outcomes over ``program.observed``; ``schedule`` tells how to reach one. ``complete`` is True
-    where every reachable state was visited and no loop's bound cut a thread."""
+    where every reachable state was visited and no loop's bound cut a thread. ``evaluated`` are the assertions that were,
+    by thread and instruction."""
 
     values: set[Outcome]
     schedule: Callable[[Outcome], tuple[Step, ...]]
     failures: list[Failure]
     deadlock: tuple[Step, ...] | None
+    livelock: tuple[Step, ...] | None
     states: int
     complete: bool
     cut: bool
     interrupted: bool
+    evaluated: set[tuple[int, int]]
 
 
 def outcomes(
@@ -68,10 +71,12 @@ def outcomes(
             for thread, instruction, wild, state in found.failures
         ],
         deadlock=None if found.deadlock is None else schedule(found.deadlock),
+        livelock=None if found.livelock is None else schedule(found.livelock),
         states=found.states,
         complete=found.complete and not found.cut,
         cut=bool(found.cut),
         interrupted=interrupted,
+        evaluated=found.evaluated,
     )
 
 

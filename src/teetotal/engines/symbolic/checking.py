@@ -7,6 +7,7 @@ from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import ModelName
 from teetotal.answers.options import CheckOptions
+from teetotal.answers.triage import triaged, worst
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
 from teetotal.engines.symbolic.graph import ControlGraph
@@ -28,7 +29,7 @@ def check(program: PromelaProgram, options: CheckOptions, budget: Budget, *, com
         verdict = Verdict.SAFE
         try:
             answers["safe"] = verify(graph, model, budget=budget)
-            if model != "sc" and goal == "robust":
+            if model != "sc" and goal != "safe":
                 try:
                     answers["robust"] = robust(graph, model, budget=budget)
                 except ProgramError as error:  # not a program whose robustness is decided
@@ -37,22 +38,24 @@ def check(program: PromelaProgram, options: CheckOptions, budget: Budget, *, com
         except KeyboardInterrupt:
             stopped = True
             answers.setdefault("safe", interrupted("saturate", model))
-            if model != "sc" and goal == "robust":
+            if model != "sc" and goal != "safe":
                 answers["robust"] = interrupted("robust", model)
         for question, answer in answers.items():
             verdict = verdict + answer.verdict
             if answer.verdict is Verdict.INCONCLUSIVE:
                 notes.append(f"{model}, {question}: {answer.why}")
+        holding = {"robust": None, **{question: answer.verdict.holds for question, answer in answers.items()}}
         results[model] = ModelAnswer(
             verdict=verdict,
-            robust=answers["robust"].verdict.holds if "robust" in answers else None,
-            safe=answers["safe"].verdict.holds,
+            robust=holding["robust"],
+            safe=holding["safe"],
             violations=[
                 violation(program, question, answer)
                 for question, answer in answers.items()
                 if answer.verdict is Verdict.VIOLATION
             ],
             states=sum(answer.states for answer in answers.values()),
+            triage=triaged(holding["robust"], holding["safe"]),
         )
         if stopped:
             break
@@ -71,6 +74,7 @@ def check(program: PromelaProgram, options: CheckOptions, budget: Budget, *, com
         violations=[v for result in results.values() for v in result.violations],
         notes=list(dict.fromkeys(notes)),
         goal=goal,
+        triage=worst(result.triage for result in results.values()),
     )
     if stopped:
         raise Interrupted(found)

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from typing import Literal
 
 from teetotal.answers.check import ModelAnswer
-from teetotal.answers.events import EventId, ModelName
+from teetotal.answers.events import Event, EventId, ModelName
 from teetotal.answers.schedules import ScheduleStep, TokenError, replay_command, to_token, with_choices
 from teetotal.answers.verdict import Verdict
 from teetotal.answers.verify import FenceRow, VerifyAnswer
 from teetotal.answers.violation import Edge, StoryStep, Violation, ViolationKind
+from teetotal.engines.happened import happened
+from teetotal.engines.relations import Relation, relations
 from teetotal.engines.symbolic.locality import events_only
 from teetotal.engines.symbolic.schedules import Replay, replay_schedule
 from teetotal.engines.symbolic.verify import Outcome
 from teetotal.programs.promela.instructions import FenceSite, InBounds
 from teetotal.programs.promela.program import PromelaProgram
-from teetotal.traces.trace import Trace
 
 
 def answer(
@@ -106,13 +107,14 @@ def told(replay: Replay, kind: ViolationKind, message: str, again: str = "") -> 
             for store in line.flushed
         )
         buffers = [list(buffer) for buffer in line.buffers]
+        memory = {name: str(value) for name, value in line.memory}
         event = line.event or line.committed
         if event is None:
-            steps.append(StoryStep(line.step.thread, "step", -1, buffers, line.text, line.location))
+            steps.append(StoryStep(line.step.thread, "step", -1, buffers, line.text, line.location, memory))
         else:
             action: Literal["event", "commit"] = "event" if line.event is not None else "commit"
-            steps.append(StoryStep(event.thread, action, numbers[event.id], buffers, line.text))
-    cycle = _cycle(replay, numbers)
+            steps.append(StoryStep(event.thread, action, numbers[event.id], buffers, line.text, memory=memory))
+    cycle, related = _order(replay, events, numbers)
     places = [events[edge.source].location for edge in cycle] if cycle else [line.location for line in replay.lines]
     return Violation(
         model=replay.model,
@@ -123,21 +125,22 @@ def told(replay: Replay, kind: ViolationKind, message: str, again: str = "") -> 
         locations=list(dict.fromkeys(str(place) for place in places if place is not None)),
         message=message,
         replay=again,
+        initial={name: str(value) for name, value in replay.program.memory.items()},
+        relations=related,
     )
 
 
-def _cycle(replay: Replay, numbers: dict[EventId, int]) -> list[Edge]:
-    """Why the run is not sequentially consistent, if it is not. Atomic blocks make events that the story does not tell."""
+def _order(replay: Replay, events: list[Event], numbers: dict[EventId, int]) -> tuple[list[Edge], list[Relation]]:
+    """Why the run is not sequentially consistent, if it is not, and what comes before what. Atomic blocks make events that
+    the story does not tell: nothing is said of a run that has some."""
     run = replay.run.copy()
     while commits := run.memory.commits():  # only a run whose stores are all visible has a trace
         run.take(commits[0])
-    if any(event.id not in numbers for events in run.events for event in events):
-        return []
-    trace = Trace.from_run(run)
-    return [
-        Edge(numbers[trace.event(e.source).id], numbers[trace.event(e.target).id], e.reason, e.because)
-        for e in trace.cycle()
-    ]
+    if any(event.id not in numbers for own in run.events for event in own):
+        return [], []
+    issued, cycle = happened(run)
+    edges = [Edge(numbers[issued[e.source].id], numbers[issued[e.target].id], e.reason, e.because) for e in cycle]
+    return edges, relations(run, events)
 
 
 def fence_row(site: FenceSite, processes: int) -> FenceRow:

@@ -29,7 +29,7 @@ class Line(NamedTuple):
     oldest first, and ``flushed`` those of them that the step itself made visible; for a commit, ``overtaken`` are those
     older than the one that became visible. ``passed`` are the places without a fence that the process passed since its
     step before. ``locked`` is an atomic block, ``ghost`` one that no buffer delays. ``buffers`` is what all buffers hold
-    after the step.
+    after the step, and ``memory`` what it changed in memory or in ghost variables.
     """
 
     step: ScheduleStep
@@ -44,6 +44,7 @@ class Line(NamedTuple):
     flushed: tuple[Event, ...] = ()
     passed: tuple[int, ...] = ()
     buffers: tuple[tuple[str, ...], ...] = ()
+    memory: tuple[tuple[str, int], ...] = ()
 
 
 class Replay:
@@ -57,6 +58,7 @@ class Replay:
         self.lines: list[Line] = []
         self.stores: dict[EventId, int] = {}
         """Where in its process's code each store was done."""
+        self._seen = self.values()
         self._pending: list[list[Event]] = [[] for _ in program.processes]
         self._passed: list[list[int]] = [[] for _ in program.processes]  # by process, since its last step
         for p in range(len(program.processes)):
@@ -150,6 +152,15 @@ class Replay:
             for p in range(len(self.program.processes))
         )
 
+    def values(self) -> dict[str, int]:
+        """What memory and ghost variables hold."""
+        return {**{name: write.value for name, write in self.run.memory.m.items()}, **self.ghosts}
+
+    def _changes(self) -> tuple[tuple[str, int], ...]:
+        """Since the step before."""
+        before, self._seen = self._seen, self.values()
+        return tuple((name, value) for name, value in self._seen.items() if before.get(name) != value)
+
     def _memory(self, p: int, ghost: bool) -> dict[str, int]:
         """What an atomic block of p sees: memory as it is after p's own stores."""
         if ghost:
@@ -182,6 +193,7 @@ class Replay:
                 flushed=flushed,
                 passed=self._passed_by(p),
                 buffers=self._buffers(),
+                memory=self._changes(),
             )
         )
 
@@ -226,6 +238,7 @@ class Replay:
                     flushed=flushed,
                     passed=passed,
                     buffers=self._buffers(),
+                    memory=self._changes(),
                 )
             )
         else:
@@ -246,7 +259,11 @@ class Replay:
         name = self.program.processes[p].name
         text = f"{name}: {event.text} reaches memory"
         overtaken = tuple(pending[:position])
-        self.lines.append(Line(step, text, event.location, None, (), event, overtaken, buffers=self._buffers()))
+        self.lines.append(
+            Line(
+                step, text, event.location, None, (), event, overtaken, buffers=self._buffers(), memory=self._changes()
+            )
+        )
 
 
 def replay_core(

@@ -11,7 +11,9 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from teetotal.programs.c.frames import mark_ends
 from teetotal.programs.c.instrument import make_visible
+from teetotal.programs.c.unwritten import UnwrittenLocals
 
 
 def main(command: list[str]) -> int:
@@ -33,7 +35,7 @@ def main(command: list[str]) -> int:
             return output.read_bytes()
 
         try:
-            assemble(make_visible(text, assemble, file).text)
+            assemble(mark_ends(make_visible(text, assemble, file, (UnwrittenLocals(),)).text))
         except subprocess.CalledProcessError as failure:
             return int(failure.returncode)
     return 0

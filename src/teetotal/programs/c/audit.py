@@ -18,6 +18,7 @@ from teetotal.programs.c.assembly import Function, Item, Statement
 from teetotal.programs.c.machine import sweep
 from teetotal.programs.c.matching import Evaluation
 from teetotal.programs.c.objects import FUNCTION, NotElf, Object, Section, Symbol
+from teetotal.programs.c.shipped import Placed, without_fill
 
 _PIECE = re.compile(r"^ (?:\S+)\s+0x([0-9a-f]+)\s+0x([0-9a-f]+)(?: (.*))?$", re.MULTILINE)
 _LOADED = re.compile(r"^LOAD (.*\.so(?:\.[\d.]+)?)$", re.MULTILINE)
@@ -113,18 +114,19 @@ def _functions(machine: Object, number: int, section: Section, constant: frozens
     ordered = sorted(starts)
     for begin, end in zip(ordered, [*ordered[1:], section.size], strict=True):
         name = starts[begin].name
-        items: list[tuple[int, Item]] = []
-        targets: set[int] = set()
+        items: list[Placed] = []
         at = begin
         for at, instruction in sweep(code[begin:end], begin):
             own = [one._replace(place=one.place - at) for one in relocations if at <= one.place < at + instruction.size]
             items.append((at, Item(Statement(""), code[at : at + instruction.size], instruction, own, True)))
-            if instruction.branches and not own:
-                targets.add(instruction.operands[0][1])
             at += instruction.size
         if at < end:
             yield Function(name, [], constant)
             continue
+        items = without_fill(items)
+        targets = {
+            item.instruction.operands[0][1] for _, item in items if item.instruction.branches and not item.relocations
+        }
         blocks: list[list[Item]] = [[]]
         for place, item in items:
             if place in targets and blocks[-1]:

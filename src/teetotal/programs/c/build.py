@@ -47,6 +47,8 @@ BIT_FIELDS = "bit-fields"
 VARIABLES = "variables"
 """Beside the object of a program that may compare addresses: where each of its variables lies, for
 runtime/memory/addresses.hpp."""
+LIVE = "live"
+"""Beside the object: where in it the table of what is live begins, and its size, for runtime/schedule/local_state.hpp."""
 
 
 _OTHER_PRODUCTS = frozenset(
@@ -80,7 +82,20 @@ _MEASURE = ("--coverage", "-coverage", "-fprofile-arcs", "-ftest-coverage", "-fp
 """Flags that make a program count what it does, and change nothing else."""
 
 
+_NO_FRAMES = ("-fomit-frame-pointer", "-momit-leaf-frame-pointer")
+"""Flags without which functions keep the frames by which their variables are known."""
+
+
+_REGISTER = re.compile(r"\bregister\b(?P<bound>[^;{}()]*\b(?:asm|__asm|__asm__)\b)?")
+"""The word keeps a variable out of the frame, where nobody notices that it was never written; but one that is bound to a
+register of its name, for assembly, must be there."""
+
+
 _TRAMPOLINES = re.compile(r'^\s*\.section\s+\.note\.GNU-stack,\s*"x"', re.MULTILINE)
+
+
+_OPENMP_OF_CLANG = re.compile(r"\b__kmpc_\w+")
+"""libgomp's entry points are modelled (runtime/hooks/hooks_openmp.cpp), these are not."""
 
 
 _HIDDEN_MAIN = re.compile(r"^\s*\.(?:hidden|internal)\s+main\b.*$", re.MULTILINE)
@@ -137,18 +152,29 @@ def built(source: Source) -> Iterator[Path]:
         yield build(source, Path(directory))
 
 
+def executable(text: str, directory: Path, compiler: str | None, flags: tuple[str, ...]) -> Path:
+    """A C program of ours, as this machine runs it: nothing is instrumented."""
+    file, made = directory / "program.c", directory / "program"
+    file.write_text(text)
+    source = Source((str(file),), compiler=compiler)
+    _run([*_compiler(source, "a test of this machine"), *flags, str(file), "-o", str(made)], "a test of this machine")
+    return made
+
+
 def build(source: Source, directory: Path) -> Path:
     from teetotal.programs.c.addresses import AddressWatch, variables  # the disassembler is large: not for every call
     from teetotal.programs.c.audit import unaccounted
     from teetotal.programs.c.deadlines import DeadlineWatch
     from teetotal.programs.c.instrument import make_visible
+    from teetotal.programs.c.liveness import Liveness, table
     from teetotal.programs.c.unwritten import UnwrittenLocals
 
     compile_flags, link_flags = _split(source.flags)
     objects: list[str] = []
     hidden: list[str] = []
     of_system: set[str] = set()
-    addresses, deadlines, locals_ = AddressWatch(), DeadlineWatch(), UnwrittenLocals()
+    addresses, deadlines = AddressWatch(), DeadlineWatch()
+    passes = (addresses, deadlines, UnwrittenLocals(), Liveness())
     for number, file in enumerate(source.files):
         text_files.refuse_odd(file)
         compiler = _compiler(source, file)
@@ -156,7 +182,11 @@ def build(source: Source, directory: Path) -> Path:
         options = (*_COMMON, *_instrumentation(compiler), *compile_flags)
         handmade = Path(file).suffix in ASSEMBLY_SUFFIXES
         wanted = ["-xassembler-with-cpp", "-E"] if handmade else ["-S"]
-        _run([*compiler, *options, *wanted, _path(file), "-o", str(assembly)], file)
+        compile_ = [*compiler, *options, *wanted, _path(file), "-o", str(assembly)]
+        try:
+            _run([*compile_, *_without_registers(file)], file)
+        except CompileError:  # without the word it may be no declaration any more
+            _run(compile_, file)
         if not assembly.exists():
             raise CompileError(f"{file}: the compiler makes no code of it; what do the flags after -- ask for?")
 
@@ -169,7 +199,10 @@ def build(source: Source, directory: Path) -> Path:
         if not handmade and _TRAMPOLINES.search(compiled):
             raise TeetotalError(f"{file}: a nested function whose address is taken runs on the stack: not explored")
 
-        visible = make_visible(compiled, assemble, file, (addresses, deadlines, locals_), handmade=handmade)
+        if (entry := _OPENMP_OF_CLANG.search(compiled)) is not None:
+            raise TeetotalError(f"{file}: OpenMP as clang has it ({entry.group()}) is not explored; gcc's is: --cc gcc")
+
+        visible = make_visible(compiled, assemble, file, passes, handmade=handmade)
         hidden += visible.unseen
         of_system |= visible.of_system
         assemble(mark_ends(visible.text))
@@ -182,6 +215,8 @@ def build(source: Source, directory: Path) -> Path:
     from teetotal.programs.c.elf import has_bit_fields, take_initialisers  # loaded for C alone
 
     take_initialisers(result)
+    if (live := table(result)) is not None:
+        (directory / LIVE).write_text(f"{live.address:x} {live.size:x}\n")
     if has_bit_fields(result):
         (directory / BIT_FIELDS).touch()
     if addresses.found:
@@ -277,11 +312,18 @@ def _split(flags: tuple[str, ...]) -> tuple[list[str], list[str]]:
             raise TeetotalError(f"{flag} after --: sources come before it")
         if flag.startswith(("-l", "-L", "-Wl,")) or Path(flag).suffix in (".a", ".so", ".o"):
             link_flags.append(flag)
-        elif flag.startswith(("-O", "-fsanitize", *_MEASURE, "-fvisibility")):
+        elif flag.startswith(("-O", "-fsanitize", *_MEASURE, "-fvisibility", *_NO_FRAMES)):
             continue
         else:
             compile_flags.append(flag)
     return compile_flags, link_flags
+
+
+def _without_registers(file: str) -> list[str]:
+    if Path(file).suffix not in C_SUFFIXES:
+        return []  # C++ has it no more
+    found = list(_REGISTER.finditer(Path(file).read_text(errors="replace")))
+    return ["-Dregister="] if found and not any(one["bound"] for one in found) else []
 
 
 def errors_first(said: str) -> str:

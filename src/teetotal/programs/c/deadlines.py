@@ -66,10 +66,11 @@ class DeadlineWatch:
         """Functions that must be those of the C library."""
 
     def own(self, linked: Path) -> set[str]:
-        """Those of them that the program defines."""
+        """Those of them that the program defines, or lets the linker wrap."""
         if not self.relied_on:
             return set()
-        return self.relied_on & {symbol.name for symbol in Object(linked.read_bytes()).symbols if symbol.section}
+        defined = {symbol.name for symbol in Object(linked.read_bytes()).symbols if symbol.section}
+        return {name for name in self.relied_on if {name, f"__wrap_{name}"} & defined}
 
     def __call__(self, program: Text, functions: Sequence[Function]) -> None:
         for function in functions:

@@ -123,6 +123,10 @@ def moves_stack(instruction: Instruction) -> bool:
     return name == "pop" or operands[-1][0] != "i"
 
 
+def sets_frame(instruction: Instruction) -> bool:
+    return instruction.name == "mov" and instruction.operands == (("r", RBP), ("r", RSP))
+
+
 def sweep(code: bytes, at: int) -> Iterator[tuple[int, Instruction]]:
     """Instruction by instruction, as far as they can be decoded; targets of branches are counted as ``at`` is."""
     for raw in _disassembler().disasm(code, at):

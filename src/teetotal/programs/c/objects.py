@@ -9,6 +9,8 @@ import struct
 from functools import cached_property
 from typing import NamedTuple
 
+from teetotal.answers.errors import TeetotalError
+
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
@@ -44,8 +46,11 @@ class Relocation(NamedTuple):
     addend: int
 
 
-class NotElf(ValueError):
-    pass
+class NotElf(TeetotalError):
+    """Also what a linker leaves on a full disk, which may call that a success."""
+
+    def __init__(self) -> None:
+        super().__init__("an object file for this machine is not whole, or none: is the disk full?")
 
 
 class Object:
@@ -58,9 +63,12 @@ class Object:
         start, size, count, names = (
             struct.unpack_from("<Q", data, 40)[0], *struct.unpack_from("<HHH", data, 58),
         )  # fmt: skip
-        if count == 0 and start:  # more than there are numbers for
-            count = _SECTION.unpack_from(data, start)[5]
-        raw = [_SECTION.unpack_from(data, start + size * number) for number in range(count)]
+        try:
+            if count == 0 and start:  # more than there are numbers for
+                count = _SECTION.unpack_from(data, start)[5]
+            raw = [_SECTION.unpack_from(data, start + size * number) for number in range(count)]
+        except struct.error:
+            raise NotElf from None
         if names == 0xFFFF:
             names = raw[0][6]
         text = raw[names][4] if raw else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import os
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,6 +33,8 @@ class Inlined(NamedTuple):
     location: Location
 
 
+_OFFSETS = ("DW_OP_addr", "DW_OP_const8u", "DW_OP_const4u")
+_THREAD_LOCAL = ("DW_OP_GNU_push_tls_address", "DW_OP_form_tls_address")
 _LIBRARY_NAMES = re.compile(r"_Z(N[VKRO]*)?(St|9__gnu_cxx|10__cxxabiv)|_ZL\d+__gthr")
 """How the mangled names of functions in namespace std and of its helpers begin."""
 _LIBRARY_FILES = ("/include/c++/", "/lib/gcc/", "/lib/clang/")
@@ -67,6 +69,11 @@ class Symbols:
 
     def close(self) -> None:
         self._stream.close()
+
+    def uses(self, name: str) -> bool:
+        """Whether the program calls for this symbol of a library."""
+        table: Any = self._elf.get_section_by_name(".dynsym")
+        return table is not None and bool(table.get_symbol_by_name(name))
 
     # -- lines ----------------------------------------------------------------------------------------------------------
 
@@ -135,6 +142,52 @@ class Symbols:
 
     def variable(self, address: int, size: int | None = 0) -> str | None:
         """``flag[1]``, ``queue.head``, …: what of a variable lies at an address."""
+        return self._variables.at(address, size)
+
+    def thread_local(self, offset: int, size: int | None = 0) -> str | None:
+        """The same of what each thread has its own of, by the offset in that."""
+        return self._thread_locals.at(offset, size)
+
+    def extent(self, name: str) -> tuple[int, int]:
+        """The address and the size of a variable that is visible to all files; of size 0 where the linker left it out."""
+        found = self._table.get_symbol_by_name(name) if self._table is not None else None
+        return (found[0]["st_value"], found[0]["st_size"]) if found else (0, 0)
+
+    @cached_property
+    def _variables(self) -> _Variables:
+        return self._table_of("STT_OBJECT", _static_address)
+
+    @cached_property
+    def _thread_locals(self) -> _Variables:
+        return self._table_of("STT_TLS", _thread_local_offset)
+
+    def _table_of(self, kind: str, place: Callable[[Any, DWARFExprParser], int | None]) -> _Variables:
+        found: dict[int, Variable] = {}
+        for symbol in self._table.iter_symbols() if self._table is not None else ():  # where DWARF has nothing
+            if symbol["st_info"]["type"] == kind and symbol["st_size"]:
+                found[symbol["st_value"]] = Variable(symbol["st_value"], symbol["st_size"], symbol.name, None)
+        for unit in self._dwarf.iter_CUs() if self._dwarf else ():
+            parser = DWARFExprParser(unit.structs)
+            for die in unit.iter_DIEs():
+                if die.tag != "DW_TAG_variable" or "DW_AT_location" not in die.attributes:
+                    continue
+                address = place(die, parser)
+                if address is not None:
+                    declared = types.declared(die)
+                    type_ = types.type_of(declared) or types.type_of(die)
+                    name = types.name_of(declared) or types.name_of(die) or "?"
+                    found[address] = Variable(address, types.size_of(type_), name, type_)
+        return _Variables([found[address] for address in sorted(found)])
+
+
+class _Variables:
+    """In the order of their addresses."""
+
+    def __init__(self, variables: list[Variable]) -> None:
+        self._variables = variables
+        self._starts = [variable.address for variable in variables]
+
+    def at(self, address: int, size: int | None) -> str | None:
         position = bisect.bisect_right(self._starts, address) - 1
         if position < 0:
             return None
@@ -145,34 +198,6 @@ class Symbols:
             offset = address - found.address
             return found.name if offset == 0 else f"{found.name}+{offset}"
         return found.name + types.path_to(found.type, address - found.address, size)
-
-    def extent(self, name: str) -> tuple[int, int]:
-        """The address and the size of a variable that is visible to all files; of size 0 where the linker left it out."""
-        found = self._table.get_symbol_by_name(name) if self._table is not None else None
-        return (found[0]["st_value"], found[0]["st_size"]) if found else (0, 0)
-
-    @cached_property
-    def _variables(self) -> list[Variable]:
-        found: dict[int, Variable] = {}
-        for symbol in self._table.iter_symbols() if self._table is not None else ():  # where DWARF has nothing
-            if symbol["st_info"]["type"] == "STT_OBJECT" and symbol["st_size"]:
-                found[symbol["st_value"]] = Variable(symbol["st_value"], symbol["st_size"], symbol.name, None)
-        for unit in self._dwarf.iter_CUs() if self._dwarf else ():
-            parser = DWARFExprParser(unit.structs)
-            for die in unit.iter_DIEs():
-                if die.tag != "DW_TAG_variable" or "DW_AT_location" not in die.attributes:
-                    continue
-                address = _static_address(die, parser)
-                if address is not None:
-                    declared = types.declared(die)
-                    kind = types.type_of(declared) or types.type_of(die)
-                    name = types.name_of(declared) or types.name_of(die) or "?"
-                    found[address] = Variable(address, types.size_of(kind), name, kind)
-        return [found[address] for address in sorted(found)]
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return [variable.address for variable in self._variables]
 
 
 def _of_library(place: Location) -> bool:
@@ -208,11 +233,13 @@ class _FileNames:
         return self.spelled.get(path) or path.removeprefix(here)
 
 
-def _static_address(die: Any, parser: DWARFExprParser) -> int | None:
+def _operations(die: Any, parser: DWARFExprParser) -> list[Any]:
     location = die.attributes["DW_AT_location"]
-    if location.form != "DW_FORM_exprloc":
-        return None
-    operations = parser.parse_expr(location.value)
+    return list(parser.parse_expr(location.value)) if location.form == "DW_FORM_exprloc" else []
+
+
+def _static_address(die: Any, parser: DWARFExprParser) -> int | None:
+    operations = _operations(die, parser)
     if len(operations) != 1:
         return None
     if operations[0].op_name == "DW_OP_addr":
@@ -220,3 +247,10 @@ def _static_address(die: Any, parser: DWARFExprParser) -> int | None:
     if operations[0].op_name == "DW_OP_addrx":
         return int(die.dwarfinfo.get_addr(die.cu, operations[0].args[0]))
     return None
+
+
+def _thread_local_offset(die: Any, parser: DWARFExprParser) -> int | None:
+    operations = _operations(die, parser)
+    names = [operation.op_name for operation in operations]
+    known = len(names) == 2 and names[0] in _OFFSETS and names[1] in _THREAD_LOCAL
+    return int(operations[0].args[0]) if known else None

@@ -16,26 +16,26 @@ Functions of the system's headers are left out: they move about what is not ther
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
 
-from teetotal.programs.c.assembly import Function, Item, Statement, Text
+from teetotal.programs.c.assembly import Function, Item, Text
+from teetotal.programs.c.control_flow import Flow, Labels, labels
 from teetotal.programs.c.instrument import att, hook_call
-from teetotal.programs.c.machine import RBP, REGISTERS, RSP, Access
+from teetotal.programs.c.machine import RBP, REGISTERS, RSP, Access, sets_frame
 
-_LOOK, _HALF = 12, 16
+_LOOK, _FRESH, _HALF = 12, 13, 16
+_COMPARES = ("cmp", "test")
+_RAX, _RDX = REGISTERS.index("rax"), REGISTERS.index("rdx")
 _FILLS = (0xA5, 0x5A)
 """As in runtime/memory/unwritten.cpp."""
 _SUFFIXES = {1: "b", 2: "w", 4: "l"}
 _FLAGS = 16
-_LOOKED_AT = (1, 2, 4, 8)
+_LOOKED_AT = (1, 2, 4, 8, 10)
 _RED_ZONE = 128
 _SMALL = 256
 """Bytes of a frame that are filled on the spot."""
-_LABEL = re.compile(r"\.L[\w.$]+")
-_BRANCH = re.compile(r"\s*(j\w+|loop\w*)\s+(\.L[\w.$]+)\s*$")
 _CHANGES_BITS = ("and", "or")
 _A_FEW = 12
 """Instructions from the load to the store of a bit-field."""
@@ -48,16 +48,19 @@ class UnwrittenLocals:
         self._numbers = count()
 
     def __call__(self, program: Text, functions: Sequence[Function]) -> None:
-        labels, tables = _labels(program.statements)
+        found = labels(program.statements)
         for function in functions:
             frame = _frame(function)
             if frame is None or function.name in program.of_system:
                 continue
-            looks = _Definite(function, frame, labels, tables).loads()
+            looks = _Definite(function, frame, found).loads()
             if looks or frame.taken:
                 frame.first.statement.before[:0] = att([*self._fill(frame)], frame.first.statement)
             for look in looks:
-                look.item.statement.before += att([*self._look(look)], look.item.statement)
+                for part in look.parts:
+                    look.item.statement.before += att([*self._look(look, part)], look.item.statement)
+            for item in (item for block in function.blocks for item in block):
+                self._fill_fresh(item)
 
     def _fill(self, frame: _Frame) -> Iterator[str]:
         """With registers and flags that nobody needs where a function begins, but rax, which waits in the frame."""
@@ -77,10 +80,28 @@ class UnwrittenLocals:
         yield f"\tmovq {frame.low}(%rbp), %rax"
         yield f"\tmovq %r11, {frame.low}(%rbp)"
 
-    def _look(self, look: _Look) -> Iterator[str]:
+    def _fill_fresh(self, item: Item) -> None:
+        """What the stack grows by while the function runs: ``alloca``, and arrays of a size that is not known before."""
+        name, operands, statement = item.instruction.name, item.instruction.operands, item.statement
+        grows = name in ("sub", "mov") and len(operands) == 2 and operands[0] == ("r", RSP) and operands[1][0] == "r"
+        if not grows or operands[1][1] == RBP or not item.whole or statement.app:
+            return
+        by = REGISTERS[operands[1][1]]
+        if name == "mov":
+            statement.before += att([f"\tmovq %rsp, -8(%{by})"], statement)
+            kept = []
+        else:
+            kept = ["\tmovq %r11, -16(%rsp)", f"\tleaq (%rsp,%{by}), %r11", "\tmovq %r11, -8(%rsp)"]
+            kept.append("\tmovq -16(%rsp), %r11")
+        descriptor = [f"\t.byte {_FRESH}, 0, 0, 0, 0, 0, 0, 0", "\t.quad 0, 0"]
+        call = hook_call(f".Lteetotal_fresh_{next(self._numbers)}", "teetotal_settle", descriptor)
+        statement.after[:0] = att([*kept, *call], statement)
+
+    def _look(self, look: _Look, part: tuple[int, int]) -> Iterator[str]:
         """A call where the first bytes are those of either fill."""
         item = look.item
         access = next(one for one in item.instruction.accesses if one.base == RBP)
+        access = access._replace(displacement=access.displacement + part[0], size=part[1])
         index = f",%{REGISTERS[access.scaled]},{access.scale}" if access.scaled >= 0 else ""
         number, width = next(self._numbers), min(access.size, 4)
         fills = [int.from_bytes(bytes([byte] * width), "little", signed=True) for byte in _FILLS]
@@ -104,6 +125,9 @@ class _Look(NamedTuple):
     """It could be half of a store to a bit-field."""
     flags: bool
     """They may still be needed."""
+    parts: tuple[tuple[int, int], ...]
+    """What is looked at, as offsets and sizes: all of it, or each half, where it is compared. Else a half may go unused, as
+    in structs that are passed in registers."""
 
 
 class _Frame(NamedTuple):
@@ -120,7 +144,7 @@ class _Frame(NamedTuple):
 def _frame(function: Function) -> _Frame | None:
     """Of a function that has one, made as compilers do."""
     entry = iter(function.blocks[0])
-    if not any(_sets_frame(item) for item in entry):
+    if not any(sets_frame(item.instruction) for item in entry):
         return None
     pushed = lowered = 0
     first = None
@@ -137,7 +161,11 @@ def _frame(function: Function) -> _Frame | None:
     for block in function.blocks:
         for item in block:
             instruction = item.instruction
-            if RBP in instruction.writes and instruction.name not in ("pop", "leave") and not _sets_frame(item):
+            if (
+                RBP in instruction.writes
+                and instruction.name not in ("pop", "leave")
+                and not sets_frame(item.instruction)
+            ):
                 return None
             for access in instruction.accesses:
                 low = min(low, access.displacement if access.base == RBP else 0)
@@ -149,54 +177,33 @@ def _frame(function: Function) -> _Frame | None:
     return _Frame(first, low, -low - pushed, taken) if -low > pushed else None
 
 
-def _sets_frame(item: Item) -> bool:
-    return item.instruction.name == "mov" and item.instruction.operands == (("r", RBP), ("r", RSP))
-
-
-def _labels(statements: Sequence[Statement]) -> tuple[dict[int, list[str]], set[str]]:
-    """Those before each statement, and those that are known otherwise than as the target of a branch."""
-    before: dict[int, list[str]] = {}
-    tables: set[str] = set()
-    pending: list[str] = []
-    for statement in statements:
-        if statement.label:
-            pending.append(statement.label)
-            continue
-        if statement.is_code:
-            if pending:
-                before[id(statement)] = pending
-                pending = []
-        elif statement.text.lstrip().startswith((".section", ".loc", ".cfi", "#")):
-            continue  # debugging information among it
-        if ".L" in statement.text and _BRANCH.match(statement.text) is None:
-            tables.update(_LABEL.findall(statement.text))
-    return before, tables
-
-
 class _Definite:
     """Which bytes of a frame are written for sure, a bit each."""
 
-    def __init__(self, function: Function, frame: _Frame, labels: dict[int, list[str]], tables: set[str]) -> None:
+    def __init__(self, function: Function, frame: _Frame, found: Labels) -> None:
         self.function, self.frame = function, frame
         self.halves: set[int] = set()
+        self.compared: set[int] = set()
+        self.touched = {
+            (access.displacement, access.size)
+            for block in function.blocks
+            for item in block
+            for access in item.instruction.accesses
+            if access.base == RBP
+        }
         self.all = (1 << -frame.low) - 1
         self.saved = self.all & ~((1 << frame.size) - 1)  # registers of the caller's
-        names = [labels.get(id(block[0].statement), []) for block in function.blocks]
-        self.places = {name: number for number, before in enumerate(names) for name in before}
-        self.anywhere = [
-            number == 0 or any(name in tables or name[0].isdigit() for name in before)
-            for number, before in enumerate(names)
-        ]
+        self.flow = Flow(function, found)
 
     def loads(self) -> list[_Look]:
         """Those that may see what is not written."""
         blocks = self.function.blocks
-        states = [self.saved if anywhere else self.all for anywhere in self.anywhere]
+        states = [self.saved if anywhere else self.all for anywhere in self.flow.anywhere]
         waiting = list(range(len(blocks)))
         while waiting:
             number = waiting.pop()
             after = self._walk(blocks[number], states[number], [])
-            for following in self._successors(number):
+            for following in self.flow.successors(number):
                 joined = states[following] & after
                 if joined != states[following]:
                     states[following] = joined
@@ -209,35 +216,35 @@ class _Definite:
             wanted = {id(item) for item in found}
             for number, item in enumerate(block):
                 if id(item) in wanted and item.whole and not item.statement.app:
-                    looks.append(_Look(item, id(item) in self.halves, _needs_flags(block[number:])))
+                    size = next(one.size for one in item.instruction.accesses if one.base == RBP)
+                    parts = ((0, 4), (4, 4)) if size == 8 and id(item) in self.compared else ((0, size),)
+                    looks.append(_Look(item, id(item) in self.halves, _needs_flags(block[number:]), parts))
         return looks
-
-    def _successors(self, number: int) -> Iterator[int]:
-        last = self.function.blocks[number][-1]
-        target = _BRANCH.match(last.statement.text)
-        if target is not None and target.group(2) in self.places:
-            yield self.places[target.group(2)]
-        leaves = last.instruction.name in ("jmp", "ret", "ud2", "hlt")
-        if not leaves and number + 1 < len(self.function.blocks):
-            yield number + 1
 
     def _walk(self, block: Sequence[Item], state: int, found: list[Item]) -> int:
         """The state behind a block; ``found`` gets the loads."""
         moved: dict[int, Item] = {}  # what a register holds that may be unwritten, and was not used yet
         kept: set[int] = set()  # those of them that are in memory by now, and in nobody's way
         vectors = False  # the same of some vector register
+        returned: set[int] = set()  # registers with what a call has returned
         for number, item in enumerate(block):
             instruction = item.instruction
             loads = instruction.name == "mov" and instruction.operands[0][0] == "r"
             stores = instruction.name == "mov" and instruction.operands[0][0] == "m"
             source = instruction.operands[1][1] if stores and instruction.operands[1][0] == "r" else -1
             carried = source in moved or (stores is False and vectors and "w" in _directions(item))
+            if instruction.name in _COMPARES:
+                self.compared.update(id(moved[register]) for register in instruction.reads if register in moved)
+                self.compared.add(id(item))
             found += [moved.pop(register) for register in instruction.reads if register in moved and register != source]
             if source in moved:
                 kept.add(source)
+            carried = carried or (source in returned and self._is_struct(instruction.accesses[0]))
+            returned.difference_update(instruction.writes)
             if instruction.is_call:
                 found += [load for register, load in moved.items() if register not in kept]
                 moved.clear()
+                returned = {_RAX, _RDX}
             for register in instruction.writes:
                 moved.pop(register, None)
                 kept.discard(register)
@@ -260,6 +267,13 @@ class _Definite:
                     state = state & ~mask | self.saved if carried else state | mask
         found += [load for register, load in moved.items() if register not in kept]
         return state
+
+    def _is_struct(self, access: Access) -> bool:
+        """Whether what is stored as one word is known by its parts, too."""
+        begin, end = access.displacement, access.displacement + access.size
+        return access.base == RBP and any(
+            at < end and begin < at + size and (at, size) != (begin, access.size) for at, size in self.touched
+        )
 
     def _mask(self, access: Access) -> int:
         size = min(access.size, -access.displacement)

@@ -1,0 +1,62 @@
+// A thread's local state, as a number: equal ones go on alike, whatever else is in memory.
+//
+// It is where the thread stands, what it is about to do, and what of its stack, its registers and its thread-local
+// variables may still be read. What is dead was found out from the program's machine code, for each place that a call
+// returns to (programs/c/liveness.py), and lies in a table in the object. A stack is gone up from the hook at its end:
+// frames of our own by what the compiler wrote about them (unwinding.hpp), then those of the program, by the table. Of
+// a hook that does one access the operation says all; of others every word counts, but the copies of registers, which
+// are their owner's to judge. From the first frame on about which nothing is known, everything is live.
+//
+// What other threads may look at is not local: not such parts of a stack (lifetimes.hpp), and not the thread-local
+// variables of a thread once others have touched them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+
+#include "process.hpp"
+#include "unwinding.hpp"
+
+namespace teetotal::runtime {
+
+struct LocalState {
+  std::uint64_t hash = 0;
+  bool exact = true;  // nothing dead is part of it
+};
+
+class LocalStates {
+ public:
+  // A file that says where the table is.
+  void read(const std::string& file, std::uintptr_t base);
+
+  // Of a thread that stands before a read, if that may be part of a loop that only waits; otherwise 0.
+  LocalState waiting(const Thread& thread) const { return may_wait(thread) ? of(thread) : LocalState{}; }
+
+ private:
+  struct Slot {
+    std::int32_t offset;
+    std::uint32_t size;
+  };
+  struct Entry {  // as programs/c/liveness.py tells it, with its slots behind it
+    std::int32_t place;
+    std::uint32_t flags, saved, count;
+
+    std::span<const Slot> slots() const { return {reinterpret_cast<const Slot*>(this + 1), count}; }
+  };
+  static constexpr std::uint32_t kMayWait = 1U << kRbp, kWhole = 2U << kRbp;
+
+  LocalState of(const Thread& thread) const;
+  bool may_wait(const Thread& thread) const;
+  const Entry* at(std::uintptr_t place) const {
+    const auto found = entries_.find(place);
+    return found == entries_.end() ? nullptr : found->second;
+  }
+
+  std::unordered_map<std::uintptr_t, const Entry*> entries_;
+};
+
+extern LocalStates local_states;
+
+}  // namespace teetotal::runtime

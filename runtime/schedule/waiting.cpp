@@ -1,0 +1,199 @@
+// When a thread's next read would only take it round its loop once more: see system.hpp, and
+// docs/explanation/waiting.md for why nothing is lost by leaving such rounds out.
+//
+//   local state of a thread                          Step::local, after each step that leads to a read
+//   seen(p), since its last change                   Step::local of its latest steps, back to one with `quiet` 0
+//   completes(p, v)                                  completes, of where the read leads with the value
+//   run p on with a value                            tried; look_ahead where it is the value that is there
+//
+// Fences are looked through: a read after which only fences stand between its thread and where it was completes the
+// round.
+#include <algorithm>
+
+#include "hash.hpp"
+#include "local_state.hpp"
+#include "survival.hpp"
+#include "synchronisation.hpp"
+#include "system.hpp"
+
+namespace teetotal::runtime {
+
+namespace {
+
+constexpr int kMostFences = 64;  // in a row
+constexpr std::size_t kLongestRound = 64;
+
+std::uint64_t key_of(std::uint64_t local, Wide value) {
+  return mix(mix(local, static_cast<std::uint64_t>(value)), static_cast<std::uint64_t>(value >> 64U) + 1);
+}
+
+}  // namespace
+
+// A read of memory, whatever it does besides; or a try to take an object.
+bool Controlled::may_wait(const Operation& operation) {
+  if ((operation.kind != Kind::ld && operation.kind != Kind::rmw) || operation.enabled != nullptr) return false;
+  const bool tries =
+      operation.verb == Verb::try_lock || operation.verb == Verb::try_take || operation.verb == Verb::look;
+  if (operation.tag <= Tag::vector) return operation.verb == Verb::none || tries;
+  return tries && (operation.tag == Tag::mutex || operation.tag == Tag::semaphore);
+}
+
+LocalState Controlled::waiting_state(const Thread& thread) {
+  return may_wait(thread.operation) ? local_states.waiting(thread) : LocalState{};
+}
+
+std::uint64_t Controlled::local_now(std::uint32_t thread) const {
+  return bounds_.waiting_counts || own_[thread].empty() ? 0 : steps_[own_[thread].back()].local;
+}
+
+// An rmw may write what is there already. A reader's lock counts its readers, though it writes nothing to others.
+bool Controlled::changed_memory(const Step& step) const {
+  const Operation& operation = step.operation;
+  if (operation.kind == Kind::st || operation.kind == Kind::lock || operation.kind == Kind::unlock) return true;
+  if (!bounds_.waiting_counts && may_wait(operation) && step.kind() == Kind::rmw) return step.before != step.after;
+  return step.changes();
+}
+
+// Whether it leads to where the thread was since it last changed memory; `last` is its latest step until then.
+bool Controlled::completes(std::int32_t last, const Onward& onward) const {
+  if (onward.changes || onward.local == 0) return false;
+  for (; last >= 0; last = steps_[static_cast<std::size_t>(last)].earlier) {
+    const Step& step = steps_[static_cast<std::size_t>(last)];
+    if (step.local == onward.local) return true;
+    if (step.quiet == 0) return false;
+  }
+  return false;
+}
+
+bool Controlled::waits_now(std::uint32_t number) const {
+  const Operation& operation = process.threads[number].operation;
+  const Wide value = relaxed() ? seen(number, operation) : seen_by(operation);
+  auto& self = const_cast<Controlled&>(*this);
+  Asked& asked = self.asked_[number];
+  if (asked.known && asked.value == value) return asked.waits;
+  const auto last = static_cast<std::int32_t>(own_[number].back());
+  const auto known = onward_.find(key_of(local_now(number), value));
+  const bool waits = known != onward_.end() ? completes(last, known->second) : self.look_ahead(number);
+  if (!ahead_) self.asked_[number] = {true, waits, value};  // otherwise it stands elsewhere by now
+  return waits;
+}
+
+// Runs a thread's step to see whether it completes a round. If it does not, that is likely to be the step that is asked
+// for next: it is kept until somebody asks for something else.
+bool Controlled::look_ahead(std::uint32_t number) {
+  const std::size_t index = steps_.size();
+  const std::uint32_t as = agent(number, kThread);
+  const auto last = static_cast<std::int32_t>(own_[number].back());
+  const std::uint64_t key = key_of(local_now(number), relaxed() ? seen(number, process.threads[number].operation)
+                                                                : seen_by(process.threads[number].operation));
+  execute(as);
+  const bool beyond =
+      process.threads[number].state == State::parked && is_fence(process.threads[number].operation.kind);
+  const Onward onward{onward_from(number).local, steps_.back().quiet == 0};
+  onward_.emplace(key, onward);
+  const bool waits = completes(last, onward);
+  if (waits || beyond || lives_end) {
+    rewind(index);
+    run_again();
+  } else {
+    ahead_ = true;
+  }
+  return waits;
+}
+
+void Controlled::drop_ahead() { rewind(steps_.size() - 1); }
+
+// Where a thread stands once it is through all fences. It cannot be left there: to be run again.
+Controlled::Onward Controlled::onward_from(std::uint32_t number) {
+  Thread& thread = process.threads[number];
+  for (int i = 0; i < kMostFences && thread.state == State::parked && is_fence(thread.operation.kind); ++i)
+    process.resume(thread);
+  return {thread.state == State::parked ? waiting_state(thread).hash : 0};
+}
+
+// Where a thread's read leads with a value, from where it stood before step `index`, or stands now.
+const Controlled::Onward& Controlled::tried(std::uint32_t number, std::size_t index, Wide value) {
+  const std::uint64_t local = index < steps_.size() ? local_before(index) : local_now(number);
+  const std::uint64_t key = key_of(local, value);
+  if (const auto known = onward_.find(key); known != onward_.end()) return known->second;
+  if (survival.fatal()) return onward_[key];
+  if (index < steps_.size() || stale_) run_to(index);
+  stale_ = true;
+  Thread& thread = process.threads[number];
+  const Operation operation = thread.operation;
+  for (const Entry& entry : buffers_.stores[number])
+    if (!entry.dead) put(entry.operation, entry.value);
+  if (operation.tag <= Tag::vector)
+    put(operation, value);
+  else
+    *reinterpret_cast<std::uint32_t*>(operation.address) = static_cast<std::uint32_t>(value);
+  process.resume(thread);
+  const bool changes = operation.writes != Writes::never && seen_by(operation) != value;
+  Onward onward = onward_from(number);
+  onward.changes = changes;
+  if (process.restart || process.cells.changed) throw Restart{};
+  return onward_.emplace(key, onward).first->second;
+}
+
+bool Controlled::goes_round(std::uint32_t number, std::size_t index, Wide value) const {
+  if (index < steps_.size() ? local_before(index) == 0 : local_now(number) == 0) return false;
+  const std::int32_t last =
+      index < steps_.size() ? steps_[index].earlier : static_cast<std::int32_t>(own_[number].back());
+  return completes(last, const_cast<Controlled*>(this)->tried(number, index, value));
+}
+
+// What a thread's read would see just before a step: its own newest store that is not in memory by then, or memory.
+Wide Controlled::value_before(std::uint32_t number, std::size_t index, std::size_t before) const {
+  if (relaxed()) {
+    const std::uint32_t cell = steps_[before].operation.cell;
+    const auto& own = own_[number];
+    for (auto it = own.rbegin(); it != own.rend(); ++it) {
+      const Step& store = steps_[*it];
+      if (*it >= index || store.operation.kind != Kind::st || store.operation.cell != cell) continue;
+      const auto issued = static_cast<std::int32_t>(*it);
+      const auto commit = std::find_if(steps_.begin() + issued, steps_.end(),
+                                       [&](const Step& step) { return step.commit && step.earlier == issued; });
+      if (commit - steps_.begin() >= static_cast<std::ptrdiff_t>(before)) return store.after;
+      break;
+    }
+  }
+  return held(before);
+}
+
+// Whether a thread that waits would leave its loop, or change memory, if nobody else did anything.
+bool Controlled::goes_on_alone(std::uint32_t number) {
+  catch_up();
+  if (survival.fatal()) return true;
+  stale_ = true;
+  Thread& thread = process.threads[number];
+  std::vector<std::uint64_t> been;
+  for (;;) {
+    if (thread.state != State::parked) return true;
+    const Operation operation = thread.operation;
+    if (is_fence(operation.kind)) {
+      process.resume(thread);
+      continue;
+    }
+    if (!may_wait(operation)) return process.enabled(thread);
+    const std::uint64_t local = waiting_state(thread).hash;
+    if (local == 0) return true;
+    if (std::ranges::find(been, local) != been.end()) return false;
+    been.push_back(local);
+    const Wide before = seen_by(operation);
+    process.resume(thread);
+    if (operation.writes != Writes::never && seen_by(operation) != before) return true;
+  }
+}
+
+// An idle round: every read saw what it saw in the round before, and nothing changed but a counter of the thread's own.
+void Controlled::detect_idling(std::uint32_t thread) {
+  const auto& own = own_[thread];
+  Step& last = steps_.back();
+  for (std::size_t length = 1; length <= kLongestRound && 2 * length <= last.quiet; ++length) {
+    if (!same_events(thread, length)) continue;
+    last.idle = steps_[own[own.size() - 1 - length]].idle + 1;
+    return;
+  }
+}
+
+}  // namespace teetotal::runtime

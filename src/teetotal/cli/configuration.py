@@ -1,0 +1,110 @@
+"""Options from a file: ``teetotal.toml``, or ``[tool.teetotal]`` in ``pyproject.toml``, of this folder or the next above.
+
+Keys are options without their dashes. At the top they are for every verb that has such an option, in a table of a verb's
+name for that verb alone::
+
+    [tool.teetotal]
+    model = ["tso"]
+    time = 60
+
+    [tool.teetotal.check]
+    goal = "safe"
+
+The command line overrides them. ``TEETOTAL_CONFIG`` names another file, or none where it is empty.
+"""
+
+from __future__ import annotations
+
+import os
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import click
+
+from teetotal.answers.errors import TeetotalError
+
+_OWN = "teetotal.toml"
+_SHARED = "pyproject.toml"
+
+
+def find() -> Path | None:
+    """The nearest file that says something."""
+    if (named := os.environ.get("TEETOTAL_CONFIG")) is not None:
+        return Path(named) if named else None
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / _OWN).is_file():
+            return folder / _OWN
+        shared = folder / _SHARED
+        if shared.is_file() and b"[tool.teetotal" in shared.read_bytes():
+            return shared
+    return None
+
+
+@cache
+def read(path: Path) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        content = tomllib.loads(path.read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise TeetotalError(f"{path}: {error}") from None
+    if path.name != _SHARED:
+        return content
+    table = content.get("tool", {}).get("teetotal", {})
+    if not isinstance(table, dict):
+        raise TeetotalError(f"{path}: tool.teetotal is no table")
+    return table
+
+
+def defaults(verb: str, command: click.Command, group: click.Group, context: click.Context) -> dict[str, Any]:
+    """For click's ``default_map``: by the names of parameters. A key that means nothing is refused: it would look like an
+    option that is in force."""
+    path = find()
+    if path is None:
+        return {}
+    content, verbs = read(path), group.list_commands(context)
+    tables = {name: value for name, value in content.items() if isinstance(value, dict)}
+    for name in tables:
+        if name not in verbs:
+            raise TeetotalError(f"{path}: no verb is called {name}{_meant(name, verbs)}")
+    common = {name: value for name, value in content.items() if name not in tables}
+    options = _options(command)
+    if not common.keys() <= options.keys():  # then perhaps of another verb
+        known = {
+            option for other in verbs if (found := group.get_command(context, other)) for option in _options(found)
+        }
+        for name in common:
+            if name not in known:
+                raise TeetotalError(f"{path}: no verb has an option --{name}{_meant(name, sorted(known))}")
+    chosen = {options[name]: _value(value) for name, value in common.items() if name in options}
+    for name, value in tables.get(verb, {}).items():
+        if name not in options:
+            raise TeetotalError(f"{path}: teetotal {verb} has no option --{name}{_meant(name, list(options))}")
+        chosen[options[name]] = _value(value)
+    return chosen
+
+
+def _options(command: click.Command) -> dict[str, str]:
+    """From the option's name, without dashes, to the parameter's."""
+    return {
+        option.removeprefix("--"): parameter.name or ""
+        for parameter in command.params
+        if isinstance(parameter, click.Option)
+        for option in parameter.opts
+        if option.startswith("--") and option not in ("--help", "--json")
+    }
+
+
+def _meant(name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _value(value: Any) -> Any:
+    """A list of words is written with commas on the command line."""
+    if isinstance(value, list) and all(isinstance(word, str) for word in value):
+        return ",".join(value)
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,174 @@
+"""``--html FILE`` and ``--output FORMAT:FILE``: the answers of a verb, written down beside what it prints.
+
+Every verb that answers says each answer once more to ``note``; when it has ended, the files are written, each whole or
+not at all. A verb that is refused its input has answered too. Before it begins, the files say that there is no answer yet:
+if it is ended by force, that is what they say, and not what an older run has found.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import msgspec
+
+from teetotal import writing
+from teetotal.answers.answer import Answer, Refusal, Undecided
+from teetotal.answers.errors import OutputError, TeetotalError
+from teetotal.report import streams
+from teetotal.report.formats import ABOUT_TABLES, FORMATS, Plain
+from teetotal.report.json import to_plain
+
+_META = "teetotal.outputs"
+NOT_YET = "teetotal was ended before it had an answer"
+
+
+class Target(NamedTuple):
+    """Where answers go, and as what; ``-`` is standard output."""
+
+    format: str
+    path: str
+
+    @property
+    def is_file(self) -> bool:
+        """And not a device or a pipe, which more than one may write to."""
+        return self.path != "-" and (Path(self.path).is_file() or not Path(self.path).exists())
+
+
+class Wanted(msgspec.Struct):
+    """What is to be written, and the answers until now."""
+
+    targets: list[Target] = []
+    answers: list[Plain] = []
+
+
+def _wanted() -> Wanted:
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return Wanted()
+    found: Wanted = context.meta.setdefault(_META, Wanted())
+    return found
+
+
+def are_wanted() -> bool:
+    """Whether anybody reads what ``note`` is told."""
+    return bool(_wanted().targets)
+
+
+def note(answer: Answer) -> None:
+    """One more answer of the verb that runs."""
+    if are_wanted():
+        note_plain(to_plain(answer))
+
+
+def note_plain(answer: Plain) -> None:
+    _wanted().answers.append(answer)
+
+
+def names_a_file(text: str) -> bool:
+    """``FORMAT:FILE``"""
+    kind, _, path = text.partition(":")
+    return kind in FORMATS and bool(path)
+
+
+class _Output(click.ParamType[Target]):
+    """``FORMAT:FILE``, or a file in a format that is fixed."""
+
+    name = "output"
+
+    def __init__(self, fixed: str = "") -> None:
+        self.fixed = fixed
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Target:
+        if isinstance(value, Target):
+            return value
+        named = f"{self.fixed}:{value}" if self.fixed else str(value)
+        kind, _, path = named.partition(":")
+        if not names_a_file(named):
+            self.fail(f"{value!r} is not FORMAT:FILE, where FORMAT is one of {', '.join(FORMATS)}", parameter, context)
+        if path != "-" and (Path(path).is_dir() or not Path(path).absolute().parent.is_dir()):
+            self.fail(f"{path} cannot be a file: there is no such folder, or it is one", parameter, context)
+        return Target(kind, path)
+
+
+def _note_target(context: click.Context, parameter: click.Parameter, value: Target | tuple[Target, ...] | None) -> None:
+    targets = _wanted().targets
+    for target in [] if value is None else [value] if isinstance(value, Target) else value:
+        if any(os.path.abspath(other.path) == os.path.abspath(target.path) for other in targets if target.is_file):
+            raise click.BadParameter(f"{target.path} is to be written twice", context, parameter)
+        targets.append(target)
+
+
+def options() -> list[click.Option]:
+    """One of each per command: ``--html`` and ``--output``."""
+    common: dict[str, Any] = {"expose_value": False, "callback": _note_target}
+    known = ", ".join(FORMATS)
+    return [
+        click.Option(["--html", "html_target"], type=_Output("html"), metavar="FILE", **common,
+                     help="Also as a page: one HTML file that needs nothing else."),
+        click.Option(["--output", "output_targets"], type=_Output(), metavar="FORMAT:FILE", multiple=True, **common,
+                     help=f"Also as a file, - for standard output: {known}. Several at once."),
+    ]  # fmt: skip
+
+
+def offer(verb: str, command: click.Command) -> None:
+    """A verb gets these options."""
+    assert command.callback is not None
+    command.params += options()
+    command.callback = _writing(verb, command.callback)
+
+
+def _writing(verb: str, callback: Callable[..., int]) -> Callable[..., int]:
+    @wraps(callback)
+    def run(**parameters: Any) -> int:
+        if verb == "reproduce" and any(target.format not in ABOUT_TABLES for target in _wanted().targets):
+            raise click.UsageError(f"tables can be written as {' and '.join(ABOUT_TABLES)}")
+        paths: tuple[str, ...] = parameters.get("paths") or parameters.get("files") or ()
+        read = {os.path.realpath(path) for path in paths}
+        for target in _wanted().targets:
+            if target.path != "-" and os.path.realpath(target.path) in read:
+                raise click.UsageError(f"{target.path} is read, and would be written over")
+        for target in _wanted().targets if verb != "report" else ():
+            if target.is_file:
+                _write(target, [to_plain(Undecided(input=" ".join(paths) or verb, command=verb, notes=[NOT_YET]))])
+        try:
+            status = callback(**parameters)
+        except OutputError:
+            raise
+        except TeetotalError as error:
+            note(Refusal.of(error, " ".join(paths) or verb, verb))
+            write()
+            raise
+        except (click.Abort, KeyboardInterrupt):
+            write()
+            raise
+        write()
+        return status
+
+    return run
+
+
+def also(format: str, path: str) -> None:
+    """One more file, of a verb that has files of its own."""
+    _wanted().targets.append(Target(format, path))
+
+
+def write() -> None:
+    """Everything that is wanted."""
+    wanted = _wanted()
+    for target in wanted.targets:
+        _write(target, wanted.answers)
+
+
+def _write(target: Target, answers: list[Plain]) -> None:
+    text = streams.as_called(FORMATS[target.format](answers))
+    if target.path == "-":
+        click.echo(text, nl=False)
+        sys.stdout.flush()
+    else:
+        writing.write(target.path, text.encode(errors="backslashreplace"))

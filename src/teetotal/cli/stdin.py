@@ -1,0 +1,75 @@
+"""``-`` for standard input, on every verb that reads files: what comes from there is put into a file, and told by the name
+that ``--stdin-filename`` gives it, as if it lay here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path, PurePath
+from typing import Any
+
+import click
+
+from teetotal.report import streams
+from teetotal.scale.supervision import scratch_folder
+
+NAMES: dict[str, str | None] = {
+    "check": None,
+    "fence": None,
+    "replay": None,
+    "verify": "stdin.pml",
+    "history": "stdin",
+}
+"""From verb to what standard input is called; None: only the user knows what it holds."""
+
+
+def accept(verb: str, command: click.Command) -> None:
+    """A verb that reads files reads standard input, too. Those that do so by themselves are not here."""
+    if verb not in NAMES:
+        return
+    assert command.callback is not None
+    for parameter in command.params:
+        if isinstance(parameter, click.Argument) and isinstance(parameter.type, click.Path):
+            parameter.type.allow_dash = True
+    default = NAMES[verb]
+    command.params.append(
+        click.Option(
+            ["--stdin-filename", "stdin_name"],
+            metavar="NAME",
+            default=default,
+            help="What standard input (-) is called" + ("; its suffix says what it is." if default is None else "."),
+        )
+    )
+    command.callback = _reading(command.callback)
+
+
+def _reading(callback: Callable[..., int]) -> Callable[..., int]:
+    @wraps(callback)
+    def run(stdin_name: str | None, **parameters: Any) -> int:
+        key = "paths" if "paths" in parameters else "files"
+        paths: tuple[str, ...] = parameters[key]
+        if "-" not in paths:
+            return callback(**parameters)
+        if paths.count("-") > 1:
+            raise click.UsageError("standard input can be read only once")
+        if stdin_name is None:
+            raise click.UsageError("what is on standard input? --stdin-filename says, as in --stdin-filename queue.c")
+        if parameters.get("write"):
+            raise click.UsageError("--write: standard input cannot be patched")
+        with scratch_folder() as folder:
+            file = os.path.join(folder, _name(stdin_name))
+            Path(file).write_bytes(sys.stdin.buffer.read())
+            streams.call(file, stdin_name)
+            parameters[key] = tuple(file if path == "-" else path for path in paths)
+            return callback(**parameters)
+
+    return run
+
+
+def _name(given: str) -> str:
+    name = PurePath(given).name
+    if not name or name == ".." or "\0" in name:
+        raise click.UsageError(f"--stdin-filename {given}: a file cannot be called so")
+    return name

@@ -1,0 +1,44 @@
+"""A failing execution of a C program, made shorter by the runtime (runtime/schedule/shortening.hpp) before it is told.
+
+The runtime reduces the schedule greedily, running the program itself each time. What comes back is an execution like any
+other: the machines of ``models/`` must accept it, or the one that was found first is told.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.schedules import TokenError
+from teetotal.engines.runtime import driver, replaying
+from teetotal.engines.runtime.messages import Failed, Replayed
+from teetotal.programs.c.build import Source
+
+SECONDS = 2.0
+"""For each failure, inside the runtime, where its own count of steps does not end it sooner."""
+MOST = 2
+"""So many failures of a model: those that are told step by step."""
+_FEW = 8
+"""Steps that nobody needs to have shortened."""
+
+
+def shortened(
+    program: Path, source: Source, failed: Failed, token: str, model: ModelName, semantics: Semantics, spurious: int
+) -> Failed | None:
+    """The same failure after fewer steps; None where there is none, or it is short enough."""
+    if len(failed.steps) <= _FEW or failed.waiting:
+        return None
+    request = [*replaying.request(model, token, semantics, failed.stacks, spurious), f"shorten={SECONDS}"]
+    try:
+        for told in driver.answers(program, request, source.arguments):
+            if isinstance(told, Replayed) and len(told.steps) < len(failed.steps):
+                for thread, place, message, what, cause in told.failures:
+                    if (what, place) == (failed.what, failed.place):
+                        return replace(
+                            failed, thread=thread, message=message, cause=cause, steps=told.steps, cells=told.cells
+                        )
+    except (driver.RuntimeDied, TokenError):  # a program that dies of it
+        pass
+    return None

@@ -1,0 +1,374 @@
+"""What of its frame and of its registers a function still needs, at each place that a call returns to.
+
+A thread waits if its loop brings it back to the same state. What nobody will read again does not belong to that state:
+code without optimisation leaves every value that it has loaded somewhere in the frame, or in ``rbx``. So this is the
+textbook's backward analysis (a place is live where some way leads to a read of it, with no write to all of it before),
+over machine code. Places are the bytes of the frame and the registers that calls preserve. Each call gets an entry in a
+table beside the code, for runtime/schedule/local_state.hpp, which compares what is live in each frame on a stack.
+
+A call in which a waiting loop could be is marked: one that lies on a way round in its function on which nothing is
+stored for sure. Elsewhere the runtime need not look.
+
+What makes it sound:
+
+- A register that a function saves is judged where it was called, the copy too. Its own frame begins below these copies.
+- The address of a slot may go to a compiler's hook, which forgets it, or to a compare-and-swap, as what it expects.
+  Wherever else it goes, somebody may read by it whatever lies in the frame: then all of that is live, everywhere, but
+  where other threads have looked: what is accessed there by hooks is an event, and only what no hook was told of is
+  the function's own, and listed.
+- A function that makes its frame in no way known here, or whose frame others may reach beyond, gets no entries. The
+  runtime takes everything for live where it finds none.
+- Exceptions go from any call to any landing pad, jumps by a table to anything a table names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+from teetotal.programs.c.assembly import Function, Item, Text
+from teetotal.programs.c.control_flow import Flow, Labels, labels
+from teetotal.programs.c.instrument import att
+from teetotal.programs.c.machine import RBP, RDI, REGISTERS, RSP, Instruction, moves_stack, sets_frame
+from teetotal.programs.c.matching import HOOK
+from teetotal.programs.c.objects import Object, Section
+
+SECTION = ".teetotal.live"
+"""Of each entry: where the call returns to, counted from here; flags; the registers that the frame saves, four bits each,
+in the order of their pushes; and how many slots are live, each with its offset from rbp and its size."""
+_KEPT = tuple(REGISTERS.index(name) for name in ("rbx", "r12", "r13", "r14", "r15"))
+"""Bit by bit the lowest of the flags."""
+_MAY_WAIT, _WHOLE = 1 << len(_KEPT), 2 << len(_KEPT)
+_ATOMIC = re.compile(r"__tsan_atomic(\d+)_(\w+)$")
+_STORES = re.compile(
+    r"__tsan_(unaligned_)?(volatile_)?write|__tsan_atomic\d+_store$|pthread_(mutex|spin)_(un)?lock$|sem_post$"
+)
+_CALLED = re.compile(r"\s*call\w*\s+([\w.$]+)(?:@PLT)?\s*$")
+_TWICE = re.compile(r"(_?setjmp|_{0,2}sigsetjmp|getcontext|vfork)$")
+_RSI = REGISTERS.index("rsi")
+_ARGUMENTS = frozenset(REGISTERS.index(name) for name in ("rdi", "rsi", "rdx", "rcx", "r8", "r9"))
+_BEHIND = 16
+"""Above rbp lie the caller's and the return address; arguments begin here."""
+
+
+class Entry(NamedTuple):
+    """``slots`` are offsets from rbp and sizes."""
+
+    call: Item
+    registers: frozenset[str]
+    slots: tuple[tuple[int, int], ...]
+    saved: tuple[str, ...]
+    whole: bool
+    """All of the frame is live, but where other threads have looked."""
+    may_wait: bool
+
+
+class Liveness:
+    """A pass over the assembly: puts the table there."""
+
+    def __init__(self) -> None:
+        self._numbers = count()
+
+    def __call__(self, program: Text, functions: Sequence[Function]) -> None:
+        for entry in entries(program, functions):
+            statement = entry.call.last
+            if entry.call.whole and not statement.app:
+                statement.after[:0] = att(self._told(entry), statement)
+
+    def _told(self, entry: Entry) -> list[str]:
+        label = f".Lteetotal_live_{next(self._numbers)}"
+        flags = sum(1 << bit for bit, number in enumerate(_KEPT) if REGISTERS[number] in entry.registers)
+        flags |= _MAY_WAIT * entry.may_wait | _WHOLE * entry.whole
+        saved = sum(REGISTERS.index(name) << (4 * at) for at, name in enumerate(entry.saved))
+        slots = "".join(f", {offset}, {size}" for offset, size in entry.slots)
+        return [
+            f"{label}:",
+            f'\t.pushsection {SECTION},"a",@progbits',
+            f"\t.long {label} - ., {flags}, {saved}, {len(entry.slots)}{slots}",
+            "\t.popsection",
+        ]
+
+
+def table(program: Path) -> Section | None:
+    """Of a linked program."""
+    return next((one for one in Object(program.read_bytes()).sections if one.name == SECTION), None)
+
+
+def entries(program: Text, functions: Sequence[Function]) -> list[Entry]:
+    """Of every call in a function whose frame is understood."""
+    found = labels(program.statements)
+    flows = {function.name: Flow(function, found) for function in functions}
+    changing: set[str] = set()
+    more = True
+    while more:  # what always stores may do so in a function that it calls
+        fresh = {name for name, flow in flows.items() if name not in changing and _always_stores(flow, changing)}
+        changing |= fresh
+        more = bool(fresh)
+    told: list[Entry] = []
+    for function in functions:
+        analysis = _Analysis(function, found)
+        if analysis.understood:
+            told += analysis.entries(_rounds(flows[function.name], changing))
+    return told
+
+
+def _stores(block: Sequence[Item], changing: set[str]) -> bool:
+    """Whether whoever comes through it has stored something that others may see."""
+    own = False  # the address in rdi is one of the frame
+    for item in block:
+        instruction = item.instruction
+        if instruction.is_call:
+            name = _name(item)
+            if name in changing or (_STORES.match(name) and not own):
+                return True
+            own = False
+        elif instruction.name == "lea" and instruction.address is not None:
+            own = instruction.address.base == RBP
+        elif (RDI in instruction.writes and instruction.name != "mov") or (
+            instruction.name == "mov" and instruction.accesses and instruction.operands[0][0] == "r"
+        ):
+            own = False
+    return False
+
+
+def _name(item: Item) -> str:
+    """Of what is called. Where the assembler knows the distance, only the text has it."""
+    told = _CALLED.match(item.statement.text)
+    return item.calls or (told.group(1) if told is not None else "")
+
+
+def _clean(flow: Flow, changing: set[str]) -> list[bool]:
+    return [not _stores(block, changing) for block in flow.blocks]
+
+
+def _onward(flow: Flow, number: int) -> int:
+    """The blocks that can come next, a bit each."""
+    return sum(1 << one for one in set(flow.successors(number))) | (_named(flow) if flow.strays(number) else 0)
+
+
+def _named(flow: Flow) -> int:
+    return sum(1 << number for number, anywhere in enumerate(flow.anywhere) if anywhere and number)
+
+
+def _always_stores(flow: Flow, changing: set[str]) -> bool:
+    clean = _clean(flow, changing)
+    reached, waiting = 1, [0]
+    while waiting:
+        number = waiting.pop()
+        if not clean[number]:
+            continue
+        onward = _onward(flow, number)
+        if onward == 0 or flow.strays(number):
+            return False
+        for following in range(len(clean)):
+            if onward >> following & 1 and not reached >> following & 1:
+                reached |= 1 << following
+                waiting.append(following)
+    return True
+
+
+def _rounds(flow: Flow, changing: set[str]) -> list[bool]:
+    """Of each block: whether a way leads from it back to it on which nothing is stored for sure."""
+    clean = _clean(flow, changing)
+    onward = [_onward(flow, number) if one else 0 for number, one in enumerate(clean)]
+    reached = list(onward)
+    more = True
+    while more:
+        more = False
+        for number in reversed(range(len(clean))):
+            farther, rest = reached[number], reached[number]
+            while rest:
+                low = rest & -rest
+                farther |= reached[low.bit_length() - 1]
+                rest ^= low
+            if farther != reached[number]:
+                reached[number], more = farther, True
+    return [bool(one >> number & 1) for number, one in enumerate(reached)]
+
+
+class _Analysis:
+    """Of one function. A set of places is a number: a bit for each register of ``_KEPT``, then one for each byte of the
+    frame, from the lowest."""
+
+    def __init__(self, function: Function, found: Labels) -> None:
+        self.blocks = function.blocks
+        self.flow = Flow(function, found)
+        self.understood = False
+        self.whole = False  # addresses in the frame are known elsewhere
+        saved = self._prologue()
+        if saved is None:
+            return
+        self.saved = saved
+        self.top = -8 * len(saved)  # of what is the function's own
+        self.low, self.high = self.top, _BEHIND
+        self.understood = all(self._fits(item.instruction, _name(item)) for block in self.blocks for item in block)
+        self.low -= self.low % 8
+        self.uses: dict[int, int] = {}  # of a call: what it reads in the frame
+        self.announced = 0  # what hooks are told of
+        if self.understood:
+            for block in self.blocks:
+                self._follow_addresses(block)
+
+    def _prologue(self) -> tuple[str, ...] | None:
+        """The registers that are saved; ``None`` where the frame is made in another way."""
+        instructions = [item.instruction for item in self.blocks[0]]
+        if len(instructions) < 2 or instructions[0].name != "push" or instructions[0].operands != (("r", RBP),):
+            return None
+        if not sets_frame(instructions[1]):
+            return None
+        saved: list[str] = []
+        for instruction in instructions[2:]:
+            if instruction.name != "push" or instruction.operands[0] not in [("r", number) for number in _KEPT]:
+                break
+            saved.append(REGISTERS[instruction.operands[0][1]])
+        return tuple(saved)
+
+    def _fits(self, instruction: Instruction, called: str) -> bool:
+        """Notes how far the frame reaches; whether the instruction leaves it what it is."""
+        if RBP in instruction.writes and instruction.name not in ("pop", "leave") and not sets_frame(instruction):
+            return False
+        if instruction.oddity or moves_stack(instruction) or _TWICE.match(called):
+            return False
+        operands = instruction.operands
+        if instruction.name == "mov" and operands[1:] == (("r", RSP),) and operands[0] != ("r", RBP):
+            return False
+        for access in (*instruction.accesses, *([instruction.address] if instruction.address is not None else [])):
+            if access.base == RBP:
+                if access.displacement >= 0 and (access.scaled >= 0 or not access.size):
+                    return False
+                self.low = min(self.low, access.displacement)
+                self.high = max(self.high, access.displacement + access.size)
+                self.whole = self.whole or access.scaled >= 0
+            elif access.base == RSP and operands[0] != ("r", RSP):
+                self.whole = True
+            elif RBP in (access.base, access.scaled) or access.scaled == RSP:
+                return False
+        return True
+
+    # -- addresses ----------------------------------------------------------------------------------------------------
+
+    def _follow_addresses(self, block: Sequence[Item]) -> None:
+        """Where addresses of the frame go, inside a block: into the next one, none may."""
+        held: dict[int, int] = {}  # what registers point to
+        for item in block:
+            instruction = item.instruction
+            operands = instruction.operands
+            if instruction.is_call:
+                self._given(item, held)
+                held = {register: offset for register, offset in held.items() if register in _KEPT}
+                continue
+            copied = (
+                instruction.name == "mov" and instruction.width == 8 and [kind for kind, _ in operands] == ["r", "r"]
+            )
+            if copied and operands[1][1] in held:
+                held[operands[0][1]] = held[operands[1][1]]
+                continue
+            if any(register in held for register in instruction.reads):
+                self.whole = True
+            for register in instruction.writes:
+                held.pop(register, None)
+            if instruction.name == "lea" and instruction.address is not None and instruction.address.base == RBP:
+                held[operands[0][1]] = instruction.address.displacement
+                self.whole = self.whole or operands[0][0] != "r"
+        self.whole = self.whole or bool(held)
+
+    def _given(self, item: Item, held: dict[int, int]) -> None:
+        name = _name(item)
+        given = {register: offset for register, offset in held.items() if register in _ARGUMENTS}
+        if not given:
+            return
+        if (hook := HOOK.match(name)) is not None:
+            size = hook.group(2) or "8"
+            self.announced |= self._bytes(given.get(RDI, 0), int(size) if size.isdigit() else self.high - self.low)
+            self.whole = self.whole or set(given) != {RDI}
+            return
+        atomic = _ATOMIC.match(name)
+        if atomic is None or not set(given) <= {RDI, _RSI} or (_RSI in given and "compare_exchange" not in name):
+            self.whole = True
+            return
+        self.uses[id(item)] = 0
+        for offset in given.values():
+            self.uses[id(item)] |= self._bytes(offset, int(atomic.group(1)) // 8)
+
+    # -- places -------------------------------------------------------------------------------------------------------
+
+    def _bytes(self, offset: int, size: int) -> int:
+        """Those of the frame that are the function's own, or its arguments."""
+        places = 0
+        for begin, end in ((self.low, self.top), (_BEHIND, self.high)):
+            first, last = max(offset, begin), min(offset + size, end)
+            if first < last:
+                places |= ((1 << (last - first)) - 1) << (len(_KEPT) + first - self.low)
+        return places
+
+    def entries(self, rounds: Sequence[bool]) -> list[Entry]:
+        blocks = self.blocks
+        # What is live where a block begins, and at whatever an exception or a table leads to.
+        begins, stray = [0] * len(blocks), 0
+        more = True
+        while more:
+            more = False
+            for number in reversed(range(len(blocks))):
+                live = self._through(blocks[number], self._behind(number, begins, stray), stray, None)
+                if live != begins[number]:
+                    begins[number], more = live, True
+                    if self.flow.anywhere[number] and number and stray | live != stray:
+                        stray |= live
+        told: list[Entry] = []
+        for number, block in enumerate(blocks):
+            found: list[tuple[Item, int]] = []
+            self._through(block, self._behind(number, begins, stray), stray, found)
+            told += [self._entry(call, live, rounds[number]) for call, live in reversed(found)]
+        return told
+
+    def _behind(self, number: int, begins: Sequence[int], stray: int) -> int:
+        live = stray if self.flow.strays(number) else 0
+        for following in self.flow.successors(number):
+            live |= begins[following]
+        return live
+
+    def _through(self, block: Sequence[Item], live: int, stray: int, calls: list[tuple[Item, int]] | None) -> int:
+        """From the end of a block to its begin."""
+        for item in reversed(block):
+            instruction = item.instruction
+            if instruction.is_call:
+                live |= stray
+                if calls is not None:
+                    calls.append((item, live))
+                live |= self.uses.get(id(item), 0)
+            for bit, register in enumerate(_KEPT):
+                if register in instruction.reads:
+                    live |= 1 << bit
+                elif register in instruction.writes and _overwrites(instruction, register):
+                    live &= ~(1 << bit)
+            for access in instruction.accesses:
+                if access.base != RBP or access.segment:
+                    continue
+                places = self._bytes(access.displacement, access.size)
+                if access.direction == "w" and access.scaled < 0 and not instruction.repeated:
+                    live &= ~places
+                else:
+                    live |= places
+        return live
+
+    def _entry(self, call: Item, live: int, may_wait: bool) -> Entry:
+        registers = frozenset(REGISTERS[number] for bit, number in enumerate(_KEPT) if live >> bit & 1)
+        slots: list[tuple[int, int]] = []
+        rest, at = (live & ~self.announced if self.whole else live) >> len(_KEPT), self.low
+        while rest:
+            skipped = (rest & -rest).bit_length() - 1
+            rest, at = rest >> skipped, at + skipped
+            size = (~rest & (rest + 1)).bit_length() - 1
+            slots.append((at, size))
+            rest, at = rest >> size, at + size
+        return Entry(call, registers, tuple(slots), self.saved, self.whole, may_wait)
+
+
+def _overwrites(instruction: Instruction, register: int) -> bool:
+    """All of it, in any case."""
+    return instruction.operands[:1] == (("r", register),) and (
+        (instruction.width >= 4 and not instruction.name.startswith("cmov")) or instruction.name == "pop"
+    )

@@ -1,0 +1,276 @@
+"""``--output`` and ``--html``, ``report`` and ``schema``: what others read is what their formats say."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import answers_as_json
+import teetotal
+from teetotal.answers.errors import TeetotalError
+from teetotal.report.formats import FORMATS
+
+Run = Callable[..., tuple[int, str, str]]
+ROOT = Path(__file__).parents[2]
+SCHEMAS = ROOT / "tests" / "schemas"
+SB = """X86_64 SB
+{
+}
+ P0            | P1            ;
+ movq $1,(x)   | movq $1,(y)   ;
+ movq (y),%rax | movq (x),%rax ;
+exists (0:rax=0 /\\ 1:rax=0)
+"""
+PETERSON = """byte x, y, crit;
+active proctype P() { x = 1; if :: y == 0 -> crit = crit + 1; assert(crit == 1); crit = crit - 1 :: else -> skip fi }
+active proctype Q() { y = 1; if :: x == 0 -> crit = crit + 1; assert(crit == 1); crit = crit - 1 :: else -> skip fi }
+"""
+PROMELA = "byte x, y;\nactive proctype P() { x = 1; assert(y == 0) }\nactive proctype Q() { y = 1 }\n"
+
+
+def valid_sarif(path: Path) -> dict[str, Any]:
+    jsonschema = pytest.importorskip("jsonschema")
+    log = json.loads(path.read_text())
+    jsonschema.Draft202012Validator(json.loads((SCHEMAS / "sarif-2.1.0.json").read_text())).validate(log)
+    (run,) = log["runs"]
+    return run  # type: ignore[no-any-return]
+
+
+def valid_junit(path: Path) -> Any:
+    etree = pytest.importorskip("lxml.etree")
+    document = etree.parse(str(path))
+    etree.XMLSchema(etree.parse(str(SCHEMAS / "junit.xsd"))).assertValid(document)
+    return document.getroot()
+
+
+def everything(run: Run, *command: str) -> int:
+    """All formats at once; the exit status. Each is valid."""
+    files = [word for name in FORMATS for word in ("--output", f"{name}:answer.{name}")]
+    status, _, _ = run(*command, *files)
+    valid_sarif(Path("answer.sarif"))
+    valid_junit(Path("answer.junit"))
+    for line in Path("answer.json").read_text().splitlines():
+        answers_as_json.check(line)
+    return status
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "SB.litmus").write_text(SB)
+    (tmp_path / "fenced.litmus").write_text(SB.replace(" movq (y)", " mfence | mfence ;\n movq (y)"))
+    (tmp_path / "bad.litmus").write_text("X86_64 bad\n{}\n P0 ;\n fly ;\n")
+    (tmp_path / "p.pml").write_text(PROMELA)
+    (tmp_path / "q.pml").write_text(PETERSON)
+    (tmp_path / "h.axe").write_text((ROOT / "examples" / "histories" / "coherence.axe").read_text())
+    (tmp_path / "t.jsonl").write_text(
+        '{"format": "teetotal-trace", "version": 1}\n'
+        '{"thread": 0, "kind": "st", "address": "x", "value": 1, "location": "a.c:1"}\n'
+        '{"thread": 0, "kind": "ld", "address": "y", "value": 0, "location": "a.c:2"}\n'
+        '{"thread": 1, "kind": "st", "address": "y", "value": 1, "location": "a.c:3"}\n'
+        '{"thread": 1, "kind": "ld", "address": "x", "value": 1, "location": "a.c:4"}\n'
+    )
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        (["check", "SB.litmus", "fenced.litmus"], 1),
+        (["check", "fenced.litmus"], 0),
+        (["check", "bad.litmus", "fenced.litmus"], 2),
+        (["check", "nowhere.litmus"], 2),
+        (["check", "SB.litmus", "--states", "2", "--explore", "random:1"], 3),
+        (["fence", "SB.litmus"], 0),
+        (["fence", "bad.litmus"], 2),
+        (["verify", "p.pml"], 1),
+        (["verify", "p.pml", "--fence"], 1),
+        (["verify", "q.pml", "--fence"], 0),
+        (["fence", "q.pml", "--goal", "safe", "--model", "pso"], 0),
+        (["history", "h.axe"], 1),
+        (["monitor", "t.jsonl"], 1),
+        (["monitor", "nowhere.trace"], 2),
+    ],
+)
+def test_every_format_of_every_verb(run: Run, files: Path, command: list[str], status: int) -> None:
+    assert everything(run, *command) == status
+
+
+def test_python_has_the_same_formats(run: Run, files: Path) -> None:
+    answer = teetotal.check("SB.litmus", models="tso")
+    for format in FORMATS:
+        assert run("check", "SB.litmus", "--model", "tso", "--output", f"{format}:a")[0] == 1
+        expected = re.sub(r'"seconds":[\d.e-]+|time="[\d.]+"', "", Path("a").read_text())
+        assert re.sub(r'"seconds":[\d.e-]+|time="[\d.]+"', "", teetotal.report.as_format([answer], format)) == expected
+    with pytest.raises(TeetotalError, match="no format"):
+        teetotal.report.as_format([answer], "pdf")
+
+
+def test_replay(run: Run, files: Path) -> None:
+    _, out, _ = run("check", "SB.litmus", "--json", "--model", "tso")
+    token = json.loads(out)["violations"][0]["replay"].split()[2]
+    assert everything(run, "replay", token, "SB.litmus") == 1
+    (result,) = valid_sarif(Path("answer.sarif"))["results"]
+    assert result["ruleId"] == "teetotal/replay"
+
+
+def test_output_alone_shows_what_a_program_prints(run: Run, files: Path) -> None:
+    """As it did before it could name files."""
+    _, plain, _ = run("replay", "1t:0x2.1.1c.1.0c", "SB.litmus")
+    assert run("replay", "1t:0x2.1.1c.1.0c", "--output", "SB.litmus")[:2] == (1, plain)
+    assert run("replay", "1t:0x2.1.1c.1.0c", "SB.litmus", "--output")[:2] == (1, plain)
+    assert run("replay", "--show-output", "1t:0x2.1.1c.1.0c", "SB.litmus", "--output", "json:a")[:2] == (1, plain)
+    assert json.loads(Path("a").read_text())["command"] == "replay"
+
+
+def test_sarif_tells_the_execution_by_threads(run: Run, files: Path) -> None:
+    run("check", "SB.litmus", "--model", "tso", "--output", "sarif:s.json")
+    found = valid_sarif(Path("s.json"))
+    (result,) = found["results"]
+    assert found["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == "teetotal/robustness"
+    ((first, second),) = [flow["threadFlows"] for flow in result["codeFlows"]]
+    orders = [step["executionOrder"] for flow in (first, second) for step in flow["locations"]]
+    assert sorted(orders) == list(range(1, len(orders) + 1))
+    assert first["id"] == "T0"
+    assert any(step["state"]["buffer"]["text"] == "x=1" for step in first["locations"])
+    region = result["locations"][0]["physicalLocation"]
+    assert region["artifactLocation"] == {"uri": "SB.litmus", "uriBaseId": "%SRCROOT%"}
+    assert 5 <= region["region"]["startLine"] <= 6
+
+
+def test_a_fingerprint_stays_when_lines_move(run: Run, files: Path) -> None:
+    def fingerprint() -> str:
+        run("check", "SB.litmus", "--model", "tso", "--output", "sarif:s.json")
+        (result,) = valid_sarif(Path("s.json"))["results"]
+        return result["partialFingerprints"]["teetotalViolation/v1"]  # type: ignore[no-any-return]
+
+    before = fingerprint()
+    Path("SB.litmus").write_text(SB.replace("{\n", '"a comment"\n{\n', 1))
+    assert fingerprint() == before
+    Path("SB.litmus").write_text(SB.replace("$1,(x)", "$2,(x)", 1))
+    assert fingerprint() != before
+
+
+def test_a_fix_applied_is_the_patch(run: Run, files: Path) -> None:
+    assert everything(run, "fence", "SB.litmus") == 0
+    result = valid_sarif(Path("answer.sarif"))["results"][0]
+    ((change,),) = [fix["artifactChanges"] for fix in result["fixes"]]
+    lines = Path("SB.litmus").read_text().splitlines(keepends=True)
+    for replacement in reversed(change["replacements"]):
+        region = replacement["deletedRegion"]
+        assert region["startColumn"] == region["endColumn"] == 1
+        lines[region["startLine"] - 1 : region["endLine"] - 1] = [replacement["insertedContent"]["text"]]
+    run("fence", "SB.litmus", "--write")
+    assert "".join(lines) == Path("SB.litmus").read_text()
+
+
+def test_junit_counts(run: Run, files: Path) -> None:
+    everything(run, "check", "SB.litmus", "bad.litmus")
+    suites = valid_junit(Path("answer.junit")).findall("testsuite")
+    counts = {suite.get("name"): (suite.get("tests"), suite.get("failures"), suite.get("errors")) for suite in suites}
+    assert counts == {"SB.litmus: SB": ("3", "2", "0"), "bad.litmus": ("1", "0", "1")}
+
+
+def test_annotations_are_escaped(run: Run, files: Path) -> None:
+    odd = Path("odd, name: 100%.litmus")
+    odd.write_text(SB)
+    run("check", str(odd), "--model", "tso", "--output", "github:g.txt")
+    (line,) = Path("g.txt").read_text().splitlines()
+    assert re.match(r"::error file=odd%2C name%3A 100%25\.litmus,line=\d+,title=[^:,]+::TSO: not robust", line)
+
+
+def test_what_a_machine_cannot_read_is_shown_as_escapes(run: Run, files: Path) -> None:
+    odd = Path("a\x1b<b>&\"'\x01.litmus")
+    odd.write_text(SB)
+    assert everything(run, "check", str(odd)) == 1
+    assert "\\x1b<b>" in valid_junit(Path("answer.junit"))[0].get("name")
+
+
+def test_a_file_is_written_whole_or_not_at_all(run: Run, files: Path) -> None:
+    for bad in ("json", "json:", "pdf:x", ":x", "json:nowhere/x", f"json:{files}"):
+        status, _, err = run("check", "SB.litmus", "--output", bad)
+        assert status == 2, bad
+        assert "Error" in err
+    assert run("check", "SB.litmus", "--html", "a", "--output", "json:./a")[0] == 2
+    assert not Path("a").exists()
+    status, _, err = run("check", "SB.litmus", "--html", "./SB.litmus")
+    assert (status, "would be written over" in err) == (2, True)
+    assert Path("SB.litmus").read_text() == SB
+    Path("kept").write_text("old")
+    Path("kept").chmod(0o600)
+    assert run("check", "SB.litmus", "--output", "json:kept")[0] == 1
+    assert Path("kept").read_text().startswith("{")
+    assert not list(files.glob("*.part"))
+
+
+def test_who_is_killed_leaves_no_old_answer(run: Run, files: Path) -> None:
+    assert run("check", "fenced.litmus", "--output", "json:a")[0] == 0
+    Path("kills.py").write_text("import os\nos.kill(os.getppid(), 9)\n")
+    whole = [sys.executable, "-m", "teetotal", "check", "kills.py", "--workers", "1", "--output", "json:a"]
+    subprocess.run(whole, capture_output=True, timeout=60, check=False)
+    assert json.loads(Path("a").read_text())["verdict"] == "inconclusive"
+
+
+def test_standard_output_is_a_file_too(run: Run, files: Path) -> None:
+    _, out, _ = run("check", "SB.litmus", "--model", "tso", "--output", "github:-")
+    assert out.splitlines()[-1].startswith("::error file=SB.litmus,")
+
+
+def test_a_report_is_the_page_that_html_writes(run: Run, files: Path) -> None:
+    _, out, _ = run("check", "SB.litmus", "fenced.litmus", "--json", "--html", "direct.html")
+    Path("result.json").write_text(out)
+    assert run("report", "result.json")[0] == 0
+    assert Path("result.html").read_text() == Path("direct.html").read_text()
+    assert run("report", "result.json", "-o", "other.html", "--output", "sarif:s.json")[0] == 0
+    assert Path("other.html").read_text() == Path("direct.html").read_text()
+    assert len(valid_sarif(Path("s.json"))["results"]) == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[1]", '{"input": "x"}', "\xff", '{"input":"x","command":"y","verdict":"z"}']
+)
+def test_a_report_of_something_else_is_refused(run: Run, tmp_path: Path, text: str) -> None:
+    Path("result.json").write_bytes(text.encode("latin-1"))
+    status, _, err = run("report", "result.json")
+    assert status == 2
+    assert "result.json" in err
+    assert not Path("result.html").exists()
+
+
+def test_a_report_of_an_answer_that_no_verb_gives_is_refused(run: Run, files: Path) -> None:
+    _, line, _ = run("check", "SB.litmus", "--model", "tso", "--json")
+    for old, new in (
+        ('"reason":"fr"', '"reason":"xx"'),
+        ('"target":', '"target":9'),
+        ('"events":[{', '"events":[7,{'),
+        ('"deciding":', '"deciding":7'),
+        ('"text":["', '"text":[1,"'),
+        ('"thread":0', '"thread":"a"'),
+        ('"relations":[[', '"relations":[["a",1,"co"],['),
+    ):
+        assert old in line
+        Path("result.json").write_text(line.replace(old, new))
+        status, _, err = run("report", "result.json", "--output", "sarif:s.json")
+        assert (status, "result.json:1: not an answer" in err) == (2, True), (old, err)
+
+
+def test_the_schema_is_one_and_is_no_sieve(run: Run, files: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    _, out, _ = run("schema")
+    published = jsonschema.Draft202012Validator(json.loads(out))
+    _, line, _ = run("check", "SB.litmus", "--json")
+    answer = json.loads(line)
+    published.validate(answer)
+    published.validate({**answer, "a_key_of_tomorrow": 1})
+    for key in ("verdict", "complete", "version", "models"):
+        assert not published.is_valid({name: value for name, value in answer.items() if name != key}), key
+    assert not published.is_valid({**answer, "verdict": "perhaps"})
+    assert not published.is_valid({**answer, "command": "verify"})
+    broken = json.loads(line.replace('"kind":"ld"', '"kind":0'))
+    assert not published.is_valid(broken)

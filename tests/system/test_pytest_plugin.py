@@ -1,0 +1,70 @@
+"""Programs as tests: the pytest plugin, from outside, as a project that has installed teetotal sees it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+SB = (Path(__file__).resolve().parents[1] / "corpus" / "SB.litmus").read_text()
+FENCED = (Path(__file__).resolve().parents[1] / "corpus" / "SB+mfences.litmus").read_text()
+MODULE = """import pytest
+from teetotal import ld, program, st
+
+pytestmark = pytest.mark.teetotal(goal="safe", models="tso")
+
+def left():
+    yield st("x", 1)
+    r = yield ld("y")
+    assert r <= 1
+
+def right(limit):
+    yield st("y", 1)
+    r = yield ld("x")
+    assert r <= limit
+
+test_fine = program(left(), right(1), x=0, y=0)
+test_wrong = program(left(), right(0), x=0, y=0)
+no_test = program(left(), right(0), x=0, y=0)
+
+def test_of_the_usual_kind():
+    assert True
+"""
+
+
+def pytest_says(folder: Path, *arguments: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-q", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COLUMNS"))},
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_files_that_are_named_so_or_given(tmp_path: Path) -> None:
+    (tmp_path / "test_sb.litmus").write_text(SB)
+    (tmp_path / "test_fenced.litmus").write_text(FENCED)
+    (tmp_path / "other.litmus").write_text(FENCED)
+    (tmp_path / "test_broken.pml").write_text("byte x;\nactive proctype P() { x = }\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nteetotal_options = --model tso\n")
+    status, out = pytest_says(tmp_path)
+    assert (status, re.findall(r"\d+ (?:passed|failed)", out)) == (1, ["2 failed", "1 passed"])
+    assert "test_sb.litmus: SB: violation: breaks under TSO: " in out
+    assert "  Again: teetotal replay 1t:" in out
+    assert "test_broken.pml:2: " in out
+    assert "Traceback" not in out
+    status, out = pytest_says(tmp_path, "other.litmus")
+    assert (status, re.findall(r"\d+ passed", out)) == (0, ["1 passed"])
+
+
+def test_programs_of_a_test_module(tmp_path: Path) -> None:
+    (tmp_path / "test_programs.py").write_text(MODULE)
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --strict-markers\n")
+    status, out = pytest_says(tmp_path)
+    assert (status, re.findall(r"\d+ (?:passed|failed)", out)) == (1, ["1 failed", "2 passed"])
+    assert "violation: fails under SC already: an assertion of T1" in " ".join(out.split())
+    assert "^^^^^^^^^^^^^^^^^ fails" in out

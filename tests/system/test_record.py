@@ -1,0 +1,181 @@
+"""Recordings: from this machine's processors; and what is kept of one that ends early."""
+
+from __future__ import annotations
+
+import platform
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import teetotal
+from interrupts import PATIENCE, hear_interrupts
+from teetotal import record
+from teetotal.answers.errors import OutputError, TeetotalError
+from teetotal.answers.events import Kind
+from teetotal.answers.record import Seen, StressAnswer
+from teetotal.answers.verdict import Verdict
+from teetotal.histories import readers
+from teetotal.programs import litmus
+from teetotal.record.clients import Client, Recorded
+from teetotal.record.recording import Recording
+from teetotal.report.stress import render
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="what other processors do is not known here")
+
+
+def run(*arguments: str, **settings: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "teetotal", "record", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, **settings)  # type: ignore[call-overload,no-any-return]
+
+
+def test_a_client_writes_each_value_once_and_does_as_much_as_was_asked() -> None:
+    shape = record.Shape(threads=3, operations=2000, addresses=5, writes=0.4, rmws=0.2, fences=0.1)
+    client = Client(shape, 7, body=50)
+    accesses = [access for thread in client.threads for access in thread]
+    written = [access.value for access in accesses if access.kind in (Kind.ST, Kind.RMW)]
+    assert [len(thread) for thread in client.threads] == [667, 667, 666]
+    assert len(set(written)) == len(written)
+    assert 0 not in written
+    kinds = {kind: sum(access.kind is kind for access in accesses) / 2000 for kind in Kind}
+    assert kinds[Kind.MFENCE] == pytest.approx(0.1, abs=0.06)
+    assert kinds[Kind.RMW] == pytest.approx(0.2, abs=0.06)
+    assert kinds[Kind.ST] == pytest.approx(0.28, abs=0.08)
+    assert client.threads == Client(shape, 7, body=50).threads
+    assert client.threads != Client(shape, 8, body=50).threads
+
+
+@pytest.mark.parametrize("format", ["axe", "text"])
+def test_both_formats_say_the_same(format: str) -> None:
+    client = Client(record.Shape(operations=40, rmws=0.2, fences=0.2), 1)
+    results = iter(range(1000, 2000))
+    recorded = Recorded("r", client, [next(results) for _ in range(sum(client.reads))])
+    (read,) = readers.read_text(recorded.text(format))  # type: ignore[arg-type]
+    results = iter(recorded.results)
+    assert [(op.kind, op.written, op.read) for op in read] == [
+        (
+            access.kind,
+            access.value if access.kind in (Kind.ST, Kind.RMW) else None,
+            next(results) if access.reads else None,
+        )
+        for thread in client.threads
+        for access in thread
+    ]
+
+
+@x86
+def test_histories_of_this_machine_are_tso() -> None:
+    shape = record.Shape(threads=2, operations=60, addresses=2, rmws=0.1, fences=0.1)
+    for lines in ("separate", "shared"):
+        histories = list(record.hardware(shape, clients=2, rounds=20, lines=lines))  # type: ignore[arg-type]
+        assert len(histories) == 40
+        for one in histories:
+            assert teetotal.check_history(one.history, "tso").verdict is Verdict.SAFE, one.text("text")
+
+
+@x86
+def test_a_long_history_of_this_machine_is_tso() -> None:
+    (one,) = record.hardware(record.Shape(operations=100_001, addresses=8), rounds=1)
+    assert len(one.history) == 100_001
+    assert teetotal.check_history(one.history, "tso").verdict is Verdict.SAFE
+
+
+@x86
+@pytest.mark.parametrize("name", ["SB", "SB+mfences", "MP-pointer", "MP-spin+relaxed", "C-SB+fences", "MP+xchgs"])
+def test_a_litmus_test_shows_what_tso_allows(name: str) -> None:
+    answer = record.stress(litmus.read_file(CORPUS / f"{name}.litmus"), rounds=2000)
+    assert answer.verdict is Verdict.SAFE
+    assert sum(seen.count for seen in answer.histogram) == answer.positive + answer.negative == answer.rounds == 2000
+    assert all(seen.model for seen in answer.histogram)
+
+
+def test_what_a_model_forbids_is_told() -> None:
+    seen = [
+        Seen(outcome={"0:rax": 0}, count=2, sc=False, model=True, positive=True),
+        Seen(outcome={"0:rax": 7}, count=3, sc=False, model=False, positive=False),
+    ]
+    answer = StressAnswer(
+        input="t", command="record hardware", verdict=Verdict.VIOLATION, complete=True, seconds=1.0, name="T",
+        model="tso", rounds=5, histogram=seen, observation="Sometimes", positive=2, negative=3,
+    )  # fmt: skip
+    text = render(answer)
+    assert "2         *>0:rax=0;  not SC" in text
+    assert "3         :>0:rax=7;  TSO forbids this!" in text
+    assert "3 rounds ended in states that TSO forbids" in text
+
+
+def test_without_a_compiler() -> None:
+    done = run("hardware", "--cc", "no-such-compiler")
+    assert done.returncode == 2
+    assert "needs a C compiler" in done.stderr
+
+
+# -- what is kept ----------------------------------------------------------------------------------------------------
+
+
+def test_a_full_disk_keeps_whole_histories(tmp_path: Path) -> None:
+    def little_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+
+    path = tmp_path / "h.axe"
+    client = Client(record.Shape(operations=50), 0)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; from teetotal.record import *\n"
+            "client = Client(Shape(operations=50), 0)\n"
+            "with Recording(sys.argv[1]) as file:\n"
+            "    for number in range(100): file.add(Recorded(f'r{number}', client, [0] * sum(client.reads)).text())\n",
+            str(path),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=little_room,
+        timeout=60,
+    )
+    assert "OutputError: cannot write" in done.stderr
+    assert "File too large" in done.stderr
+    histories = teetotal.read_histories(path)
+    size = len(Recorded("r1", client, [0] * sum(client.reads)).text())
+    assert len(histories) == 5000 // size
+    assert all(len(history) == 50 for history in histories)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_keeps_whole_histories(tmp_path: Path, number: int) -> None:
+    """From a source without end, which goes on writing while it is asked to end."""
+    path = tmp_path / "h.axe"
+    command = [sys.executable, "-m", "teetotal", "record", "hardware", "--rounds", "100000000", "--operations", "5000"]
+    with subprocess.Popen(
+        [*command, "--output", str(path)], stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts
+    ) as process:
+        end = time.monotonic() + PATIENCE
+        while not path.exists() or path.stat().st_size == 0:
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    histories = teetotal.read_histories(path)
+    assert histories
+    assert all(len(history) == 5000 for history in histories)
+    assert f"{len(histories):,} histories of {5000 * len(histories):,} operations recorded" in said
+
+
+def test_a_place_where_nothing_can_be_written(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="cannot write"):
+        Recording(str(tmp_path / "no" / "such"))
+
+
+@pytest.mark.parametrize("wrong", [{"threads": 0}, {"operations": -1}, {"writes": 1.5}, {"rmws": 0.6, "fences": 0.6}])
+def test_a_client_that_cannot_be(wrong: dict[str, float]) -> None:
+    with pytest.raises(TeetotalError):
+        record.Shape(**wrong)  # type: ignore[arg-type]
