@@ -25,7 +25,13 @@ Execution::Execution(const Program& program, Semantics semantics, Waiting waitin
 
 Pending Execution::pending(std::uint32_t thread) const {
   const Local& local = locals_.at(thread, current_[thread]);
-  Event event{thread, local.kind, false, local.order, local.failure, 0, local.address, location(thread, local.pc)};
+  Event event{thread,
+              local.kind,
+              false,
+              local.order,
+              static_cast<std::uint8_t>(local.failure),
+              local.address,
+              location(thread, local.pc)};
   if (local.status != Status::running || halted_[thread] != Halt::no) return {Readiness::stopped, event};
   switch (local.kind) {
     case Kind::ld:

@@ -51,7 +51,7 @@ Event make_event(std::uint32_t thread, std::uint8_t number, std::uint8_t wrote, 
                  std::uint32_t location) {
   const Kind kind = static_cast<Kind>(number);
   const bool writes = (kind == Kind::st) | (is_atomic(kind) & (wrote != 0));
-  return {thread, kind, writes, Order::na, Order::na, 0, address, location};
+  return Event{thread, kind, writes, Order::na, 0, address, location};
 }
 
 class PyMonitor {

@@ -161,7 +161,7 @@ class C11 : public State<c11_layout(Sc), true> {
   // The newest write that the event, the next of its thread, may behave as if it did not know, against SC, and not only
   // wait longer; null: none.
   const Write* candidate(const Event& e, bool arrives) {
-    if (e.order == Order::na || e.failure == Order::unchecked || is_fence(e.kind)) return nullptr;
+    if (e.order == Order::na || !e.checked() || is_fence(e.kind)) return nullptr;
     if (e.kind == Kind::lock || e.kind == Kind::unlock) return nullptr;
     if (e.address >= lists_.size()) return nullptr;
     const std::size_t n = this->stride();
@@ -171,7 +171,7 @@ class C11 : public State<c11_layout(Sc), true> {
                                            clock(this->thread_row(e.thread), Base::hb, n));
     if (known == address[Base::writes_begin] || list.writes[known - 1].thread == e.thread) return nullptr;
     const auto index = static_cast<std::size_t>(this->events());
-    const bool conditional = e.kind == Kind::rmw && e.failure != Order::na && values_ != nullptr;
+    const bool conditional = e.kind == Kind::rmw && e.failure() != Order::na && values_ != nullptr;
     const bool waits = e.kind != Kind::st && older_ != nullptr && (arrives || older_->waits(index));
     if (conditional || waits) return candidate_by_values(e, index, known, conditional, waits);
     const std::vector<Beside>& beside = lists_[e.address].beside;
@@ -188,7 +188,7 @@ class C11 : public State<c11_layout(Sc), true> {
     const std::vector<Beside>& beside = lists_[e.address].beside;
     bool may_read = true, may_write = true;
     for (std::size_t a = known, begin = this->address_row(e.address)[Base::writes_begin]; a-- > begin;) {
-      may_read = may_read && !blocked(e, e.kind == Kind::rmw ? e.failure : e.order, a);
+      may_read = may_read && !blocked(e, e.kind == Kind::rmw ? e.failure() : e.order, a);
       may_write = may_write && !blocked(e, e.order, a);
       if ((!may_read && !may_write) || beside[a].na) return nullptr;
       const auto before = static_cast<std::size_t>(list.writes[a].event);

@@ -12,7 +12,7 @@ bool is_reader(const Event& event) { return event.kind == Kind::lock && !event.w
 
 bool is_end(const Event& event) { return event.kind == Kind::ld && event.writes; }  // of the location's life
 
-bool sees_own(const Event& event) { return event.kind == Kind::ld && event.own != 0; }
+bool sees_own(const Event& event) { return event.kind == Kind::ld && event.own() != 0; }
 
 // Of two that conflict: the load that sees its own thread's store, if the other is another's write.
 const Event* own_load(const Event& a, const Event& b) {
@@ -179,7 +179,7 @@ Event OptimalSearch::as_before(const Event& event, std::size_t index, std::size_
   Event reversed = event;
   if (event.kind == Kind::rmw || event.kind == Kind::ld)
     reversed.writes = system_.would_write(event.thread, index, first);
-  if (buffers_ && event.kind == Kind::ld) reversed.own = system_.own_before(event.thread, index, first);
+  if (buffers_ && event.kind == Kind::ld) reversed.also = system_.own_before(event.thread, index, first);
   return reversed;
 }
 
@@ -195,7 +195,7 @@ std::size_t OptimalSearch::committed(const Event& load, std::size_t before) cons
 bool OptimalSearch::conflicts_now(const Event& a, const Event& b) const {
   if (!conflicts(a, b)) return false;
   const Event* load = buffers_ ? own_load(a, b) : nullptr;
-  return load == nullptr || committed(*load, execution_.size()) >= load->own;
+  return load == nullptr || committed(*load, execution_.size()) >= load->own();
 }
 
 // The loads that saw their own thread's stores and come before another's write: those whose stores are committed, the
@@ -206,7 +206,7 @@ std::span<const std::size_t> OptimalSearch::own_loads_before(const Event& write)
   for (const std::size_t index : std::views::reverse(own_loads_[write.address])) {
     const Event& load = execution_[index];
     if (system_.owner(load.thread) == system_.owner(write.thread)) continue;
-    if (is_end(write) || committed(load, execution_.size()) >= load.own) candidates_.push_back(index);
+    if (is_end(write) || committed(load, execution_.size()) >= load.own()) candidates_.push_back(index);
   }
   return candidates_;
 }
@@ -258,7 +258,7 @@ void OptimalSearch::races_of_waiting(const Event& event, const std::uint32_t* be
 bool OptimalSearch::could_precede(const Event& event, std::size_t load, std::size_t end) const {
   const Event& own = execution_[load];
   const auto& accesses = by_address_[event.address];
-  const std::size_t commit = by_thread_[system_.buffer_of(own)][own.own - 1U];
+  const std::size_t commit = by_thread_[system_.buffer_of(own)][own.own() - 1U];
   const auto next = std::find_if(std::ranges::upper_bound(accesses, commit), accesses.end(),
                                  [&](std::size_t index) { return execution_[index].writes; });
   if (next == accesses.end() || *next >= end) return end < execution_.size() && event.writes;
@@ -372,7 +372,7 @@ std::ptrdiff_t OptimalSearch::weak_initial(const Event& event, std::span<const E
     if (sequence[i].thread == event.thread) return static_cast<std::ptrdiff_t>(i);
     if (!conflicts(sequence[i], event)) continue;
     const Event* load = buffers_ ? own_load(sequence[i], event) : nullptr;
-    if (load == nullptr || seen(*load, i) >= load->own) return -1;
+    if (load == nullptr || seen(*load, i) >= load->own()) return -1;
   }
   return static_cast<std::ptrdiff_t>(sequence.size());
 }

@@ -109,7 +109,7 @@ void locked(Thread& self, const Descriptor& told, Registers registers, std::uint
   const bool compares = told.does == Does::compared;
   process.assembly = true;
   operate(self, Kind::rmw, compares ? swap_writes() : Writes::always, address, tag_for(told.size), place,
-          compares ? expected_by(told, registers) : 0, false, false, Order::seq_cst, Order::unchecked);
+          compares ? expected_by(told, registers) : 0, false, false, false, unchecked(Order::seq_cst));
 }
 
 }  // namespace

@@ -359,8 +359,7 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
       self->operation = {.kind = Kind::st,
                          .writes = Writes::always,
                          .tag = Tag::byte,
-                         .order = Order::release,
-                         .failure = Order::unchecked,
+                         .order = unchecked(Order::release),
                          .address = address,
                          .place = TEETOTAL_PLACE};
       visible(*self);

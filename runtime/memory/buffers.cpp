@@ -120,7 +120,7 @@ std::uint8_t Controlled::which_own(const Operation& load, std::uint32_t thread, 
   if (seen.kind != Kind::st || !is_data(load.tag) || process.cells[load.cell].size == 0) return 0;
   const bool whole =
       seen.address <= load.address && load.address + size_of(load.tag) <= seen.address + size_of(seen.tag);
-  return whole ? store.event.own : 0;
+  return whole ? store.event.own() : 0;
 }
 
 std::uint8_t Controlled::own_before(std::uint32_t as, std::size_t index, std::size_t before) const {
@@ -133,7 +133,7 @@ std::uint8_t Controlled::own_before(std::uint32_t as, std::size_t index, std::si
     if (store.operation.kind != Kind::st || store.operation.cell != load.cell) continue;
     const std::uint8_t number = which_own(load, thread, static_cast<std::int32_t>(issued));
     if (number == 0) return 0;
-    const auto& commits = agent_steps_[buffer_of({.thread = as, .address = load.cell})];
+    const auto& commits = agent_steps_[buffer_of(Event{.thread = as, .address = load.cell})];
     if (commits.size() < number || commits[number - 1U] >= before) return number;
     return steps_[before].source == static_cast<std::int32_t>(commits[number - 1U]) ? number : 0;
   }

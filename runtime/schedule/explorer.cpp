@@ -90,10 +90,10 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
       if (!system_.buffers()) return true;
       if (system_.commute(a, b)) return false;
       const bool ends = (a.kind == Kind::ld && a.writes) || (b.kind == Kind::ld && b.writes);
-      if (ends || (a.own == 0 && b.own == 0)) return true;
+      if (ends || (a.own() == 0 && b.own() == 0)) return true;
       const Event& load =
-          a.own != 0 ? a : b;  // which sees its own thread's store: does another's write come behind it?
-      return &load == &a && steps.size() > system_.buffer_of(load) && steps[system_.buffer_of(load)] >= load.own;
+          a.own() != 0 ? a : b;  // which sees its own thread's store: does another's write come behind it?
+      return &load == &a && steps.size() > system_.buffer_of(load) && steps[system_.buffer_of(load)] >= load.own();
     }));
   watch(execution, shared);
   if (!passes_.empty()) count_passes(execution);

@@ -39,8 +39,13 @@ std::uint32_t Controlled::location(std::uintptr_t place) {
 // What the thread stands before, for the searches.
 void Controlled::describe(std::uint32_t thread) {
   const Operation& operation = process.threads[thread].operation;
-  next_[thread] = {agent(thread, kThread), operation.kind, operation.writes == Writes::always, operation.order,
-                   operation.failure, 0, operation.cell, location(operation.place)};
+  next_[thread] = Event{agent(thread, kThread),
+                        operation.kind,
+                        operation.writes == Writes::always,
+                        operation.order,
+                        static_cast<std::uint8_t>(operation.failure),
+                        operation.cell,
+                        location(operation.place)};
   const bool halted = cut(thread);
   if (halted && steps_.size() < bounds_.steps) cuts_.insert(operation.told_place());
   const bool depends = operation.enabled != nullptr || operation.writes > Writes::always || local_now(thread) != 0;
@@ -83,12 +88,12 @@ Pending Controlled::before_waiting(std::uint32_t number) const {
         !flushed(agent.thread, pending.event.kind, process.threads[agent.thread].operation))
       pending.readiness = Readiness::stopped;
     if (pending.event.kind == Kind::st)
-      pending.event = {.thread = number, .kind = Kind::sfence, .location = pending.event.location};
+      pending.event = Event{.thread = number, .kind = Kind::sfence, .location = pending.event.location};
     return pending;
   }
   const Entry* entry = committable(agent);
   if (entry == nullptr) return {Readiness::stopped, {}};
-  return {Readiness::enabled, {number, Kind::st, true, {}, {}, 0, entry->operation.cell, entry->location}};
+  return {Readiness::enabled, Event{number, Kind::st, true, {}, 0, entry->operation.cell, entry->location}};
 }
 
 bool Controlled::enabled(std::uint32_t number) const {
@@ -188,7 +193,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
     }
     step.source = source(number, operation.cell);
   }
-  if (relaxed()) step.event.own = next.own = which_own(step);
+  if (relaxed()) step.event.also = next.also = which_own(step);
   if (operation.tag == Tag::condition) step.signalled = signalled(operation.address);
   if (operation.tag <= Tag::vector && !fence) note_data_races(number);
   process.step = static_cast<std::int32_t>(index);
@@ -229,7 +234,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
 Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
   const Entry entry = *committable(agent);
   std::vector<std::int32_t> enablers;
-  const Event event{as, Kind::st, true, {}, {}, 0, entry.operation.cell, entry.location};
+  const Event event{as, Kind::st, true, {}, 0, entry.operation.cell, entry.location};
   Step& step = steps_.emplace_back(event, agent.thread, entry.operation);
   step.commit = true;
   step.operation.enabler = entry.issued;

@@ -25,7 +25,6 @@ class Order(IntEnum):
     RELEASE = 3
     ACQ_REL = 4
     SEQ_CST = 5
-    UNCHECKED = 6
 
 
 class Op(IntEnum):
