@@ -13,6 +13,11 @@ enum class Kind : std::uint8_t { ld = 0, st = 1, rmw = 2, mfence = 3, sfence = 4
 // for part of an access on TSO or PSO. consume is acquire.
 enum class Order : std::uint8_t { na = 0, relaxed = 1, acquire = 2, release = 3, acq_rel = 4, seq_cst = 5 };
 
+// Of an operation that is no access of the program's text: the standards say what it synchronises with, and nobody asks
+// what else it might read.
+inline constexpr std::uint8_t kUnchecked = 8;
+constexpr Order unchecked(Order order) { return static_cast<Order>(static_cast<std::uint8_t>(order) | kUnchecked); }
+
 constexpr bool acquires(Order order) { return order == Order::acquire || order >= Order::acq_rel; }
 constexpr bool releases(Order order) { return order >= Order::release; }
 
@@ -42,7 +47,21 @@ struct Event {
 
   // Of an rmw: its order where it writes nothing.
   constexpr Order failure() const { return kind == Kind::rmw ? static_cast<Order>(also) : Order::na; }
-  constexpr Order effective() const { return kind == Kind::rmw && !writes ? failure() : order; }
+
+  constexpr bool checked() const { return (static_cast<std::uint8_t>(order) & kUnchecked) == 0; }
+  constexpr Order asked() const { return static_cast<Order>(static_cast<std::uint8_t>(order) & ~kUnchecked); }
+
+  // The order that it has, having done what it did. An operation on an object that only looked has synchronised with
+  // nobody, unless it is one that would release as well.
+  constexpr Order effective() const {
+    const bool failed = kind == Kind::rmw && !writes;
+    if (checked()) return failed ? failure() : order;
+    if (asked() == Order::na || !(failed || kind == Kind::ld)) return asked();
+    return asked() == Order::acq_rel ? Order::acquire : Order::relaxed;
+  }
+
+  // Whether it is the end of what lies at its address: whoever is given that memory next begins anew.
+  constexpr bool ends_life() const { return kind == Kind::ld && order == unchecked(Order::na); }
 
   // With store buffers: which of its buffer's stores is issued, or seen by a load, from 1; 0 where it is none of these.
   constexpr std::uint8_t own() const { return kind == Kind::rmw ? std::uint8_t{0} : also; }

@@ -119,8 +119,10 @@ class _Drawn:
         return self.rng.choice(orders)
 
 
-def random_program(rng: random.Random) -> Program:
+def random_program(rng: random.Random, awaits: float | None = None) -> Program:
+    """``awaits``: how many of the loads wait, where that is not drawn."""
     drawn = _Drawn(rng)
+    drawn.awaits = drawn.awaits if awaits is None else awaits
     threads = tuple(_thread(rng, drawn, number) for number in range(drawn.threads))
     return Program(name="random", threads=threads, memory=dict.fromkeys(drawn.locations, 0))
 

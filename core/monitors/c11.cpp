@@ -40,7 +40,7 @@ class C11Monitor final : public Monitor {
 
   void observe(std::span<const Event> events, std::vector<Report>& reports) override {
     for (const Event& event : events) {
-      if (!sc_ && (event.order == Order::seq_cst || event.failure() == Order::seq_cst)) again<true>(0);
+      if (!sc_ && (event.asked() == Order::seq_cst || event.failure() == Order::seq_cst)) again<true>(0);
       sc_ ? see(*sc_, event, reports) : see(*plain_, event, reports);
     }
   }

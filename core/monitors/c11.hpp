@@ -16,7 +16,7 @@
 //   lastX       the pair of the thread's last seq_cst event            [SC]; sb
 //   sx, sf, sm  X, FH and M at the last event, and at the last one of another location: sb\loc
 //   msg         cur-shaped: what the last write of a location hands over to who acquires it       rs; rf
-//   own         rs=c11 alone: cur at each thread's last release store of a location
+//   own         rs=c11: cur at each thread's last release store of a location; and at the last unlock of each reader
 //   AA, EA, EW  joins over the accesses of a location: X and FH; FH; FH up to the last write      mo, rb; eco
 //   hist        AA so far, at each thread's accesses of a location     hb & loc
 //
@@ -141,7 +141,11 @@ class C11 : public State<c11_layout(Sc), true> {
     if (e.address >= lists_.size()) lists_.resize(e.address + std::size_t{1});
     Word* thread = this->begin_event(e, n);
     Word* address = this->change_address(e.address, n);
-    access(thread, address, e, n, raced);
+    if (e.ends_life()) {
+      end_life(thread, address, e, n, raced);
+    } else {
+      access(thread, address, e, n, raced);
+    }
     this->end_event(thread, e);
   }
 
@@ -157,14 +161,15 @@ class C11 : public State<c11_layout(Sc), true> {
   // The newest write that the event, the next of its thread, may behave as if it did not know, against SC, and not only
   // wait longer; null: none.
   const Write* candidate(const Event& e, bool arrives) {
-    if (e.order == Order::na || is_fence(e.kind) || e.kind == Kind::lock || e.kind == Kind::unlock) return nullptr;
+    if (e.order == Order::na || !e.checked() || is_fence(e.kind)) return nullptr;
+    if (e.kind == Kind::lock || e.kind == Kind::unlock) return nullptr;
     if (e.address >= lists_.size()) return nullptr;
     const std::size_t n = this->stride();
     const Word* address = this->address_row(e.address);
     WriteList& list = this->list(e.address);
-    const std::size_t known =
-        end_of_known(list, 0, address[Base::writes_end], clock(this->thread_row(e.thread), Base::hb, n));
-    if (known == 0 || list.writes[known - 1].thread == e.thread) return nullptr;
+    const std::size_t known = end_of_known(list, address[Base::writes_begin], address[Base::writes_end],
+                                           clock(this->thread_row(e.thread), Base::hb, n));
+    if (known == address[Base::writes_begin] || list.writes[known - 1].thread == e.thread) return nullptr;
     const auto index = static_cast<std::size_t>(this->events());
     const bool conditional = e.kind == Kind::rmw && e.failure() != Order::na && values_ != nullptr;
     const bool waits = e.kind != Kind::st && older_ != nullptr && (arrives || older_->waits(index));
@@ -182,7 +187,7 @@ class C11 : public State<c11_layout(Sc), true> {
     const WriteList& list = this->list(e.address);
     const std::vector<Beside>& beside = lists_[e.address].beside;
     bool may_read = true, may_write = true;
-    for (std::size_t a = known; a-- > 0;) {
+    for (std::size_t a = known, begin = this->address_row(e.address)[Base::writes_begin]; a-- > begin;) {
       may_read = may_read && !blocked(e, e.kind == Kind::rmw ? e.failure() : e.order, a);
       may_write = may_write && !blocked(e, e.order, a);
       if ((!may_read && !may_write) || beside[a].na) return nullptr;
@@ -295,9 +300,22 @@ class C11 : public State<c11_layout(Sc), true> {
     if (releases(e.order)) copy(clock(thread, rfen, n), now, kCur * n);
   }
 
+  // What lies there has ended: to race with, it was a write. What comes there next knows nothing of it.
+  template <class Raced>
+  void end_life(Word* thread, Word* address, Event e, std::size_t n, Raced raced) {
+    clock(thread, cur, n)[e.thread] = thread[Base::count];
+    this->advance_hb(thread, address, e, n);
+    e.writes = true;
+    races(thread, address, e, false, raced);
+    clear(this->address_clock(address, Base::hb_writes, n), c11_layout(Sc).address_clocks * n);
+    address[Base::writes_begin] = address[Base::writes_end];
+  }
+
   template <class Raced>
   void access(Word* thread, Word* address, const Event& e, std::size_t n, Raced raced) {
-    const Order order = e.kind == Kind::lock ? Order::acquire : e.kind == Kind::unlock ? Order::release : e.effective();
+    Order order = e.effective();
+    if (order == Order::na && e.kind == Kind::lock) order = Order::acquire;
+    if (order == Order::na && e.kind == Kind::unlock) order = Order::release;
     const bool atomic = order != Order::na, read = reads(e);
     const Word index = thread[Base::count];
     Word* now = clock(thread, cur, n);
@@ -306,6 +324,7 @@ class C11 : public State<c11_layout(Sc), true> {
     if constexpr (Sc) before_.assign(clock(thread, FH, n), clock(thread, FH, n) + 2 * n);
     if (read && atomic)
       join(acquires(order) ? now : clock(thread, pend, n), this->address_clock(address, msg, n), kCur * n);
+    if (e.kind == Kind::lock && e.writes) after_readers(address, lists, now, n);
     races(thread, address, e, atomic, raced);
     if (read) this->address_clock(address, atomic ? at_read : na_read, n)[e.thread] = index;
     if (e.writes) this->address_clock(address, atomic ? at_write : na_write, n)[e.thread] = index;
@@ -319,6 +338,7 @@ class C11 : public State<c11_layout(Sc), true> {
       }
       copy(this->address_clock(address, msg, n), message_.data(), kCur * n);
     }
+    if (e.kind == Kind::unlock && !e.writes) keep_own(address, lists, e, index, now, n);
     this->advance_hb(thread, address, e, n);
     record(thread, address, lists, e, order, index);
   }
@@ -326,14 +346,22 @@ class C11 : public State<c11_layout(Sc), true> {
   // rs=c11: a later store of the same thread, of any order, goes on with the release sequence.
   void own_release(Word* address, Lists& lists, const Event& e, Order order, Word index, const Word* now,
                    std::size_t n) {
+    if (releases(order)) return keep_own(address, lists, e, index, now, n);
+    if (const Word before = this->address_clock(address, own_last, n)[e.thread]; before != 0)
+      join(message_.data(), lists.own.words.data() + (before - 1) * kCur * n, kCur * n);
+  }
+
+  void keep_own(Word* address, Lists& lists, const Event& e, Word index, const Word* now, std::size_t n) {
     Word* latest = this->address_clock(address, own_last, n);
-    const Word before = latest[e.thread];
-    if (!releases(order)) {
-      if (before != 0) join(message_.data(), lists.own.words.data() + (before - 1) * kCur * n, kCur * n);
-      return;
-    }
-    copy(lists.own.add(address[own_end], {e.thread, index, before}, kCur * n), now, kCur * n);
+    copy(lists.own.add(address[own_end], {e.thread, index, latest[e.thread]}, kCur * n), now, kCur * n);
     latest[e.thread] = ++address[own_end];
+  }
+
+  // A writer's lock comes after the readers' unlocks, which other readers know nothing of.
+  void after_readers(Word* address, const Lists& lists, Word* now, std::size_t n) {
+    const Word* latest = this->address_clock(address, own_last, n);
+    for (std::size_t u = 0; u < n; ++u)
+      if (latest[u] != 0) join(now, lists.own.words.data() + (latest[u] - 1) * kCur * n, kCur * n);
   }
 
   template <class Raced>
@@ -427,7 +455,7 @@ class C11 : public State<c11_layout(Sc), true> {
     WriteList& list = this->list(e.address);
     const Word writes = address[Base::writes_end];
     const bool read = reads(e);
-    if (read && writes != 0) {
+    if (read && writes != address[Base::writes_begin]) {
       const Write& source = list.writes[writes - 1];
       bool fresh = true;
       for (Word r = source.readers; r < address[Base::readers_end]; ++r)
@@ -436,7 +464,7 @@ class C11 : public State<c11_layout(Sc), true> {
       if (source.note != 0) note_first(address, lists, source.note - 1, {e.thread, index, false, false});
     }
     if (!e.writes) return;
-    const Word head = !read ? writes + 1 : writes == 0 ? 0 : list.writes[writes - 1].note;
+    const Word head = !read ? writes + 1 : writes == address[Base::writes_begin] ? 0 : list.writes[writes - 1].note;
     const bool sc = order == Order::seq_cst;
     put(lists.beside, writes, Beside{address[groups_end], sc, order == Order::na});
     this->append_write(thread, address, e, head);

@@ -55,7 +55,8 @@ bool of_executable(std::uintptr_t address);
 
 [[gnu::always_inline]] inline void operate(Thread& self, Kind kind, Writes writes, std::uintptr_t address, Tag tag,
                                            std::uintptr_t place, Wide expected = 0, bool plain = false,
-                                           bool part = false, bool single = false) {
+                                           bool part = false, bool single = false, Order order = Order::na,
+                                           Order failure = Order::na) {
   if (!process.alone) {
     self.operation.kind = kind;
     self.operation.writes = writes;
@@ -65,6 +66,8 @@ bool of_executable(std::uintptr_t address);
     self.operation.needs = Needs::nothing;
     self.operation.part = part;
     self.operation.plain = plain;
+    self.operation.order = order;
+    self.operation.failure = failure;
     self.operation.single = single;
     self.operation.enabler = -1;
     self.operation.address = address;

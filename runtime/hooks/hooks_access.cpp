@@ -3,7 +3,8 @@
 // A hook of a plain access is called before the access and carries no value. An atomic operation is done here. How an
 // order of C11 becomes events (TSO, PSO): any load is ld; a store is st, after an sfence if it releases, before an
 // mfence if it is seq_cst; an rmw is rmw, after an sfence if it releases and an rmw does not flush everything; a fence
-// is mfence if seq_cst, sfence if it releases, else nothing.
+// is mfence if seq_cst, sfence if it releases, else one that only C11 knows. The order itself goes with the operation.
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -16,6 +17,11 @@ namespace {
 
 constexpr int kRelease = 3, kAcqRel = 4, kSeqCst = 5;  // __ATOMIC_*
 constexpr bool releases(int order) { return order >= kRelease && order <= kSeqCst; }
+
+// Of an __ATOMIC_ constant: relaxed, consume, acquire, release, acq_rel, seq_cst from 0.
+constexpr Order order_of(int order) {
+  return order <= 0 ? Order::relaxed : order >= kSeqCst ? Order::seq_cst : static_cast<Order>(std::max(order, 2));
+}
 
 // A load on its own stack that is meant for others: it may spin here until they come, and nobody would see it.
 bool spins(const Thread& self, Kind kind, std::uintptr_t address, std::size_t size) {
@@ -64,8 +70,8 @@ inline void look_for_unwritten(Thread& self, const void* pointer, Tag tag, std::
 
 template <typename T>
 [[gnu::always_inline]] inline void before_atomic(const volatile T* target, Kind kind, Writes writes,
-                                                 std::uintptr_t place, bool single, Wide expected = 0,
-                                                 Wide operand = 0) {
+                                                 std::uintptr_t place, bool single, int order, Wide expected = 0,
+                                                 Order failure = Order::na, Wide operand = 0) {
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(target);
@@ -73,7 +79,8 @@ template <typename T>
   if (self->suspected != 0) [[unlikely]]
     decide_suspicion(*self, 0, place);
   if (kind == Kind::rmw) self->operation.operand = operand;
-  operate(*self, kind, writes, address, tag_for(sizeof(T)), place, expected, false, false, single);
+  operate(*self, kind, writes, address, tag_for(sizeof(T)), place, expected, false, false, single, order_of(order),
+          failure);
   if (kind != Kind::st) look_for_unwritten(*self, const_cast<const T*>(target), tag_for(sizeof(T)), place);
 }
 
@@ -82,8 +89,9 @@ inline void before_rmw(int order, std::uintptr_t place) {
 }
 
 template <typename T>
-[[gnu::always_inline]] inline T atomic_load(const volatile T* target, std::uintptr_t place, bool single = true) {
-  before_atomic(target, Kind::ld, Writes::never, place, single);
+[[gnu::always_inline]] inline T atomic_load(const volatile T* target, int order, std::uintptr_t place,
+                                            bool single = true) {
+  before_atomic(target, Kind::ld, Writes::never, place, single, order);
   return *target;
 }
 
@@ -91,7 +99,7 @@ template <typename T>
 [[gnu::always_inline]] inline void atomic_store(volatile T* target, T value, int order, std::uintptr_t place) {
   Thread* self = process.current;
   if (self != nullptr && releases(order)) sfence(*self, place);
-  before_atomic(target, Kind::st, Writes::always, place, true);
+  before_atomic(target, Kind::st, Writes::always, place, true, order);
   *target = value;
   if (self != nullptr && order == kSeqCst) mfence(*self, place);
 }
@@ -100,7 +108,7 @@ template <typename T, typename Change>
 [[gnu::always_inline]] inline T atomic_change(volatile T* target, int order, std::uintptr_t place, T operand,
                                               Change change, bool single = true) {
   before_rmw(order, place);
-  before_atomic(target, Kind::rmw, Writes::always, place, single, 0, static_cast<Wide>(operand));
+  before_atomic(target, Kind::rmw, Writes::always, place, single, order, 0, Order::na, static_cast<Wide>(operand));
   const T old = *target;
   *target = change(old, operand);
   return old;
@@ -108,12 +116,13 @@ template <typename T, typename Change>
 
 // Also a weak one: it fails only where it must.
 template <typename T>
-[[gnu::always_inline]] inline bool compare_exchange(volatile T* target, T* expected, T value, int order,
+[[gnu::always_inline]] inline bool compare_exchange(volatile T* target, T* expected, T value, int order, int failure,
                                                     std::uintptr_t place, bool single = true) {
   before_rmw(order, place);
   const T wanted = *expected;
   const Wide operand = static_cast<Wide>(value) ^ static_cast<Wide>(reinterpret_cast<std::uintptr_t>(expected)) << 64U;
-  before_atomic(target, Kind::rmw, swap_writes(), place, single, static_cast<Wide>(wanted), operand);
+  before_atomic(target, Kind::rmw, swap_writes(), place, single, order, static_cast<Wide>(wanted), order_of(failure),
+                operand);
   const T old = *target;
   if (old == wanted) {
     *target = value;
@@ -126,8 +135,8 @@ template <typename T>
 }
 
 template <typename T>
-T compare_exchange_value(volatile T* target, T expected, T value, int order, std::uintptr_t place) {
-  compare_exchange(target, &expected, value, order, place);
+T compare_exchange_value(volatile T* target, T expected, T value, int order, int failure, std::uintptr_t place) {
+  compare_exchange(target, &expected, value, order, failure, place);
   return expected;
 }
 
@@ -202,7 +211,7 @@ void __tsan_vptr_update(void** address, void* value) {
 void __tsan_vptr_read(void** address) { access(Kind::ld, address, Tag::oct, TEETOTAL_PLACE); }
 
 #define ATOMICS(bits, T)                                                                                              \
-  T __tsan_atomic##bits##_load(const volatile T* a, int) { return atomic_load(a, TEETOTAL_PLACE); }                   \
+  T __tsan_atomic##bits##_load(const volatile T* a, int order) { return atomic_load(a, order, TEETOTAL_PLACE); }      \
   void __tsan_atomic##bits##_store(volatile T* a, T v, int order) { atomic_store(a, v, order, TEETOTAL_PLACE); }      \
   T __tsan_atomic##bits##_exchange(volatile T* a, T v, int order) {                                                   \
     return atomic_change(a, order, TEETOTAL_PLACE, v, [](T, T given) { return given; });                              \
@@ -225,14 +234,14 @@ void __tsan_vptr_read(void** address) { access(Kind::ld, address, Tag::oct, TEET
   T __tsan_atomic##bits##_fetch_nand(volatile T* a, T v, int order) {                                                 \
     return atomic_change(a, order, TEETOTAL_PLACE, v, [](T old, T given) { return static_cast<T>(~(old & given)); }); \
   }                                                                                                                   \
-  int __tsan_atomic##bits##_compare_exchange_strong(volatile T* a, T* c, T v, int order, int) {                       \
-    return compare_exchange(a, c, v, order, TEETOTAL_PLACE);                                                          \
+  int __tsan_atomic##bits##_compare_exchange_strong(volatile T* a, T* c, T v, int order, int failure) {               \
+    return compare_exchange(a, c, v, order, failure, TEETOTAL_PLACE);                                                 \
   }                                                                                                                   \
-  int __tsan_atomic##bits##_compare_exchange_weak(volatile T* a, T* c, T v, int order, int) {                         \
-    return compare_exchange(a, c, v, order, TEETOTAL_PLACE);                                                          \
+  int __tsan_atomic##bits##_compare_exchange_weak(volatile T* a, T* c, T v, int order, int failure) {                 \
+    return compare_exchange(a, c, v, order, failure, TEETOTAL_PLACE);                                                 \
   }                                                                                                                   \
-  T __tsan_atomic##bits##_compare_exchange_val(volatile T* a, T c, T v, int order, int) {                             \
-    return compare_exchange_value(a, c, v, order, TEETOTAL_PLACE);                                                    \
+  T __tsan_atomic##bits##_compare_exchange_val(volatile T* a, T c, T v, int order, int failure) {                     \
+    return compare_exchange_value(a, c, v, order, failure, TEETOTAL_PLACE);                                           \
   }
 ATOMICS(8, std::uint8_t)
 ATOMICS(16, std::uint16_t)
@@ -246,10 +255,10 @@ void generic_store(std::size_t, void*, const void*, int) asm("__atomic_store");
 void generic_exchange(std::size_t, void*, const void*, void*, int) asm("__atomic_exchange");
 bool generic_compare_exchange(std::size_t, void*, void*, const void*, int, int) asm("__atomic_compare_exchange");
 
-void generic_load(std::size_t size, const void* from, void* to, int) {
+void generic_load(std::size_t size, const void* from, void* to, int order) {
   const std::uintptr_t place = TEETOTAL_PLACE;
   of_size(size, place, [&]<typename T>(T) {
-    const T value = atomic_load(static_cast<const volatile T*>(from), place, false);
+    const T value = atomic_load(static_cast<const volatile T*>(from), order, place, false);
     std::memcpy(to, &value, size);
   });
 }
@@ -267,12 +276,13 @@ void generic_exchange(std::size_t size, void* target, const void* from, void* ol
     std::memcpy(old, &before, size);
   });
 }
-bool generic_compare_exchange(std::size_t size, void* target, void* expected, const void* from, int order, int) {
+bool generic_compare_exchange(std::size_t size, void* target, void* expected, const void* from, int order,
+                              int failure) {
   const std::uintptr_t place = TEETOTAL_PLACE;
   bool done = false;
   of_size(size, place, [&]<typename T>(T) {
     T wanted = taken<T>(expected);
-    done = compare_exchange(static_cast<volatile T*>(target), &wanted, taken<T>(from), order, place, false);
+    done = compare_exchange(static_cast<volatile T*>(target), &wanted, taken<T>(from), order, failure, place, false);
     std::memcpy(expected, &wanted, size);
   });
   return done;
@@ -282,9 +292,11 @@ void __tsan_atomic_thread_fence(int order) {
   Thread* self = process.current;
   if (self == nullptr) return;
   if (order == kSeqCst) {
-    mfence(*self, TEETOTAL_PLACE);
+    mfence(*self, TEETOTAL_PLACE, Order::seq_cst);
   } else if (order == kRelease || order == kAcqRel) {
-    sfence(*self, TEETOTAL_PLACE);
+    sfence(*self, TEETOTAL_PLACE, order_of(order));
+  } else if (order > 0) {
+    fence(*self, TEETOTAL_PLACE, Order::acquire);
   }
 }
 void __tsan_atomic_signal_fence(int) {}

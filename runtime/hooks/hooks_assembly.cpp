@@ -107,8 +107,9 @@ struct Values {
 void locked(Thread& self, const Descriptor& told, Registers registers, std::uintptr_t address, std::uintptr_t place) {
   if (hidden(self, address, place, told.size)) return mfence(self, place);  // as it is for the others
   const bool compares = told.does == Does::compared;
+  process.assembly = true;
   operate(self, Kind::rmw, compares ? swap_writes() : Writes::always, address, tag_for(told.size), place,
-          compares ? expected_by(told, registers) : 0);
+          compares ? expected_by(told, registers) : 0, false, false, false, unchecked(Order::seq_cst));
 }
 
 }  // namespace

@@ -356,8 +356,12 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
     if (!process.alone) {
       sfence(*self, TEETOTAL_PLACE);
       const auto address = reinterpret_cast<std::uintptr_t>(guard);
-      self->operation = {
-          .kind = Kind::st, .writes = Writes::always, .tag = Tag::byte, .address = address, .place = TEETOTAL_PLACE};
+      self->operation = {.kind = Kind::st,
+                         .writes = Writes::always,
+                         .tag = Tag::byte,
+                         .order = unchecked(Order::release),
+                         .address = address,
+                         .place = TEETOTAL_PLACE};
       visible(*self);
     }
     *guard = 1;

@@ -54,7 +54,7 @@ void Controlled::check_parts(std::uint32_t thread, const Operation& store) const
 
 // Which stores of a thread must have reached memory before an operation that it does now.
 Controlled::Flushes Controlled::flushes(Kind kind, const Operation& operation) const {
-  if (kind == Kind::ld || kind == Kind::st || kind == Kind::sfence) return Flushes::none;
+  if (kind == Kind::ld || kind == Kind::st || kind == Kind::sfence || kind == Kind::fence) return Flushes::none;
   if (kind == Kind::mfence || bounds_.model == Model::tso || operation.tag == Tag::thread) return Flushes::all;
   if (bounds_.semantics.rmw_flushes_all || (kind == Kind::unlock && bounds_.semantics.unlock_is_fence))
     return Flushes::all;

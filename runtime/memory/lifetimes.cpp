@@ -204,6 +204,7 @@ void end_life(Thread& self, std::uintptr_t begin, std::uintptr_t end, Verb verb,
                       .tag = tag,
                       .verb = verb,
                       .part = part,
+                      .order = unchecked(Order::na),
                       .address = address,
                       .place = place};
     process.ends_told = part = true;

@@ -151,8 +151,9 @@ void Explorer::tell_violation(std::uint32_t monitor, const monitors::Report& rep
   const auto end = static_cast<std::size_t>(report.deciding) + 1;
   const std::string told = R"({"type":"violation","monitor":)" + Output::quoted(request_.monitors[monitor]) +
                            ",\"report\":[" + std::to_string(report.delayed) + ',' + std::to_string(report.previous) +
-                           ',' + std::to_string(report.deciding) + "],\"stacks\":" + Output::shared() +
-                           ",\"steps\":" + Output::steps(system_, end);
+                           ',' + std::to_string(report.deciding) +
+                           ((report.models & monitors::Report::race) != 0 ? "],\"race\":true" : "]") +
+                           ",\"stacks\":" + Output::shared() + ",\"steps\":" + Output::steps(system_, end);
   tell_with_cells(told, end);
 }
 
@@ -258,7 +259,8 @@ void Explorer::tell_end(const char* reason) {
       ",\"seconds\":" + std::to_string(elapsed()) + ",\"cpu\":" + std::to_string(survival.processor_seconds()) +
       ",\"reporting\":[" + reporting + "],\"passes\":[" + passes + "],\"oddities\":[" + oddities + "],\"loops\":[" +
       loops + "],\"threads\":" + std::to_string(process.numbers.size() + 1) + ",\"unseen\":[" + Output::unseen() +
-      "],\"races\":[" + races + "],\"mixed\":[" + mixed + "]}");
+      "],\"races\":[" + races + "],\"mixed\":[" + mixed + "],\"assembly\":" + (process.assembly ? "true" : "false") +
+      "}");
 }
 
 }  // namespace teetotal::runtime

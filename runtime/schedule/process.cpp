@@ -241,17 +241,50 @@ bool of_program(const void* object) {
   return false;
 }
 
-void mfence(Thread& self, std::uintptr_t place) {
+namespace {
+
+void fence_of(Kind kind, Thread& self, std::uintptr_t place, Order order) {
   if (process.alone) return;
-  self.operation = {.kind = Kind::mfence, .place = place};
+  self.operation = {.kind = kind, .order = order, .place = place};
   visible(self);
 }
 
-void sfence(Thread& self, std::uintptr_t place) {
-  if (process.alone) return;
-  self.operation = {.kind = Kind::sfence, .place = place};
-  visible(self);
+// What an operation on an object synchronises with: by what C11, C++ and POSIX say, not by what glibc does.
+Order order_of(Verb verb) {
+  switch (verb) {
+    case Verb::create:
+    case Verb::end:
+    case Verb::unlock:
+    case Verb::post:
+    case Verb::leave_once:
+    case Verb::leave_section:
+      return Order::release;
+    case Verb::begin:
+    case Verb::join:
+    case Verb::lock:
+    case Verb::try_lock:
+    case Verb::read_lock:
+    case Verb::try_read_lock:
+    case Verb::write_lock:
+    case Verb::try_write_lock:
+    case Verb::take:
+    case Verb::try_take:
+    case Verb::enter_section:
+      return Order::acquire;
+    case Verb::arrive:  // the last one goes on at once
+    case Verb::leave:
+    case Verb::enter_once:
+      return Order::acq_rel;
+    default:  // conditions and futexes order nothing by themselves
+      return Order::relaxed;
+  }
 }
+
+}  // namespace
+
+void mfence(Thread& self, std::uintptr_t place, Order order) { fence_of(Kind::mfence, self, place, order); }
+void sfence(Thread& self, std::uintptr_t place, Order order) { fence_of(Kind::sfence, self, place, order); }
+void fence(Thread& self, std::uintptr_t place, Order order) { fence_of(Kind::fence, self, place, order); }
 
 void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object, std::uintptr_t place,
                  const Choice& choice) {
@@ -263,6 +296,7 @@ void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object
                     .verb = verb,
                     .needs = choice.needs,
                     .part = choice.part,
+                    .order = unchecked(order_of(verb)),
                     .enabler = choice.enabler,
                     .address = address,
                     .place = place,
@@ -379,6 +413,7 @@ void create_thread(Thread& self, void* (*routine)(void*), void* argument, bool d
                      .writes = Writes::always,
                      .tag = Tag::thread,
                      .verb = Verb::begin,
+                     .order = unchecked(order_of(Verb::begin)),
                      .cell = process.cells.number(reinterpret_cast<std::uintptr_t>(&child), Tag::thread),
                      .enabler = process.step,
                      .address = reinterpret_cast<std::uintptr_t>(&child),

@@ -318,6 +318,7 @@ struct Process : ProcessRecord {
   std::set<std::uintptr_t> freed;  // blocks that were freed while others could look at them, in any execution
   bool assumptions_failed = false;
   bool incomplete = false;
+  bool assembly = false;  // locked instructions that are no operations of C11 were met
   std::int64_t nondet_low = 0, nondet_high = 1;
   std::uint32_t idle_wakes = 0;  // how often a thread may wake up on a condition for no reason
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::int64_t> choices;  // (thread, its how-manyth) → value
@@ -455,8 +456,10 @@ std::uint32_t waiting_on(std::uintptr_t object);
 // Whether an address belongs to the program: its variables, heap, stacks. Others are the business of libraries.
 bool of_program(const void* address);
 
-void mfence(Thread& self, std::uintptr_t place);
-void sfence(Thread& self, std::uintptr_t place);
+// With the order of a fence of C11, `na` where it is only part of an access; `fence` is one that nothing else knows.
+void mfence(Thread& self, std::uintptr_t place, Order order = Order::na);
+void sfence(Thread& self, std::uintptr_t place, Order order = Order::na);
+void fence(Thread& self, std::uintptr_t place, Order order);
 
 // One operation on an object that threads synchronise on.
 struct Choice {

@@ -13,7 +13,7 @@ namespace teetotal::runtime {
 
 namespace {
 
-constexpr int kCommit = 7;  // beside the kinds of events
+constexpr int kCommit = 8;  // beside the kinds of events
 
 std::string number(Wide value) {
   if (value == 0) return "0";
@@ -125,7 +125,8 @@ std::string Output::steps(const Controlled& system, std::size_t end) {
               (is_fence(operation.kind) ? "-1" : std::to_string(operation.cell)) + ',' +
               std::to_string(operation.told_place()) + ',' + (step.event.writes || step.writes() ? "1" : "0") + ',' +
               number(step.before) + ',' + number(step.after) + ',' + std::to_string(static_cast<int>(verb_of(step))) +
-              ',' + (operation.told_place() == operation.place ? "0" : std::to_string(operation.place)) + ']';
+              ',' + (operation.told_place() == operation.place ? "0" : std::to_string(operation.place)) + ',' +
+              std::to_string(static_cast<int>(step.event.effective())) + ']';
   }
   return result + ']';
 }

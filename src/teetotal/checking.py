@@ -57,6 +57,8 @@ def check(
         return compiled.check(subject, options, budget, command=command)
     from teetotal.engines.symbolic import checking as symbolic
 
+    if "c11" in options.models:
+        raise TeetotalError(f"{subject.name}: a Promela program has no orders of C11")
     return symbolic.check(subject, options, budget, command=command)
 
 

@@ -39,6 +39,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = math.inf
 
     def __post_init__(self) -> None:
+        if "c11" in getattr(self, "models", ()) and not isinstance(self, CheckOptions):
+            raise TeetotalError("models: 'c11' is known to check alone")
         for asked in (self, self.semantics):
             for name, allowed in _choices(type(asked)).items():
                 chosen = getattr(asked, name)
@@ -82,7 +84,8 @@ class CheckOptions(ProgramOptions, frozen=True, kw_only=True):
     """``explore``: which executions are watched. ``max_states``: of each model. For C: ``executions`` at most, the
     range of ``nondet`` values, how often a thread may wake up on a condition variable for no reason (``spurious``), and
     ``triage``: seconds to find out, for each model under which the program is not robust, whether that breaks something
-    (elsewhere that is known anyway). ``shorten``: failures are told by an execution with as few steps as can be found."""
+    (elsewhere that is known anyway). ``shorten``: failures are told by an execution with as few steps as can be found.
+    Of C11: whose ``release_sequence``; ``races`` alone, whether or not anything is weak."""
 
     goal: CheckGoal = "robust"  # type: ignore[assignment]
     triage: float = TRIAGE_SECONDS
@@ -94,6 +97,7 @@ class CheckOptions(ProgramOptions, frozen=True, kw_only=True):
     nondet: tuple[int, int] = (0, 1)
     spurious: int = 0
     release_sequence: ReleaseSequence = "c20"
+    races: bool = False
 
 
 class FenceOptions(ProgramOptions, frozen=True, kw_only=True):

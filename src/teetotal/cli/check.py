@@ -77,6 +77,7 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
 @click.option("--nondet", type=(_INT64, _INT64), default=(0, 1), show_default=True, metavar="LOW HIGH",
               help="Range of __VERIFIER_nondet_int (C).")  # fmt: skip
 @spurious_option
+@click.option("--races", is_flag=True, help="Data races alone: accesses, one not atomic, that C11 does not order.")
 @click.option("--release-sequence", type=click.Choice(["c20", "c11"]), default="c20", show_default=True,
               help="C11: whether later stores of the thread that released go on with it (before C++20, RC11).")  # fmt: skip
 @click.option("--loop-bound", type=click.IntRange(min=0, max=2**31 - 1), metavar="N",
@@ -121,6 +122,7 @@ def check(
     executions: int | None,
     nondet: tuple[int, int],
     spurious: int,
+    races: bool,
     release_sequence: str,
     seconds: float | None,
     states: int,
@@ -136,8 +138,11 @@ def check(
     stays sequentially consistent, and whether assertions hold. A Python file is run to find its programs. C and C++
     files given together are one program, and what follows -- goes to the compiler. Directories are searched for litmus
     tests."""
+    given = click.get_current_context().get_parameter_source("models")
+    if races and given is not click.core.ParameterSource.DEFAULT:
+        raise click.UsageError("--races is a question of its own: without --model")
     options = CheckOptions(
-        models=models,
+        models=("c11",) if races else models,
         semantics=semantics(rmw, mutex, failed_cas),
         waiting=waiting,  # type: ignore[arg-type]
         explore=strategies.parse(explore),
@@ -153,6 +158,7 @@ def check(
         triage=triage,
         spurious=spurious,
         release_sequence=release_sequence,  # type: ignore[arg-type]
+        races=races,
         compiler=compiler,
         flags=flags,
         arguments=arguments,

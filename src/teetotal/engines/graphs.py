@@ -14,13 +14,14 @@ import msgspec
 
 from teetotal.answers.check import ModelAnswer
 from teetotal.answers.errors import ProgramError
-from teetotal.answers.options import LOOP_BOUND
+from teetotal.answers.options import LOOP_BOUND, CheckOptions
 from teetotal.answers.verdict import Verdict, both
-from teetotal.answers.violation import Hazard, Race, Violation
+from teetotal.answers.violation import Hazard, Violation
 from teetotal.budget import Budget
 from teetotal.engines import story
 from teetotal.engines.executions.robustness import Robustness
 from teetotal.engines.states.outcomes import Outcomes
+from teetotal.engines.weak import as_violation
 from teetotal.models import c11
 from teetotal.programs.expressions import Outcome
 from teetotal.programs.observation import filtered, observation
@@ -68,21 +69,35 @@ def enumerated(program: Program, release_sequence: c11.ReleaseSequence, budget: 
     return Enumerated(values, list(failures), complete, count)
 
 
+def races_alone(safe: bool | None, watched: Robustness) -> ModelAnswer:
+    race_free = False if watched.races else True if watched.proves("c11") else None
+    return ModelAnswer(
+        verdict=Verdict.of(both(race_free, safe)),
+        robust=None,
+        safe=safe if race_free else None,
+        violations=[*map(as_violation, watched.races)],
+        race_free=race_free,
+        portable=False if race_free is False else None,
+    )
+
+
 def answer(
     program: Program,
     sc: Outcomes,
     safe_in_sc: bool | None,
     watched: Robustness,
     hazards: Sequence[Hazard],
-    release_sequence: c11.ReleaseSequence,
+    options: CheckOptions,
     budget: Budget,
 ) -> ModelAnswer:
-    weak, races = watched.violations["c11"], watched.races
+    if options.races:
+        return races_alone(safe_in_sc, watched)
+    weak, races, release_sequence = watched.violations["c11"], watched.races, options.release_sequence
     proved = watched.proves("c11")
     race_free = False if races else True if proved else None
     robust = False if weak else True if proved and not races else None
     portable = both(both(robust, race_free), not hazards)
-    violations = [*weak, *map(_told, races)]
+    violations = [*weak, *map(as_violation, races)]
     states: int | None = None
     if robust and race_free and sc.complete:
         values, complete, safe = sc.values, True, safe_in_sc
@@ -107,17 +122,4 @@ def answer(
         states=states,
         race_free=race_free,
         portable=portable,
-    )
-
-
-def _told(race: Race) -> Violation:
-    return Violation(
-        model="c11",
-        kind="race",
-        events=[race.first, race.second],
-        locations=race.locations,
-        monitor="exact-c11",
-        message=str(race),
-        replay=race.replay,
-        repair=race.missing,
     )

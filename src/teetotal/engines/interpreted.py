@@ -57,11 +57,12 @@ def check(program: Program, options: CheckOptions, budget: Budget, *, command: s
         if reached[model].interrupted:
             budget.end()
     relaxed: list[ModelName] = [model for model in asked if model != "sc" and options.goal != "safe"]
+    relaxed += ["c11"] if c11 else []
     watched: Robustness | None = None
-    if relaxed or c11:
+    if relaxed:
         watched = robustness(
             program,
-            [*relaxed, "c11"] if c11 else relaxed,
+            relaxed,
             options.semantics,
             strategy=options.explore,
             monitors=options.monitors,
@@ -73,10 +74,10 @@ def check(program: Program, options: CheckOptions, budget: Budget, *, command: s
     results: dict[ModelName, ModelAnswer] = {
         model: _model_result(program, model, reached, watched, options) for model in asked
     }
-    found = hazards.hazards(program) if c11 else []
+    found = hazards.hazards(program) if c11 and not options.races else []
     if c11 and watched is not None:
         safe = results["sc"].safe
-        about = graphs.answer(program, reached["sc"], safe, watched, found, options.release_sequence, budget)
+        about = graphs.answer(program, reached["sc"], safe, watched, found, options, budget)
         by_x86 = results["tso"].robust is False if "tso" in results and results["tso"].robust is not None else None
         shown = [weak.shown(violation, by_x86) for violation in about.violations]
         results["c11"] = msgspec.structs.replace(about, violations=shown)

@@ -8,7 +8,7 @@ just before it (docs/explanation/c11.md, theorem 2). ``models.c11`` must find it
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -31,19 +31,45 @@ def violation(
     semantics: Semantics,
     release_sequence: c11.ReleaseSequence,
 ) -> Violation:
-    """What exact-c11 reported, told. AssertionError where the specification does not agree."""
-    delayed, previous, _ = triple
+    """What exact-c11 reported about a program, told."""
     events, request = before(program, schedule, semantics)
-    numbers = [number for number in happens_before(events, previous) if not _no_event(events[number])]
+    thread = schedule[-1]
+    index = sum(event.thread == thread for event in events)
+    found = confirmed(
+        program.memory,
+        events,
+        triple,
+        lambda seen: [_done(thread, index, request, seen)],
+        release_sequence,
+    )
+    return msgspec.structs.replace(found, replay=_replay(program, schedule[:-1], semantics))
+
+
+def confirmed(
+    memory: Mapping[str, int],
+    events: Sequence[Event],
+    triple: tuple[int, int, int],
+    deciding: Callable[[int], list[Event]],
+    release_sequence: c11.ReleaseSequence,
+) -> Violation:
+    """The graph behind a report on an execution whose ``events`` come before the deciding one, told. ``deciding``: what
+    that may be, having seen a value. AssertionError where the specification does not agree."""
+    delayed_at, previous_at, _ = triple
+    numbers = [number for number in happens_before(events, previous_at) if not _no_event(events[number])]
     known = [events[number] for number in numbers]
-    index = sum(event.thread == schedule[-1] for event in events)
-    deciding = _deciding(program, known, numbers.index(delayed), request, schedule[-1], index)
-    told = [*known, deciding]
-    place = numbers.index(delayed)
-    graph = _graph(program, known, deciding, known[place], release_sequence)
-    if not graph.consistent or graph.sequentially_consistent:
-        raise AssertionError(f"a report of exact-c11 that the specification does not confirm: {triple}, {schedule}")
-    last = max(number for number, event in enumerate(known) if event.thread == deciding.thread)
+    place = numbers.index(delayed_at)
+    delayed = known[place]
+    assert delayed.address is not None
+    older = [event.value for event in known[:place] if event.address == delayed.address and event.writes]
+    seen = older[-1] if older else memory[delayed.address]
+    for event in deciding(seen or 0):
+        graph = _graph(memory, known, event, delayed, release_sequence)
+        if graph.consistent and not graph.sequentially_consistent:
+            break
+    else:
+        raise AssertionError(f"a report of exact-c11 that the specification does not confirm: {triple}, {events}")
+    told = [*known, event]
+    last = max(number for number, other in enumerate(known) if other.thread == event.thread)
     cycle = _cycle(told, place, last)
     named = dict.fromkeys(str(told[edge.source].location) for edge in cycle if told[edge.source].location is not None)
     return Violation(
@@ -51,11 +77,10 @@ def violation(
         kind="robustness",
         events=told,
         cycle=cycle,
-        steps=[StoryStep(event.thread, "event", number) for number, event in enumerate(told)],
+        steps=[StoryStep(step.thread, "event", number) for number, step in enumerate(told)],
         locations=list(named),
         monitor="exact-c11",
-        message=_message(deciding, known[place]),
-        replay=_replay(program, schedule[:-1], semantics),
+        message=_message(event, delayed),
         repair=repair(told, cycle),
     )
 
@@ -66,9 +91,13 @@ def race(program: Program, triple: tuple[int, int, int], schedule: Sequence[int]
     thread = schedule[-1]
     index = sum(event.thread == thread for event in events)
     first, second = events[triple[0]], _done(thread, index, request, None)
-    replayed = events and models.replay(program, "sc", tuple(map(Issue, schedule)), semantics)
-    if replayed and len(replayed.events[thread]) > index:
+    replayed = models.replay(program, "sc", tuple(map(Issue, schedule)), semantics)
+    if len(replayed.events[thread]) > index:
         second = replayed.events[thread][index]
+    return race_between(first, second, _replay(program, schedule, semantics))
+
+
+def race_between(first: Event, second: Event, replay: str) -> Race:
     assert first.address is not None
     places = [event.location for event in (first, second)]
     return Race(
@@ -77,7 +106,21 @@ def race(program: Program, triple: tuple[int, int, int], schedule: Sequence[int]
         second=second,
         locations=list(dict.fromkeys(str(place) for place in places if place is not None)),
         missing=missing(first, second),
-        replay=_replay(program, schedule, semantics),
+        replay=replay,
+    )
+
+
+def as_violation(race: Race) -> Violation:
+    return Violation(
+        model="c11",
+        kind="race",
+        events=[race.first, race.second],
+        steps=[StoryStep(event.thread, "event", number) for number, event in enumerate((race.first, race.second))],
+        locations=race.locations,
+        monitor="exact-c11",
+        message=str(race),
+        replay=race.replay,
+        repair=race.missing,
     )
 
 
@@ -117,23 +160,14 @@ def _done(thread: int, index: int, request: Request, seen: int | None) -> Event:
     return msgspec.structs.replace(event, value=new, read=seen, order=failure if new is None else order)
 
 
-def _deciding(
-    program: Program, known: Sequence[Event], delayed: int, request: Request, thread: int, index: int
-) -> Event:
-    address = request.address
-    assert address is not None
-    values = [event.value for event in known[:delayed] if event.address == address and event.writes]
-    return _done(thread, index, request, values[-1] if values else program.memory[address])
-
-
 def _graph(
-    program: Program,
+    memory: Mapping[str, int],
     known: Sequence[Event],
     deciding: Event,
     delayed: Event,
     release_sequence: c11.ReleaseSequence,
 ) -> c11.Graph:
-    start = c11.begin(program, release_sequence).graph
+    start = c11.initial(memory, release_sequence)
     mo = {address: list(order) for address, order in start.order.items()}
     rf: dict[EventId, EventId] = {}
     for event in known:
@@ -248,7 +282,12 @@ def shown(violation: Violation, x86: bool | None) -> Violation:
     ends = [edge for edge in violation.cycle if edge.reason == "po"]
     threads = {events[edge.source].thread for edge in ends}
     pairs = [(events[edge.source], events[edge.target]) for edge in ends]
-    orders = {event.order for event in events if event.thread in threads}
+    on_cycle = {edge.source for edge in violation.cycle}
+    orders = {
+        event.order
+        for number, event in enumerate(events)
+        if number in on_cycle or (event.thread in threads and event.kind.is_fence)
+    }
     processors = ["x86"] if x86 else []
     if orders <= {"relaxed"}:
         processors += ["ARMv8", "POWER", "RISC-V"]

@@ -22,7 +22,7 @@ built upon. Small and plain before fast: what the monitor ``exact-c11`` is teste
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -198,12 +198,14 @@ class State(NamedTuple):
         return {address: int(value[order[-1]] or 0) for address, order in self.graph.order.items()}
 
 
+def initial(memory: Mapping[str, int], release_sequence: ReleaseSequence = "c20") -> Graph:
+    """The initial writes alone."""
+    events = tuple(Event(-1, number, Kind.ST, *write) for number, write in enumerate(memory.items()))
+    return Graph(events, {}, {str(event.address): (event.id,) for event in events}, release_sequence)
+
+
 def begin(program: ProgramLike, release_sequence: ReleaseSequence = "c20") -> State:
-    initial = tuple(
-        Event(-1, number, Kind.ST, address, value)
-        for number, (address, value) in enumerate(program.initial_memory.items())
-    )
-    graph = Graph(initial, {}, {str(event.address): (event.id,) for event in initial}, release_sequence)
+    graph = initial(program.initial_memory, release_sequence)
     threads = range(program.thread_count)
     return settled(program, State(graph, tuple(map(program.start, threads)), tuple(0 for _ in threads)))
 

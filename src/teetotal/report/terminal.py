@@ -139,7 +139,7 @@ def told_as(violation: Violation, source: str, page: Page = PLAIN, models: Seque
 
 def _summary(name: ModelName, model: ModelAnswer, about_robustness: bool, page: Page) -> str:
     words = []
-    if about_robustness:
+    if about_robustness and not (model.robust is None and model.race_free is not msgspec.UNSET):
         words.append({True: "robust", False: page.bad("NOT ROBUST"), None: "robust or not: unknown"}[model.robust])
     if model.race_free is not msgspec.UNSET:
         words.append({True: "race-free", False: page.bad("RACES"), None: "race-free or not: unknown"}[model.race_free])

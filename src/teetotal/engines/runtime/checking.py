@@ -21,7 +21,7 @@ from teetotal.answers import strategies
 from teetotal.answers.answer import Interrupted
 from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.errors import ProgramError
-from teetotal.answers.events import MODELS, Event, Location, ModelName
+from teetotal.answers.events import CHECKED, MODELS, Event, Location, ModelName
 from teetotal.answers.numbers import Verb
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.schedules import to_token
@@ -44,6 +44,7 @@ from teetotal.engines.runtime.messages import (
     Trouble,
     Unseen,
 )
+from teetotal.engines.runtime.orders import Orders
 from teetotal.programs.c.build import Source, built, unseen
 from teetotal.programs.c.symbols import Symbols
 from teetotal.programs.c.undefined import undefined
@@ -173,12 +174,15 @@ class _Findings:
         self.options = options
         self.symbols = symbols
         self.model = model
-        self.relaxed = [m for m in MODELS if m != "sc" and m in options.models] if options.goal != "safe" else []
+        self.relaxed = [m for m in CHECKED if m != "sc" and m in options.models and self._watches(m)]
         kind = "exact" if options.explore.is_reduced else "burnim"
-        chosen = options.monitors or tuple(f"{kind}-{model}" for model in self.relaxed)
+        chosen = options.monitors or tuple(
+            "exact-c11" if model == "c11" else f"{kind}-{model}" for model in self.relaxed
+        )
         self.monitors = [info for info in map(monitor_info, chosen) if info.model in self.relaxed]
         self.names: events.Names | None = None
         self.violations: dict[ModelName, list[Violation]] = {model: [] for model in MODELS}
+        self.orders = Orders(source, options)
         self.failures: list[tuple[Failed, str]] = []  # with their tokens, in the order of their violations
         self.notes: list[str] = []
         self.undecided = False
@@ -186,6 +190,10 @@ class _Findings:
         self.met: list[Unseen] = []  # that no hook follows, where there is no end
         self.executions = 0
         self.ended_early = ""
+
+    def _watches(self, model: ModelName) -> bool:
+        """Whether SC executions tell about the model: all that ask for robustness, and C11 in any case."""
+        return self.options.goal != "safe" or (model == "c11" and self.model == "sc")
 
     def request(self) -> list[str]:
         options, explore = self.options, self.options.explore
@@ -212,10 +220,14 @@ class _Findings:
             case Restart():
                 self.violations = {model: [] for model in MODELS}
                 self.failures, self.notes, self.undecided = [], [], False
+                self.orders = Orders(self.source, self.options)
             case Progress():
                 self.executions = told.executions
                 if counting is not None:
                     counting(told.executions, told.explored)
+            case Found(monitor="exact-c11"):
+                assert self.names is not None
+                self.orders.take(told, self.names)
             case Found():
                 found = self._robustness(told)
                 self.violations[found.model].append(found)
@@ -378,7 +390,7 @@ class _Findings:
     def settled(self) -> bool:
         """Whether a search with a larger bound on preemptions would be in vain, or is not wanted."""
         stopped = self.end is None or self.end.stopped or not self.end.bounded or self.ended_early
-        return bool(stopped) or any(self.violations.values())
+        return bool(stopped) or bool(self.orders.violations) or any(self.violations.values())
 
     # -- the verdict ------------------------------------------------------------------------------------------------------
 
@@ -422,7 +434,19 @@ class _Findings:
                     f"{', '.join(monitor.name for monitor in watching)} can miss violations "
                     f"among the executions of {self.options.explore}"
                 )
-            models[model] = self._model(model, complete, complete and sure and not end.mixed)
+            proved = complete and sure and not end.mixed
+            if model == "c11":
+                by_x86 = models["tso"].robust is False if "tso" in models else None
+                models[model] = self.orders.answer(proved and not end.assembly, bool(self.violations["sc"]), by_x86)
+                notes += self.orders.notes(end.assembly)
+            else:
+                models[model] = self._model(model, complete, proved)
+        unasked = [m.upper() for m in MODELS if m in models and models[m].robust is False and models[m].safe is None]
+        if unasked and not self.violations["sc"]:
+            notes.append(
+                f"whether anything fails in executions that only {' and '.join(unasked)} allow was not asked: "
+                "--goal safe explores these"
+            )
         return CheckAnswer(
             input=self.source.name,
             command=command,
@@ -437,6 +461,7 @@ class _Findings:
             notes=notes,
             cpu=end.cpu,
             goal=self.options.goal,
+            races=self.orders.races,
         )
 
     def _place(self, place: int) -> Location | None:
@@ -444,7 +469,7 @@ class _Findings:
 
     def _vacuous(self, end: End, complete: bool) -> list[str]:
         """A proof about nothing is told as one."""
-        if not complete or any(self.violations.values()):
+        if not complete or self.orders.violations or any(self.violations.values()):
             return []
         if end.threads < 2:
             return ["the program starts no second thread: there is nothing that could be seen out of order"]

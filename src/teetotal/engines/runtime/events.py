@@ -11,7 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from teetotal.answers.events import Commit, Event, EventId, Issue, Kind, Location, ModelName, Step
+import msgspec
+
+from teetotal.answers.events import ORDERS, Commit, Event, EventId, Issue, Kind, Location, ModelName, Step
 from teetotal.answers.numbers import Tag, Verb
 from teetotal.engines.runtime import words
 from teetotal.engines.runtime.messages import COMMIT, Cell, Cells, StepRow, Trouble
@@ -257,9 +259,21 @@ def execution(steps: Sequence[StepRow], cells: Cells, names: Names, model: Model
                 location=names.place(row.place),
                 words=shown,
                 within=names.within(row.place, row.within) if row.within else "",
+                order=ORDERS[row.order],
             )
         )
     return Execution(result, initial, schedule, pointers)
+
+
+def having_seen(event: Event, seen: int) -> list[Event]:
+    """What an event may have come to, had it seen another value: whether a compare-and-swap then writes is not known here,
+    nor what, and for the order of events it does not matter what."""
+    if event.kind is Kind.LD:
+        return [msgspec.structs.replace(event, value=seen, words="")]
+    if event.kind is Kind.ST:
+        return [event]
+    writing = msgspec.structs.replace(event, read=seen, value=seen if event.value is None else event.value, words="")
+    return [writing, msgspec.structs.replace(writing, value=None)]
 
 
 def straight_line(name: str, execution: Execution, schedule: Sequence[Step], source: str) -> Program:

@@ -32,9 +32,10 @@ class StepRow(msgspec.Struct, frozen=True, array_like=True):
     after: int
     verb: int
     within: int
+    order: int = 0
 
 
-COMMIT = 7
+COMMIT = 8
 """Beside the kinds of events: a store of an earlier step reaches memory."""
 
 
@@ -93,6 +94,7 @@ class Found(Message, frozen=True, tag="violation"):
     stacks: str
     steps: list[StepRow]
     cells: Cells
+    race: bool = False
 
 
 class Failed(Message, frozen=True, tag="failure"):
@@ -178,6 +180,7 @@ class End(Message, frozen=True, tag="end"):
     unseen: list[Unseen] = []
     races: list[tuple[int, int, int]] = []
     mixed: list[int] = []
+    assembly: bool = False
 
 
 AnyMessage = Loaded | Restart | Progress | Found | Failed | Trouble | Stopped | Replayed | Executed | End

@@ -1,0 +1,89 @@
+"""C11 for C programs: what exact-c11 told about their SC executions, confirmed by the specification, and the answer."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from teetotal.answers.check import ModelAnswer
+from teetotal.answers.numbers import Tag
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.schedules import to_token
+from teetotal.answers.verdict import Verdict, both
+from teetotal.answers.violation import Race, Violation
+from teetotal.engines import weak
+from teetotal.engines.runtime import events, replaying
+from teetotal.engines.runtime.messages import Found
+from teetotal.programs.c.build import Source
+
+
+class Orders:
+    def __init__(self, source: Source, options: CheckOptions) -> None:
+        self.source = source
+        self.options = options
+        self.violations: list[Violation] = []
+        self.races: list[Race] = []
+        self.uses_atomics = False
+
+    def take(self, told: Found, names: events.Names) -> None:
+        execution = events.execution(told.steps, told.cells, names)
+        self.uses_atomics |= any(row.order and row.tag < Tag.MUTEX and not row.verb for row in told.steps)
+        if told.race:
+            self._race(told, execution)
+        else:
+            self._weak(told, execution)
+
+    def _weak(self, told: Found, execution: events.Execution) -> None:
+        *_, at = told.report
+        deciding = execution.events[at]
+        found = weak.confirmed(
+            execution.initial,
+            execution.events[:at],
+            told.report,
+            lambda seen: events.having_seen(deciding, seen),
+            self.options.release_sequence,
+        )
+        self.violations.append(replace(found, replay=self._command(execution, at, told.stacks)))
+
+    def _race(self, told: Found, execution: events.Execution) -> None:
+        """Each pair of places once."""
+        first, _, second = told.report
+        replay = self._command(execution, second + 1, told.stacks)
+        found = weak.race_between(execution.events[first], execution.events[second], replay)
+        if all((set(found.locations), found.address) != (set(race.locations), race.address) for race in self.races):
+            self.races.append(found)
+            self.violations.append(weak.as_violation(found))
+
+    def _command(self, execution: events.Execution, steps: int, stacks: str) -> str:
+        program = events.straight_line(self.source.name, execution, execution.schedule, self.source.name)
+        token = to_token("sc", execution.schedule[:steps], list(program.memory), self.options.semantics)
+        return replaying.command(self.source, token, stacks, self.options.spurious)
+
+    def notes(self, assembly: bool) -> list[str]:
+        notes = []
+        if assembly:
+            notes.append(
+                "C11 gives inline assembly no meaning: its locked instructions are taken for seq_cst operations"
+            )
+        if self.races and not self.uses_atomics:
+            notes.append(
+                "C11 gives plain and volatile variables that threads share without synchronisation no meaning: "
+                "_Atomic or std::atomic, with an order, says what is meant"
+            )
+        return notes
+
+    def answer(self, proved: bool, fails_in_sc: bool, by_x86: bool | None) -> ModelAnswer:
+        """``portable`` is never sure: hazards are looked for in programs whose text is known, not in these."""
+        races_alone = self.options.races
+        found = [weak.shown(v, by_x86) for v in self.violations if v.kind == "race" or not races_alone]
+        is_weak = any(violation.kind == "robustness" for violation in found)
+        race_free = False if self.races else True if proved else None
+        robust = False if is_weak else True if proved and race_free and not races_alone else None
+        safe = False if fails_in_sc else True if race_free and (robust or races_alone) else None
+        return ModelAnswer(
+            verdict=Verdict.of(both(race_free if races_alone else both(robust, race_free), safe)),
+            robust=robust,
+            safe=safe,
+            violations=found,
+            race_free=race_free,
+            portable=False if is_weak or self.races else None,
+        )

@@ -1,0 +1,227 @@
+"""C and C++ programs in C11: the orders that the compiler's hooks carry, and what synchronises; races."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from amounts import some
+from c11_programs import random_program
+from c_programs import compiled, explore
+from teetotal.answers.events import MemoryOrder
+from teetotal.cli.check import check
+from teetotal.engines.executions.robustness import robustness
+from teetotal.programs.expressions import Addr, Const, Expr, Old, Op, Reg
+from teetotal.programs.program import Branch, Fence, Instruction, Load, Program, Rmw, Store
+
+HEAD = """#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#define LOAD(v, order) atomic_load_explicit(&v, memory_order_##order)
+#define STORE(v, n, order) atomic_store_explicit(&v, n, memory_order_##order)
+#define FENCE(order) atomic_thread_fence(memory_order_##order)
+atomic_int a, b; int x, y; volatile int v; int *block; atomic_intptr_t pointer;
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+pthread_spinlock_t spin; pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
+sem_t none; pthread_barrier_t barrier; pthread_once_t once = PTHREAD_ONCE_INIT;
+static void first(void) { x = 1; }
+"""
+MAIN = """
+static void *start(void *code) { ((void (*)(void))code)(); return 0; }
+int main(int n, char **given) {
+  sem_init(&none, 0, 0); pthread_barrier_init(&barrier, 0, 2); pthread_spin_init(&spin, 0);
+  block = malloc(4); x = 0;
+  void (**code)(void) = cases[atoi(given[1])];
+  pthread_t t[4]; int count = 0;
+  for (; code[count]; count++) pthread_create(&t[count], 0, start, code[count]);
+  for (int i = 0; i < count; i++) pthread_join(t[i], 0);
+  return x + y;
+}
+"""
+CASES: dict[str, tuple[list[str], str]] = {
+    "relaxed message": (["STORE(a, 1, relaxed); STORE(b, 1, relaxed);", "if (LOAD(b, relaxed)) LOAD(a, relaxed);"], "weak"),
+    "released message": (["STORE(a, 1, relaxed); STORE(b, 1, release);",
+                          "if (LOAD(b, acquire)) LOAD(a, relaxed);"], "robust"),
+    "consumed message": (["STORE(a, 1, relaxed); STORE(b, 1, release);",
+                          "if (LOAD(b, consume)) LOAD(a, relaxed);"], "robust"),
+    "fences": (["STORE(a, 1, relaxed); FENCE(release); STORE(b, 1, relaxed);",
+                "if (LOAD(b, relaxed)) { FENCE(acquire); LOAD(a, relaxed); }"], "robust"),
+    "a signal fence is none": (["STORE(a, 1, relaxed); atomic_signal_fence(memory_order_release); STORE(b, 1, relaxed);",
+                                "if (LOAD(b, acquire)) LOAD(a, relaxed);"], "weak"),
+    "store buffering": (["STORE(a, 1, seq_cst); LOAD(b, seq_cst);", "STORE(b, 1, seq_cst); LOAD(a, seq_cst);"], "robust"),
+    "store buffering, acquire": (["STORE(a, 1, release); LOAD(b, acquire);", "STORE(b, 1, release); LOAD(a, acquire);"],
+                                 "weak"),
+    "plain message": (["x = 1; STORE(b, 1, relaxed);", "if (LOAD(b, relaxed)) y = x;"], "race"),
+    "plain message, released": (["x = 1; STORE(b, 1, release);", "if (LOAD(b, acquire)) y = x;"], "robust"),
+    "volatile": (["v = 1;", "y = v;"], "race"),
+    "mutex": (["pthread_mutex_lock(&m); x++; pthread_mutex_unlock(&m);"] * 2, "robust"),
+    "mutex of one side": (["pthread_mutex_lock(&m); x++; pthread_mutex_unlock(&m);", "x++;"], "race"),
+    "try-lock that fails": (["pthread_mutex_lock(&m); x = 1; pthread_mutex_unlock(&m);",
+                             "if (pthread_mutex_trylock(&m)) y = x; else pthread_mutex_unlock(&m);"], "race"),
+    "spin lock": (["pthread_spin_lock(&spin); x++; pthread_spin_unlock(&spin);"] * 2, "robust"),
+    "readers and a writer": (["pthread_rwlock_rdlock(&rw); y = x; pthread_rwlock_unlock(&rw);",
+                              "pthread_rwlock_wrlock(&rw); x = 1; pthread_rwlock_unlock(&rw);"], "robust"),
+    "two readers that write": (["pthread_rwlock_rdlock(&rw); x = 1; pthread_rwlock_unlock(&rw);"] * 2, "race"),
+    "semaphore": (["x = 1; sem_post(&none);", "sem_wait(&none); y = x;"], "robust"),
+    "semaphore, the wrong way": (["sem_post(&none); y = x;", "x = 1; sem_wait(&none);"], "race"),
+    "barrier": (["x = 1; pthread_barrier_wait(&barrier);", "pthread_barrier_wait(&barrier); y = x;"], "robust"),
+    "once": (["pthread_once(&once, first); y = x;", "pthread_once(&once, first); int r = x; (void)r;"], "robust"),
+    "condition": (["pthread_mutex_lock(&m); x = 1; pthread_cond_signal(&c); pthread_mutex_unlock(&m);",
+                   "pthread_mutex_lock(&m); while (!x) pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m); y = x;"],
+                  "robust"),
+    "condition alone": (["x = 1; pthread_mutex_lock(&m); pthread_cond_signal(&c); pthread_mutex_unlock(&m);",
+                         "y = x; pthread_mutex_lock(&m); pthread_mutex_unlock(&m);"], "race"),
+    "joined": (["x = 1;", "y = 1;"], "robust"),
+    "swap": (["x = 1; int zero = 0; atomic_compare_exchange_strong_explicit(&a, &zero, 1, memory_order_release, "
+              "memory_order_relaxed);",
+              "int one = 1; if (atomic_compare_exchange_strong_explicit(&a, &one, 2, memory_order_acquire, "
+              "memory_order_relaxed)) y = x;"], "robust"),
+    "swap that fails relaxed": (["x = 1; STORE(a, 1, release);",
+                                 "int zero = 0; if (!atomic_compare_exchange_strong_explicit(&a, &zero, 2, "
+                                 "memory_order_acquire, memory_order_relaxed)) y = x;"], "race"),
+    "freed by another": (["*block = 1; STORE(a, 1, relaxed);", "if (LOAD(a, relaxed)) free(block);"], "race"),
+    "freed after a message": (["*block = 1; STORE(a, 1, release);", "if (LOAD(a, acquire)) free(block);"], "robust"),
+    "memory that is used again": (["int *mine = malloc(8); *mine = 1; free(mine);"] * 2, "robust"),
+}  # fmt: skip
+
+
+def source(threads: Sequence[Sequence[str]]) -> str:
+    parts = [HEAD]
+    for number, bodies in enumerate(threads):
+        parts += [f"static void t{number}_{t}(void) {{ {body} }}\n" for t, body in enumerate(bodies)]
+    rows = ("{" + ", ".join(f"t{n}_{t}" for t in range(len(bodies))) + ", 0}" for n, bodies in enumerate(threads))
+    return "".join([*parts, "static void (*cases[][5])(void) = {", ",\n".join(rows), "};", MAIN])
+
+
+def verdict(program: Path, number: int, *options: str) -> str:
+    end, told = explore(program, "monitor=exact-c11", *options, arguments=(str(number),))
+    assert end["complete"], end
+    found = [answer for answer in told if answer["type"] == "violation"]
+    return "race" if any(answer["race"] for answer in found) else "weak" if found else "robust"
+
+
+@pytest.fixture(scope="module")
+def cases() -> Iterator[Path]:
+    with compiled(source([threads for threads, _ in CASES.values()]), flags=("-pthread", "-w")) as program:
+        yield program
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_orders_and_synchronisation_mean(cases: Path, name: str) -> None:
+    assert verdict(cases, list(CASES).index(name)) == CASES[name][1]
+
+
+# -- random programs: as C they are what they are when interpreted -----------------------------------------------------
+
+
+def as_c(program: Program) -> list[str]:
+    names = {"x": "a", "y": "b", "z": "pointer"}
+
+    def value(expression: Expr) -> str:
+        match expression:
+            case Const(number):
+                return str(number)
+            case Reg(name):
+                return name
+            case Old():
+                return "old"
+            case Op(operator, (left, right)):
+                return f"({value(left)} {operator} {value(right)})"
+        raise AssertionError(expression)
+
+    def order(word: MemoryOrder) -> str:
+        return f"memory_order_{word}"
+
+    def statement(i: Instruction) -> str:
+        match i:
+            case Fence():
+                return f"atomic_thread_fence({order(i.order)});"
+            case Load(address=Addr(at)):
+                return f"{i.register} = atomic_load_explicit(&{names[at]}, {order(i.order)});"
+            case Store(address=Addr(at)):
+                return f"atomic_store_explicit(&{names[at]}, {value(i.value)}, {order(i.order)});"
+            case Rmw(address=Addr(at), when=Op(_, (_, expected))):
+                kind = "long" if at == "z" else "int"
+                orders = f"{order(i.order)}, {order(i.failure)}"
+                call = f"atomic_compare_exchange_strong_explicit(&{names[at]}, &expected, {value(i.value)}, {orders});"
+                return f"{{ {kind} expected = {value(expected)}; {call} {i.register} = expected; }}"
+            case Rmw(address=Addr(at), value=Op()):
+                return f"{i.register} = atomic_fetch_add_explicit(&{names[at]}, 1, {order(i.order)});"
+            case Rmw(address=Addr(at)):
+                return f"{i.register} = atomic_exchange_explicit(&{names[at]}, {value(i.value)}, {order(i.order)});"
+            case Branch(when=when):
+                return f"if ({value(when)}) return;"
+        raise AssertionError(i)
+
+    bodies = []
+    for thread in program.threads:
+        registers = "".join(f"int {name} = 0; " for name in thread.registers)
+        bodies.append(registers + " ".join(map(statement, thread.code)))
+    return bodies
+
+
+def drawn(count: int) -> Iterator[Program]:
+    rng = random.Random(11)
+    while count:
+        program = random_program(rng)
+        code = [i for thread in program.threads for i in thread.code]
+        loops = any(isinstance(i, Branch) and i.target < len(t.code) for t in program.threads for i in t.code)
+        if not loops and not any(getattr(i, "order", "") == "na" for i in code):
+            count -= 1
+            yield program
+
+
+def test_random_programs_are_the_same_as_c() -> None:
+    programs = list(drawn(some(100)))
+    found = set()
+    with compiled(source([as_c(program) for program in programs]), flags=("-pthread", "-w")) as binary:
+        for number, program in enumerate(programs):
+            interpreted = "weak" if robustness(program, ["c11"]).violations["c11"] else "robust"
+            assert verdict(binary, number) == interpreted, as_c(program)
+            found.add(interpreted)
+    assert found == {"weak", "robust"}
+
+
+# -- from the command line ---------------------------------------------------------------------------------------------
+
+MESSAGE = """#include <pthread.h>
+#include <stdatomic.h>
+int data; atomic_int ready;
+void *producer(void *u) { data = 42; atomic_store_explicit(&ready, 1, ORDER); return 0; }
+int main(void) {
+  pthread_t t; pthread_create(&t, 0, producer, 0);
+  int r = atomic_load_explicit(&ready, memory_order_acquire) ? data : 0;
+  pthread_join(t, 0);
+  return r;
+}
+"""
+
+
+def asked(tmp_path: Path, order: str, *options: str) -> tuple[int, dict[str, object]]:
+    file = tmp_path / "message.c"
+    file.write_text(MESSAGE.replace("ORDER", f"memory_order_{order}"))
+    result = CliRunner().invoke(check, [str(file), *options, "--json"], standalone_mode=False)
+    return result.return_value, json.loads(result.output)
+
+
+def test_a_race_is_a_violation_with_both_places(tmp_path: Path) -> None:
+    for options in (("--model", "c11"), ("--races",)):
+        status, answer = asked(tmp_path, "relaxed", *options)
+        assert status == 1
+        (race,) = answer["races"]  # type: ignore[misc]
+        assert race["address"] == "data"
+        assert [place.rpartition(":")[2] for place in race["locations"]] == ["4", "7"]
+        assert answer["models"]["c11"]["race_free"] is False  # type: ignore[index]
+
+
+def test_without_a_race_it_is_robust(tmp_path: Path) -> None:
+    status, answer = asked(tmp_path, "release", "--model", "tso,pso,c11")
+    assert status == 0
+    found = answer["models"]["c11"]  # type: ignore[index]
+    assert (found["robust"], found["race_free"], found["safe"], found["portable"]) == (True, True, True, None)
