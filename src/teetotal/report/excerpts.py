@@ -49,9 +49,9 @@ def excerpt(violation: Violation, page: Page = PLAIN) -> Iterator[str]:
             yield f"  {' ' * gutter} ╷ {page.place(file)}"
         text = _text(line)
         yield f"  {page.faint(f'{line.line:>{gutter}} │')} {_cut(text, page, gutter + 5)}"
-        for (place, begin, end), labels in sorted(marks.items()):
-            if place == line:
-                yield from _under(begin, end, labels, gutter, page)
+        parts = {(begin, end): labels for (place, begin, end), labels in marks.items() if place == line}
+        for (begin, end), labels in sorted(parts.items(), key=lambda part: (part[0] == _whole(text), part[0])):
+            yield from _under(begin, end, labels, gutter, page)
     if len(shown) < len(lines):
         yield f"  {' ' * gutter} │ … and {len(lines) - len(shown)} more lines (-v shows them)"
 
