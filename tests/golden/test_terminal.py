@@ -45,8 +45,10 @@ def blotted(text: str) -> str:
 
 
 def shown(arguments: tuple[str, ...], columns: int | None = None, **environment: str) -> str:
-    plain = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}
-    width = {} if columns is None else {"COLUMNS": str(columns)}
+    plain = {
+        name: value for name, value in os.environ.items() if name not in ("TEETOTAL_COLUMNS", "NO_COLOR", "FORCE_COLOR")
+    }
+    width = {} if columns is None else {"TEETOTAL_COLUMNS": str(columns)}
     done = subprocess.run(
         [sys.executable, "-m", "teetotal", *arguments],
         capture_output=True,
