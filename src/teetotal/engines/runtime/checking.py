@@ -24,7 +24,6 @@ from teetotal.answers.events import MODELS, Event, Location, ModelName
 from teetotal.answers.numbers import Verb
 from teetotal.answers.options import COMPILED_LOOP_BOUND, CheckOptions
 from teetotal.answers.schedules import to_token
-from teetotal.answers.strategies import Strategy
 from teetotal.answers.verdict import Verdict, both
 from teetotal.answers.violation import StoryStep, Violation, ViolationKind
 from teetotal.budget import Budget
@@ -154,9 +153,15 @@ def _explored(
     for model, found in answer.models.items():
         if found.robust is False:
             relaxed: CheckAnswer | None = None
-            if found.safe is None and options.triage > 0 and not interrupted and not budget.over:
-                asked = replace(options, goal="safe", explore=Strategy("all"), seconds=min(budget.left, options.triage))
-                relaxed = search(model, asked, to_first_failure=True).result(command)
+            for searched in options.explore.rounds():
+                if found.safe is not None or options.triage <= 0 or interrupted or budget.over:
+                    break
+                seconds = min(budget.left, options.triage)
+                asked = replace(options, goal="safe", explore=searched, seconds=seconds)
+                findings = search(model, asked, to_first_failure=True)
+                relaxed = findings.result(command)
+                if findings.settled:
+                    break
             answer = triage.told(answer, model, relaxed, asserts=symbols.uses("__assert_fail"))
     answer = replace(answer, seconds=budget.passed)
     if interrupted:
