@@ -118,7 +118,8 @@ def _under(begin: int, end: int, labels: list[str], gutter: int, page: Page) -> 
     if page.fits(len(left) + 2 + end + 1 + len(told)):
         yield f"{left}{page.faint('│')} {' ' * begin}{page.bad(carets)} {told}"
         return
-    room = None if page.width is None else max(page.width - len(left) - 2 - begin, 1)
-    yield f"{left}{page.faint('│')} {' ' * begin}{page.bad(carets[:room])}"
+    room = None if page.width is None else page.width - len(left) - 2 - begin
+    if room is None or room > 1:  # else it stands where the line was cut
+        yield f"{left}{page.faint('│')} {' ' * begin}{page.bad(carets[:room])}"
     for line in page._replace(width=None if page.width is None else page.width - len(left) - 2).wrapped(told, "  "):
         yield f"{left}{page.faint('│')} {line}"
