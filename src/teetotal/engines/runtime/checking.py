@@ -133,7 +133,10 @@ def _explored(
             marks.passes = findings.passes()
         findings.count_unseen(unseen(program))
         if options.shorten and not interrupted:
-            findings.shorten(program)
+            try:
+                findings.shorten(program, budget)
+            except KeyboardInterrupt:  # what was found is as good
+                interrupted = True
         return findings
 
     for model in models:
@@ -298,12 +301,14 @@ class _Findings:
         self.violations[self.model].append(violation)
         self.failures.append((failed, token))
 
-    def shorten(self, program: Path) -> None:
-        """Those failures that are told step by step."""
+    def shorten(self, program: Path, budget: Budget) -> None:
+        """Those failures that are told step by step, while there is time."""
         for number, (failed, token) in enumerate(self.failures[: shortening.MOST]):
+            if budget.over:
+                return
             options, model = self.options, self.model
             shorter = shortening.shortened(
-                program, self.source, failed, token, model, options.semantics, options.spurious
+                program, self.source, failed, token, model, options.semantics, options.spurious, budget.left
             )
             if shorter is not None:
                 known, failures = self.violations[model], self.failures
