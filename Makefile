@@ -4,7 +4,7 @@
 #   make fuzz      N=20000 damaged inputs, the battery, random tests for SECONDS=60      make sanitize  the tests under ASan and UBSan
 #   make corpus    our litmus corpus (corpus-promote to accept new results)      make dist      sdist and wheel
 #   make mutants   planted faults that the tests must notice       make page      the HTML report's page, from web/ (needs node)
-#   make screenshots   the pictures of it in the docs (needs Chromium)
+#   make screenshots   the pictures of it in the docs (needs Chromium)       make docs      the site of the documentation
 PYTHON  ?= python3
 VENV    ?= .venv
 BUILD   ?= build/dev
@@ -16,7 +16,7 @@ PIP     := $(BIN)/pip install --quiet --disable-pip-version-check
 CORE    := $(shell find core runtime CMakeLists.txt -name '*.cpp' -o -name '*.hpp' -o -name imports.txt -o -name CMakeLists.txt)
 SOURCES := src tests benchmarks examples
 
-.PHONY: demo test build lint format bench fuzz mutants sanitize sanitized sanitize-runtime corpus corpus-promote page screenshots dist clean
+.PHONY: demo test build lint format bench fuzz mutants sanitize sanitized sanitize-runtime corpus corpus-promote page screenshots dist docs clean
 
 # The environment: made once, and again when what it needs changes.
 $(VENV)/installed: pyproject.toml
@@ -117,6 +117,11 @@ dist: build
 	build/try/bin/pip install --quiet --disable-pip-version-check dist/*.whl
 	PATH="$(CURDIR)/build/try/bin:$$PATH" sh examples/demo.sh >/dev/null
 	@echo "dist: the wheel works"
+
+docs: build
+	$(PIP) "mkdocs-material>=9"
+	$(BIN)/mkdocs build --quiet
+	@echo "docs: build/site/index.html"
 
 clean:
 	rm -rf build dist .venv .venv-sanitize

@@ -27,7 +27,7 @@ settings.register_profile("fuzz", derandomize=False, print_blob=True, **_COMMON)
 settings.register_profile(
     "mutants", derandomize=True, database=None, phases=[Phase.explicit, Phase.generate], **_COMMON
 )
-os.environ.pop("COLUMNS", None)  # which some terminals export: text is compared as pipes get it
+os.environ.pop("TEETOTAL_COLUMNS", None)  # text is compared as pipes get it
 settings.load_profile(os.environ.get("TEETOTAL_PROFILE", "test"))
 
 

@@ -77,7 +77,7 @@ class FileItem(_Item):
             capture_output=True,
             text=True,
             errors="backslashreplace",
-            env={"COLUMNS": "100", **os.environ, "NO_COLOR": "1"},
+            env={"TEETOTAL_COLUMNS": "100", **os.environ, "NO_COLOR": "1"},
         )
         if done.returncode:
             said = _SAID.get(done.returncode, f"teetotal ended with status {done.returncode}")

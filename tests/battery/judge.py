@@ -35,7 +35,9 @@ def answer(program: Program) -> tuple[str, str]:
     """The word for what is said about a channel's program, and the text that it rests on."""
     with TemporaryDirectory() as folder:
         try:
-            result = check(program.source(Path(folder)), CheckOptions(models=("tso",), seconds=SECONDS))
+            result = check(
+                program.source(Path(folder)), CheckOptions(models=("tso",), seconds=SECONDS, triage=0, shorten=False)
+            )
         except Exception as error:
             refused = isinstance(error, TeetotalError) and not isinstance(error, CompileError)
             return (NAMED if refused and _names(program, str(error)) else ERROR), repr(error)

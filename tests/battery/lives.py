@@ -89,7 +89,7 @@ def answer(question: Question, compiler: str | None = None) -> tuple[str, str]:
     with TemporaryDirectory() as folder:
         file = Path(folder) / ("program.c" if life.language == "c" else "program.cc")
         file.write_text(life.source)
-        options = CheckOptions(models=("tso",), goal=question.goal, seconds=SECONDS)
+        options = CheckOptions(models=("tso",), goal=question.goal, seconds=SECONDS, triage=0, shorten=False)
         try:
             result = check(Source((str(file),), life.flags, compiler), options)
         except Exception as error:  # of the user's making or ours: these programs are in order

@@ -79,7 +79,7 @@ def test_transcripts(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")  # as a reader would see it
+    monkeypatch.setenv("TEETOTAL_COLUMNS", "100")  # as a reader would see it
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     status = 0
     for block in blocks(page):

@@ -20,15 +20,16 @@ INTEGRATION = ROOT / "examples" / "integration"
 Run = Callable[..., tuple[int, str, str]]
 
 
-def test_the_picture_of_the_front_page_is_that_of_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``python -c "import teetotal; print(teetotal.check('examples/dekker.c')._repr_svg_(), end='')"``"""
-    monkeypatch.chdir(ROOT)
-    answer = teetotal.check("examples/dekker.c")
-    assert picture.svg(answer) == (ROOT / "docs" / "pictures" / "dekker.svg").read_text()
+def test_the_front_page_shows_the_example_and_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In ``examples/``: ``python -c "import teetotal; print(teetotal.check('handover.c')._repr_svg_(), end='')"``"""
+    monkeypatch.chdir(ROOT / "examples")
+    answer = teetotal.check("handover.c")
+    assert picture.svg(answer) == (ROOT / "docs" / "pictures" / "handover.svg").read_text()
+    assert f"```c handover.c\n{Path('handover.c').read_text()}```" in (ROOT / "README.md").read_text()
     shown = answer._repr_html_()  # type: ignore[attr-defined]
-    assert shown.startswith("<p><b>examples/dekker.c: violation</b></p>")
+    assert shown.startswith("<p><b>handover.c: violation</b></p>")
     assert "<svg" in shown
-    assert picture.svg(teetotal.check("tests/corpus/SB+mfences.litmus")) is None
+    assert picture.svg(teetotal.check(ROOT / "tests" / "corpus" / "SB+mfences.litmus")) is None
 
 
 def test_names_in_pictures_are_text() -> None:

@@ -40,7 +40,7 @@ def pytest_says(folder: Path, *arguments: str) -> tuple[int, str]:
         cwd=folder,
         capture_output=True,
         text=True,
-        env={name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COLUMNS"))},
+        env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST")},
     )
     return done.returncode, done.stdout + done.stderr
 

@@ -12,7 +12,7 @@ import pytest
 
 import teetotal
 from teetotal.answers.check import CheckAnswer
-from teetotal.answers.triage import triaged, worst
+from teetotal.answers.triage import NOTHING_ASSERTED, triaged, worst
 
 ROOT = Path(__file__).resolve().parents[2]
 Run = Callable[..., tuple[int, str, str]]
@@ -67,6 +67,7 @@ def test_three_words() -> None:
     assert triaged(True, True) is triaged(None, False) is None
     assert [triaged(False, safe) for safe in (True, False, None)] == ["harmless", "breaks", "unknown"]
     assert triaged(False, True, new_result=True) == "breaks"
+    assert triaged(False, True, asserts=False) == "unknown"
     assert worst([None, "harmless", "unknown"]) == "unknown"
     assert worst(["harmless", "breaks", None]) == "breaks"
     assert worst([None]) is None
@@ -107,7 +108,9 @@ def test_python_programs_are_judged_by_their_assertions() -> None:
 
 
 def test_promela_programs_are_judged_by_what_is_safe() -> None:
-    assert check("p.pml", PROMELA).triage == "harmless"
+    answer = check("p.pml", PROMELA)
+    assert (answer.triage, answer.complete, answer.notes) == ("unknown", True, [NOTHING_ASSERTED])
+    assert check("q.pml", PROMELA.replace("b = x", "b = x; assert(b <= 1)")).triage == "harmless"
     spsc = teetotal.check(ROOT / "benchmarks" / "promela" / "spsc.pml")
     assert {name: model.triage for name, model in spsc.models.items()} == {
         "sc": None,
@@ -128,9 +131,7 @@ def test_c_programs_are_run_on_the_relaxed_machine() -> None:
     assert harmless.models["tso"].executions
     assert not harmless.notes
     nothing = check("n.c", C % "")
-    assert nothing.notes == [
-        "the program asserts nothing: harmless means that nothing crashes, and that nobody waits for ever"
-    ]
+    assert (nothing.triage, nothing.models["tso"].safe, nothing.notes) == ("unknown", True, [NOTHING_ASSERTED])
     unknown = check("h.c", C % "assert(x && y);", triage=0)
     assert (unknown.triage, unknown.models["tso"].safe, unknown.complete) == ("unknown", None, True)
     assert "was not asked" in unknown.notes[0]

@@ -177,7 +177,7 @@ def check(
     fault = False
     _refuse(refusals, as_json)
     sheet = page()
-    with advancing("checking", len(jobs)) as advance:
+    with advancing("checking", len(jobs), wanted=len(jobs) > 1) as advance:
         for done in checking.check_all(jobs, workers or available_workers(), advance):
             for answer in done.answers:
                 outputs.note(answer)

@@ -48,7 +48,7 @@ def watching(what: str, *, wanted: bool = True) -> AbstractContextManager[progre
     return progress.counting(what, wanted if asked is None else asked, even_in_logs=bool(asked))
 
 
-def advancing(what: str, total: int) -> AbstractContextManager[Callable[[], None]]:
-    """See ``report.progress.progress``."""
+def advancing(what: str, total: int, *, wanted: bool = True) -> AbstractContextManager[Callable[[], None]]:
+    """See ``report.progress.progress``; not ``wanted`` where each piece shows its own."""
     asked = _said("progress")
-    return progress.progress(what, total, wanted=asked is not False, even_in_logs=bool(asked))
+    return progress.progress(what, total, wanted=wanted and asked is not False, even_in_logs=bool(asked))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from teetotal.answers.check import CheckAnswer
-from teetotal.answers.triage import Triage, worst
+from teetotal.answers.triage import NOTHING_ASSERTED, Triage, worst
 
 
 def bought(as_it_is: Sequence[CheckAnswer]) -> tuple[Triage | None, str]:
@@ -15,6 +15,8 @@ def bought(as_it_is: Sequence[CheckAnswer]) -> tuple[Triage | None, str]:
         return None, ""
     if triage == "harmless":
         return triage, "robustness alone: without them nothing that the program asserts fails (proved)"
+    if triage == "unknown" and any(NOTHING_ASSERTED in answer.notes for answer in as_it_is):
+        return triage, "robustness: the program asserts nothing that could fail without them"
     if triage == "unknown":
         return triage, "robustness: whether anything that the program asserts fails without them is not known"
     if any(answer.models["sc"].safe is False for answer in as_it_is):

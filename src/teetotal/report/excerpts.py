@@ -49,9 +49,9 @@ def excerpt(violation: Violation, page: Page = PLAIN) -> Iterator[str]:
             yield f"  {' ' * gutter} ╷ {page.place(file)}"
         text = _text(line)
         yield f"  {page.faint(f'{line.line:>{gutter}} │')} {_cut(text, page, gutter + 5)}"
-        for (place, begin, end), labels in sorted(marks.items()):
-            if place == line:
-                yield from _under(begin, end, labels, gutter, page)
+        parts = {(begin, end): labels for (place, begin, end), labels in marks.items() if place == line}
+        for (begin, end), labels in sorted(parts.items(), key=lambda part: (part[0] == _whole(text), part[0])):
+            yield from _under(begin, end, labels, gutter, page)
     if len(shown) < len(lines):
         yield f"  {' ' * gutter} │ … and {len(lines) - len(shown)} more lines (-v shows them)"
 
@@ -118,7 +118,8 @@ def _under(begin: int, end: int, labels: list[str], gutter: int, page: Page) -> 
     if page.fits(len(left) + 2 + end + 1 + len(told)):
         yield f"{left}{page.faint('│')} {' ' * begin}{page.bad(carets)} {told}"
         return
-    room = None if page.width is None else max(page.width - len(left) - 2 - begin, 1)
-    yield f"{left}{page.faint('│')} {' ' * begin}{page.bad(carets[:room])}"
+    room = None if page.width is None else page.width - len(left) - 2 - begin
+    if room is None or room > 1:  # else it stands where the line was cut
+        yield f"{left}{page.faint('│')} {' ' * begin}{page.bad(carets[:room])}"
     for line in page._replace(width=None if page.width is None else page.width - len(left) - 2).wrapped(told, "  "):
         yield f"{left}{page.faint('│')} {line}"

@@ -79,15 +79,15 @@ PLAIN = Page()
 
 
 def page(*, unfolded: bool = False) -> Page:
-    """That of standard output: a terminal's width, or COLUMNS; colours on a terminal, unless NO_COLOR or a dumb TERM says
-    otherwise, and elsewhere where FORCE_COLOR asks for them."""
+    """That of standard output: a terminal's width, or TEETOTAL_COLUMNS; colours on a terminal, unless NO_COLOR or a dumb
+    TERM says otherwise, and elsewhere where FORCE_COLOR asks for them."""
     from teetotal.report import streams
 
     return Page(_width(), streams.colours(), unfolded)
 
 
 def _width() -> int | None:
-    asked = os.environ.get("COLUMNS", "")
+    asked = os.environ.get("TEETOTAL_COLUMNS", "")  # not COLUMNS, which some libraries set for all that they start
     if asked.isdecimal() and int(asked):
         return min(max(int(asked), NARROWEST), WIDEST)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from teetotal import _core
 from teetotal.answers.errors import TeetotalError
@@ -32,15 +32,21 @@ class Counts(NamedTuple):
         return len({(delayed, deciding) for delayed, _, deciding in self.triples[monitor]})
 
 
+def folder(kind: Literal["programs", "promela"]) -> Path:
+    """Of benchmark programs: in the source tree, or installed beside the compiled core."""
+    in_tree = Path(__file__).parents[3] / "benchmarks" / kind
+    installed = Path(_core.__file__).parent / "benchmarks" / kind
+    for directory in (in_tree, installed):
+        if directory.is_dir():
+            return directory
+    raise TeetotalError(f"{installed}: the benchmark programs are not installed")
+
+
 def program(name: str) -> Path:
-    """A benchmark program: installed beside the package, or in the source tree."""
-    beside = Path(__file__).parents[1] / "benchmarks"
-    installed = Path(_core.__file__).parent / "benchmarks"
-    in_tree = Path(__file__).parents[3] / "benchmarks" / "programs"
-    for directory in (in_tree, beside, installed):
-        if (directory / f"{name}.c").exists():
-            return directory / f"{name}.c"
-    raise TeetotalError(f"the benchmark program {name} is not installed")
+    path = folder("programs") / f"{name}.c"
+    if not path.exists():
+        raise TeetotalError(f"the benchmark program {name} is not installed")
+    return path
 
 
 def lines_of_code(name: str) -> int:

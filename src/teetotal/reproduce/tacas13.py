@@ -1,6 +1,6 @@
 """Table 1 of Linden, Wolper (TACAS 2013): fence insertion for PSO with unbounded buffers, ours beside theirs.
 
-The programs are those of ``benchmarks/promela/`` in a checkout, or of ``TEETOTAL_PROMELA``.
+The programs are those of ``benchmarks/promela/``, which are installed with the package, or of ``TEETOTAL_PROMELA``.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Kind
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
 from teetotal.engines.symbolic.verify import verify
 from teetotal.fences.linden_wolper import insert_fences
 from teetotal.programs.promela import compile_text, load
+from teetotal.reproduce.programs import folder
 
 TITLE = "Fences inserted for PSO with unbounded buffers; `robust` are ours for that other goal, mfence+sfence"
 COLUMNS = (
@@ -80,10 +80,7 @@ class Row(msgspec.Struct, frozen=True):
 
 def programs() -> Path:
     """Where the programs lie."""
-    found = Path(os.environ.get("TEETOTAL_PROMELA", Path(__file__).parents[3] / "benchmarks" / "promela"))
-    if not found.is_dir():
-        raise TeetotalError(f"{found}: no such folder; the programs are in benchmarks/promela of a checkout")
-    return found
+    return Path(os.environ["TEETOTAL_PROMELA"]) if "TEETOTAL_PROMELA" in os.environ else folder("promela")
 
 
 def measured() -> list[Row]:

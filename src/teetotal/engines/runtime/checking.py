@@ -25,7 +25,6 @@ from teetotal.answers.events import CHECKED, MODELS, Event, Location, ModelName
 from teetotal.answers.numbers import Verb
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.schedules import to_token
-from teetotal.answers.strategies import Strategy
 from teetotal.answers.verdict import Verdict, both
 from teetotal.answers.violation import StoryStep, Violation, ViolationKind
 from teetotal.budget import Budget
@@ -136,7 +135,10 @@ def _explored(
             marks.passes = findings.passes()
         findings.count_unseen(unseen(program))
         if options.shorten and not interrupted:
-            findings.shorten(program)
+            try:
+                findings.shorten(program, budget)
+            except KeyboardInterrupt:  # what was found is as good
+                interrupted = True
         return findings
 
     for model in models:
@@ -156,9 +158,15 @@ def _explored(
     for name, found in answer.models.items():
         if found.robust is False and name != "c11":
             relaxed: CheckAnswer | None = None
-            if found.safe is None and options.triage > 0 and not interrupted and not budget.over:
-                asked = replace(options, goal="safe", explore=Strategy("all"), seconds=min(budget.left, options.triage))
-                relaxed = search(name, asked, to_first_failure=True).result(command)
+            for searched in options.explore.rounds():
+                if found.safe is not None or options.triage <= 0 or interrupted or budget.over:
+                    break
+                seconds = min(budget.left, options.triage)
+                asked = replace(options, goal="safe", explore=searched, seconds=seconds)
+                findings = search(name, asked, to_first_failure=True)
+                relaxed = findings.result(command)
+                if findings.settled:
+                    break
             answer = triage.told(answer, name, relaxed, asserts=symbols.uses("__assert_fail"))
     answer = replace(answer, seconds=budget.passed)
     if interrupted:
@@ -312,12 +320,14 @@ class _Findings:
         self.violations[self.model].append(violation)
         self.failures.append((failed, token))
 
-    def shorten(self, program: Path) -> None:
-        """Those failures that are told step by step."""
+    def shorten(self, program: Path, budget: Budget) -> None:
+        """Those failures that are told step by step, while there is time."""
         for number, (failed, token) in enumerate(self.failures[: shortening.MOST]):
+            if budget.over:
+                return
             options, model = self.options, self.model
             shorter = shortening.shortened(
-                program, self.source, failed, token, model, options.semantics, options.spurious
+                program, self.source, failed, token, model, options.semantics, options.spurious, budget.left
             )
             if shorter is not None:
                 known, failures = self.violations[model], self.failures

@@ -25,12 +25,22 @@ _FEW = 8
 
 
 def shortened(
-    program: Path, source: Source, failed: Failed, token: str, model: ModelName, semantics: Semantics, spurious: int
+    program: Path,
+    source: Source,
+    failed: Failed,
+    token: str,
+    model: ModelName,
+    semantics: Semantics,
+    spurious: int,
+    left: float,
 ) -> Failed | None:
-    """The same failure after fewer steps; None where there is none, or it is short enough."""
+    """The same failure after fewer steps; None where there is none, or it is short enough, or takes more than what is
+    ``left`` of the time."""
     if len(failed.steps) <= _FEW or failed.waiting:
         return None
-    request = [*replaying.request(model, token, semantics, failed.stacks, spurious), f"shorten={SECONDS}"]
+    seconds = min(SECONDS, left)
+    request = replaying.request(model, token, semantics, failed.stacks, spurious)
+    request += [f"shorten={seconds}", f"seconds={seconds}"]  # the second is for what a replay learns first
     try:
         for told in driver.answers(program, request, source.arguments):
             if isinstance(told, Replayed) and len(told.steps) < len(failed.steps):

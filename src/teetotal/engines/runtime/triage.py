@@ -11,9 +11,7 @@ from msgspec.structs import replace
 
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.events import ModelName
-from teetotal.answers.triage import triaged, worst
-
-NOTHING_ASSERTED = "the program asserts nothing: harmless means that nothing crashes, and that nobody waits for ever"
+from teetotal.answers.triage import NOTHING_ASSERTED, triaged, worst
 
 
 def told(answer: CheckAnswer, model: ModelName, search: CheckAnswer | None, *, asserts: bool) -> CheckAnswer:
@@ -38,8 +36,8 @@ def told(answer: CheckAnswer, model: ModelName, search: CheckAnswer | None, *, a
             f"whether anything fails in executions that only {model.upper()} allows was not asked: "
             "--triage and --goal safe explore these"
         )
-    found = replace(found, triage=triaged(found.robust, found.safe))
-    if found.triage == "harmless" and not asserts and NOTHING_ASSERTED not in notes:
+    found = replace(found, triage=triaged(found.robust, found.safe, asserts=asserts))
+    if found.safe and not asserts and NOTHING_ASSERTED not in notes:
         notes.append(NOTHING_ASSERTED)
     models = {**answer.models, model: found}
     return replace(

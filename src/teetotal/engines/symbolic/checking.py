@@ -7,7 +7,7 @@ from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import ModelName
 from teetotal.answers.options import CheckOptions
-from teetotal.answers.triage import triaged, worst
+from teetotal.answers.triage import NOTHING_ASSERTED, triaged, worst
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
 from teetotal.engines.symbolic.graph import ControlGraph
@@ -55,8 +55,10 @@ def check(program: PromelaProgram, options: CheckOptions, budget: Budget, *, com
                 if answer.verdict is Verdict.VIOLATION
             ],
             states=sum(answer.states for answer in answers.values()),
-            triage=triaged(holding["robust"], holding["safe"]),
+            triage=triaged(holding["robust"], holding["safe"], asserts=program.asserts),
         )
+        if results[model].triage is not None and holding["safe"] and not program.asserts:
+            notes.append(NOTHING_ASSERTED)
         if stopped:
             break
     overall = Verdict.SAFE
@@ -68,7 +70,7 @@ def check(program: PromelaProgram, options: CheckOptions, budget: Budget, *, com
         name=program.name,
         models=results,
         verdict=overall,
-        complete=overall is not Verdict.INCONCLUSIVE and not notes,
+        complete=overall is not Verdict.INCONCLUSIVE and not set(notes) - {NOTHING_ASSERTED},
         seconds=budget.passed,
         states=sum(result.states or 0 for result in results.values()),
         violations=[v for result in results.values() for v in result.violations],

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from teetotal.answers.events import Kind, Location, Request
 from teetotal.programs.expressions import Const, Expr, Op
-from teetotal.programs.program import Fence, Load, Lock, Rmw, Store, Unlock
+from teetotal.programs.program import Assert, Fence, Load, Lock, Rmw, Store, Unlock
 from teetotal.programs.promela.instructions import (
     AccessAction,
     Action,
@@ -22,6 +22,7 @@ from teetotal.programs.promela.instructions import (
     End,
     Fenced,
     FenceSite,
+    InBounds,
     Mark,
     Process,
     Property,
@@ -33,7 +34,7 @@ from teetotal.programs.promela.running import Runner
 
 class PromelaProgram(Runner):
     """``memory`` maps every shared location to its initial value, buffered ones first, then the ghosts. Locations are
-    numbered in that order."""
+    numbered in that order. ``asserts``: whether it says what matters."""
 
     def __init__(
         self,
@@ -56,6 +57,11 @@ class PromelaProgram(Runner):
         self.properties = properties
         self.sites = sites
         self.fences = fences
+        self.asserts = bool(properties) or any(
+            isinstance(instruction, Assert) and not isinstance(instruction, InBounds)
+            for process in processes
+            for instruction in process.code
+        )
         self.addresses = list(memory)
         self.buffered = len(memory) - len(ghosts)
 
