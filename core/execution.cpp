@@ -23,15 +23,14 @@ Execution::Execution(const Program& program, Semantics semantics, Waiting waitin
   for (const Value value : program.memory) memory_.push_back({value, kInitial});
 }
 
+Event Execution::described(std::uint32_t thread, const Local& local) const {
+  const auto failure = static_cast<std::uint8_t>(local.failure);
+  return Event{thread, local.kind, false, local.order, failure, local.address, location(thread, local.pc)};
+}
+
 Pending Execution::pending(std::uint32_t thread) const {
   const Local& local = locals_.at(thread, current_[thread]);
-  Event event{thread,
-              local.kind,
-              false,
-              local.order,
-              static_cast<std::uint8_t>(local.failure),
-              local.address,
-              location(thread, local.pc)};
+  Event event = described(thread, local);
   if (local.status != Status::running || halted_[thread] != Halt::no) return {Readiness::stopped, event};
   switch (local.kind) {
     case Kind::ld:
@@ -64,7 +63,7 @@ Event Execution::execute(std::uint32_t thread) {
   const LocalId before = current_[thread];
   const Local local = locals_.at(thread, before);
   const std::size_t index = steps_.size();
-  Step step{{thread, local.kind, false, local.address, location(thread, local.pc)}, before};
+  Step step{described(thread, local), before};
   Event& event = step.event;
   Value read = 0;
   bool changed = false;

@@ -79,6 +79,7 @@ class Execution final : public System {
   void check_mutex_use(const Event& event);
 
   // Instructions are numbered through all threads, one after the other.
+  Event described(std::uint32_t thread, const Local& local) const;
   std::uint32_t location(std::uint32_t thread, std::uint32_t pc) const { return first_instruction_[thread] + pc; }
 
   mutable Locals locals_;  // grows with what is asked

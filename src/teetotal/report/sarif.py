@@ -28,7 +28,6 @@ from teetotal.report import found
 
 RULES = {
     "robustness": "On a relaxed machine it does something that no sequentially consistent machine does",
-    "race": "Accesses race: C11 gives the program no meaning",
     "assertion": "An assertion fails",
     "final assertion": "What must hold in the end does not",
     "outcome": "A result shows that no sequentially consistent machine has",
