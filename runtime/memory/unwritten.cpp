@@ -20,6 +20,7 @@ std::map<std::pair<std::uintptr_t, std::uintptr_t>, unsigned> suspicions;  // (p
 }  // namespace
 
 void weigh_unwritten(std::uintptr_t address, std::uintptr_t place) {
+  if (process.supposing) return;
   unsigned& seen = suspicions[{place, address}];
   if (seen == 3) return;
   seen |= unwritten.fill == kFirst ? 1 : 2;

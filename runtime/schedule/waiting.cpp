@@ -9,6 +9,7 @@
 // Fences are looked through: a read after which only fences stand between its thread and where it was completes the
 // round.
 #include <algorithm>
+#include <utility>
 
 #include "hash.hpp"
 #include "local_state.hpp"
@@ -22,6 +23,21 @@ namespace {
 
 constexpr int kMostFences = 64;  // in a row
 constexpr std::size_t kLongestRound = 64;
+
+// While a thread is run on with what it may never see, nothing that it meets is told.
+class Supposing {
+ public:
+  Supposing() : unseen_(process.unseen) { process.supposing = true; }
+  ~Supposing() {
+    process.supposing = false;
+    process.unseen = std::move(unseen_);
+  }
+  Supposing(const Supposing&) = delete;
+  Supposing& operator=(const Supposing&) = delete;
+
+ private:
+  decltype(process.unseen) unseen_;
+};
 
 std::uint64_t key_of(std::uint64_t local, Wide value) {
   return mix(mix(local, static_cast<std::uint64_t>(value)), static_cast<std::uint64_t>(value >> 64U) + 1);
@@ -121,6 +137,7 @@ const Controlled::Onward& Controlled::tried(std::uint32_t number, std::size_t in
   if (survival.fatal()) return onward_[key];
   if (index < steps_.size() || stale_) run_to(index);
   stale_ = true;
+  const Supposing supposing;
   Thread& thread = process.threads[number];
   const Operation operation = thread.operation;
   for (const Entry& entry : buffers_.stores[number])
@@ -167,6 +184,7 @@ bool Controlled::goes_on_alone(std::uint32_t number) {
   catch_up();
   if (survival.fatal()) return true;
   stale_ = true;
+  const Supposing supposing;
   Thread& thread = process.threads[number];
   std::vector<std::uint64_t> been;
   for (;;) {
