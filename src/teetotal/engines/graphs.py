@@ -110,7 +110,7 @@ def answer(
         violations += [Violation(model="c11", kind="assertion", events=[], message=failure) for failure in failures]
     word, positive, negative = observation(program, values)
     return ModelAnswer(
-        verdict=Verdict.of(both(both(robust, race_free), safe)),
+        verdict=Verdict.of(both(race_free if options.goal == "safe" else both(robust, race_free), safe)),
         robust=robust,
         safe=safe,
         complete=complete,

@@ -74,13 +74,14 @@ class Orders:
     def answer(self, proved: bool, fails_in_sc: bool, by_x86: bool | None) -> ModelAnswer:
         """``portable`` is never sure: hazards are looked for in programs whose text is known, not in these."""
         races_alone = self.options.races
+        only_safe = races_alone or self.options.goal == "safe"
         found = [weak.shown(v, by_x86) for v in self.violations if v.kind == "race" or not races_alone]
         is_weak = any(violation.kind == "robustness" for violation in found)
         race_free = False if self.races else True if proved else None
         robust = False if is_weak else True if proved and race_free and not races_alone else None
         safe = False if fails_in_sc else True if race_free and (robust or races_alone) else None
         return ModelAnswer(
-            verdict=Verdict.of(both(race_free if races_alone else both(robust, race_free), safe)),
+            verdict=Verdict.of(both(race_free if only_safe else both(robust, race_free), safe)),
             robust=robust,
             safe=safe,
             violations=found,
