@@ -65,7 +65,7 @@ bool of_executable(std::uintptr_t address);
     self.operation.needs = Needs::nothing;
     self.operation.part = part;
     self.operation.plain = plain;
-    self.operation.single = single;
+    self.single = single;
     self.operation.enabler = -1;
     self.operation.address = address;
     self.operation.place = place;

@@ -256,6 +256,7 @@ void sfence(Thread& self, std::uintptr_t place) {
 void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object, std::uintptr_t place,
                  const Choice& choice) {
   const auto address = reinterpret_cast<std::uintptr_t>(object);
+  self.single = false;
   self.operation = {.kind = kind,
                     .writes = choice.writes,
                     .tag = tag,
