@@ -68,7 +68,7 @@ bool of_executable(std::uintptr_t address);
     self.operation.plain = plain;
     self.operation.order = order;
     self.operation.failure = failure;
-    self.operation.single = single;
+    self.single = single;
     self.operation.enabler = -1;
     self.operation.address = address;
     self.operation.place = place;

@@ -78,7 +78,7 @@ template <typename T>
   if (hidden(*self, address, place, sizeof(T)) && !spins(*self, kind, address, sizeof(T))) return;
   if (self->suspected != 0) [[unlikely]]
     decide_suspicion(*self, 0, place);
-  if (kind == Kind::rmw) self->operation.operand = operand;
+  if (kind == Kind::rmw) self->operand = operand;
   operate(*self, kind, writes, address, tag_for(sizeof(T)), place, expected, false, false, single, order_of(order),
           failure);
   if (kind != Kind::st) look_for_unwritten(*self, const_cast<const T*>(target), tag_for(sizeof(T)), place);

@@ -88,8 +88,8 @@ int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mut
 }
 
 // Arrivals at a barrier that no more threads use than it is for commute: whoever leaves comes after all of them. Where
-// more do, who meets whom depends on their order (`crowded`, learnt). The last one to arrive is nobody special then: who
-// is told that he is, where he looks, is decided among those who leave.
+// more do, who meets whom depends on their order (`crowded`, learnt). The last one to arrive is nobody special then:
+// who is told that he is, where he looks, is decided among those who leave.
 int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place) {
   const auto address = reinterpret_cast<std::uintptr_t>(barrier);
   const bool ordered = process.crowded.contains(address);

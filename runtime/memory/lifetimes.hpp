@@ -30,8 +30,8 @@ std::optional<Fault> fault_at_commit(const Thread& self, std::uintptr_t address)
 // A lock is taken that may lie in a frame.
 void watch_locks(const void* object);
 
-// What other threads look at on a stack becomes visible where its owner looks at it, too, in grains of a few bytes: what
-// lies beside it is often the owner's own.
+// What other threads look at on a stack becomes visible where its owner looks at it, too, in grains of a few bytes:
+// what lies beside it is often the owner's own.
 inline constexpr std::uintptr_t kGrainSize = 4;
 void touch_stack(std::uintptr_t address, std::size_t size);
 bool touched_by_others(std::uintptr_t address, std::size_t size);

@@ -149,12 +149,15 @@ void Explorer::count_passes(std::span<const Event> execution) {
 
 void Explorer::tell_violation(std::uint32_t monitor, const monitors::Report& report) {
   const auto end = static_cast<std::size_t>(report.deciding) + 1;
+  const bool waits = end > system_.steps().size();  // it is what a thread stands before: told as if it went round
+  if (waits) system_.execute(report.thread);
   const std::string told = R"({"type":"violation","monitor":)" + Output::quoted(request_.monitors[monitor]) +
                            ",\"report\":[" + std::to_string(report.delayed) + ',' + std::to_string(report.previous) +
                            ',' + std::to_string(report.deciding) +
                            ((report.models & monitors::Report::race) != 0 ? "],\"race\":true" : "]") +
                            ",\"stacks\":" + Output::shared() + ",\"steps\":" + Output::steps(system_, end);
   tell_with_cells(told, end);
+  if (waits) system_.rewind(end - 1);
 }
 
 // An execution, up to a step. What its cells are comes last: to find out may need another run.

@@ -127,7 +127,7 @@ LocalState LocalStates::of(const Thread& thread) const {
   add(static_cast<std::uint64_t>(operation.kind) << 16U | static_cast<std::uint64_t>(operation.writes) << 8U |
       static_cast<std::uint64_t>(operation.tag));
   if (operation.writes > Writes::always) add_wide(operation.expected);
-  if (operation.single && operation.kind == Kind::rmw) add_wide(operation.operand);
+  if (thread.single && operation.kind == Kind::rmw) add_wide(thread.operand);
   if (thread.tls != 0 && thread.locals_private) hash = hash_range(hash, thread.tls, thread.tls + thread.tls_size);
   if (thread.error != nullptr) add(static_cast<std::uint64_t>(*thread.error));
   add(reinterpret_cast<std::uintptr_t>(thread.at_end));
@@ -142,7 +142,7 @@ LocalState LocalStates::of(const Thread& thread) const {
   std::uint32_t frames = 0;
   while (of_executable(at.place) && go_up(at)) ++frames;
   // The hook itself, and what it may call to switch.
-  const bool single = operation.single && at.place == operation.place && frames <= 2;
+  const bool single = thread.single && at.place == operation.place && frames <= 2;
   bool exact = single;
   if (const std::uintptr_t frame = at.value(kRbp); of_executable(at.place) && keeps_all(frame, at, operation.place)) {
     const std::uintptr_t vectors = at.end;

@@ -289,6 +289,7 @@ void fence(Thread& self, std::uintptr_t place, Order order) { fence_of(Kind::fen
 void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object, std::uintptr_t place,
                  const Choice& choice) {
   const auto address = reinterpret_cast<std::uintptr_t>(object);
+  self.single = false;
   self.operation = {.kind = kind,
                     .writes = choice.writes,
                     .tag = tag,

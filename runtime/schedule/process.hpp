@@ -90,7 +90,6 @@ struct Operation {
   Needs needs = Needs::nothing;  // where an rmw waits for a value
   bool part = false;             // a further part of the copy that its thread was busy with before
   bool plain = false;            // neither atomic nor volatile: a race on it is a data race
-  bool single = false;           // all that a hook of the compiler's does
   Order order = Order::na;       // as the program asks for it, and where a compare-and-swap fails
   Order failure = Order::na;
   std::uint32_t cell = 0;
@@ -100,7 +99,6 @@ struct Operation {
   std::uintptr_t caller = 0;                 // where the program's own code called for it, if that is elsewhere
   bool (*enabled)(const Thread&) = nullptr;  // null: always
   Wide expected = 0;
-  Wide operand = 0;  // of a single rmw: what it writes or adds
 
   // A load where it writes nothing, and an rmw where it does.
   bool decides() const { return kind == Kind::ld && writes > Writes::always; }
@@ -172,6 +170,7 @@ struct ThreadRecord {
   Fiber fiber;
   State state = State::unborn;
   Operation operation;
+  bool single = false;  // that is all that a hook of the compiler's does
   std::uint32_t number = 0;
   std::uint32_t born = 0;       // how many threads were created before it in this execution
   std::uint32_t creations = 0;  // threads that it created
@@ -183,6 +182,7 @@ struct ThreadRecord {
   void* (*routine)(void*) = nullptr;
   void* argument = nullptr;
   void* result = nullptr;
+  Wide operand = 0;  // of a single rmw: what it writes or adds
   std::int32_t end_step = -1;
   std::int32_t woken_by = -1;  // the step that ends its waiting at a barrier
   std::uint32_t idle_wakes = 0;
