@@ -246,7 +246,16 @@ bool Outcomes::hangs(const State& state) {
   const auto memory = [&](std::uint32_t address) { return std::optional(state.memory[address]); };
   for (std::uint32_t thread = 0; thread < locals_.threads(); ++thread) {
     if (locals_.at(thread, state.locals[thread]).status == Status::ended) continue;
-    const Alone how = run_alone(locals_, thread, state.locals[thread], memory);
+    const std::uint64_t where = mix(hash_words(state.memory), thread);
+    std::vector<std::uint64_t> passed;
+    const Alone how = run_alone(locals_, thread, state.locals[thread], memory, [&](LocalId at) {
+      passed.push_back(mix(where, at));
+      return restless_.contains(passed.back());
+    });
+    if (how == Alone::unknown) {
+      if (restless_.size() > kMostRestless) restless_.clear();
+      restless_.insert(passed.begin(), passed.end());
+    }
     if (how != Alone::goes_round && how != Alone::locked_out) return false;
   }
   return true;

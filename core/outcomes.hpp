@@ -16,6 +16,7 @@
 #pragma once
 
 #include <functional>
+#include <unordered_set>
 
 #include "rounds.hpp"
 
@@ -107,6 +108,8 @@ class Outcomes {
   std::unordered_multimap<std::uint64_t, std::uint32_t> outcome_by_hash_;
   std::vector<Failure> failures_;
   std::optional<std::uint32_t> deadlock_, livelock_;
+  static constexpr std::size_t kMostRestless = 1'000'000;
+  std::unordered_set<std::uint64_t> restless_;  // threads, where they are, and memory: alone they count for ever
   std::uint64_t cut_ = 0;
   std::uint32_t next_ = 0;
   bool complete_ = false;

@@ -50,13 +50,15 @@ enum class Alone : std::uint8_t {
 };
 
 // What a thread does if it runs on alone, while memory (address → its value, or nothing where that is not known) stays
-// as it is. Whether it was there before is asked after 1, 2, 4, … steps (Brent).
-template <class Memory>
-Alone run_alone(Locals& locals, std::uint32_t thread, LocalId id, Memory memory) {
+// as it is. Whether it was there before is asked after 1, 2, 4, … steps (Brent). `restless` is told each state on the
+// way, and says whether it is known that nothing comes of it.
+template <class Memory, class Restless>
+Alone run_alone(Locals& locals, std::uint32_t thread, LocalId id, Memory memory, Restless restless) {
   LocalId before = locals.at(thread, id).standing;
   for (std::uint32_t step = 1, mark = 2; step <= kMostSteps; ++step) {
     const Local local = locals.at(thread, id);
     if (local.status != Status::running) return Alone::leads_on;
+    if (restless(id)) return Alone::unknown;
     Value seen = 0;
     if (!is_fence(local.kind)) {
       const std::optional<Value> value = memory(local.address);
@@ -74,6 +76,11 @@ Alone run_alone(Locals& locals, std::uint32_t thread, LocalId id, Memory memory)
     }
   }
   return Alone::unknown;
+}
+
+template <class Memory>
+Alone run_alone(Locals& locals, std::uint32_t thread, LocalId id, Memory memory) {
+  return run_alone(locals, thread, id, memory, [](LocalId) { return false; });
 }
 
 }  // namespace teetotal

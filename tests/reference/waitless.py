@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from teetotal.answers.events import Kind, Request
+from teetotal.answers.events import Kind, Request, Semantics
 from teetotal.programs.expressions import Const, Expr, Reg, leaves
 from teetotal.programs.program import Assign, Branch, Load, LocalState, Program, Rmw
 
@@ -41,16 +41,19 @@ class Node(NamedTuple):
 
 
 class TooMany(Exception):
-    pass
+    """More than brute force can do, or executions without an end."""
+
+
+MOST_EVENTS = 50
 
 
 class Machine:
-    """``waiting``: whether rounds that change nothing are part of executions; with them there may be no end."""
+    """At most ``most`` nodes are walked."""
 
     def __init__(
-        self, program: Program, model: str = "sc", *, rmw_all: bool = True, waiting: bool = False, most: int = 20_000
+        self, program: Program, model: str = "sc", semantics: Semantics = Semantics(), *, most: int = 20_000
     ) -> None:
-        self.program, self.model, self.rmw_all, self.waiting, self.most = program, model, rmw_all, waiting, most
+        self.program, self.model, self.semantics, self.most = program, model, semantics, most
         self.numbers = {name: number for number, name in enumerate(program.memory)}
         self.live = [_live(program, thread) for thread in range(len(program.threads))]
         self.updates: dict[tuple[int, LocalState, int | None], LocalState] = {}
@@ -75,7 +78,7 @@ class Machine:
                 if after not in known:
                     known.add(after)
                     todo.append(after)
-            if len(known) > self.most:
+            if len(known) > self.most or any(len(events) > MOST_EVENTS for events in node.trace.threads):
                 raise TooMany
 
     def steps(self, node: Node) -> Iterator[tuple[int, Node]]:
@@ -117,7 +120,7 @@ class Machine:
         if kind is Kind.LOCK and value != 0:
             return None
         changes = kind in (Kind.ST, Kind.LOCK, Kind.UNLOCK) or (written is not None and written != value)
-        if rule and not self.waiting and not changes and self.completes(node, thread, value):
+        if rule and not changes and self.completes(node, thread, value):
             return None
         after = self.update(thread, state, value if kind in (Kind.LD, Kind.RMW) else None)
         recorded = Recorded(
@@ -137,18 +140,20 @@ class Machine:
         return Node(_with(node.locals, thread, after), memory, buffers, seen, trace)
 
     def flushed(self, kind: Kind, address: int, buffer: tuple[tuple[int, int, Id], ...]) -> bool:
-        if kind is Kind.MFENCE or (kind.is_atomic and (self.model == "tso" or self.rmw_all or kind is Kind.UNLOCK)):
+        everything = self.model == "tso" or self.semantics.rmw == "all"
+        everything = everything or (kind is Kind.UNLOCK and self.semantics.mutex == "fence")
+        if kind is Kind.MFENCE or (kind.is_atomic and everything):
             return not buffer
         return not kind.is_atomic or all(entry[0] not in (address, MARK) for entry in buffer)
 
-    @staticmethod
-    def written(request: Request, old: int) -> int | None:
+    def written(self, request: Request, old: int) -> int | None:
         match request.kind:
             case Kind.ST:
                 return request.value
             case Kind.RMW:
                 assert request.function is not None
-                return request.function(old)
+                new = request.function(old)
+                return old if new is None and self.semantics.failed_cas == "write" else new
             case Kind.LOCK:
                 return 1
             case Kind.UNLOCK:
@@ -239,9 +244,9 @@ class Machine:
         return self.updates[key]
 
 
-def classes(program: Program) -> dict[Trace, Ending]:
+def classes(program: Program, semantics: Semantics = Semantics()) -> dict[Trace, Ending]:
     """The traces of the longest waitless SC executions, and how each ends."""
-    machine = Machine(program)
+    machine = Machine(program, "sc", semantics)
     return {node.trace: machine.ending(node) for node, last in machine.nodes() if last}
 
 
@@ -256,11 +261,11 @@ class Summary(NamedTuple):
     hangs: bool
 
 
-def summary(program: Program, model: str, *, rmw_all: bool = True, most: int = 20_000) -> Summary:
+def summary(program: Program, model: str, semantics: Semantics = Semantics(), *, most: int = 20_000) -> Summary:
     robust, hangs = True, False
     outcomes: set[tuple[int, ...]] = set()
     failures: set[tuple[int, int]] = set()
-    machine = Machine(program, model, rmw_all=rmw_all, most=most)
+    machine = Machine(program, model, semantics, most=most)
     for node, last in machine.nodes():
         hangs = hangs or (last and machine.ending(node) == "hang")
         robust = robust and (any(node.buffers) or is_sc(node.trace))
