@@ -248,16 +248,6 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   return next;
 }
 
-// Of those who leave a barrier together: all steps up to that of the last one, as many as it is for.
-std::vector<std::int32_t> Controlled::arrivals(const Operation& leave) const {
-  std::vector<std::int32_t> found;
-  for (std::int32_t index = leave.enabler; index >= 0 && found.size() < leave.expected; --index) {
-    const Operation& operation = steps_[static_cast<std::size_t>(index)].operation;
-    if (operation.verb == Verb::arrive && operation.address == leave.address) found.push_back(index);
-  }
-  return found;
-}
-
 Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
   const Entry entry = *committable(agent);
   std::vector<std::int32_t> enablers;
@@ -469,64 +459,6 @@ bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t b
            (then.event.kind != Kind::unlock &&
             (operation.tag == Tag::mutex ? lets_lock(static_cast<std::uint32_t>(held(before))) : held(before) == 0));
   return satisfies(operation.needs, held(before));
-}
-
-std::vector<Failed> Controlled::failed() const {
-  std::vector<Failed> result = buffers_.failed;
-  for (const std::uint32_t number : failed_) {
-    const Thread& thread = process.threads[number];
-    const Fault fault{thread.failure, thread.message, thread.done, thread.cause};
-    result.push_back({number, fault, thread.failed_at, thread.failed_step});
-  }
-  return result;
-}
-
-Ending Controlled::ending() const {
-  const_cast<Controlled*>(this)->judge();
-  Ending ending{.vain = vain_};
-  for (std::uint32_t number = 0; number < process.count; ++number) {
-    const Thread& thread = process.threads[number];
-    ending.blocked = ending.blocked || thread.state == State::parked || thread.state == State::stopped;
-    ending.cut = ending.cut || (process.enabled(thread) && cut(number));
-  }
-  return ending;
-}
-
-// Whether those threads that have not ended can never go on.
-void Controlled::judge() {
-  if (judged_) return;
-  judged_ = true;
-  stuck_ = Stuck::no;
-  vain_ = false;
-  for (auto& round : rounds_) round.clear();
-  bool any = false, loops = false, others = !buffers_.failed.empty() || process.exited;
-  for (std::uint32_t number = 0; number < process.count; ++number) {
-    const Thread& thread = process.threads[number];
-    if (thread.state == State::ended || thread.state == State::unborn) continue;
-    any = true;
-    if (thread.state == State::stopped || cut(number)) {
-      others = true;
-    } else if (process.enabled(thread)) {
-      loops = true;
-      if (bounds_.waiting_counts)
-        others = others || !spinning(number) || sees_changes(number);
-      else
-        vain_ = vain_ || goes_on_alone(number);
-    }
-  }
-  if (any && !others && !vain_) stuck_ = loops ? Stuck::livelock : Stuck::deadlock;
-}
-
-void Controlled::note_data_races(std::uint32_t thread) {
-  const Operation& mine = process.threads[thread].operation;
-  for (std::uint32_t number = 0; number < process.count; ++number) {
-    const Thread& other = process.threads[number];
-    const Operation& theirs = other.operation;
-    if (theirs.cell != mine.cell || number == thread || other.state != State::parked || is_fence(theirs.kind)) continue;
-    if (mine.verb != Verb::none || theirs.verb != Verb::none) continue;  // the end of memory, told as what it is
-    if (!(mine.plain || theirs.plain) || (mine.kind == Kind::ld && theirs.kind == Kind::ld)) continue;
-    data_races_.insert({std::min(mine.place, theirs.place), std::max(mine.place, theirs.place), mine.address});
-  }
 }
 
 // A cell found in memory that has ended: that should have been an event for it.

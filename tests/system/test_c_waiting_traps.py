@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import teetotal
 from c_programs import COMPILERS, explore
 from teetotal.programs.c.build import Source, build
 
@@ -127,3 +128,21 @@ def test_the_strict_notion_counts_rounds(program: Path) -> None:
     assert not found
     assert end["executions"] == 5
     assert [count == 0 for count in end["reporting"]] == [False, False]
+
+
+def test_what_a_thread_waits_for_at_the_end_is_told(tmp_path: Path) -> None:
+    """SC waits for ever where PSO may read the old value and leave: the read never runs under SC, and is reported."""
+    file = tmp_path / "beyond.c"
+    file.write_text(
+        "#include <pthread.h>\n#include <stdatomic.h>\natomic_int x, y;\n"
+        "#define LD(x) atomic_load_explicit(&x, memory_order_relaxed)\n"
+        "#define ST(x, v) atomic_store_explicit(&x, v, memory_order_relaxed)\n"
+        "void *a(void *p) { if (LD(y)) while (LD(x) == 1) {} return 0; }\n"
+        "void *b(void *p) { ST(x, 1); ST(y, 1); return 0; }\n"
+        "int main(void) { pthread_t t[2]; pthread_create(&t[0], 0, a, 0); pthread_create(&t[1], 0, b, 0);\n"
+        "  pthread_join(t[0], 0); pthread_join(t[1], 0); return 0; }\n"
+    )
+    answer = teetotal.check(str(file))
+    assert answer.models["tso"].robust
+    assert not answer.models["pso"].robust
+    assert "livelock" in {violation.kind for violation in answer.models["sc"].violations}
