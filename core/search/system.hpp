@@ -81,8 +81,9 @@ class System : public monitors::OlderValues {
   // there to memory, this one as its `own`-th. And what `own` would be of a load of `thread`, step `index` or the
   // next one, just before step `before`, another's access to the location.
   virtual std::uint32_t buffer_of(const Event& /*load*/) const { return 0; }
-  virtual std::uint8_t own_before(std::uint32_t /*thread*/, std::size_t /*index*/,
-                                   std::size_t /*before*/) const { return 0; }
+  virtual std::uint8_t own_before(std::uint32_t /*thread*/, std::size_t /*index*/, std::size_t /*before*/) const {
+    return 0;
+  }
 
   // Whether step `index` may have to wait until accesses to its location let it go: a lock, a semaphore, a signal; and
   // a load or rmw that could complete a waiting round (docs/explanation/waiting.md), whatever it saw where it ran.

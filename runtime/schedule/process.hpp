@@ -342,7 +342,7 @@ struct Process : ProcessRecord {
   bool uses_signals = false;       // the program asks what signals do, or says it, in some execution
   bool late_handlers = false;      // exit handlers are registered beside other threads, in some execution
   bool last_exits = false;         // main leaves by pthread_exit, and there is something to run when the last one ends
-  bool supposing = false;  // a thread runs to find out what it would do: see waiting.cpp
+  bool supposing = false;          // a thread runs to find out what it would do: see waiting.cpp
   bool restart = false;            // what was learnt makes the search begin again
   std::array<Thread, kMaxThreads> threads;
   std::vector<std::string> arguments;
