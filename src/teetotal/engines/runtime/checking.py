@@ -451,12 +451,6 @@ class _Findings:
                 notes += self.orders.notes(end.assembly)
             else:
                 models[model] = self._model(model, complete, proved)
-        unasked = [m.upper() for m in MODELS if m in models and models[m].robust is False and models[m].safe is None]
-        if unasked and not self.violations["sc"]:
-            notes.append(
-                f"whether anything fails in executions that only {' and '.join(unasked)} allow was not asked: "
-                "--goal safe explores these"
-            )
         return CheckAnswer(
             input=self.source.name,
             command=command,
