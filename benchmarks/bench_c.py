@@ -117,7 +117,7 @@ def main() -> None:
 def print_waiting() -> None:
     """Complete executions and those in which a round was begun in vain, with both exact monitors on."""
     print(f"\n{'threads that wait':<36}{'executions':>14}{'ms':>9}{'GenMC 0.11 --sc':>18}")
-    with built(Source((str(PROGRAMS / "waiting.c"),))) as program:
+    with built(Source((str(PROGRAMS.parent / "waiting.c"),))) as program:
         for title, name, threads, rounds, peer in WAITING:
             for answer in runtime.answers(program, list(MONITORS), (name, str(threads), str(rounds))):
                 if isinstance(answer, End):

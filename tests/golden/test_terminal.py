@@ -111,7 +111,7 @@ def test_a_trace_full_of_races_is_told_on_a_page(tmp_path: Path) -> None:
     assert "violation (" in " ".join(" ".join(lines[:4]).split())
     assert len(lines) < 150
     assert sum(line.startswith("  … and ") for line in lines) == 2
-    assert len(shown(("monitor", "-q", str(path))).splitlines()) == 1
+    assert len(shown(("monitor", "-q", str(path)), 200).splitlines()) == 1
 
 
 def test_steps_that_do_not_matter_are_folded() -> None:

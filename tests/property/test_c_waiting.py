@@ -14,7 +14,7 @@ from looping_programs import looping_program
 from teetotal.engines.executions.robustness import robustness
 from teetotal.programs.c.build import Source, build
 
-WAITING = Path(__file__).parents[2] / "benchmarks" / "programs" / "waiting.c"
+WAITING = Path(__file__).parents[2] / "benchmarks" / "waiting.c"
 MONITORS = ("monitor=exact-tso", "monitor=exact-pso")
 COUNTS = {
     ("await", 2, 4): (1, 0),
