@@ -80,7 +80,7 @@ template <typename Function>
 auto done(const char* name, bool repeats, std::uintptr_t place, Function function) {
   if (Thread* self = process.current; self != nullptr && !repeats) {
     unseen_call(std::string(name) + " of libc.so.6", place);
-    mfence(*self, place);
+    fence_before_call(*self, place);
     return function();
   }
   const OwnBusiness unasked;

@@ -303,7 +303,7 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
     if (process.current != nullptr && usual && protection == (PROT_READ | PROT_WRITE))
       if (void* pages = allocate((size + kPage - 1) / kPage * kPage, kPage, place, Content::zero)) return pages;
     unseen_call("mmap of libc.so.6", place);
-    if (process.current != nullptr) mfence(*process.current, place);
+    if (process.current != nullptr) fence_before_call(*process.current, place);
     void* pages = mmap(wanted, size, protection, flags, file, offset);
     if (pages != MAP_FAILED)
       process.mappings.push_back({.address = reinterpret_cast<std::uintptr_t>(pages), .size = size, .place = place});
@@ -319,7 +319,7 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
       return 0;
     }
     unseen_call("munmap of libc.so.6", place);
-    if (process.current != nullptr) mfence(*process.current, place);
+    if (process.current != nullptr) fence_before_call(*process.current, place);
     const bool part =
         !block.freed && address - block.address < block.size && room <= block.address + block.size - address;
     return part ? 0 : munmap(pages, size);  // a part of what it has stays as it is

@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "accesses.hpp"
+#include "local_state.hpp"
 
 // Where every stub jumps to, its number in r11: all that may hold arguments is kept, also how many vector registers do
 // (al), and the stack is as it was when the library's function begins, which so may return twice.
@@ -160,6 +161,8 @@ void unseen_call(const std::string& what, std::uintptr_t place) {
   process.unseen.insert({what, place});
   ++process.outside;
   ++process.current->changes;
+  // What is run twice may differ then, so nobody is run ahead to see whether it waits. Nothing is proved in any case.
+  if (!process.supposing && local_states.distrust()) process.restart = true;
 }
 
 void Imports::read(const std::string& table, const std::string& instrumented) {
@@ -291,7 +294,7 @@ void* Imports::called(std::uint32_t number, const std::uintptr_t* arguments, std
   unseen_call(described(stub), place);
   // What it writes lies in memory at once, and it may have fences of its own. So that nothing is found that rests on a
   // store which overtakes the call, or is overtaken by it, older ones come first; nothing is proved in any case.
-  mfence(*self, place);
+  fence_before_call(*self, place);
   return stub.target;
 }
 

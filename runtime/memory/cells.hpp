@@ -79,6 +79,8 @@ class Cells {
   std::size_t size() const { return cells_.size(); }
 
   bool changed = false;
+  bool frozen =
+      false;  // what is not known stays unknown, and has the number of another: a thread is only supposed there
 
   // New numbers, for what is known by now.
   void renumber();

@@ -83,6 +83,11 @@ void LocalStates::read(const std::string& file, std::uintptr_t base) {
   line >> std::hex >> begin >> size;
   for (std::uintptr_t at = base + begin; at < base + begin + size;) {
     const auto* entry = reinterpret_cast<const Entry*>(at);
+    if ((entry->flags & kNobodyWaits) != 0) {
+      nobody_waits_ = true;
+      at += sizeof(Entry);
+      continue;
+    }
     const std::uintptr_t place = at + static_cast<std::uintptr_t>(std::intptr_t{entry->place});
     entries_.emplace(place, entry);
     known_.resize(std::max(known_.size(), place - base + 1));

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "process.hpp"
@@ -33,7 +34,12 @@ class LocalStates {
   void read(const std::string& file, std::uintptr_t base);
 
   // Of a thread that stands before a read, if that may be part of a loop that only waits; otherwise 0.
-  LocalState waiting(const Thread& thread) const { return may_wait(thread) ? of(thread) : LocalState{}; }
+  LocalState waiting(const Thread& thread) const {
+    return !nobody_waits_ && may_wait(thread) ? of(thread) : LocalState{};
+  }
+
+  // From now on nobody waits: states are not all that decides. False where that was known.
+  bool distrust() { return !std::exchange(nobody_waits_, true); }
 
   // Whether what a call returns may be looked at.
   bool uses_result(std::uintptr_t place) const {
@@ -42,7 +48,7 @@ class LocalStates {
   }
 
  private:
-  static constexpr std::uint32_t kMayWait = 1, kWhole = 2, kVectors = 4;
+  static constexpr std::uint32_t kMayWait = 1, kWhole = 2, kVectors = 4, kNobodyWaits = 1U << 30U;
   static constexpr unsigned kBits = 3;  // of registers: behind these, as programs/c/machine.py numbers them
   struct Slot {
     std::int32_t offset;
@@ -67,6 +73,7 @@ class LocalStates {
   enum class Known : std::uint8_t { nothing, ends, may_wait };
   std::vector<Known> known_;  // of each place in the object's code: asked at every read
   std::uintptr_t base_ = 0;
+  bool nobody_waits_ = false;
 };
 
 extern LocalStates local_states;

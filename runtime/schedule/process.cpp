@@ -283,6 +283,11 @@ Order order_of(Verb verb) {
 }  // namespace
 
 void mfence(Thread& self, std::uintptr_t place, Order order) { fence_of(Kind::mfence, self, place, order); }
+void fence_before_call(Thread& self, std::uintptr_t place) {
+  self.calls = true;
+  mfence(self, place);
+  self.calls = false;
+}
 void sfence(Thread& self, std::uintptr_t place, Order order) { fence_of(Kind::sfence, self, place, order); }
 void fence(Thread& self, std::uintptr_t place, Order order) { fence_of(Kind::fence, self, place, order); }
 

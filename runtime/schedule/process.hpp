@@ -171,6 +171,7 @@ struct ThreadRecord {
   State state = State::unborn;
   Operation operation;
   bool single = false;  // that is all that a hook of the compiler's does
+  bool calls = false;   // it stands before a call of what nobody knows, at the fence that stands for it
   std::uint32_t number = 0;
   std::uint32_t born = 0;       // how many threads were created before it in this execution
   std::uint32_t creations = 0;  // threads that it created
@@ -459,6 +460,7 @@ bool of_program(const void* address);
 
 // With the order of a fence of C11, `na` where it is only part of an access; `fence` is one that nothing else knows.
 void mfence(Thread& self, std::uintptr_t place, Order order = Order::na);
+void fence_before_call(Thread& self, std::uintptr_t place);  // of what nobody knows
 void sfence(Thread& self, std::uintptr_t place, Order order = Order::na);
 void fence(Thread& self, std::uintptr_t place, Order order);
 

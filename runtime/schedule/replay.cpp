@@ -77,11 +77,11 @@ bool run(Controlled& system, const Moves& moves, Frames& frames) {
 
 }  // namespace
 
-void replay(const Bounds& bounds, const std::string& schedule, bool stop_at_last, double shorten,
-            const Output& output) {
+void replay(Bounds bounds, const std::string& schedule, bool stop_at_last, double shorten, const Output& output) {
   std::istringstream words(schedule);
   std::vector<std::string> steps;
   for (std::string word; words >> word;) steps.push_back(word);
+  bounds.waiting_counts = bounds.waiting_counts || stop_at_last;  // nobody looks ahead: the last step runs once
   Controlled system(bounds);
   Frames frames;
   try {

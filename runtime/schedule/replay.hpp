@@ -12,6 +12,6 @@ namespace teetotal::runtime {
 // which threads were created), with `c` for the commit of its oldest store, under PSO with the location's number behind
 // it, where locations are numbered in the order in which the schedule first stores to them. `stop_at_last`: the last
 // step runs into a breakpoint. `shorten`: seconds to look for a shorter schedule that fails in the same way.
-void replay(const Bounds& bounds, const std::string& schedule, bool stop_at_last, double shorten, const Output& output);
+void replay(Bounds bounds, const std::string& schedule, bool stop_at_last, double shorten, const Output& output);
 
 }  // namespace teetotal::runtime

@@ -27,9 +27,9 @@ constexpr std::size_t kLongestRound = 64;
 // While a thread is run on with what it may never see, nothing that it meets is told.
 class Supposing {
  public:
-  Supposing() : unseen_(process.unseen) { process.supposing = true; }
+  Supposing() : unseen_(process.unseen) { process.supposing = process.cells.frozen = true; }
   ~Supposing() {
-    process.supposing = false;
+    process.supposing = process.cells.frozen = false;
     process.unseen = std::move(unseen_);
   }
   Supposing(const Supposing&) = delete;
@@ -124,8 +124,8 @@ void Controlled::drop_ahead() { rewind(steps_.size() - 1); }
 // Where a thread stands once it is through all fences. It cannot be left there: to be run again.
 Controlled::Onward Controlled::onward_from(std::uint32_t number) {
   Thread& thread = process.threads[number];
-  for (int i = 0; i < kMostFences && thread.state == State::parked && is_fence(thread.operation.kind); ++i)
-    process.resume(thread);
+  const auto at_fence = [&] { return thread.state == State::parked && is_fence(thread.operation.kind); };
+  for (int i = 0; i < kMostFences && at_fence() && !thread.calls; ++i) process.resume(thread);
   return {thread.state == State::parked ? waiting_state(thread).hash : 0};
 }
 
@@ -190,6 +190,7 @@ bool Controlled::goes_on_alone(std::uint32_t number) {
   for (;;) {
     if (thread.state != State::parked) return true;
     const Operation operation = thread.operation;
+    if (thread.calls) return true;
     if (is_fence(operation.kind)) {
       process.resume(thread);
       continue;

@@ -433,7 +433,7 @@ GOOD = {"thread": [0, 1, 0], "kind": [1, 0, 3], "address": [0, 0, -1], "src": [-
         ({"thread": [0.5, 0, 0]}, "a column of int32 cannot be made from float64"),
         ({"thread": [[0, 1, 0]]}, "a column has one dimension, not 2"),
         ({"thread": [0, 1]}, "column kind has 3 events, column thread has 2"),
-        ({"kind": [1, 0, 7]}, "event 2: its kind is not one of the seven"),
+        ({"kind": [1, 0, 8]}, "event 2: its kind is not one of the eight"),
         ({"address": [0, 0, 0]}, "event 2: a fence has no address"),
         ({"address": [0, -1, -1]}, "event 1: its address is not in the table of addresses"),
         ({"addresses": []}, "event 0: its address is not in the table of addresses"),

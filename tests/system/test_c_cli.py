@@ -52,7 +52,7 @@ def test_dekker_is_told_with_its_lines() -> None:
     assert "  14 │     flag[me] = 1;\n     │     ^^^^ T" in told
     assert "a cycle through T1 (lines 25, 26) and T2 (lines 15, 25)" in told
     assert "T1: st flag[0] = 1" in told
-    assert "70 SC executions (22 blocked)" in told
+    assert "9 SC executions (5 blocked)" in told
 
 
 OPTIONS = """#include <assert.h>
@@ -99,8 +99,8 @@ def test_json_has_the_keys_of_the_contract() -> None:
     assert (result["verdict"], result["complete"], result["executions"], result["blocked"]) == (
         "violation",
         True,
-        70,
-        22,
+        9,
+        5,
     )
     assert result["models"]["sc"] == {"verdict": "safe", "robust": True, "safe": True}
     violation = result["models"]["tso"]["violations"][0]

@@ -311,8 +311,11 @@ def test_fails_on_those_machines_alone(program: Path, name: str) -> None:
 def test_each_write_is_seen_by_one_that_waits(program: Path) -> None:
     """Reads x until it is 1 while x is set to 0 twice. It sees each of the three zeros not at all, once or twice: 27
     ways. Seeing the last of them a third time is waiting for ever: 1 + 3 + 9 ways."""
-    end, _ = explore(program, "model=sc", arguments=[str(list(CASES).index("waiting through zeros"))])
+    arguments = [str(list(CASES).index("waiting through zeros"))]
+    end, _ = explore(program, "model=sc", "waiting=count", arguments=arguments)
     assert (end["executions"], end["blocked"]) == (40, 13)
+    end, _ = explore(program, "model=sc", arguments=arguments)  # where waiting is no part of executions
+    assert (end["executions"], end["blocked"]) == (1, 0)
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.fails])

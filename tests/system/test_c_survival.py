@@ -101,8 +101,8 @@ def _explorers(leader: int) -> list[int]:
 
 def test_a_worker_that_somebody_else_kills_is_no_fault_of_the_program() -> None:
     file = Path(__file__).parents[2] / "benchmarks" / "programs" / "dekker.c"
-    command = [sys.executable, "-m", "teetotal", "check", "--json", "--executions", "300000", str(file)]
-    command += ["--", "-DROUNDS=3", "-DFENCED"]
+    command = [sys.executable, "-m", "teetotal", "check", "--json", "--executions", "100000", str(file)]
+    command += ["--", "-DROUNDS=5", "-DFENCED"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         assert process.stdout is not None
         while len(explorers := _explorers(process.pid)) < 2:
@@ -110,7 +110,7 @@ def test_a_worker_that_somebody_else_kills_is_no_fault_of_the_program() -> None:
         os.kill(explorers[-1], signal.SIGKILL)
         result = json.loads(process.stdout.read())
     assert not result.get("violations")
-    assert result["executions"] == 300_000
+    assert result["executions"] == 100_000
     assert not any("took the explorer down" in note for note in result["notes"])
 
 

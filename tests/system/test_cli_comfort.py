@@ -87,7 +87,7 @@ def test_what_was_meant(run: Run) -> None:
     [
         ("teetotal fe", ["fence"]),
         ("teetotal check --model t", ["tso"]),
-        ("teetotal check --model tso,", ["tso,sc", "tso,pso"]),
+        ("teetotal check --model tso,", ["tso,sc", "tso,pso", "tso,c11"]),
         ("teetotal check --goal ", ["robust", "safe", "both"]),
         ("teetotal check --explore pre", ["preemptions:2", "preemptions:0..3"]),
         ("teetotal monitor --monitor sober,exact-t", ["sober,exact-tso"]),

@@ -174,7 +174,7 @@ def test_without_such_an_outcome_robustness_stays_unknown() -> None:
 
 def sees_nothing(subject: Program, models: list[ModelName], *_: object, **__: object) -> Robustness:
     """A search that claims to have seen everything, and found every model robust."""
-    return Robustness({model: [] for model in models}, 1, 0, True, frozenset(models), [], False)
+    return Robustness({model: [] for model in models}, 1, 0, True, frozenset(models), [], False, "skip", [])
 
 
 def test_robust_with_other_outcomes_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,6 +86,10 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
     within: str = ""
     order: MemoryOrder = "na"
 
+    def __post_init__(self) -> None:
+        if self.order == "na":  # the same object in all processes: only then is it left out of the JSON
+            msgspec.structs.force_setattr(self, "order", "na")
+
     @property
     def id(self) -> EventId:
         return EventId(self.thread, self.index)

@@ -62,7 +62,7 @@ class Verbs(click.Group):
         if name not in VERBS and not name.startswith("-"):
             from difflib import get_close_matches
 
-            close = get_close_matches(name, VERBS, n=2)
+            close = get_close_matches(name, VERBS, n=2, cutoff=0.65)
             files = f"\n  teetotal check {name}" if os.path.exists(name) else ""
             meant = f" Did you mean {' or '.join(close)}?" if close else f" Did you mean:{files}" if files else ""
             context.fail(f"No such verb: {name!r}.{meant}")

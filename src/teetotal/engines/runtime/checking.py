@@ -141,7 +141,13 @@ def _explored(
                 interrupted = True
         return findings
 
-    for model in models:
+    plain = options.executions is None and not options.monitors and "c11" not in options.models and marks is None
+    if len(models) > 1 and options.explore.is_exhaustive and plain:
+        # What is robust is safe where SC is: buffers are explored for the rest alone.
+        findings = search("sc", replace(options, goal="robust", seconds=budget.left))
+        answer = _as_safe(findings.result(command))
+        models = [model for model in models if model not in answer.models]
+    for model in () if interrupted else models:
         executions = options.executions
         for searched in options.explore.rounds():
             asked = replace(options, explore=searched, seconds=budget.left, executions=executions)
@@ -172,6 +178,20 @@ def _explored(
     if interrupted:
         raise Interrupted(answer)
     return answer
+
+
+def _as_safe(watched: CheckAnswer) -> CheckAnswer:
+    """What SC executions and monitors say where safety is the goal: all about SC, and about models under which the
+    program is robust, and safe like SC. What they found against robustness is not asked for."""
+    sc = watched.models["sc"]
+    models = {name: found for name, found in watched.models.items() if found is sc or (found.robust and found.safe)}
+    return replace(
+        watched,
+        models=models,
+        verdict=sum((found.verdict for found in models.values()), Verdict.SAFE),
+        violations=[violation for found in models.values() for violation in found.violations],
+        goal="safe",
+    )
 
 
 class _Findings:

@@ -20,6 +20,8 @@ What makes it sound:
 - A function that makes its frame in no way known here, or whose frame others may reach beyond, gets no entries. The
   runtime takes everything for live where it finds none.
 - Exceptions go from any call to any landing pad, jumps by a table to anything a table names.
+- By the rules no register for vectors or fractions lives on across a call, and the runtime does not look at them there.
+  Assembly written by hand may keep something in one all the same: where it uses any, nobody is said to wait.
 """
 
 from __future__ import annotations
@@ -47,6 +49,7 @@ _FLAGS = len(REGISTERS)
 _PLACES = _FLAGS + 1
 """Registers, and flags."""
 _MAY_WAIT, _WHOLE, _VECTORS, _BITS = 1, 2, 4, 3
+_NOBODY_WAITS = 1 << 30
 _ATOMIC = re.compile(r"__tsan_atomic(\d+)_(\w+)$")
 _STORES = re.compile(
     r"__tsan_(unaligned_)?(volatile_)?write|__tsan_atomic\d+_store$|pthread_(mutex|spin)_(un)?lock$|sem_post$"
@@ -87,6 +90,11 @@ class Liveness:
         self._numbers = count()
 
     def __call__(self, program: Text, functions: Sequence[Function]) -> None:
+        for function in functions:
+            for item in (item for block in function.blocks for item in block):
+                if item.statement.app and _uses_vectors(item.instruction):
+                    item.statement.before += att(_table_entry(".", _NOBODY_WAITS, 0, 0), item.statement)
+                    break
         for entry in entries(program, functions):
             if entry.hook:
                 entry.item.statement.before += att(_told(entry, entry.hook), entry.item.statement)
@@ -100,11 +108,19 @@ def _told(entry: Entry, label: str) -> list[str]:
     flags = _MAY_WAIT * entry.may_wait | _WHOLE * entry.whole | _VECTORS * entry.vectors | registers << _BITS
     saved = sum(REGISTERS.index(name) << (4 * at) for at, name in enumerate(entry.saved))
     slots = "".join(f", {offset}, {size}" for offset, size in entry.slots)
+    return _table_entry(label, flags, saved, len(entry.slots), slots)
+
+
+def _table_entry(label: str, flags: int, saved: int, count: int, slots: str = "") -> list[str]:
     return [
         f'\t.pushsection {SECTION},"a",@progbits',
-        f"\t.long {label} - ., {flags}, {saved}, {len(entry.slots)}{slots}",
+        f"\t.long {label} - ., {flags}, {saved}, {count}{slots}",
         "\t.popsection",
     ]
+
+
+def _uses_vectors(instruction: Instruction) -> bool:
+    return any(kind == "x" for kind, _ in instruction.operands) or instruction.name.startswith("f")
 
 
 def table(program: Path) -> Section | None:
@@ -223,9 +239,7 @@ class _Analysis:
         self.low -= self.low % 8
         self.uses: dict[int, int] = {}  # of a call: what it reads in the frame
         self.announced = 0  # what hooks are told of
-        self.vectors = any(
-            kind == "x" for block in self.blocks for item in block for kind, _ in item.instruction.operands
-        ) or any(item.instruction.name.startswith("f") for block in self.blocks for item in block)
+        self.vectors = any(_uses_vectors(item.instruction) for block in self.blocks for item in block)
         if self.understood:
             for block in self.blocks:
                 self._follow_addresses(block)
