@@ -153,7 +153,7 @@ void OptimalSearch::races_with(const Event& event, std::size_t index) {
   const Event* later = nullptr;
   for (auto it = accesses.rbegin(); it != accesses.rend(); ++it) {
     const Event& other = execution_[*it];
-    if (conflicts(other, event) && own_load(other, event) == nullptr) {
+    if (conflicts(other, event) && !(buffers_ && own_load(other, event) != nullptr)) {
       join(clock, clocks_[*it], clocks_.width());
       races_.push_back(*it);
     }

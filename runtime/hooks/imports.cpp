@@ -12,7 +12,6 @@
 #include <stdexcept>
 
 #include "accesses.hpp"
-#include "local_state.hpp"
 
 // Where every stub jumps to, its number in r11: all that may hold arguments is kept, also how many vector registers do
 // (al), and the stack is as it was when the library's function begins, which so may return twice.
@@ -161,8 +160,6 @@ void unseen_call(const std::string& what, std::uintptr_t place) {
   process.unseen.insert({what, place});
   ++process.outside;
   ++process.current->changes;
-  // What is run twice may differ then, so nobody is run ahead to see whether it waits. Nothing is proved in any case.
-  if (!process.supposing && local_states.distrust()) process.restart = true;
 }
 
 void Imports::read(const std::string& table, const std::string& instrumented) {

@@ -15,7 +15,6 @@
 #include <span>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "process.hpp"
@@ -37,9 +36,6 @@ class LocalStates {
   LocalState waiting(const Thread& thread) const {
     return !nobody_waits_ && may_wait(thread) ? of(thread) : LocalState{};
   }
-
-  // From now on nobody waits: states are not all that decides. False where that was known.
-  bool distrust() { return !std::exchange(nobody_waits_, true); }
 
   // Whether what a call returns may be looked at.
   bool uses_result(std::uintptr_t place) const {

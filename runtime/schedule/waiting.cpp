@@ -105,8 +105,8 @@ bool Controlled::look_ahead(std::uint32_t number) {
   const std::uint64_t key = key_of(local_now(number), relaxed() ? seen(number, process.threads[number].operation)
                                                                 : seen_by(process.threads[number].operation));
   execute(as);
-  const bool beyond =
-      process.threads[number].state == State::parked && is_fence(process.threads[number].operation.kind);
+  const Thread& thread = process.threads[number];
+  const bool beyond = thread.state == State::parked && is_fence(thread.operation.kind) && !thread.calls;
   const Onward onward{onward_from(number).local, steps_.back().quiet == 0};
   onward_.emplace(key, onward);
   const bool waits = completes(last, onward);
