@@ -146,3 +146,47 @@ def test_what_a_thread_waits_for_at_the_end_is_told(tmp_path: Path) -> None:
     assert answer.models["tso"].robust
     assert not answer.models["pso"].robust
     assert "livelock" in {violation.kind for violation in answer.models["sc"].violations}
+
+
+HIDDEN = {
+    "a vector register that assembly keeps": """
+static int next(void) { int n; __asm__ volatile("movd %%xmm15, %%eax; incl %%eax; movd %%eax, %%xmm15; movl %%eax, %0"
+                                                : "=r"(n) :: "eax"); return n; }
+static void *count(void *p) {
+  __asm__ volatile("pxor %%xmm15, %%xmm15" ::); while (!go) if (next() == 3) assert(0); return 0; }
+""",
+    "its own memory of the heap": """
+static void *count(void *p) { int *n = calloc(1, 4); while (!go) if (++*n == 3) assert(0); free(n); return 0; }
+""",
+    "a variable that somebody else counts": """
+struct counter { int n; };
+static void next(struct counter *c) { c->n++; }
+static void *count(void *p) { struct counter c = {0}; while (!go) { next(&c); if (c.n == 3) assert(0); } return 0; }
+""",
+    "a number of calls": """
+static void next(int n) { if (go) return; if (n == 3) assert(0); next(n + 1); }
+static void *count(void *p) { next(0); return 0; }
+""",
+}
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("state", HIDDEN)
+def test_a_loop_that_remembers_its_rounds_does_not_wait(state: str, compiler: str, tmp_path: Path) -> None:
+    """The first of these was called safe: what the assembly keeps was not part of the thread's state."""
+    file = tmp_path / "hidden.c"
+    file.write_text(f"""
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+static atomic_int go;
+{HIDDEN[state]}
+int main(void) {{
+  pthread_t t;
+  pthread_create(&t, 0, count, 0);
+  go = 1;
+  pthread_join(t, 0);
+}}
+""")
+    assert teetotal.check(str(file), compiler=compiler).models["sc"].safe is False
