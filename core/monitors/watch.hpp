@@ -39,6 +39,7 @@ class Watch {
   // asked about too, and the deciding event of such a report is one behind the last.
   template <class Tell>
   void see(std::span<const Event> execution, std::size_t shared, std::span<const Event> waiting, Tell tell) {
+    if (monitors_.empty()) return;
     for (const Event& event : execution.subspan(shared))
       if (event.kind == Kind::st) note_store(event.address);
     // What decides nothing need not be seen while nothing comes after it: the ends of threads, mostly.

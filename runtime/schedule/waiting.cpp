@@ -201,6 +201,7 @@ bool Controlled::goes_on_alone(std::uint32_t number) {
     if (std::ranges::find(been, local) != been.end()) return false;
     been.push_back(local);
     rounds_[number].push_back(operation);
+    went_round_ = true;
     const Wide before = seen_by(operation);
     process.resume(thread);
     if (operation.writes != Writes::never && seen_by(operation) != before) return true;
@@ -247,7 +248,8 @@ void Controlled::judge() {
   judged_ = true;
   stuck_ = Stuck::no;
   vain_ = false;
-  for (auto& round : rounds_) round.clear();
+  if (std::exchange(went_round_, false))
+    for (auto& round : rounds_) round.clear();
   bool any = false, loops = false, others = !buffers_.failed.empty() || process.exited;
   for (std::uint32_t number = 0; number < process.count; ++number) {
     const Thread& thread = process.threads[number];
