@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import teetotal
 from amounts import some
 from c11_programs import random_program
 from c_programs import compiled, explore
 from teetotal.answers.events import MemoryOrder
+from teetotal.answers.verdict import Verdict
 from teetotal.cli.check import check
 from teetotal.engines.executions.robustness import robustness
 from teetotal.programs.expressions import Addr, Const, Expr, Old, Op, Reg
@@ -225,3 +227,28 @@ def test_without_a_race_it_is_robust(tmp_path: Path) -> None:
     assert status == 0
     found = answer["models"]["c11"]  # type: ignore[index]
     assert (found["robust"], found["race_free"], found["safe"], found["portable"]) == (True, True, True, None)
+
+
+@pytest.mark.parametrize("kind", ["c", "litmus"])
+def test_race_free_alone_claims_nothing_more(kind: str, tmp_path: Path) -> None:
+    """Relaxed message passing has no race, and is neither robust nor safe in C11: neither was asked."""
+    file = tmp_path / f"mp.{kind}"
+    file.write_text(
+        {
+            "c": "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\natomic_int x, y;\n"
+            "#define LD(x) atomic_load_explicit(&x, memory_order_relaxed)\n"
+            "#define ST(x) atomic_store_explicit(&x, 1, memory_order_relaxed)\n"
+            "void *f(void *p) { ST(x); ST(y); return 0; }\n"
+            "int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); if (LD(y)) assert(LD(x)); pthread_join(t, 0); }\n",
+            "litmus": "C mp\n{}\n"
+            "P0(atomic_int* x, atomic_int* y) { atomic_store_explicit(x, 1, memory_order_relaxed);"
+            " atomic_store_explicit(y, 1, memory_order_relaxed); }\n"
+            "P1(atomic_int* x, atomic_int* y) { int r0 = atomic_load_explicit(y, memory_order_relaxed);"
+            " int r1 = atomic_load_explicit(x, memory_order_relaxed); }\nexists (1:r0=1 /\\ 1:r1=0)\n",
+        }[kind]
+    )
+    answer = teetotal.check(str(file), models="c11", races=True)
+    found = answer.models["c11"]
+    assert (answer.verdict, found.race_free, found.robust, found.safe) == (Verdict.SAFE, True, None, None)
+    assert "robust" not in str(answer).splitlines()[0]
+    assert teetotal.check(str(file), models="c11").models["c11"].robust is False

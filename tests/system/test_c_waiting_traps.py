@@ -190,3 +190,17 @@ int main(void) {{
 }}
 """)
     assert teetotal.check(str(file), compiler=compiler).models["sc"].safe is False
+
+
+@pytest.mark.parametrize("model", ["tso", "pso"])
+def test_a_livelock_among_the_executions_of_a_relaxed_machine_is_told(model: str, tmp_path: Path) -> None:
+    """It ended in an internal error: the schedule alone, without the loop, goes on."""
+    file = tmp_path / "hang.c"
+    file.write_text(
+        "#include <pthread.h>\n#include <stdatomic.h>\natomic_int x, y;\n"
+        "void *a(void *p) { x = 1; while (!y) {} return 0; }\n"
+        "int main(void) { pthread_t t; pthread_create(&t, 0, a, 0); while (x != 2) {} pthread_join(t, 0); }\n"
+    )
+    found = teetotal.check(str(file), models=model, goal="safe").models[model]
+    assert found.safe is False
+    assert "livelock" in {violation.kind for violation in found.violations}

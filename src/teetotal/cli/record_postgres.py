@@ -6,7 +6,7 @@ from teetotal.cli.databases import command
 
 postgres = command(
     "postgres",
-    """Histories from a PostgreSQL server: a session for each thread, single statements on a table of our own.
+    """Histories from a PostgreSQL server: a connection for each thread, single statements on a table of our own.
 
     From one server they are SC; with reads from a standby they are not. PLACE is postgresql://USER:PASSWORD@HOST:PORT/DATABASE.""",
 )

@@ -74,7 +74,7 @@ def races_alone(safe: bool | None, watched: Robustness) -> ModelAnswer:
     return ModelAnswer(
         verdict=Verdict.of(both(race_free, safe)),
         robust=None,
-        safe=safe if race_free else None,
+        safe=None if safe else safe,  # what C11 adds was not asked
         violations=[*map(as_violation, watched.races)],
         race_free=race_free,
         portable=False if race_free is False else None,

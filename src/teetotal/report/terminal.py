@@ -220,8 +220,11 @@ def _verdict(result: CheckAnswer, page: Page) -> str:
     if result.verdict is Verdict.INCONCLUSIVE:
         return f"{page.doubt('inconclusive')}{cut}"
     if result.verdict is Verdict.SAFE:
-        robust = result.goal != "safe" and list(result.models) != ["sc"]
-        return f"{page.good('safe')} ({'robust, and ' if robust else ''}no assertion fails){cut}"
+        relaxed = [model for name, model in result.models.items() if name != "sc"]
+        robust = result.goal != "safe" and relaxed and all(model.robust for model in relaxed)
+        races = "no data race, and " if any(model.race_free is True for model in relaxed) and not robust else ""
+        where = " under SC" if races and any(model.safe is None for model in relaxed) else ""
+        return f"{page.good('safe')} ({'robust, and ' if robust else races}no assertion fails{where}){cut}"
     return f"{page.bad('violation')}: {'; '.join(_wrong(result))}{cut}"
 
 

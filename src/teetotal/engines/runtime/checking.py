@@ -393,7 +393,8 @@ class _Findings:
                 relations=relations.of_sc(listed),
             )
         else:
-            found = story.violation(program, self.model, execution.schedule, self.options.semantics, kind=kind)
+            semantics = self.options.semantics
+            found = story.violation(program, self.model, execution.schedule, semantics, kind=kind, message=message)
             found = words.worded(found, execution.told, execution.pointers)
         token = to_token(self.model, execution.schedule, list(program.memory), self.options.semantics)
         again = replaying.command(self.source, token, stacks, self.options.spurious)

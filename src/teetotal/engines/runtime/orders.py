@@ -79,9 +79,10 @@ class Orders:
         is_weak = any(violation.kind == "robustness" for violation in found)
         race_free = False if self.races else True if proved else None
         robust = False if is_weak else True if proved and race_free and not races_alone else None
-        safe = False if fails_in_sc else True if race_free and (robust or races_alone) else None
+        safe = False if fails_in_sc else True if race_free and robust else None
+        asked = race_free if only_safe else both(robust, race_free)
         return ModelAnswer(
-            verdict=Verdict.of(both(race_free if only_safe else both(robust, race_free), safe)),
+            verdict=Verdict.of(both(asked, not fails_in_sc if races_alone else safe)),
             robust=robust,
             safe=safe,
             violations=found,
