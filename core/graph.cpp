@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "components.hpp"
+
 namespace teetotal::graph {
 
 namespace {
@@ -176,51 +178,13 @@ Edges edges(const Relations& relations, bool with_po, const Poll& poll) {
 }
 
 std::vector<Node> components(const Relations& relations, const Poll& poll) {
-  const Node n = Node(relations.size());
-  constexpr Node unseen = -1, alone = -2;
-  std::vector<Node> low(n, 0), visited(n, unseen), component(n, unseen);
-  std::vector<Node> open;  // Tarjan's stack
-  std::vector<Relations::Cursor> path;
   Patience patience(poll);
-  Node visits = 0, found = 0;
-
-  auto enter = [&](Node e) {
-    visited[e] = low[e] = visits++;
-    open.push_back(e);
-    path.push_back(relations.at(e));
+  const auto from = [&](Node e) {
     patience.spend();
+    return relations.at(e);
   };
-  for (Node root = 0; root < n; ++root) {
-    if (visited[root] != unseen) continue;
-    enter(root);
-    while (!path.empty()) {
-      const Node e = path.back().node;
-      if (const Node f = relations.advance(path.back()); f != none) {
-        if (visited[f] == unseen)
-          enter(f);
-        else if (component[f] == unseen)
-          low[e] = std::min(low[e], visited[f]);
-        continue;
-      }
-      path.pop_back();
-      if (!path.empty()) low[path.back().node] = std::min(low[path.back().node], low[e]);
-      if (low[e] != visited[e]) continue;
-      if (open.back() == e) {
-        component[e] = alone;
-        open.pop_back();
-        continue;
-      }
-      Node member;
-      do {
-        member = open.back();
-        open.pop_back();
-        component[member] = found;
-      } while (member != e);
-      ++found;
-    }
-  }
-  std::replace(component.begin(), component.end(), alone, none);
-  return component;
+  return strong_components(Node(relations.size()), none, from,
+                           [&](Relations::Cursor& cursor) { return relations.advance(cursor); });
 }
 
 bool is_acyclic(const Relations& relations, const Poll& poll) {

@@ -89,21 +89,21 @@ class PythonProgress final : public Progress {
     nb::gil_scoped_acquire held;
     call_.reset();
   }
-  void report(std::uint64_t states, std::uint64_t frontier, std::uint64_t depth) override {
-    if (states != 0) last_ = {states, frontier, depth};
+  void report(std::uint64_t states) override {
+    if (states != 0) last_ = states;
     auto now = std::chrono::steady_clock::now();
     if ((++count_ & 0x3f) != 0 && now - called_ < std::chrono::milliseconds(20)) return;
     called_ = now;
     nb::gil_scoped_acquire held;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    if (!call_.is_none()) call_(std::get<0>(last_), std::get<1>(last_), std::get<2>(last_));
+    if (!call_.is_none()) call_(last_, 0.0);
   }
 
  private:
   nb::object call_;
   std::uint64_t count_ = 0;
   std::chrono::steady_clock::time_point called_ = std::chrono::steady_clock::now();
-  std::tuple<std::uint64_t, std::uint64_t, std::uint64_t> last_{};
+  std::uint64_t last_ = 0;
 };
 
 // commits?, process, target of a move, location of a commit, writes of an atomic step

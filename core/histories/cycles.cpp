@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
+#include "components.hpp"
+
 namespace teetotal::histories {
 namespace {
 
 constexpr std::uint32_t none = 0xffffffff;
+constexpr std::int32_t alone = -1;
 
 class Graph {
  public:
@@ -31,43 +34,23 @@ class Graph {
     return order;
   }
 
-  // Tarjan's algorithm without recursion: the component of each node.
-  std::vector<std::uint32_t> components() const {
-    std::vector<std::uint32_t> index(size(), none), low(size()), component(size(), none), stack, path, at(size());
-    std::uint32_t counter = 0, found = 0;
-    for (std::uint32_t root = 0; root < size(); ++root) {
-      if (index[root] != none) continue;
-      path.push_back(root);
-      while (!path.empty()) {
-        const std::uint32_t node = path.back();
-        if (index[node] == none) {
-          index[node] = low[node] = counter++;
-          at[node] = first_[node];
-          stack.push_back(node);
-        }
-        if (at[node] < first_[node + 1]) {
-          const std::uint32_t next = to_[edges_[at[node]++]];
-          if (index[next] == none)
-            path.push_back(next);
-          else if (component[next] == none)
-            low[node] = std::min(low[node], index[next]);
-          continue;
-        }
-        path.pop_back();
-        if (!path.empty()) low[path.back()] = std::min(low[path.back()], low[node]);
-        if (low[node] != index[node]) continue;
-        while (component[node] == none) {
-          component[stack.back()] = found;
-          stack.pop_back();
-        }
-        ++found;
-      }
-    }
-    return component;
+  std::vector<std::int32_t> components() const {
+    struct Cursor {
+      std::uint32_t at, end;
+    };
+    return strong_components(
+        static_cast<std::int32_t>(size()), alone,
+        [&](std::int32_t node) {
+          const auto number = static_cast<std::uint32_t>(node);
+          return Cursor{first_[number], first_[number + 1]};
+        },
+        [&](Cursor& cursor) {
+          return cursor.at == cursor.end ? std::int32_t{-1} : static_cast<std::int32_t>(to_[edges_[cursor.at++]]);
+        });
   }
 
   // Breadth first within the component; empty if the node is on no cycle.
-  std::vector<std::uint32_t> shortest_cycle(std::uint32_t start, const std::vector<std::uint32_t>& component) {
+  std::vector<std::uint32_t> shortest_cycle(std::uint32_t start, const std::vector<std::int32_t>& component) {
     reached_by_.resize(size(), none);
     std::vector<std::uint32_t> queue{start}, cycle;
     std::uint32_t closing = none;
@@ -101,11 +84,12 @@ Cycles short_cycles(std::uint32_t nodes, std::span<const std::uint32_t> from, st
   result.order = graph.topological_order();
   if (result.order.size() == nodes) return result;
   result.order.clear();
-  const std::vector<std::uint32_t> component = graph.components();
+  const std::vector<std::int32_t> component = graph.components();
   std::vector<std::vector<std::uint32_t>> members(nodes);
-  for (std::uint32_t node = 0; node < nodes; ++node) members[component[node]].push_back(node);
+  for (std::uint32_t node = 0; node < nodes; ++node)
+    if (component[node] != alone) members[static_cast<std::size_t>(component[node])].push_back(node);
   for (const auto& nodes_of : members) {
-    if (nodes_of.size() < 2) continue;
+    if (nodes_of.empty()) break;
     const std::size_t stride = std::max<std::size_t>(1, nodes_of.size() / per_component);
     for (std::size_t i = 0; i < nodes_of.size(); i += stride)
       if (auto cycle = graph.shortest_cycle(nodes_of[i], component); !cycle.empty())

@@ -118,7 +118,7 @@ class Search {
   // Explores from a state what nothing explored covers yet. Whether the answer about it is complete before those about
   // the entries now on the stack.
   bool push(Successor by, Sleep asleep, std::vector<Loop> loops) {
-    if (progress_ != nullptr) progress_->report(result_.states + 1, stack_.size(), stack_.size());
+    if (progress_ != nullptr) progress_->report(result_.states + 1);
     State& state = by.state;
     Place& place = places_[{state.memory, state.controls}];
     std::optional<std::size_t> cover;

@@ -19,7 +19,7 @@ class Alone {
   Rows run(Control start) {
     visit({0, false, Delayed{start, false, {}}}, {});
     for (from_ = 0; from_ < order_.size(); ++from_) {
-      if ((from_ & 0x1f) == 0 && progress_ != nullptr) progress_->report(0, 0, 0);
+      if ((from_ & 0x1f) == 0 && progress_ != nullptr) progress_->report(0);
       const Place here = *order_[from_];
       if (here.changes == path_.size() && reached(here)) return rows();
       expand(here);

@@ -349,7 +349,7 @@ Language Automata::blurred(Language a, unsigned k) {
 void Automata::poll() {
   ++work_;
   if (max_work_ != 0 && work_ > max_work_) throw GaveUp{};
-  if ((work_ & 0x7) == 0 && progress_ != nullptr) progress_->report(0, 0, 0);
+  if ((work_ & 0x7) == 0 && progress_ != nullptr) progress_->report(0);
 }
 
 }  // namespace teetotal::symbolic

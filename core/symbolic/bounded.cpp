@@ -43,7 +43,7 @@ class Bounded {
     start.words.resize(graph_.processes());
     visit(std::move(start), {});
     for (std::size_t i = 0; i < order_.size() && !result_.bad; ++i) {
-      if ((i & 0xff) == 0 && progress_ != nullptr) progress_->report(order_.size(), order_.size() - i, depth_[i]);
+      if ((i & 0xff) == 0 && progress_ != nullptr) progress_->report(order_.size());
       from_ = i;
       const Machine here = *order_[i];
       for (Process p = 0; p < graph_.processes() && !result_.bad; ++p) {
@@ -62,7 +62,6 @@ class Bounded {
     if (!fresh) return;
     order_.push_back(&found->first);
     parents_.emplace_back(from_, step);
-    depth_.push_back(order_.size() == 1 ? 0 : depth_[from_] + 1);
     if (!graph_.is_bad(found->first.controls, found->first.memory)) return;
     result_.bad = true;
     for (std::size_t i = order_.size() - 1; i != 0; i = parents_[i].first)
@@ -143,7 +142,6 @@ class Bounded {
   std::unordered_map<Machine, std::size_t, MachineHash> numbers_;
   std::vector<const Machine*> order_;
   std::vector<std::pair<std::size_t, Step>> parents_;
-  std::vector<std::uint64_t> depth_;
   std::size_t from_ = 0;
   BoundedResult result_;
 };

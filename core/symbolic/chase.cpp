@@ -26,7 +26,7 @@ bool Chase::closes(const Scene& scene, const Delayed& from) {
     step(start, scene.attacker, from.control, to.control, touched);
   });
   while (expanded_ < order_.size() && closing_.empty()) {
-    if ((expanded_ & 0x1f) == 0 && progress_ != nullptr) progress_->report(0, 0, 0);
+    if ((expanded_ & 0x1f) == 0 && progress_ != nullptr) progress_->report(0);
     from_ = expanded_++;
     const Here here = *order_[from_];
     expand(here);

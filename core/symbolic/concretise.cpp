@@ -42,7 +42,7 @@ class Search {
   std::optional<std::vector<std::pair<Configuration, Deed>>> run(const std::function<bool(Control)>& goal) {
     visit({0, graph_.start(p_), {}}, 0, {});
     for (std::size_t i = 0; i < order_.size(); ++i) {
-      if ((i & 0x3ff) == 0x3ff && progress_ != nullptr) progress_->report(0, 0, 0);
+      if ((i & 0x3ff) == 0x3ff && progress_ != nullptr) progress_->report(0);
       const Configuration here = *order_[i];
       if (here.phase == path_.size() && goal(here.control)) return chain(i);
       local(here, i);

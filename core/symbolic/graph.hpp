@@ -101,14 +101,11 @@ struct System {
   std::vector<Process> alike;
 };
 
-// Thrown by `poll` when the budget has run out.
-struct Stopped {};
-
-// Called now and then with what has been done so far; throws Stopped to end it.
+// Called now and then with the number of states so far, or 0 where that is unknown; throws to end it.
 class Progress {
  public:
   virtual ~Progress() = default;
-  virtual void report(std::uint64_t states, std::uint64_t frontier, std::uint64_t depth) = 0;
+  virtual void report(std::uint64_t states) = 0;
 };
 
 // What is known of interchangeable processes is remembered of the first.

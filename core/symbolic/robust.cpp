@@ -83,7 +83,7 @@ class Search {
       std::uint32_t number = queue_.begin()->second;
       queue_.erase(queue_.begin());
       if (states_[number].superseded) continue;
-      if (progress_ != nullptr) progress_->report(states_.size(), queue_.size(), 0);
+      if (progress_ != nullptr) progress_->report(states_.size());
       expand(number);
     }
     result_.states = states_.size() + chase_.states();
@@ -119,7 +119,7 @@ class Search {
     while (!pending.empty()) {
       std::uint32_t place = pending.back();
       pending.pop_back();
-      if (progress_ != nullptr) progress_->report(0, 0, 0);
+      if (progress_ != nullptr) progress_->report(0);
       steps_.asks(p, attacking ? delayed_[place].control : place, asked);
       steps(p, attacking, place, m, [&](std::uint32_t next, const Touched& t) {
         mark(touched, t);

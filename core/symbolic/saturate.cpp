@@ -41,7 +41,7 @@ void Saturation::explore() {
     std::uint32_t number = queue_.begin()->second;
     queue_.erase(queue_.begin());
     if (states_[number].superseded) continue;
-    if (progress_ != nullptr) progress_->report(states_.size(), queue_.size(), states_[number].depth);
+    if (progress_ != nullptr) progress_->report(states_.size());
     expand(number);
   }
 }
@@ -120,10 +120,9 @@ void Saturation::add(std::uint32_t parent, Happening by, const Memory& m, std::v
       grown = true;
     }
   }
-  State state{memory, std::move(parts), parent, std::move(by), 0, false, 0};
+  State state{memory, std::move(parts), parent, std::move(by), false, 0};
   for (Language k : state.parts)
     for (const auto& node : automata_[k].nodes) state.weight += node.finals.size();
-  state.depth = states_.empty() ? 0 : states_[parent].depth + 1;
   auto number = static_cast<std::uint32_t>(states_.size());
   if (bad(state)) bad_state_ = number;
   states_.push_back(std::move(state));

@@ -53,7 +53,6 @@ class Saturation {
     std::vector<Language> parts;
     std::uint32_t parent = 0;
     Happening by;
-    std::uint32_t depth = 0;
     bool superseded = false;
     std::uint64_t weight = 0;  // how large its languages look
   };

@@ -272,7 +272,7 @@ class TraceCheck:
 # -- symbolic.cpp -----------------------------------------------------------------------------------------------------
 
 _Step = tuple[bool, int, int, int, list[tuple[int, int]]]
-_Report = Callable[[int, int, int], None]
+_Report = Callable[[int, float], None]
 
 class ControlGraph:
     def __init__(

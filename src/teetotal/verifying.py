@@ -166,7 +166,7 @@ def _confirmed(
     states, reason = 0, None
     started = time.process_time()
     try:
-        states = check_certificate(program, given, model, options.semantics, lambda: watch(0, 0, 0))
+        states = check_certificate(program, given, model, options.semantics, watch)
     except Malformed as error:
         raise Malformed(f"{path}: {error}") from error
     except (Rejected, OutOfBudget) as error:

@@ -72,14 +72,14 @@ class Watch:
         self.started = time.process_time()
         self.states = 0
 
-    def __call__(self, states: int, frontier: int, depth: int) -> None:
+    def __call__(self, states: int = 0, fraction: float = 0.0) -> None:
         self.states = states or self.states
         if self.budget.over:
             raise OutOfBudget(f"time: more than {self.budget.seconds:g} s")
         if self.budget.megabytes is not None and _megabytes() > self.budget.megabytes:
             raise OutOfBudget(f"memory: more than {self.budget.megabytes:g} MB")
         if self.counting is not None:
-            self.counting(self.states, 0.0)
+            self.counting(self.states, fraction)
 
 
 def _megabytes() -> float:
@@ -167,7 +167,7 @@ def robust(
     watch = Watch(budget or Budget(), model)
     graph = program if isinstance(program, ControlGraph) else ControlGraph(program, semantics)
     try:
-        watch(0, 0, 0)  # another graph is much work
+        watch()  # another graph is much work
         graph = graph.events_only
         present = [site in fences for site in range(len(graph.program.sites))]
         found = _core.verify_robust(graph.core, MODEL_NUMBERS[model], present, watch)
