@@ -8,6 +8,7 @@ the number of examples of every random test (``make sanitize`` runs fewer, since
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,6 +29,8 @@ settings.register_profile(
     "mutants", derandomize=True, database=None, phases=[Phase.explicit, Phase.generate], **_COMMON
 )
 os.environ.pop("TEETOTAL_COLUMNS", None)  # text is compared as pipes get it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it,
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and what nohup starts this one
 settings.load_profile(os.environ.get("TEETOTAL_PROFILE", "test"))
 
 
