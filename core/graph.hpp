@@ -9,8 +9,8 @@
 //                                closure is that of the paper's relation
 //   Proposition 1, SC iff acyclic  `is_acyclic`
 //
-// The components (components.hpp) take linear time. Where every edge points forward in the order of appearance, which is
-// the case for every trace of an SC execution, a scan decides without them.
+// The components (components.hpp) take linear time. Where every edge points forward in the order of appearance, which
+// is the case for every trace of an SC execution, a scan decides without them.
 //
 // Shortest cycle: one edge is one hop of po, src, co or fr, where po, co and fr may leap over events between. In a
 // cycle the event that appeared last is left by an edge that points backward, so each such event u starts a

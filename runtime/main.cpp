@@ -25,6 +25,7 @@
 #include "channel.hpp"
 #include "explorer.hpp"
 #include "imports.hpp"
+#include "isolation.hpp"
 #include "lifetimes.hpp"
 #include "local_state.hpp"
 #include "replay.hpp"
@@ -35,6 +36,8 @@
 
 namespace teetotal::runtime {
 namespace {
+
+constexpr std::uint64_t kOwnMegabytes = 256;  // that the program may write in all
 
 // Addresses must be the same in every run, since programs compare and hash them. Where the kernel does not let us
 // choose, they are the same at least in all executions of one run.
@@ -166,6 +169,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     unwritten.bit_fields = value == "1";
   else if (name == "output")
     process.show_output = value == "1";
+  else if (name == "own")
+    request.own = value;
   else
     throw std::invalid_argument("no option is called " + name);
 }
@@ -196,6 +201,8 @@ int run(int count, char** arguments) {
   process.halves = process.buffered && !request.replay;  // a token has a step for the whole
   request.bounds.spinners_wake = request.strategy.name != "all" && !request.spinners_stop;
 
+  const Isolation isolation = request.own.empty() ? Isolation{} : isolate(request.own, kOwnMegabytes, teetotal_kernel);
+
   // A debugger would follow the supervisor.
   const bool alone = request.replay && request.stop_at_last;
   try {
@@ -223,7 +230,8 @@ int run(int count, char** arguments) {
   if (!request.library.empty()) process.callers.read(request.library, process.memory.object_begin());
   if (!request.variables.empty()) addresses.read(request.variables, process.memory.object_begin());
   if (!request.live.empty()) local_states.read(request.live, process.memory.object_begin());
-  output.line(R"({"type":"loaded","base":)" + std::to_string(process.memory.object_begin()) + '}');
+  output.line(R"({"type":"loaded","base":)" + std::to_string(process.memory.object_begin()) + R"(,"isolated":)" +
+              (isolation.network && isolation.files ? "true" : "false") + '}');
   try {
     if (request.replay) {
       // What an exploration learns first about the layout of memory, a single execution must know too.

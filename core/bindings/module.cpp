@@ -14,5 +14,6 @@ NB_MODULE(_core, m) {
   teetotal::bind_monitors(m);
   teetotal::bind_tracecheck(m);
   teetotal::bind_simulate(m);
+  teetotal::bind_isolation(m);
   teetotal::bind_symbolic(m);
 }

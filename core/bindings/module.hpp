@@ -9,6 +9,7 @@ namespace teetotal {
 
 void bind_graph(nanobind::module_& m);
 void bind_histories(nanobind::module_& m);
+void bind_isolation(nanobind::module_& m);
 void bind_history_checker(nanobind::module_& m);
 void bind_tracecheck(nanobind::module_& m);
 void bind_program(nanobind::module_& m);

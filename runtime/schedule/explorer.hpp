@@ -18,6 +18,7 @@ namespace teetotal::runtime {
 
 struct Request {
   std::string object;
+  std::string own;        // an empty folder: where the program may write; none: wherever its user may
   std::string library;    // a file: which of the object's functions are the C++ library's
   std::string variables;  // a file: where its variables lie, if it compares addresses
   std::string live;       // a file: where in it the table is that says what is live

@@ -67,10 +67,10 @@ def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
 
 
 def test_what_the_module_prints_does_not_reach_standard_output(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     load(write(tmp_path, THREAD + "print('hello')\ntest = program(t(), x=0)\n"))
-    captured = capsys.readouterr()
+    captured = capfd.readouterr()
     assert (captured.out, captured.err) == ("", "hello\n")
 
 
@@ -144,5 +144,9 @@ def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_stays_an_interrupt(tmp_path: Path) -> None:
+    """In this process nobody can tell who raised it; in one of its own the file alone can have."""
+    path = write(tmp_path, "raise KeyboardInterrupt\n")
     with pytest.raises(KeyboardInterrupt):
-        load(write(tmp_path, "raise KeyboardInterrupt\n"))
+        load(path, trust=True)
+    with pytest.raises(ParseError, match="raises KeyboardInterrupt by itself"):
+        load(path)

@@ -78,6 +78,8 @@ class CheckAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
     waiting: Waiting = "skip"
     races: list[Race] = []
     hazards: list[Hazard] = []
+    isolated: bool | None = None
+    """False: the program ran with its user's network and files, since this machine gives it none of its own."""
 
     def __post_init__(self) -> None:
         # Whether a string is the default, and so left out of the JSON, is decided by identity: a result that came from
@@ -106,6 +108,7 @@ class CheckAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
             races=self.races + other.races,
             hazards=self.hazards + other.hazards,
             triage=worst([self.triage, other.triage]),
+            isolated=False if False in (self.isolated, other.isolated) else None,
         )
 
 

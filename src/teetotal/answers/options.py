@@ -66,7 +66,8 @@ def _choices(kind: type[msgspec.Struct]) -> dict[str, tuple[object, ...]]:
 class ProgramOptions(Options, frozen=True, kw_only=True):
     """Of questions about programs. ``program``: only this one of a Python module. ``monitors``: those that tell robust
     from not (default: the exact ones); where one can miss violations, nothing is proved. ``waiting``: whether a difference
-    that only lets a thread wait longer is none. For C: the ``compiler``, its ``flags``, and the ``arguments`` of main."""
+    that only lets a thread wait longer is none. For C: the ``compiler``, its ``flags``, and the ``arguments`` of main.
+    ``trust``: it may reach the network, and write to files."""
 
     models: tuple[ModelName, ...] = RELAXED
     goal: Goal = "robust"
@@ -78,6 +79,7 @@ class ProgramOptions(Options, frozen=True, kw_only=True):
     compiler: str | None = None
     flags: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
+    trust: bool = False
 
 
 class CheckOptions(ProgramOptions, frozen=True, kw_only=True):

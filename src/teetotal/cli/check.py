@@ -114,6 +114,7 @@ def check(
     failed_cas: str,
     waiting: str,
     compiler: str | None,
+    trust: bool,
     arguments: tuple[str, ...],
     each: bool,
     loop_bound: int | None,
@@ -160,6 +161,7 @@ def check(
         release_sequence=release_sequence,  # type: ignore[arg-type]
         races=races,
         compiler=compiler,
+        trust=trust,
         flags=flags,
         arguments=arguments,
     )

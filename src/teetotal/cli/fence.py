@@ -78,6 +78,7 @@ def fence(
     failed_cas: str,
     waiting: str,
     compiler: str | None,
+    trust: bool,
     arguments: tuple[str, ...],
     loop_bound: int | None,
     seconds: float | None,
@@ -104,6 +105,7 @@ def fence(
         strengthen=strengthen,
         monitors=monitor_names(monitors),
         compiler=compiler,
+        trust=trust,
         arguments=arguments,
         flags=flags,
     )

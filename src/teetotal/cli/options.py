@@ -67,8 +67,11 @@ class WithCompilerFlags(click.Command):
 
 
 def c_options(command: Command) -> Command:
-    """``--cc`` and ``--args``, as the parameters ``compiler`` and ``arguments``."""
+    """``--cc``, ``--args`` and ``--trust``, as the parameters ``compiler``, ``arguments`` and ``trust``."""
     for option in (
+        click.option(
+            "--trust", is_flag=True, help="Let the program reach the network, and write to files (C, Python)."
+        ),
         click.option(
             "--args", "arguments", multiple=True, metavar="ARG", help="An argument of main (C); once for each."
         ),

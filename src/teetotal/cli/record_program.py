@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--time", "seconds", type=Seconds(), metavar="SECONDS", help="Stop after so long.")
 @click.option("--output", type=click.Path(), default="-", help="A file; default: standard output.")
 def program(
-    files: tuple[str, ...], count: int, seed: int, model: Any, traces: str | None, compiler: str | None,
+    files: tuple[str, ...], count: int, seed: int, model: Any, traces: str | None, compiler: str | None, trust: bool,
     arguments: tuple[str, ...], flags: tuple[str, ...], seconds: float | None, output: str,
 ) -> int:  # fmt: skip
     """Random executions of a C or C++ program under the explorer: histories, and traces for `teetotal monitor`.
@@ -46,7 +46,7 @@ def program(
         raise TeetotalError("a trace is of an SC execution: --model sc")
     missed: list[str] = []
     found: Iterable[RecordedExecution] = record.program(
-        *files, flags=flags, compiler=compiler, arguments=arguments,
+        *files, flags=flags, compiler=compiler, trust=trust, arguments=arguments,
         count=count, seed=seed, model=model, seconds=seconds, unseen=missed,
     )  # fmt: skip
     status = recorded(found if traces is None else _traced(found, Path(traces)), output, "text", None)

@@ -45,6 +45,7 @@ def replay(
     goal: Goal | None,
     name: str | None,
     compiler: str | None,
+    trust: bool,
     arguments: tuple[str, ...],
     spurious: int,
     gdb: bool,
@@ -54,7 +55,9 @@ def replay(
 ) -> int:
     """Show the execution that TOKEN describes (teetotal check prints tokens), with the buffers after each step, and
     whether it is sequentially consistent and breaks an assertion."""
-    options = CheckOptions(program=name, compiler=compiler, flags=flags, arguments=arguments, spurious=spurious)
+    options = CheckOptions(
+        program=name, compiler=compiler, trust=trust, flags=flags, arguments=arguments, spurious=spurious
+    )
     answer = checking.replay(token, paths, options, goal=goal, gdb=gdb, show_output=output)
     if answer is None:
         return 0

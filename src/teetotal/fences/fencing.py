@@ -148,8 +148,8 @@ def source(path: str, text: str, options: FenceOptions) -> TextSource:
             from teetotal.fences.python import PythonSource
             from teetotal.programs.python.loader import load_text
 
-            load_text(path, text)
-            return PythonSource(path, text, options.program)
+            load_text(path, text, trust=options.trust)
+            return PythonSource(path, text, options.program, trust=options.trust)
         case suffix:
             raise ParseError(f"{path}: fences cannot be put into {suffix or 'files without a suffix'}")
 
@@ -244,7 +244,7 @@ def c_job(
     from teetotal.fences.c_files import CFiles
     from teetotal.programs.c import Source
 
-    source = Source(paths, options.flags, options.compiler, options.arguments)
+    source = Source(paths, options.flags, options.compiler, options.arguments, options.trust)
     files = CFiles(source, options.costs, options.strengthen, without)
     problem = CProblem(
         files,

@@ -18,8 +18,8 @@ _NAMES = {Kind.MFENCE: "mfence", Kind.SFENCE: "sfence"}
 class PythonSource:
     """A place is a position between lines: ``(line of the statement before which, indentation)``."""
 
-    def __init__(self, path: str, text: str, only: str | None = None) -> None:
-        self.path, self.text, self.only = path, text, only
+    def __init__(self, path: str, text: str, only: str | None = None, *, trust: bool = False) -> None:
+        self.path, self.text, self.only, self.trust = path, text, only, trust
         self.notes: list[str] = []
         self.newline = newline_of(text)
         self.tree = ast.parse(text.removeprefix("\ufeff"))
@@ -167,7 +167,7 @@ class PythonSource:
     # -- programs ------------------------------------------------------------------------------------------------------
 
     def programs(self, text: str) -> list[Program]:
-        found = loader.load_text(self.path, text.removeprefix("\ufeff"))
+        found = loader.load_text(self.path, text.removeprefix("\ufeff"), trust=self.trust)
         return [program for program in found if self.only in (None, program.name)]
 
     def site_of(self, thread: int, fence: Fence, everywhere: Patched) -> tuple[object, Remedy] | None:

@@ -166,7 +166,7 @@ class _Thread:
 
     def add(self, access: Access) -> None:
         if access.location is None:
-            self.code.append(Fence(kind=access.kind))  # type: ignore[arg-type]
+            self.code.append(Fence(kind=access.kind))
             return
         address = Addr(access.location)
         if access.reads is None:

@@ -12,27 +12,27 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 
-class Const(msgspec.Struct, frozen=True):
+class Const(msgspec.Struct, frozen=True, tag=True):
     value: int
 
 
-class Reg(msgspec.Struct, frozen=True):
+class Reg(msgspec.Struct, frozen=True, tag=True):
     """A register of the thread that evaluates the expression."""
 
     name: str
 
 
-class Addr(msgspec.Struct, frozen=True):
+class Addr(msgspec.Struct, frozen=True, tag=True):
     """The address of a shared location."""
 
     name: str
 
 
-class Old(msgspec.Struct, frozen=True):
+class Old(msgspec.Struct, frozen=True, tag=True):
     """Inside an rmw: the value that it read."""
 
 
-class Final(msgspec.Struct, frozen=True):
+class Final(msgspec.Struct, frozen=True, tag=True):
     """Inside a condition: what a register of a thread, or a location (no thread), holds at the end."""
 
     thread: int | None
@@ -42,7 +42,7 @@ class Final(msgspec.Struct, frozen=True):
         return self.name if self.thread is None else f"{self.thread}:{self.name}"
 
 
-class Op(msgspec.Struct, frozen=True):
+class Op(msgspec.Struct, frozen=True, tag=True):
     operator: str
     operands: tuple[Expr, ...]
 

@@ -31,7 +31,7 @@ def read(paths: str | Sequence[str], options: ProgramOptions = ProgramOptions())
     if not paths:
         raise TeetotalError("no file is named")
     if all(is_c(path) for path in paths):
-        return [Source(paths, options.flags, options.compiler, options.arguments)]
+        return [Source(paths, options.flags, options.compiler, options.arguments, options.trust)]
     if len(paths) > 1:
         raise TeetotalError("only C files make one program together")
     (path,) = paths
@@ -43,7 +43,7 @@ def read(paths: str | Sequence[str], options: ProgramOptions = ProgramOptions())
         case ".py":
             from teetotal.programs import python
 
-            programs = python.load(path)
+            programs = python.load(path, trust=options.trust)
             return [*programs] if options.program is None else [chosen(programs, path, options.program)]
         case ".pml":
             from teetotal.programs import promela

@@ -31,21 +31,21 @@ LOCAL_STEPS = 100_000
 """A thread that computes longer than this without touching memory is refused as an endless loop."""
 
 
-class Load(msgspec.Struct, frozen=True, kw_only=True):
+class Load(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     register: str
     address: Expr
     order: MemoryOrder = "na"
     location: Location | None = None
 
 
-class Store(msgspec.Struct, frozen=True, kw_only=True):
+class Store(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     address: Expr
     value: Expr
     order: MemoryOrder = "na"
     location: Location | None = None
 
 
-class Rmw(msgspec.Struct, frozen=True, kw_only=True):
+class Rmw(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """``register := [address]; [address] := value`` in one step, where ``value`` may use ``Old()``.
 
     With ``when``, it writes only where that is not 0: a compare-and-swap has ``when = (old == expected)``. ``failure`` is
@@ -61,33 +61,33 @@ class Rmw(msgspec.Struct, frozen=True, kw_only=True):
     location: Location | None = None
 
 
-class Fence(msgspec.Struct, frozen=True, kw_only=True):
+class Fence(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """What it is to TSO and PSO, and its ``order`` in C11: ``na`` for one that C11 does not know of."""
 
-    kind: Literal[Kind.MFENCE, Kind.SFENCE, Kind.FENCE]
+    kind: Kind
     order: MemoryOrder = "na"
     location: Location | None = None
 
 
-class Lock(msgspec.Struct, frozen=True, kw_only=True):
+class Lock(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """Wait until the mutex is 0 and make it 1."""
 
     address: Expr
     location: Location | None = None
 
 
-class Unlock(msgspec.Struct, frozen=True, kw_only=True):
+class Unlock(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     address: Expr
     location: Location | None = None
 
 
-class Assign(msgspec.Struct, frozen=True, kw_only=True):
+class Assign(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     register: str
     value: Expr
     location: Location | None = None
 
 
-class Branch(msgspec.Struct, frozen=True, kw_only=True):
+class Branch(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """Go to instruction ``target`` (the number of instructions = the end) where ``when`` is not 0."""
 
     target: int
@@ -95,14 +95,14 @@ class Branch(msgspec.Struct, frozen=True, kw_only=True):
     location: Location | None = None
 
 
-class Assert(msgspec.Struct, frozen=True, kw_only=True):
+class Assert(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """Where ``condition`` is 0 the program is not safe, and this thread stops here."""
 
     condition: Expr
     location: Location | None = None
 
 
-class Assume(msgspec.Struct, frozen=True, kw_only=True):
+class Assume(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """Where ``condition`` is 0 this thread stops here, and the execution counts as blocked."""
 
     condition: Expr

@@ -59,4 +59,4 @@ def program(*files: str, flags: tuple[str, ...] = (), **settings: Any) -> Iterat
     from teetotal.record.programs import executed
 
     compiler, arguments = settings.pop("compiler", None), tuple(settings.pop("arguments", ()))
-    return executed(Source(files, tuple(flags), compiler, arguments), **settings)
+    return executed(Source(files, tuple(flags), compiler, arguments, settings.pop("trust", False)), **settings)

@@ -121,7 +121,7 @@ def _explored(
             request += [f"marks={address}", f"mark-count={size}"]
         counting = budget.counting(f"{model.upper()} executions")
         try:
-            with closing(driver.answers(program, request, source.arguments)) as messages:
+            with closing(driver.answers(program, request, source.arguments, trust=source.trust)) as messages:
                 for told in messages:
                     findings.take(told, counting)
                     if to_first_failure and findings.violations[model]:
@@ -218,6 +218,7 @@ class _Findings:
         self.met: list[Unseen] = []  # that no hook follows, where there is no end
         self.executions = 0
         self.ended_early = ""
+        self.isolated = True
 
     def _watches(self, model: ModelName) -> bool:
         """Whether SC executions tell about the model: all that ask for robustness, and C11 in any case."""
@@ -245,6 +246,7 @@ class _Findings:
         match told:
             case Loaded():
                 self.names = events.Names(self.symbols, told.base)
+                self.isolated = told.isolated
             case Restart():
                 self.violations = {model: [] for model in MODELS}
                 self.failures, self.notes, self.undecided = [], [], False
@@ -487,6 +489,7 @@ class _Findings:
             cpu=end.cpu,
             goal=self.options.goal,
             races=self.orders.races,
+            isolated=None if self.isolated or self.source.trust else False,
         )
 
     def _place(self, place: int) -> Location | None:

@@ -74,9 +74,19 @@ def _any_size() -> Iterator[None]:
 
 
 def answers(
-    program: Path, options: Sequence[str], arguments: Sequence[str] = (), *, show_output: bool = False
+    program: Path,
+    options: Sequence[str],
+    arguments: Sequence[str] = (),
+    *,
+    trust: bool = False,
+    show_output: bool = False,
 ) -> Generator[AnyMessage, None, None]:
-    """The lines that the runtime tells. RuntimeDied, after the last of them, where it ended by a signal."""
+    """The lines that the runtime tells. RuntimeDied, after the last of them, where it ended by a signal. Without ``trust``
+    the program has no network, and what it writes is in a folder of its own."""
+    if not trust:
+        own = program.parent / "own"
+        own.mkdir(exist_ok=True)
+        options = [*options, f"own={own}"]
     for name in (LIBRARY, VARIABLES, LIVE):
         if (beside := program.parent / name).exists():
             options = [*options, f"{name}={beside}"]

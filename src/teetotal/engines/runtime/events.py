@@ -306,7 +306,7 @@ def straight_line(name: str, execution: Execution, schedule: Sequence[Step], sou
 def _instruction(event: Event) -> Instruction:
     place = event.location
     if event.kind.is_fence:
-        return Fence(kind=event.kind, location=place)  # type: ignore[arg-type]
+        return Fence(kind=event.kind, location=place)
     assert event.address is not None
     address = Addr(event.address)
     match event.kind:

@@ -75,6 +75,7 @@ class Message(msgspec.Struct, frozen=True, tag_field="type"):
 
 class Loaded(Message, frozen=True, tag="loaded"):
     base: int
+    isolated: bool = False
 
 
 class Restart(Message, frozen=True, tag="restart"):

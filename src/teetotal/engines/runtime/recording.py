@@ -39,7 +39,7 @@ def executions(
         try:
             told: list[events.Execution] = []
             names: events.Names | None = None
-            for answer in driver.answers(program, options, source.arguments):
+            for answer in driver.answers(program, options, source.arguments, trust=source.trust):
                 match answer:
                     case Loaded():
                         names = events.Names(symbols, answer.base)

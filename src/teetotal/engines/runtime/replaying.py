@@ -47,6 +47,8 @@ def command(source: Source, token: str, stacks: str, spurious: int = 0) -> str:
     options = [] if source.compiler is None else ["--cc", source.compiler]
     for argument in source.arguments:
         options += [f"--args={argument}"] if argument.startswith("-") else ["--args", argument]
+    if source.trust:
+        options += ["--trust"]
     if spurious:
         options += ["--spurious", str(spurious)]
     return replay_command(marked, source.files, options, source.flags)
@@ -93,7 +95,7 @@ def _told(
     show_output: bool,
 ) -> Violation:
     names: events.Names | None = None
-    for answer in driver.answers(program, options, source.arguments, show_output=show_output):
+    for answer in driver.answers(program, options, source.arguments, trust=source.trust, show_output=show_output):
         match answer:
             case Loaded():
                 names = events.Names(symbols, answer.base)

@@ -42,7 +42,7 @@ def shortened(
     request = replaying.request(model, token, semantics, failed.stacks, spurious)
     request += [f"shorten={seconds}", f"seconds={seconds}"]  # the second is for what a replay learns first
     try:
-        for told in driver.answers(program, request, source.arguments):
+        for told in driver.answers(program, request, source.arguments, trust=source.trust):
             if isinstance(told, Replayed) and len(told.steps) < len(failed.steps):
                 for thread, place, message, what, cause in told.failures:
                     if (what, place) == (failed.what, failed.place):

@@ -115,12 +115,13 @@ class CompileError(ParseError):
 
 
 class Source(msgspec.Struct, frozen=True):
-    """The files of one program and how to compile them."""
+    """The files of one program, how to compile them, and whether it may do what its user may (``trust``)."""
 
     files: tuple[str, ...]
     flags: tuple[str, ...] = ()
     compiler: str | None = None
     arguments: tuple[str, ...] = ()
+    trust: bool = False
 
     @property
     def name(self) -> str:

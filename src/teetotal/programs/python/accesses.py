@@ -132,7 +132,7 @@ class Accesses(Evaluation):
             return Unlock(address=address, location=place), None
         if function in (operations.mfence, operations.sfence, operations.thread_fence):
             request: Request = function(order) if function is operations.thread_fence else function()
-            return Fence(kind=request.kind, order=request.order, location=place), None  # type: ignore[arg-type]
+            return Fence(kind=request.kind, order=request.order, location=place), None
         when: Expr | None = None
         if function is operations.cas:
             when, value = Op("==", (Old(), given["expected"])), given["new"]
@@ -150,7 +150,7 @@ class Accesses(Evaluation):
         """A request that was made before: ``GO = st("go", 1)``."""
         place = self.location(node)
         if request.kind.is_fence:
-            return Fence(kind=request.kind, order=request.order, location=place)  # type: ignore[arg-type]
+            return Fence(kind=request.kind, order=request.order, location=place)
         address = self.declared(request.address or "", node)
         match request.kind:
             case Kind.LD:

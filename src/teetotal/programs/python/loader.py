@@ -1,4 +1,7 @@
-"""All programs of a ``.py`` file: the module is run, and what it binds to names at its top level is taken."""
+"""All programs of a ``.py`` file: the module is run, and what it binds to names at its top level is taken.
+
+It is run in a process of its own (``scale/isolation``), from which its programs come back as data, or here, with ``trust``.
+"""
 
 from __future__ import annotations
 
@@ -10,37 +13,95 @@ import linecache
 import sys
 import tokenize
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import msgspec
 
-from teetotal.answers.errors import ParseError, TeetotalError
+from teetotal.answers.errors import ParseError, ProgramError, TeetotalError
 from teetotal.answers.events import Location
 from teetotal.programs import text_files
 from teetotal.programs.program import Program
 from teetotal.programs.python.build import default_name
-from teetotal.scale import supervision
+from teetotal.scale import isolation, supervision
 
 _serial = itertools.count()
 
 
-def load(path: str | Path) -> list[Program]:
+class _Loaded(msgspec.Struct):
+    """What comes back: programs, or an error of that name."""
+
+    programs: list[Program] = []
+    error: str = ""
+    message: str = ""
+    location: Location | None = None
+
+
+_ERRORS: dict[str, type[TeetotalError]] = {kind.__name__: kind for kind in (TeetotalError, ParseError, ProgramError)}
+_NO_MEMORY = "MemoryError"
+_ANY = ("utf-8", "surrogatepass")
+"""Names of files need not be text, and a program may say anything."""
+
+
+def load(path: str | Path, *, trust: bool = False) -> list[Program]:
     """The file's programs in the order of their definition. One without a name is called as its variable is."""
     path = Path(path)
-    return _programs(path, _execute(path, _source(path)))
+    return load_text(path, _source(path), trust=trust)
 
 
-def load_text(path: str | Path, text: str) -> list[Program]:
+def load_text(path: str | Path, text: str, *, trust: bool = False) -> list[Program]:
     """The same, as if the file held this text."""
     path = Path(path)
+    return _here(path, text) if trust else _apart(path, text)
+
+
+def _here(path: Path, text: str) -> list[Program]:
     name = str(path)
     linecache.cache[name] = (len(text), None, io.StringIO(text, newline=None).readlines(), name)
     try:
         return _programs(path, _execute(path, text))
     finally:
         del linecache.cache[name]
+
+
+def _apart(path: Path, text: str) -> list[Program]:
+    next(_serial)  # there it is counted in vain
+    try:
+        with supervision.watching(blame=f"{path}: ends Python by itself:"):
+            told = isolation.apart(lambda: _told(path, text))
+        plain = _each_string(msgspec.msgpack.decode(told), lambda text: text.encode("latin-1").decode(*_ANY))
+        loaded = msgspec.convert(plain, _Loaded)
+    except isolation.Ended as end:
+        _, why = supervision.death(end.code)
+        raise ParseError(f"ends Python by itself: {why}", Location(str(path), 1)) from None
+    except (msgspec.DecodeError, UnicodeError):
+        raise ParseError("ends Python by itself, before its programs are known", Location(str(path), 1)) from None
+    if loaded.error == _NO_MEMORY:
+        raise MemoryError
+    if loaded.error:
+        raise _ERRORS.get(loaded.error, TeetotalError)(loaded.message, loaded.location)
+    return loaded.programs
+
+
+def _told(path: Path, text: str) -> bytes:
+    try:
+        loaded = _Loaded(_here(path, text))
+    except MemoryError:
+        loaded = _Loaded(error=_NO_MEMORY)
+    except TeetotalError as error:
+        loaded = _Loaded(error=type(error).__name__, message=error.message, location=error.location)
+    plain = _each_string(msgspec.to_builtins(loaded), lambda text: text.encode(*_ANY).decode("latin-1"))
+    return msgspec.msgpack.encode(plain)
+
+
+def _each_string(plain: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(plain, str):
+        return change(plain)
+    if isinstance(plain, dict):
+        return {_each_string(key, change): _each_string(value, change) for key, value in plain.items()}
+    return [_each_string(element, change) for element in plain] if isinstance(plain, list | tuple) else plain
 
 
 def _programs(path: Path, module: ModuleType) -> list[Program]:
