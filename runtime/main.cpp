@@ -83,9 +83,12 @@ void redirect(int kept) {
   std::setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
 }
 
-// As Output::shared tells it.
-void know_shared(const std::string& text) {
-  std::istringstream words(text);
+// As Output::context tells it.
+void know(const std::string& context) {
+  const std::size_t choices = std::min(context.find('n'), context.size());
+  if (choices < context.size()) process.choices.give(context.substr(choices + 1));
+  if (choices == 0) return;
+  std::istringstream words(context.substr(1, choices - 1));
   std::uint64_t threads = 0;
   words >> std::hex >> threads;
   process.shared_stacks = static_cast<std::uint32_t>(threads);
@@ -132,8 +135,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.shorten = std::stod(value);
   else if (name == "stop-at-last")
     request.stop_at_last = value == "1";
-  else if (name == "stacks")
-    know_shared(value);
+  else if (name == "context")
+    know(value);
   else if (name == "loop-bound")
     request.bounds.loop_bound = static_cast<std::uint32_t>(number());
   else if (name == "steps")
@@ -155,9 +158,9 @@ void set(Request& request, const std::string& name, const std::string& value) {
   else if (name == "executions")
     request.executions = number();
   else if (name == "nondet-low")
-    process.nondet_low = std::stoll(value);
+    process.choices.low = std::stoll(value);
   else if (name == "nondet-high")
-    process.nondet_high = std::stoll(value);
+    process.choices.high = std::stoll(value);
   else if (name == "snapshots")
     process.snapshots = number();
   else if (name == "spurious")
@@ -234,6 +237,7 @@ int run(int count, char** arguments) {
       process.buffered = false;
       Explorer(lesson, nowhere).run();
       process.cells.renumber();
+      process.choices.forget();
       std::fflush(stdout);
       if (process.show_output) dup2(saved_output, 1);
       process.buffered = request.bounds.model != Model::sc;

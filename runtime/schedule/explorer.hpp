@@ -68,7 +68,6 @@ class Explorer final : public Visitor {
   void tell_progress();
   double explored_of_all() const;
   void tell_end(const char* reason);
-  bool next_choices();
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
 
   const Request& request_;

@@ -25,10 +25,10 @@ class Output {
   // What was done before that made it a fault: [words, thread, place]; no words where there is nothing to tell.
   static std::string cause(const Fault& fault);
 
-  // What replays must know from the beginning, quoted: a number (whose stacks are visible as a whole; above 32 bits,
-  // whose thread-locals others touch) and the grains of stacks that others touch, and the cells there that end
-  // (lifetimes.hpp), hexadecimal. Empty: nothing.
-  static std::string shared();
+  // What replays must know from the beginning, quoted. `k`: a number (whose stacks are visible as a whole; above 32
+  // bits, whose thread-locals others touch) and the grains of stacks that others touch, and the cells there that end
+  // (lifetimes.hpp), hexadecimal. `n`: the values that the program asked for (choices.hpp). Empty: nothing.
+  static std::string context();
 
   // The steps up to `end`: [thread, kind, tag, cell, place, wrote, before, after, verb, place in a library or 0].
   static std::string steps(const Controlled& system, std::size_t end);

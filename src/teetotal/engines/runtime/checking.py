@@ -306,7 +306,7 @@ class _Findings:
         return replace(
             words.worded(found, execution.told, execution.pointers),
             message=f"{_at(deciding)} overtakes {_at(delayed)}",
-            replay=replaying.command(self.source, token, told.stacks, self.options.spurious),
+            replay=replaying.command(self.source, token, told.context, self.options.spurious),
         )
 
     def _failure(self, failed: Failed) -> None:
@@ -336,7 +336,7 @@ class _Findings:
             }[what] + ", ".join(self._waiting(failed))
         told += self.names.cause(*failed.cause)
         execution = events.execution(failed.steps, failed.cells, self.names, self.model)
-        violation, token = self._told(execution, kind, told, [] if place is None else [str(place)], failed.stacks)
+        violation, token = self._told(execution, kind, told, [] if place is None else [str(place)], failed.context)
         self.violations[self.model].append(violation)
         self.failures.append((failed, token))
 
@@ -377,7 +377,7 @@ class _Findings:
             yield f"T{thread} {' and '.join(told)}"
 
     def _told(
-        self, execution: events.Execution, kind: ViolationKind, message: str, places: list[str], stacks: str
+        self, execution: events.Execution, kind: ViolationKind, message: str, places: list[str], context: str
     ) -> tuple[Violation, str]:
         """An execution of the program itself, which under TSO and PSO the machine of ``models/`` must accept, and its
         token."""
@@ -397,7 +397,7 @@ class _Findings:
             found = story.violation(program, self.model, execution.schedule, semantics, kind=kind, message=message)
             found = words.worded(found, execution.told, execution.pointers)
         token = to_token(self.model, execution.schedule, list(program.memory), self.options.semantics)
-        again = replaying.command(self.source, token, stacks, self.options.spurious)
+        again = replaying.command(self.source, token, context, self.options.spurious)
         return replace(found, locations=places, message=message, replay=again), token
 
     def count_unseen(self, compiled: list[str]) -> None:

@@ -91,7 +91,7 @@ class Found(Message, frozen=True, tag="violation"):
 
     monitor: str
     report: tuple[int, int, int]
-    stacks: str
+    context: str
     steps: list[StepRow]
     cells: Cells
     race: bool = False
@@ -106,7 +106,7 @@ class Failed(Message, frozen=True, tag="failure"):
     thread: int
     message: str
     place: int
-    stacks: str
+    context: str
     steps: list[StepRow]
     cells: Cells
     cause: Cause = ("", 0, 0)

@@ -39,7 +39,7 @@ def shortened(
     if len(failed.steps) <= _FEW or failed.waiting:
         return None
     seconds = min(SECONDS, left)
-    request = replaying.request(model, token, semantics, failed.stacks, spurious)
+    request = replaying.request(model, token, semantics, failed.context, spurious)
     request += [f"shorten={seconds}", f"seconds={seconds}"]  # the second is for what a replay learns first
     try:
         for told in driver.answers(program, request, source.arguments):
