@@ -21,6 +21,7 @@
 #include <stdexcept>
 
 #include "addresses.hpp"
+#include "assertions.hpp"
 #include "calls.hpp"
 #include "channel.hpp"
 #include "explorer.hpp"
@@ -145,6 +146,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.seconds = std::stod(value);
   else if (name == "live")
     request.live = value;
+  else if (name == "assertions")
+    request.assertions = value;
   else if (name == "idle-bound")
     request.bounds.idle_bound = static_cast<std::uint32_t>(number());
   else if (name == "waiting")
@@ -225,6 +228,8 @@ int run(int count, char** arguments) {
   }
   if (!request.library.empty()) process.callers.read(request.library, process.memory.object_begin());
   if (!request.variables.empty()) addresses.read(request.variables, process.memory.object_begin());
+  if (!request.assertions.empty() && !request.replay)
+    assertions.read(request.assertions, process.memory.object_begin());
   if (!request.live.empty()) local_states.read(request.live, process.memory.object_begin());
   output.line(R"({"type":"loaded","base":)" + std::to_string(process.memory.object_begin()) + '}');
   try {

@@ -1,5 +1,6 @@
 #include "explorer.hpp"
 
+#include "assertions.hpp"
 #include "hash.hpp"
 #include "search/classes.hpp"
 #include "survival.hpp"
@@ -230,6 +231,9 @@ void Explorer::tell_end(const char* reason) {
     reporting += (reporting.empty() ? "" : ",") + std::to_string(count);
   std::string passes;
   for (const std::uint64_t count : passes_) passes += (passes.empty() ? "" : ",") + std::to_string(count);
+  std::string evaluated;
+  for (const std::uintptr_t place : assertions.evaluated())
+    evaluated += (evaluated.empty() ? "" : ",") + std::to_string(place);
   const SearchResult& result = totals_.result;
   output_.line(
       R"({"type":"end","stopped":)" + Output::quoted(reason) + ",\"executions\":" + std::to_string(result.executions) +
@@ -242,8 +246,8 @@ void Explorer::tell_end(const char* reason) {
       ",\"seconds\":" + std::to_string(elapsed()) + ",\"cpu\":" + std::to_string(survival.processor_seconds()) +
       ",\"reporting\":[" + reporting + "],\"passes\":[" + passes + "],\"oddities\":[" + oddities + "],\"loops\":[" +
       loops + "],\"threads\":" + std::to_string(process.numbers.size() + 1) + ",\"unseen\":[" + Output::unseen() +
-      "],\"races\":[" + races + "],\"mixed\":[" + mixed + "],\"assembly\":" + (process.assembly ? "true" : "false") +
-      "}");
+      "],\"races\":[" + races + "],\"evaluated\":[" + evaluated + "],\"mixed\":[" + mixed +
+      "],\"assembly\":" + (process.assembly ? "true" : "false") + "}");
 }
 
 }  // namespace teetotal::runtime

@@ -18,9 +18,10 @@ namespace teetotal::runtime {
 
 struct Request {
   std::string object;
-  std::string library;    // a file: which of the object's functions are the C++ library's
-  std::string variables;  // a file: where its variables lie, if it compares addresses
-  std::string live;       // a file: where in it the table is that says what is live
+  std::string library;     // a file: which of the object's functions are the C++ library's
+  std::string variables;   // a file: where its variables lie, if it compares addresses
+  std::string live;        // a file: where in it the table is that says what is live
+  std::string assertions;  // a file: where in it the list is of what decides assertions
   Strategy strategy{.megabytes = kMegabytes};
   std::vector<std::string> monitors;
   Semantics semantics;

@@ -30,7 +30,7 @@ from teetotal.answers.violation import StoryStep, Violation, ViolationKind
 from teetotal.budget import Budget
 from teetotal.engines import relations, story
 from teetotal.engines.executions.monitors import Report, monitor_info, witness
-from teetotal.engines.runtime import driver, events, replaying, shortening, triage, words
+from teetotal.engines.runtime import driver, events, replaying, shortening, triage, vacuous, words
 from teetotal.engines.runtime.messages import (
     AnyMessage,
     End,
@@ -109,6 +109,7 @@ def _explored(
     models = [m for m in MODELS if m == "sc" or (options.goal == "safe" and m in options.models)]
     answer: CheckAnswer | None = None
     interrupted = False
+    evaluated: set[int] = set()
 
     def search(
         model: ModelName, asked: CheckOptions, marks: Marks | None = None, *, to_first_failure: bool = False
@@ -134,6 +135,7 @@ def _explored(
         if marks is not None:
             marks.passes = findings.passes()
         findings.count_unseen(unseen(program))
+        evaluated.update(findings.end.evaluated if findings.end is not None else ())
         if options.shorten and not interrupted:
             try:
                 findings.shorten(program, budget)
@@ -174,6 +176,8 @@ def _explored(
                 if findings.settled:
                     break
             answer = triage.told(answer, name, relaxed, asserts=symbols.uses("__assert_fail"))
+    if answer.complete and all(found.safe for found in answer.models.values()):
+        answer = replace(answer, notes=[*answer.notes, *vacuous.asserted(source, program, symbols, evaluated)])
     answer = replace(answer, seconds=budget.passed)
     if interrupted:
         raise Interrupted(answer)
@@ -455,7 +459,8 @@ class _Findings:
         if end.complete and not end.executions:
             notes.append("no execution was explored: nothing is known")
         complete = bool(end.complete and end.executions) and not self.undecided and not self.ended_early
-        notes += self._vacuous(end, complete)
+        if complete and not self.orders.violations and not any(self.violations.values()):
+            notes += vacuous.proof(end)
         models = {self.model: self._model(self.model, complete, True)}
         for model in self.relaxed:
             watching = [monitor for monitor in self.monitors if monitor.model == model]
@@ -491,16 +496,6 @@ class _Findings:
 
     def _place(self, place: int) -> Location | None:
         return self.names.place(place) if self.names is not None else None
-
-    def _vacuous(self, end: End, complete: bool) -> list[str]:
-        """A proof about nothing is told as one."""
-        if not complete or self.orders.violations or any(self.violations.values()):
-            return []
-        if end.threads < 2:
-            return ["the program starts no second thread: there is nothing that could be seen out of order"]
-        if end.blocked == end.executions:
-            return ["no execution comes to its end: what is proved holds up to where each of them stops"]
-        return []
 
     def _data_races(self, told: list[tuple[int, int, int]]) -> list[str]:
         """As information: where threads touch the same location without atomic operations. At most a few."""

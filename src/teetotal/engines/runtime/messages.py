@@ -180,6 +180,8 @@ class End(Message, frozen=True, tag="end"):
     unseen: list[Unseen] = []
     races: list[tuple[int, int, int]] = []
     mixed: list[int] = []
+    evaluated: list[int] = []
+    """Places in the program that decide assertions, and were come to."""
     assembly: bool = False
 
 
