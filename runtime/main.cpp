@@ -134,6 +134,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.spinners_stop = value == "stop";
   else if (name == "shorten")
     request.shorten = std::stod(value);
+  else if (name == "report")
+    request.report = {number(), std::stoull(value.substr(value.find(',') + 1))};
   else if (name == "stop-at-last")
     request.stop_at_last = value == "1";
   else if (name == "context")
@@ -237,6 +239,7 @@ int run(int count, char** arguments) {
       // What an exploration learns first about the layout of memory, a single execution must know too.
       const Output nowhere(Output::kNowhere);
       Request lesson = request;
+      lesson.monitors.clear();
       lesson.bounds.model = Model::sc;
       lesson.executions = 1000;
       process.buffered = false;
@@ -247,7 +250,7 @@ int run(int count, char** arguments) {
       if (process.show_output) dup2(saved_output, 1);
       process.buffered = request.bounds.model != Model::sc;
       process.idle_wakes = request.idle_wakes;
-      replay(request.bounds, request.schedule, request.stop_at_last, request.shorten, output);
+      replay(request, output);
       std::fflush(stdout);
       return 0;
     }

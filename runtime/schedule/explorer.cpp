@@ -137,12 +137,7 @@ void Explorer::tell_violation(std::uint32_t monitor, const monitors::Report& rep
   const auto end = static_cast<std::size_t>(report.deciding) + 1;
   const bool waits = end > system_.steps().size();  // it is what a thread stands before: told as if it went round
   if (waits) system_.execute(report.thread);
-  const std::string told = R"({"type":"violation","monitor":)" + Output::quoted(request_.monitors[monitor]) +
-                           ",\"report\":[" + std::to_string(report.delayed) + ',' + std::to_string(report.previous) +
-                           ',' + std::to_string(report.deciding) +
-                           ((report.models & monitors::Report::race) != 0 ? "],\"race\":true" : "]") +
-                           ",\"context\":" + Output::context() + ",\"steps\":" + Output::steps(system_, end);
-  tell_with_cells(told, end);
+  output_.line(Output::violation(system_, request_.monitors[monitor], report, frames_of(system_, end)));
   if (waits) system_.rewind(end - 1);
 }
 

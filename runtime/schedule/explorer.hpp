@@ -35,7 +35,8 @@ struct Request {
   std::uintptr_t marks = 0;      // in the object: an array of bytes whose loads are counted
   std::size_t mark_count = 0;
   bool replay = false;
-  double shorten = 0;  // seconds, of a replay
+  double shorten = 0;                            // seconds, of a replay
+  std::pair<std::size_t, std::size_t> report{};  // to shorten: the delayed store and the deciding event, by their steps
   std::string schedule;
   bool stop_at_last = false;
 };

@@ -113,6 +113,15 @@ std::string Output::context() {
   return '"' + text.str() + '"';
 }
 
+std::string Output::violation(const Controlled& system, const std::string& monitor, const monitors::Report& report,
+                              const Frames& frames) {
+  const auto end = static_cast<std::size_t>(report.deciding) + 1;
+  return R"({"type":"violation","monitor":)" + quoted(monitor) + ",\"report\":[" + std::to_string(report.delayed) +
+         ',' + std::to_string(report.previous) + ',' + std::to_string(report.deciding) +
+         ((report.models & monitors::Report::race) != 0 ? "],\"race\":true" : "]") + ",\"context\":" + context() +
+         ",\"steps\":" + steps(system, end) + ",\"cells\":" + cells(system, end, frames) + '}';
+}
+
 std::string Output::steps(const Controlled& system, std::size_t end) {
   std::string result = "[";
   for (std::size_t i = 0; i < end; ++i) {

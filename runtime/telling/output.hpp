@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "monitors/report.hpp"
 #include "naming.hpp"
 #include "system.hpp"
 
@@ -36,6 +37,10 @@ class Output {
   // What the cells of those steps are, and of those that threads stand before: number: [tag, address, size, region,
   // block, block size, block's place, mixed]. On a stack, the last three but one are its owner and the frame.
   static std::string cells(const Controlled& system, std::size_t end, const Frames& frames);
+
+  // What a monitor reports, with the execution up to the deciding event.
+  static std::string violation(const Controlled& system, const std::string& monitor, const monitors::Report& report,
+                               const Frames& frames);
 
   // What was met that no hook follows: [words, place], …
   static std::string unseen();

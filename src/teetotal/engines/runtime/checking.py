@@ -110,6 +110,7 @@ def _explored(
     answer: CheckAnswer | None = None
     interrupted = False
     evaluated: set[int] = set()
+    watched: _Findings | None = None
 
     def search(
         model: ModelName, asked: CheckOptions, marks: Marks | None = None, *, to_first_failure: bool = False
@@ -154,6 +155,7 @@ def _explored(
         for searched in options.explore.rounds():
             asked = replace(options, explore=searched, seconds=budget.left, executions=executions)
             findings = search(model, asked, marks if model == "sc" else None)
+            watched = findings if model == "sc" else watched
             result = findings.result(command)
             answer = result if answer is None else answer + result
             if executions is not None:
@@ -176,6 +178,9 @@ def _explored(
                 if findings.settled:
                     break
             answer = triage.told(answer, name, relaxed, asserts=symbols.uses("__assert_fail"))
+    cycles = bool(answer.violations) and all(violation.kind == "robustness" for violation in answer.violations)
+    if cycles and watched is not None and options.shorten and not interrupted:
+        answer = watched.tell_shortest(answer, program, budget)
     if answer.complete and all(found.safe for found in answer.models.values()):
         answer = replace(answer, notes=[*answer.notes, *vacuous.asserted(source, program, symbols, evaluated)])
     answer = replace(answer, seconds=budget.passed)
@@ -216,6 +221,7 @@ class _Findings:
         self.violations: dict[ModelName, list[Violation]] = {model: [] for model in MODELS}
         self.orders = Orders(source, options)
         self.failures: list[tuple[Failed, str]] = []  # with their tokens, in the order of their violations
+        self.reports: list[tuple[Found, Violation]] = []
         self.notes: list[str] = []
         self.undecided = False
         self.end: End | None = None
@@ -251,7 +257,7 @@ class _Findings:
                 self.names = events.Names(self.symbols, told.base)
             case Restart():
                 self.violations = {model: [] for model in MODELS}
-                self.failures, self.notes, self.undecided = [], [], False
+                self.failures, self.reports, self.notes, self.undecided = [], [], [], False
                 self.orders = Orders(self.source, self.options)
             case Progress():
                 self.executions = told.executions
@@ -263,6 +269,7 @@ class _Findings:
             case Found():
                 found = self._robustness(told)
                 self.violations[found.model].append(found)
+                self.reports.append((told, found))
             case Failed():
                 self._failure(told)
             case Trouble(what="load"):
@@ -360,6 +367,24 @@ class _Findings:
                     self._failure(shorter)
                     known[number] = self.violations[model][0]
                 self.violations[model], self.failures = known, failures
+
+    def tell_shortest(self, answer: CheckAnswer, program: Path, budget: Budget) -> CheckAnswer:
+        """Where nothing fails a cycle is told step by step: the shortest, and shorter still if that can be."""
+        models = dict(answer.models)
+        for model in self.relaxed:
+            ours = [(told, found) for told, found in self.reports if found.model == model]
+            if not ours or budget.over:
+                continue
+            told, first = min(ours, key=lambda report: len(report[1].steps))
+            others = [violation for violation in models[model].violations if violation is not first]
+            options = self.options
+            again = shortening.shorter(program, self.source, told, options.semantics, options.spurious, budget.left)
+            if again is not None:
+                with suppress(ValueError):  # not accepted by the machines of models/
+                    first = min(first, self._robustness(again), key=lambda violation: len(violation.steps))
+            models[model] = replace(models[model], violations=[first, *others])
+        every = [violation for found in models.values() for violation in found.violations]
+        return replace(answer, models=models, violations=every)
 
     def _cuts(self, end: End) -> Iterator[str]:
         """Loops that were not run to their end, those together that were cut alike."""

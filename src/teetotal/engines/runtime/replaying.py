@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +56,15 @@ def command(source: Source, token: str, context: str, spurious: int = 0) -> str:
 def request(model: ModelName, token: str, semantics: Semantics, context: str, spurious: int) -> list[str]:
     """What the runtime is asked, for a token without its context."""
     _, schedule, _ = from_token(token, _MANY)
+    return request_steps(model, map(_text, schedule), semantics, context, spurious)
+
+
+def request_steps(
+    model: ModelName, steps: Iterable[str], semantics: Semantics, context: str, spurious: int
+) -> list[str]:
     return [
-        f"model={model}", *driver.semantics_options(semantics), f"context={context}",
-        f"schedule={' '.join(_text(step) for step in schedule)}", f"spurious={spurious}",
+        f"model={model}", *driver.semantics_options(semantics), f"context={context}", f"schedule={' '.join(steps)}",
+        f"spurious={spurious}",
     ]  # fmt: skip
 
 
