@@ -108,6 +108,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.strategy.count = number();
   else if (name == "depth")
     request.strategy.depth = static_cast<std::uint32_t>(number());
+  else if (name == "preempted")
+    request.strategy.preempted = static_cast<std::uint32_t>(number());
   else if (name == "seed")
     request.strategy.seed = number();
   else if (name == "monitor")
