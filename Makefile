@@ -101,7 +101,7 @@ sanitize-runtime: build sanitized
 
 # What is built is committed beside the renderer that fills it, and a test says when it is not current.
 page:
-	cd web && npm ci --no-audit --no-fund && npm run build
+	cd web && npm install --no-save --ignore-scripts --no-audit --no-fund && npm run build
 
 screenshots: build
 	mkdir -p docs/pictures

@@ -21,6 +21,7 @@
 #include <stdexcept>
 
 #include "addresses.hpp"
+#include "assertions.hpp"
 #include "calls.hpp"
 #include "channel.hpp"
 #include "explorer.hpp"
@@ -86,9 +87,12 @@ void redirect(int kept) {
   std::setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
 }
 
-// As Output::shared tells it.
-void know_shared(const std::string& text) {
-  std::istringstream words(text);
+// As Output::context tells it.
+void know(const std::string& context) {
+  const std::size_t choices = std::min(context.find('n'), context.size());
+  if (choices < context.size()) process.choices.give(context.substr(choices + 1));
+  if (choices == 0) return;
+  std::istringstream words(context.substr(1, choices - 1));
   std::uint64_t threads = 0;
   words >> std::hex >> threads;
   process.shared_stacks = static_cast<std::uint32_t>(threads);
@@ -107,6 +111,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.strategy.count = number();
   else if (name == "depth")
     request.strategy.depth = static_cast<std::uint32_t>(number());
+  else if (name == "preempted")
+    request.strategy.preempted = static_cast<std::uint32_t>(number());
   else if (name == "seed")
     request.strategy.seed = number();
   else if (name == "monitor")
@@ -133,10 +139,12 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.spinners_stop = value == "stop";
   else if (name == "shorten")
     request.shorten = std::stod(value);
+  else if (name == "report")
+    request.report = {number(), std::stoull(value.substr(value.find(',') + 1))};
   else if (name == "stop-at-last")
     request.stop_at_last = value == "1";
-  else if (name == "stacks")
-    know_shared(value);
+  else if (name == "context")
+    know(value);
   else if (name == "loop-bound")
     request.bounds.loop_bound = static_cast<std::uint32_t>(number());
   else if (name == "steps")
@@ -145,6 +153,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.seconds = std::stod(value);
   else if (name == "live")
     request.live = value;
+  else if (name == "assertions")
+    request.assertions = value;
   else if (name == "idle-bound")
     request.bounds.idle_bound = static_cast<std::uint32_t>(number());
   else if (name == "waiting")
@@ -158,9 +168,9 @@ void set(Request& request, const std::string& name, const std::string& value) {
   else if (name == "executions")
     request.executions = number();
   else if (name == "nondet-low")
-    process.nondet_low = std::stoll(value);
+    process.choices.low = std::stoll(value);
   else if (name == "nondet-high")
-    process.nondet_high = std::stoll(value);
+    process.choices.high = std::stoll(value);
   else if (name == "snapshots")
     process.snapshots = number();
   else if (name == "spurious")
@@ -229,6 +239,8 @@ int run(int count, char** arguments) {
   }
   if (!request.library.empty()) process.callers.read(request.library, process.memory.object_begin());
   if (!request.variables.empty()) addresses.read(request.variables, process.memory.object_begin());
+  if (!request.assertions.empty() && !request.replay)
+    assertions.read(request.assertions, process.memory.object_begin());
   if (!request.live.empty()) local_states.read(request.live, process.memory.object_begin());
   output.line(R"({"type":"loaded","base":)" + std::to_string(process.memory.object_begin()) + R"(,"isolated":)" +
               (isolation.network && isolation.files ? "true" : "false") + '}');
@@ -237,16 +249,18 @@ int run(int count, char** arguments) {
       // What an exploration learns first about the layout of memory, a single execution must know too.
       const Output nowhere(Output::kNowhere);
       Request lesson = request;
+      lesson.monitors.clear();
       lesson.bounds.model = Model::sc;
       lesson.executions = 1000;
       process.buffered = false;
       Explorer(lesson, nowhere).run();
       process.cells.renumber();
+      process.choices.forget();
       std::fflush(stdout);
       if (process.show_output) dup2(saved_output, 1);
       process.buffered = request.bounds.model != Model::sc;
       process.idle_wakes = request.idle_wakes;
-      replay(request.bounds, request.schedule, request.stop_at_last, request.shorten, output);
+      replay(request, output);
       std::fflush(stdout);
       return 0;
     }

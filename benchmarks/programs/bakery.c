@@ -3,9 +3,6 @@
 #ifndef N
 #define N 2
 #endif
-#ifndef ROUNDS
-#define ROUNDS 1
-#endif
 
 static atomic_int choosing[N], number[N], inside;
 

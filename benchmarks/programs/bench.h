@@ -6,6 +6,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#ifndef ROUNDS  // how often each thread does what it does
+#define ROUNDS 1
+#endif
+
 #define LOAD(place) atomic_load_explicit(&(place), memory_order_relaxed)
 #define STORE(place, value) atomic_store_explicit(&(place), (value), memory_order_relaxed)
 

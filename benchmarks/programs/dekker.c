@@ -1,8 +1,5 @@
 // Dekker's mutual exclusion for two threads.
 #include "bench.h"
-#ifndef ROUNDS
-#define ROUNDS 1
-#endif
 
 static atomic_int flag[2], turn, inside;
 

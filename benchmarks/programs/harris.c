@@ -70,13 +70,15 @@ static int contains(int key) {
 }
 
 static void *first(void *argument) {
-    add(1);
+    for (int round = 0; round < ROUNDS; round++) add(1);
     return 0;
 }
 
 static void *second(void *argument) {
-    int seen = contains(1), taken = take(1);
-    assert(!seen || taken);
+    for (int round = 0; round < ROUNDS; round++) {
+        int seen = contains(1), taken = take(1);
+        assert(!seen || taken);
+    }
     return 0;
 }
 

@@ -36,15 +36,20 @@ static int dequeue(void) {
 }
 
 static void *producer(void *argument) {
-    enqueue(1);
-    enqueue(2);
+    for (int round = 0; round < ROUNDS; round++) {
+        enqueue(2 * round + 1);
+        enqueue(2 * round + 2);
+    }
     return 0;
 }
 
 static void *consumer(void *argument) {
-    int first = dequeue(), second = dequeue();
-    assert(first == -1 || first == 1);
-    assert(second == -1 || second == first + 1 || (first == -1 && second == 1));
+    int last = 0;
+    for (int i = 0; i < 2 * ROUNDS; i++) {
+        int next = dequeue();
+        assert(next == -1 || next == last + 1);
+        if (next != -1) last = next;
+    }
     return 0;
 }
 

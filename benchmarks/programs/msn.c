@@ -45,15 +45,19 @@ static int dequeue(void) {
 }
 
 static void *producer(void *argument) {
-    enqueue(1);
-    for (int i = 0; i < LONG; i++) enqueue(2);
+    for (int round = 0; round < ROUNDS; round++) {
+        enqueue(1);
+        for (int i = 0; i < LONG; i++) enqueue(2);
+    }
     return 0;
 }
 
 static void *consumer(void *argument) {
-    int first = dequeue();
-    assert(first == -1 || first == 1 || first == 3);
-    for (int i = 0; i < LONG; i++) enqueue(3);
+    for (int round = 0; round < ROUNDS; round++) {
+        int first = dequeue();
+        assert(first == -1 || first == 1 || first == 3 || round);
+        for (int i = 0; i < LONG; i++) enqueue(3);
+    }
     return 0;
 }
 

@@ -105,20 +105,24 @@ static int pop_right(void) {
 #endif
 
 static void *pusher(void *argument) {
-    push_right(1);
+    for (int round = 0; round < ROUNDS; round++) {
+        push_right(1);
 #ifdef FOUR
-    push_left(2);
+        push_left(2);
 #endif
+    }
     return 0;
 }
 
 static void *popper(void *argument) {
-    int value = pop_left();
-    assert(value == -1 || value == 1 || value == 2);
+    for (int round = 0; round < ROUNDS; round++) {
+        int value = pop_left();
+        assert(value == -1 || value == 1 || value == 2);
 #ifdef FOUR
-    value = pop_right();
-    assert(value == -1 || value == 1 || value == 2);
+        value = pop_right();
+        assert(value == -1 || value == 1 || value == 2);
 #endif
+    }
     return 0;
 }
 

@@ -50,8 +50,9 @@ SearchResult all_interleavings(System& system, Visitor& visitor, Preemptions pre
     while (frame.next < threads) {
       const std::uint32_t thread = frame.next++;
       if (system.pending(thread).readiness != Readiness::enabled) continue;
-      const std::uint32_t spent = frame.spent + (can_go_on && thread != frame.running);
-      if (spent > preemptions.most) {
+      const bool preempts = can_go_on && thread != frame.running;
+      const std::uint32_t spent = frame.spent + preempts;
+      if (spent > preemptions.most || (preempts && !preemptions.before(system.pending(frame.running).event.kind))) {
         result.bounded = true;
         continue;
       }
@@ -69,7 +70,8 @@ SearchResult all_interleavings(System& system, Visitor& visitor, Preemptions pre
     shared = std::min(shared, execution.size());
     system.rewind(execution.size());
   }
-  result.complete = result.cut == 0 && preemptions.most == Preemptions{}.most;
+  result.complete =
+      result.cut == 0 && preemptions.most == Preemptions{}.most && preemptions.kinds == Preemptions{}.kinds;
   return result;
 }
 

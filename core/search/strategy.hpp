@@ -13,7 +13,8 @@ struct Strategy {
   std::uint64_t count = 0;
   std::uint32_t depth = 0;
   std::uint64_t seed = 0;
-  std::size_t megabytes;  // for what is yet to be explored
+  std::size_t megabytes;          // for what is yet to be explored
+  std::uint32_t preempted = ~0U;  // see Preemptions::kinds
 };
 
 // Throws std::invalid_argument where no strategy is called so.

@@ -434,7 +434,7 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
   int __VERIFIER_nondet_int() {
     if (process.current == nullptr) return 0;
     Thread& self = *process.current;
-    return static_cast<int>(process.chosen(self.number, self.nondet++));
+    return static_cast<int>(process.choices.chosen(self.number, self.nondet++));
   }
   unsigned __VERIFIER_nondet_uint() { return static_cast<unsigned>(__VERIFIER_nondet_int()); }
   bool __VERIFIER_nondet_bool() { return __VERIFIER_nondet_int() != 0; }

@@ -1,5 +1,6 @@
 #include "explorer.hpp"
 
+#include "assertions.hpp"
 #include "hash.hpp"
 #include "search/classes.hpp"
 #include "survival.hpp"
@@ -32,7 +33,7 @@ void Explorer::run() {
       totals_.result.full = result.full;
       totals_.result.bounded = totals_.result.bounded || result.bounded;
       stopped_ = stopped_ || result.full;
-      more = !stopped_ && next_choices();
+      more = !stopped_ && process.choices.next();
       if (!more && !stopped_ && process.idle_wakes < request_.idle_wakes) {
         // A second search: what needs no reason may also never happen, which is a deadlock in the first alone.
         process.idle_wakes = request_.idle_wakes;
@@ -63,24 +64,9 @@ void Explorer::begin_again() {
   classes_.clear();
   totals_.result = {.complete = true};
   begin_monitors();
-  for (auto& [which, value] : process.choices) value = process.nondet_low;
+  process.choices.begin_again();
   process.idle_wakes = 0;
   output_.line(R"({"type":"restart"})");
-}
-
-// The next assignment of values to the choices that the program asked for; false after the last.
-bool Explorer::next_choices() {
-  while (!process.asked.empty()) {
-    const auto which = process.asked.back();
-    std::int64_t& value = process.choices[which];
-    if (value < process.nondet_high) {
-      ++value;
-      return true;
-    }
-    process.choices.erase(which);
-    process.asked.pop_back();
-  }
-  return false;
 }
 
 bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
@@ -151,12 +137,7 @@ void Explorer::tell_violation(std::uint32_t monitor, const monitors::Report& rep
   const auto end = static_cast<std::size_t>(report.deciding) + 1;
   const bool waits = end > system_.steps().size();  // it is what a thread stands before: told as if it went round
   if (waits) system_.execute(report.thread);
-  const std::string told = R"({"type":"violation","monitor":)" + Output::quoted(request_.monitors[monitor]) +
-                           ",\"report\":[" + std::to_string(report.delayed) + ',' + std::to_string(report.previous) +
-                           ',' + std::to_string(report.deciding) +
-                           ((report.models & monitors::Report::race) != 0 ? "],\"race\":true" : "]") +
-                           ",\"stacks\":" + Output::shared() + ",\"steps\":" + Output::steps(system_, end);
-  tell_with_cells(told, end);
+  output_.line(Output::violation(system_, request_.monitors[monitor], report, frames_of(system_, end)));
   if (waits) system_.rewind(end - 1);
 }
 
@@ -177,7 +158,7 @@ void Explorer::tell_failures(std::span<const Event> execution) {
     const std::string told = R"({"type":"failure","what":")" + std::string(word_for(failure)) +
                              "\",\"thread\":" + std::to_string(process.threads[number].born) +
                              ",\"message\":" + Output::quoted(fault.message) + ",\"place\":" + std::to_string(place) +
-                             ",\"cause\":" + Output::cause(fault) + ",\"stacks\":" + Output::shared() +
+                             ",\"cause\":" + Output::cause(fault) + ",\"context\":" + Output::context() +
                              ",\"steps\":" + Output::steps(system_, end);
     tell_with_cells(told, end);
   }
@@ -208,7 +189,7 @@ void Explorer::tell_stuck(std::size_t length) {
   if (!seen_failures_.insert({livelock ? 101 : 100, places[0], places[1]}).second) return;
   const std::string told = std::string(R"({"type":"failure","what":")") + (livelock ? "livelock" : "deadlock") +
                            R"(","thread":0,"message":"","place":0,"waiting":[)" + waiting +
-                           "],\"stacks\":" + Output::shared() + ",\"steps\":" + Output::steps(system_, length);
+                           "],\"context\":" + Output::context() + ",\"steps\":" + Output::steps(system_, length);
   tell_with_cells(told, length);
 }
 
@@ -221,12 +202,7 @@ void Explorer::tell_progress() {
 
 // Over all choices of values: each has had its turn with those below it.
 double Explorer::explored_of_all() const {
-  double share = 1, before = 0;
-  const auto values = static_cast<double>(process.nondet_high - process.nondet_low) + 1;
-  for (const auto& which : process.asked) {
-    share /= values;
-    before += share * static_cast<double>(process.choices.at(which) - process.nondet_low);
-  }
+  const auto [before, share] = process.choices.share();
   const double searches = request_.idle_wakes > 0 ? 2 : 1;
   return ((process.idle_wakes > 0 ? 1 : 0) + before + share * explored) / searches;
 }
@@ -250,6 +226,9 @@ void Explorer::tell_end(const char* reason) {
     reporting += (reporting.empty() ? "" : ",") + std::to_string(count);
   std::string passes;
   for (const std::uint64_t count : passes_) passes += (passes.empty() ? "" : ",") + std::to_string(count);
+  std::string evaluated;
+  for (const std::uintptr_t place : assertions.evaluated())
+    evaluated += (evaluated.empty() ? "" : ",") + std::to_string(place);
   const SearchResult& result = totals_.result;
   output_.line(
       R"({"type":"end","stopped":)" + Output::quoted(reason) + ",\"executions\":" + std::to_string(result.executions) +
@@ -262,8 +241,8 @@ void Explorer::tell_end(const char* reason) {
       ",\"seconds\":" + std::to_string(elapsed()) + ",\"cpu\":" + std::to_string(survival.processor_seconds()) +
       ",\"reporting\":[" + reporting + "],\"passes\":[" + passes + "],\"oddities\":[" + oddities + "],\"loops\":[" +
       loops + "],\"threads\":" + std::to_string(process.numbers.size() + 1) + ",\"unseen\":[" + Output::unseen() +
-      "],\"races\":[" + races + "],\"mixed\":[" + mixed + "],\"assembly\":" + (process.assembly ? "true" : "false") +
-      "}");
+      "],\"races\":[" + races + "],\"evaluated\":[" + evaluated + "],\"mixed\":[" + mixed +
+      "],\"assembly\":" + (process.assembly ? "true" : "false") + "}");
 }
 
 }  // namespace teetotal::runtime

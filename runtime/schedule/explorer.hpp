@@ -18,10 +18,11 @@ namespace teetotal::runtime {
 
 struct Request {
   std::string object;
-  std::string own;        // an empty folder: where the program may write; none: wherever its user may
-  std::string library;    // a file: which of the object's functions are the C++ library's
-  std::string variables;  // a file: where its variables lie, if it compares addresses
-  std::string live;       // a file: where in it the table is that says what is live
+  std::string own;         // an empty folder: where the program may write; none: wherever its user may
+  std::string library;     // a file: which of the object's functions are the C++ library's
+  std::string variables;   // a file: where its variables lie, if it compares addresses
+  std::string live;        // a file: where in it the table is that says what is live
+  std::string assertions;  // a file: where in it the list is of what decides assertions
   Strategy strategy{.megabytes = kMegabytes};
   std::vector<std::string> monitors;
   Semantics semantics;
@@ -35,7 +36,8 @@ struct Request {
   std::uintptr_t marks = 0;      // in the object: an array of bytes whose loads are counted
   std::size_t mark_count = 0;
   bool replay = false;
-  double shorten = 0;  // seconds, of a replay
+  double shorten = 0;                            // seconds, of a replay
+  std::pair<std::size_t, std::size_t> report{};  // to shorten: the delayed store and the deciding event, by their steps
   std::string schedule;
   bool stop_at_last = false;
 };
@@ -69,7 +71,6 @@ class Explorer final : public Visitor {
   void tell_progress();
   double explored_of_all() const;
   void tell_end(const char* reason);
-  bool next_choices();
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
 
   const Request& request_;

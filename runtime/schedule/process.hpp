@@ -22,6 +22,7 @@
 
 #include "callers.hpp"
 #include "cells.hpp"
+#include "choices.hpp"
 #include "event.hpp"
 #include "fiber.hpp"
 #include "memory.hpp"
@@ -319,18 +320,9 @@ struct Process : ProcessRecord {
   std::set<std::uintptr_t> freed;  // blocks that were freed while others could look at them, in any execution
   bool assumptions_failed = false;
   bool incomplete = false;
-  bool assembly = false;  // locked instructions that are no operations of C11 were met
-  std::int64_t nondet_low = 0, nondet_high = 1;
+  bool assembly = false;         // locked instructions that are no operations of C11 were met
   std::uint32_t idle_wakes = 0;  // how often a thread may wake up on a condition for no reason
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::int64_t> choices;  // (thread, its how-manyth) → value
-  std::vector<std::pair<std::uint32_t, std::uint64_t>> asked;               // in the order of their first appearance
-
-  // The value of a thread's n-th choice: the lowest until the driver says otherwise.
-  std::int64_t chosen(std::uint32_t thread, std::uint64_t number) {
-    const auto [entry, fresh] = choices.try_emplace({thread, number}, nondet_low);
-    if (fresh) asked.emplace_back(thread, number);
-    return entry->second;
-  }
+  Choices choices;
   std::uint64_t progress = 0;          // hooks called
   std::uint32_t shared_stacks = 0;     // bit of a thread: all of its stack is visible, to replay older tokens
   std::uint32_t shared_locals = 0;     // others have touched its thread-local variables

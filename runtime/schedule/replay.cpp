@@ -77,25 +77,33 @@ bool run(Controlled& system, const Moves& moves, Frames& frames) {
 
 }  // namespace
 
-void replay(Bounds bounds, const std::string& schedule, bool stop_at_last, double shorten, const Output& output) {
-  std::istringstream words(schedule);
+void replay(const Request& request, const Output& output) {
+  std::istringstream words(request.schedule);
   std::vector<std::string> steps;
   for (std::string word; words >> word;) steps.push_back(word);
-  bounds.waiting_counts = bounds.waiting_counts || stop_at_last;  // nobody looks ahead: the last step runs once
+  Bounds bounds = request.bounds;
+  bounds.waiting_counts = bounds.waiting_counts || request.stop_at_last;  // nobody looks ahead: the last step runs once
   Controlled system(bounds);
   Frames frames;
   try {
-    for (int attempt = 0; !run(system, steps, stop_at_last, frames); ++attempt)
+    for (int attempt = 0; !run(system, steps, request.stop_at_last, frames); ++attempt)
       if (attempt == kAttempts) throw std::out_of_range("the schedule never comes to rest");
   } catch (const std::out_of_range& error) {
     output.line(R"({"type":"error","what":"schedule","message":)" + Output::quoted(error.what()) + '}');
     return;
   }
-  if (shorten > 0) {
-    const Moves moves = Shortening(system, shorten).shortened(moves_of(system));
+  if (request.shorten > 0) {
+    const bool watched = !request.monitors.empty();
+    SameFailure failure;
+    SameReport report(watched ? request.monitors.front() : "", request.semantics, request.report.first,
+                      request.report.second);
+    Goal& goal = watched ? static_cast<Goal&>(report) : failure;
+    const Moves moves = Shortening(system, goal, request.shorten).shortened(moves_of(system));
     frames.clear();
     for (int attempt = 0; !run(system, moves, frames); ++attempt)
       if (attempt == kAttempts) throw std::logic_error("a schedule that was shortened never comes to rest");
+    if (watched && report.seen(system, true) == Goal::Seen::wanted)
+      output.line(Output::violation(system, request.monitors.front(), report.report(), frames));
   }
   const std::size_t end = system.steps().size();
   std::string failures;

@@ -1,6 +1,7 @@
 #include "shortening.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace teetotal::runtime {
 
@@ -27,20 +28,53 @@ std::optional<std::uint32_t> possible_agent(Controlled& system, const Move& move
   return std::nullopt;
 }
 
-Shortening::Shortening(Controlled& system, double seconds)
+Goal::Seen SameFailure::seen(Controlled& system, bool) {
+  const auto failed = system.failed();
+  if (failed.empty()) return Seen::nothing;
+  const Signature found{failed.front().fault.failure, failed.front().place};
+  if (!wanted_) wanted_ = found;
+  return found == *wanted_ ? Seen::wanted : Seen::other;
+}
+
+SameReport::SameReport(std::string monitor, const Semantics& semantics, std::size_t delayed, std::size_t deciding)
+    : monitor_{std::move(monitor)}, semantics_(semantics), delayed_(delayed), deciding_(deciding) {}
+
+Goal::Seen SameReport::seen(Controlled& system, bool last) {
+  if (!last) return Seen::nothing;
+  const auto& steps = system.steps();
+  const auto place = [&](std::uint64_t step) { return steps[step].operation.place; };
+  if (!wanted_ && deciding_ < steps.size()) wanted_ = {place(delayed_), place(deciding_)};
+  std::vector<Event> execution;
+  for (const Step& step : steps) {
+    execution.push_back(step.event);
+    execution.back().writes = step.writes();  // what ends is a read to the machine
+  }
+  monitors::Watch watch(
+      monitor_, {.semantics = semantics_, .older = system.skips_waiting() ? &system : nullptr, .values = &system});
+  bool found = false;
+  watch.see(execution, 0, {}, [&](std::uint32_t, const monitors::Report& report, bool) {
+    if (found || report.deciding >= steps.size() || Places(place(report.delayed), place(report.deciding)) != wanted_)
+      return;
+    found = true;
+    report_ = report;
+  });
+  return found ? Seen::wanted : Seen::nothing;
+}
+
+Shortening::Shortening(Controlled& system, Goal& goal, double seconds)
     : system_(system),
+      goal_(goal),
       end_(std::chrono::steady_clock::now() + std::chrono::microseconds(static_cast<std::int64_t>(seconds * 1e6))) {}
 
 Moves Shortening::shortened(const Moves& moves) {
-  if (!fails(moves)) return moves;
+  if (!holds(moves)) return moves;
   best_ = done_;
-  while (!over() && (without() || beside())) {
+  while (!over() && (ended() || without() || beside())) {
   }
   return best_;
 }
 
-// To the first failure. The first execution of all says which one is wanted.
-bool Shortening::fails(const Moves& moves) {
+bool Shortening::holds(const Moves& moves) {
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     done_.clear();
     system_.rewind(0);
@@ -52,25 +86,42 @@ bool Shortening::fails(const Moves& moves) {
         done_.push_back(move);
         moves_left_ -= moves_left_ > 0;
         system_.threads();
-        const auto failed = system_.failed();
-        if (failed.empty()) continue;
-        const Signature found{failed.front().fault.failure, failed.front().place};
-        if (best_.empty()) wanted_ = found;
-        return found == wanted_;
+        if (const auto seen = goal_.seen(system_, false); seen != Goal::Seen::nothing)
+          return seen == Goal::Seen::wanted;
       }
+      if (goal_.seen(system_, true) != Goal::Seen::wanted) return false;
+      done_.resize(goal_.needed(system_));
+      return true;
     } catch (const Restart&) {
       system_.forget();
-      continue;
     }
-    return false;
   }
   return false;
 }
 
 bool Shortening::better(const Moves& moves) {
-  if (!fails(moves) || cost(done_) >= cost(best_)) return false;
+  if (!holds(moves) || cost(done_) >= cost(best_)) return false;
   best_ = done_;
   return true;
+}
+
+// Threads that end early, or do nothing at all: what they do from somewhere on is left out.
+bool Shortening::ended() {
+  bool any = false;
+  std::map<std::uint32_t, std::size_t> counts;
+  for (const Move& move : best_) ++counts[move.born];
+  for (const auto& [born, count] : counts) {
+    for (std::size_t kept = 0; kept < count && !over(); kept += (count - kept + 1) / 2) {
+      Moves rest;
+      std::size_t done = 0;
+      for (const Move& move : best_)
+        if (move.born != born || done++ < kept) rest.push_back(move);
+      if (!better(rest)) continue;
+      any = true;
+      break;
+    }
+  }
+  return any;
 }
 
 // Chunks left out, the large ones first.

@@ -100,16 +100,26 @@ std::string Output::cause(const Fault& fault) {
          std::to_string(fault.cause.place) + ']';
 }
 
-std::string Output::shared() {
+std::string Output::context() {
+  std::ostringstream text;
   const std::uint64_t threads = process.shared_stacks | std::uint64_t{process.shared_locals} << 32;
   const std::vector<std::uint64_t> ended = ended_cells();
-  if (threads == 0 && process.touched.empty() && ended.empty()) return "\"\"";
-  std::ostringstream text;
-  text << '"' << std::hex << threads;
-  for (const std::uint32_t grain : process.touched) text << '.' << grain;
-  for (const auto cell : ended) text << '.' << cell;
-  text << '"';
-  return text.str();
+  if (threads != 0 || !process.touched.empty() || !ended.empty()) {
+    text << 'k' << std::hex << threads;
+    for (const std::uint32_t grain : process.touched) text << '.' << grain;
+    for (const auto cell : ended) text << '.' << cell;
+  }
+  if (const std::string choices = process.choices.told(); !choices.empty()) text << 'n' << choices;
+  return '"' + text.str() + '"';
+}
+
+std::string Output::violation(const Controlled& system, const std::string& monitor, const monitors::Report& report,
+                              const Frames& frames) {
+  const auto end = static_cast<std::size_t>(report.deciding) + 1;
+  return R"({"type":"violation","monitor":)" + quoted(monitor) + ",\"report\":[" + std::to_string(report.delayed) +
+         ',' + std::to_string(report.previous) + ',' + std::to_string(report.deciding) +
+         ((report.models & monitors::Report::race) != 0 ? "],\"race\":true" : "]") + ",\"context\":" + context() +
+         ",\"steps\":" + steps(system, end) + ",\"cells\":" + cells(system, end, frames) + '}';
 }
 
 std::string Output::steps(const Controlled& system, std::size_t end) {

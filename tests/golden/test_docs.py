@@ -30,6 +30,7 @@ from teetotal.answers.events import Event
 from teetotal.answers.fence import FenceAnswer, PlacedFence
 from teetotal.answers.history import HistoryAnswer, HistoryViolation
 from teetotal.answers.monitor import MonitorAnswer, MonitorModel, MonitorViolation
+from teetotal.answers.record import RecordAnswer
 from teetotal.answers.replay import ReplayAnswer
 from teetotal.answers.verify import FenceRow, VerifyAnswer
 from teetotal.answers.violation import Edge, StoryStep, Violation
@@ -210,7 +211,7 @@ def test_the_reference_has_every_key() -> None:
     structs: list[type[msgspec.Struct]] = [
         *(CheckAnswer, ModelAnswer, Violation, Edge, StoryStep, Event),
         *(MonitorAnswer, MonitorModel, MonitorViolation, HistoryAnswer, HistoryViolation, FenceAnswer, PlacedFence),
-        *(VerifyAnswer, FenceRow, ReplayAnswer, Refusal),
+        *(VerifyAnswer, FenceRow, ReplayAnswer, RecordAnswer, Refusal),
     ]
     for struct in structs:
         for field in msgspec.structs.fields(struct):

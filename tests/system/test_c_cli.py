@@ -120,6 +120,45 @@ def test_every_violation_can_be_replayed_on_the_program_itself(goal: str) -> Non
             assert "assertion (shared == me)" in again["message"]
 
 
+CHOOSING = """#include <assert.h>
+#include <pthread.h>
+int __VERIFIER_nondet_int(void);
+volatile int x, y, z;
+void *h(void *p) { z = __VERIFIER_nondet_int(); return 0; }
+void *f(void *p) {
+  pthread_t t;
+  pthread_create(&t, 0, h, 0);
+  x = __VERIFIER_nondet_int();
+  return (void *)(long)pthread_join(t, 0);
+}
+int main(void) {
+  pthread_t t, u;
+  y = __VERIFIER_nondet_int();
+  pthread_create(&t, 0, f, 0); pthread_create(&u, 0, f, 0);
+  pthread_join(t, 0); pthread_join(u, 0);
+  assert(y != -1 || x != 1 || z != 2);
+}
+"""
+
+
+@pytest.mark.parametrize("goal", ["robust", "safe"])
+def test_a_replay_knows_the_values_that_were_chosen(tmp_path: Path, goal: str) -> None:
+    """Threads are called by who created them: which of two is the third of all depends on the schedule."""
+    file = tmp_path / "choosing.c"
+    file.write_text(CHOOSING)
+    found = json.loads(
+        teetotal("check", "--json", "--model", "tso", "--goal", goal, "--nondet", "-1", "2", str(file), expect=1)
+    )
+    assert len(found["violations"]) > 0
+    for violation in found["violations"]:
+        again = json.loads(teetotal(*shlex.split(violation["replay"])[1:], "--json", expect=1))
+        first, second = ([{**e, "order": 0} for e in told["events"]] for told in (violation, again))
+        assert first == second
+        assert "assertion (y != -1 || x != 1 || z != 2)" in again["message"]
+    for wrong in ("n==", "n+0=", "n0+0=99999999999999999999"):
+        assert "is not a schedule token" in teetotal("replay", f"1s{wrong}:0", str(file), expect=2)
+
+
 def test_sharing_a_stack_is_seen_and_replayed(tmp_path: Path) -> None:
     file = tmp_path / "guarded.c"
     file.write_text(GUARDED)

@@ -94,3 +94,12 @@ def test_history_inside_the_sat_solver(tmp_path: Path) -> None:
 def hard_history() -> str:
     """A random formula where satisfiable ones are as likely as not: engines take minutes over it."""
     return to_axe(formula(random_formula(260, 1120, 3), "hard"))
+
+
+def test_reproduce_keeps_the_rows_that_are_made(folder: Path) -> None:
+    arguments = ["reproduce", "--json", "netys20", "--histories", "11", "--output", "json:rows.json"]
+    status, lines, _ = pressed(arguments, folder, after="wSC finds")
+    assert status == 130
+    assert [json.loads(line) for line in lines] == [
+        json.loads(line) for line in (folder / "rows.json").read_text().splitlines()
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import re
 import resource
@@ -11,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 import teetotal
@@ -24,6 +26,7 @@ from teetotal.histories import readers
 from teetotal.programs import litmus
 from teetotal.record.clients import Client, Recorded
 from teetotal.record.recording import Recording
+from teetotal.report.schema import schema
 from teetotal.report.stress import render
 
 CORPUS = Path(__file__).parents[1] / "corpus"
@@ -150,10 +153,19 @@ def test_a_full_disk_keeps_whole_histories(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_keeps_whole_histories(tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize(
+    "source",
+    [
+        ("hardware", "--rounds", "100000000", "--operations", "5000"),
+        ("simulate", "--count", "10000000", "--operations", "500"),
+        ("program", str(Path(__file__).parents[2] / "examples" / "dekker.c"), "--count", "1000000"),
+    ],
+    ids=lambda source: source[0],
+)
+def test_an_interrupt_keeps_whole_histories(tmp_path: Path, number: int, source: tuple[str, ...]) -> None:
     """From a source without end, which goes on writing while it is asked to end."""
-    path = tmp_path / "h.axe"
-    command = [sys.executable, "-m", "teetotal", "record", "hardware", "--rounds", "100000000", "--operations", "5000"]
+    path, page = tmp_path / "h.axe", tmp_path / "h.json"
+    command = [sys.executable, "-m", "teetotal", "record", *source, "--output", f"json:{page}"]
     with subprocess.Popen(
         [*command, "--output", str(path)], stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts
     ) as process:
@@ -167,8 +179,49 @@ def test_an_interrupt_keeps_whole_histories(tmp_path: Path, number: int) -> None
     assert process.returncode == 130, said
     histories = teetotal.read_histories(path)
     assert histories
-    assert all(len(history) == 5000 for history in histories)
-    assert re.search(f"^{len(histories):,} histor\\w+ of {5000 * len(histories):,} operations recorded", said)
+    if source[0] != "program":  # whose executions are of different lengths
+        assert {len(history) for history in histories} == {int(source[-1])}
+    operations = sum(map(len, histories))
+    assert re.search(f"^{len(histories):,} histor\\w+ of {operations:,} operations recorded", said)
+    told = json.loads(page.read_text())
+    assert (told["histories"], told["operations"], told["complete"]) == (len(histories), operations, False)
+
+
+@pytest.mark.parametrize("pipe", [False, True])
+def test_what_does_not_count_is_taken_back(
+    tmp_path: Path, pipe: bool, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """A pipe gets nothing that may have to be taken back."""
+    path = tmp_path / "h"
+    with Recording("-" if pipe else str(path), may_begin_again=True) as file:
+        file.add("lacks something\n", 1)
+        file.begin_again()
+        assert pipe or path.read_text() == ""
+        file.add("whole\n", 2)
+    assert (capfdbinary.readouterr().out if pipe else path.read_bytes()) == b"whole\n"
+    assert (file.histories, file.operations) == (1, 2)
+
+
+def test_a_recording_is_told_like_any_answer(tmp_path: Path) -> None:
+    done = run("simulate", "--count", "3", "--output", "h.axe", "--json", "--html", "h.html", cwd=tmp_path)
+    told = json.loads(done.stdout)
+    jsonschema.validate(told, schema())
+    assert (told["command"], told["histories"], told["operations"]) == ("record simulate", 3, 300)
+    (first, *_) = teetotal.read_histories(tmp_path / "h.axe")
+    assert len(told["first"]["events"]) == len(first) == 100
+    assert told["first"]["threads"] == [f"T{operation.thread}" for operation in first]
+    assert "mesi-0" in (tmp_path / "h.html").read_text()
+    assert "can be written as json and html" in run("simulate", "--output", "junit:h.xml", cwd=tmp_path).stderr
+    assert "standard output is for the histories" in run("simulate", "--json").stderr
+    for twice in (("--output", "a", "--output", "b"), ("--output", "a", "--output", "json:a")):
+        assert run("simulate", *twice, cwd=tmp_path).returncode == 2
+
+
+def test_a_test_on_standard_input_and_on_a_page(tmp_path: Path) -> None:
+    test = (CORPUS / "SB.litmus").read_text()
+    done = run("hardware", "-", "--rounds", "1000", "--html", "h.html", input=test, cwd=tmp_path)
+    assert done.stdout.startswith("Test SB\n"), done.stderr
+    assert '"rounds":1000' in (tmp_path / "h.html").read_text()
 
 
 def test_a_recording_that_fails_at_once_leaves_an_older_file_alone(tmp_path: Path) -> None:

@@ -207,3 +207,44 @@ def test_failures_in_c_are_told_by_few_steps(run: Run) -> None:
         assert status == 1
         assert "Not safe: T2: assertion (value == last + 1)" in out
     assert lengths[True] < lengths[False] / 1.5
+
+
+BUSY = """#include <pthread.h>
+#include <assert.h>
+volatile int x, y, a, b, n;
+pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static void *busy(void *p) {
+  for (int i = 0; i < 3; ++i) { pthread_mutex_lock(&m); ++n; pthread_mutex_unlock(&m); }
+  return p;
+}
+static void *f(void *p) { busy(p); x = 1; a = y; return p; }
+static void *g(void *p) { busy(p); y = 1; b = x; return p; }
+int main(void) {
+  pthread_t s, t, u;
+  pthread_create(&u, 0, busy, 0);
+  pthread_create(&s, 0, f, 0);
+  pthread_create(&t, 0, g, 0);
+  pthread_join(u, 0);
+  pthread_join(s, 0);
+  pthread_join(t, 0);
+  assert(n == 9);
+}
+"""
+
+
+def test_cycles_in_c_are_shortened_where_nothing_fails(tmp_path: Path) -> None:
+    """Store buffering behind other work, beside a thread that has nothing to do with it: that is left out."""
+    (tmp_path / "busy.c").write_text(BUSY)
+    lengths = {}
+    for shorten in (False, True):
+        answer = teetotal.check(
+            str(tmp_path / "busy.c"), models="tso", explore="random:50", triage=0.0, shorten=shorten
+        )
+        violation = answer.models["tso"].violations[0]
+        assert violation.kind == "robustness"
+        again = teetotal.replay(shlex.split(violation.replay)[2], str(tmp_path / "busy.c"))
+        assert [step.thread for step in again.execution.steps] == [step.thread for step in violation.steps]
+        lengths[shorten] = len(violation.steps)
+        if shorten:
+            assert not any(event.thread == 1 for event in violation.events)
+    assert lengths[True] < lengths[False]

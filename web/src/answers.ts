@@ -123,6 +123,9 @@ export interface Answer {
   races?: Race[];
   histogram?: { outcome: Record<string, number>; count: number; sc: boolean | null; model: boolean | null; positive: boolean }[];
   rounds?: number;
+  // record
+  histories?: number;
+  first?: { name: string; threads: string[]; events: Event[] } | null;
   hazards?: { segments: string[]; locations?: string[] }[];
   executions?: number;
   blocked?: number;

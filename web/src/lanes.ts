@@ -69,6 +69,7 @@ export function lanes(
   let current = -1;
   let shown = new Set<Reason>(["po", "src", "co", "fr"]);
   let pending = 0;
+  let following = true;
 
   const x = (lane: number): number => LEFT + lane * LANE + LANE / 2;
   const y = (row: number): number => row * ROW + ROW / 2; // below the names, which stay where they are
@@ -166,6 +167,7 @@ export function lanes(
 
   function show(row: number, follow = true): void {
     current = row;
+    following = follow;
     if (follow && row >= 0) {
       const height = element.clientHeight || 400;
       const at = TOP + y(row) * transform.k + transform.y;
@@ -185,7 +187,7 @@ export function lanes(
       fitted = true;
       const whole = element.clientWidth / (LEFT + names.length * LANE);
       if (whole < 1) svg.call(behaviour.scaleTo, Math.max(whole, SMALLEST), [0, 0]);
-      show(current);
+      show(current, following);
     }
     later();
   }).observe(element);

@@ -14,7 +14,8 @@ export interface View {
 export function view(answer: Answer): View {
   const element = h("article", {}, ...heading(answer));
   if (answer.error) element.append(section("Error", h("p", { class: "error" }, `${answer.file ? `${answer.file}:${answer.line}: ` : ""}${answer.error}`)));
-  if (answer.command === "history") element.append(...history(answer));
+  if (answer.histories !== undefined) element.append(...recording(answer));
+  else if (answer.command === "history") element.append(...history(answer));
   else if (answer.command === "monitor") element.append(...monitor(answer));
   else {
     element.append(...histogram(answer), ...models(answer), ...races(answer), ...fences(answer));
@@ -204,29 +205,42 @@ function history(answer: Answer): HTMLElement[] {
   return made;
 }
 
-/** The operations of a minimal part in the lanes of their threads, and the proof over them. */
-function unordered(violation: Violation): HTMLElement[] {
-  const names = [...new Set(violation.events.map((event, i) => violation.threads?.[i] ?? `T${event.thread}`))];
+/** How much was recorded, and the first history. */
+function recording(answer: Answer): HTMLElement[] {
+  const made: HTMLElement[] = [h("p", {}, `${number(answer.histories)} histories of ${number(answer.operations)} operations${answer.file ? ` in ${answer.file}` : ""}.`)];
+  const first = answer.first;
+  if (first?.events.length) made.push(section(`The first: ${first.name}`, inLanes(`The first history: ${first.events.length} operations`, first, () => {})));
+  return made;
+}
+
+/** Operations of a history in the lanes of their threads. */
+function inLanes(label: string, history: Pick<Violation, "events" | "threads" | "cycle">, hover: (text: string) => void): HTMLElement {
+  const names = [...new Set(history.events.map((event, i) => history.threads?.[i] ?? `T${event.thread}`))];
   const next = names.map(() => 0);
-  const inCycle = new Set((violation.cycle ?? []).flatMap((edge) => [edge.source, edge.target]));
-  const marks: (Mark & { event: number })[] = violation.events.map((event, i) => {
-    const lane = names.indexOf(violation.threads?.[i] ?? `T${event.thread}`);
+  const inCycle = new Set((history.cycle ?? []).flatMap((edge) => [edge.source, edge.target]));
+  const marks: (Mark & { event: number })[] = history.events.map((event, i) => {
+    const lane = names.indexOf(history.threads?.[i] ?? `T${event.thread}`);
     return { row: next[lane]++, lane, label: `(${i + 1}) ${told(event)}`, title: `${told(event)}\n${place(event.location)}`, kind: "event", cycle: inCycle.has(i), event: i };
   });
   marks.sort((a, b) => a.row - b.row);
   const at = new Map(marks.map((mark, i) => [mark.event, i]));
-  const links: Link[] = (violation.cycle ?? []).map((edge) => ({
+  const links: Link[] = (history.cycle ?? []).map((edge) => ({
     from: at.get(edge.source) ?? 0, to: at.get(edge.target) ?? 0, reason: edge.reason, cycle: true,
-    title: `${told(violation.events[edge.source])} comes before ${told(violation.events[edge.target])} ${edge.because ?? ""}`,
+    title: `${told(history.events[edge.source])} comes before ${told(history.events[edge.target])} ${edge.because ?? ""}`,
   }));
-  const reason = h("p", { class: "reason", "aria-live": "polite" }, "Hover over an edge for its reason.");
-  const drawn = lanes(`The violating part: ${violation.events.length} operations of ${names.length} threads`, names, marks, links, [],
-    () => {}, (text) => void (reason.textContent = text));
+  const drawn = lanes(`${label} of ${names.length} threads`, names, marks, links, [], () => {}, hover);
   drawn.show(Math.max(...next), false);
+  return drawn.element;
+}
+
+/** The operations of a minimal part, and the proof over them. */
+function unordered(violation: Violation): HTMLElement[] {
+  const reason = h("p", { class: "reason", "aria-live": "polite" }, "Hover over an edge for its reason.");
+  const drawn = inLanes(`The violating part: ${violation.events.length} operations`, violation, (text) => void (reason.textContent = text));
   return [
     section(
       violation.minimal === false ? "A violating part" : "The minimal violating part",
-      drawn.element,
+      drawn,
       reason,
       violation.finals?.length ? h("p", {}, `Final values in it: ${violation.finals.join(", ")}`) : null,
     ),

@@ -1,4 +1,4 @@
-"""The answer of ``teetotal record hardware TEST.litmus``: what a machine showed."""
+"""The answers of ``teetotal record``: what was recorded; and what a machine showed of a litmus test."""
 
 from __future__ import annotations
 
@@ -7,7 +7,27 @@ from typing import Literal
 import msgspec
 
 from teetotal.answers.answer import Answer
-from teetotal.answers.events import ModelName
+from teetotal.answers.events import Event, ModelName
+from teetotal.answers.verdict import Verdict
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """A history: its ``events``, and of each the thread as the history names it."""
+
+    name: str
+    threads: list[str]
+    events: list[Event]
+
+
+class RecordAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
+    """So many ``histories`` went to a file. They are recorded, not judged, and so never ``safe``. ``complete``: as many as
+    were asked for."""
+
+    verdict: Verdict = msgspec.field(default_factory=lambda: Verdict.INCONCLUSIVE)
+    histories: int = msgspec.field(default_factory=int)  # made, so that JSON does not leave it out
+    operations: int = msgspec.field(default_factory=int)
+    file: str | None = None
+    first: Shown | None = None
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):

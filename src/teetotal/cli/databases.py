@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from teetotal.cli.record import MANY, client_options, recorded, recording_options
+from teetotal.cli.record import MANY, client_options, format_option, recorded, recording_options
 
 
 def command(name: str, what: str) -> click.Command:
@@ -16,15 +16,17 @@ def command(name: str, what: str) -> click.Command:
     @click.option("--server", metavar="PLACE", help="A server that runs already; default: one of our own.")
     @click.option("--read-from", metavar="PLACE", help="A replica of that server, for reads.")
     @click.option("--replica", is_flag=True, help="Start a replica beside our own server, and read from it.")
+    @format_option
     @recording_options
     def run(
         count: int, seed: int, server: str | None, read_from: str | None, replica: bool,
-        output: str, format: str, seconds: float | None, **shape: Any,
+        output: str, format: str, seconds: float | None, as_json: bool, **shape: Any,
     ) -> int:  # fmt: skip
         from teetotal import record
 
         source = getattr(record, name)
         servers = {"server": server, "read_from": read_from, "replica": replica}
-        return recorded(source(record.Shape(**shape), count=count, seed=seed, **servers), output, format, seconds)
+        found = source(record.Shape(**shape), count=count, seed=seed, **servers)
+        return recorded(name, found, output, format, count=count, seconds=seconds, as_json=as_json)
 
     return run

@@ -21,7 +21,7 @@ from teetotal import writing
 from teetotal.answers.answer import Answer, Refusal, Undecided
 from teetotal.answers.errors import OutputError, TeetotalError
 from teetotal.report import streams
-from teetotal.report.formats import ABOUT_TABLES, FORMATS, Plain
+from teetotal.report.formats import FORMATS, WITHOUT_VERDICTS, Plain
 from teetotal.report.json import to_plain
 
 _META = "teetotal.outputs"
@@ -104,15 +104,33 @@ def _note_target(context: click.Context, parameter: click.Parameter, value: Targ
         targets.append(target)
 
 
-def options() -> list[click.Option]:
-    """One of each per command: ``--html`` and ``--output``."""
+def _own_file(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> str:
+    """Of a verb that writes a file by itself: what is no ``FORMAT:FILE`` is that file."""
+    own = [value for value in values if not names_a_file(value)]
+    if len(own) > 1:
+        raise click.BadParameter(f"{own[1]}: {own[0]} is written already", context, parameter)
+    named = [_Output().convert(value, parameter, context) for value in values if names_a_file(value)]
+    _note_target(context, parameter, tuple(named))
+    if own and os.path.realpath(own[0]) in {os.path.realpath(target.path) for target in named if target.is_file}:
+        raise click.BadParameter(f"{own[0]} is to be written twice", context, parameter)
+    return own[0] if own else "-"
+
+
+def options(*, own_file: str = "") -> list[click.Option]:
+    """One of each per command: ``--html`` and ``--output``. ``own_file``: what the verb writes itself, whose place is the
+    parameter ``output``."""
     common: dict[str, Any] = {"expose_value": False, "callback": _note_target}
     known = ", ".join(FORMATS)
+    output = click.Option(["--output", "output_targets"], type=_Output(), metavar="FORMAT:FILE", multiple=True, **common,
+                          help=f"Also as a file, - for standard output: {known}. Several at once.")  # fmt: skip
+    if own_file:
+        output = click.Option(["--output"], metavar="FILE", multiple=True, callback=_own_file,
+                              help=f"A file for {own_file}; default: standard output. With FORMAT: before it, where to "
+                                   f"tell about them: {known}. Several at once.")  # fmt: skip
     return [
         click.Option(["--html", "html_target"], type=_Output("html"), metavar="FILE", **common,
                      help="Also as a page: one HTML file that needs nothing else."),
-        click.Option(["--output", "output_targets"], type=_Output(), metavar="FORMAT:FILE", multiple=True, **common,
-                     help=f"Also as a file, - for standard output: {known}. Several at once."),
+        output,
     ]  # fmt: skip
 
 
@@ -120,14 +138,16 @@ def offer(verb: str, command: click.Command) -> None:
     """A verb gets these options."""
     assert command.callback is not None
     command.params += options()
-    command.callback = _writing(verb, command.callback)
+    command.callback = written(verb, command.callback)
 
 
-def _writing(verb: str, callback: Callable[..., int]) -> Callable[..., int]:
+def written(verb: str, callback: Callable[..., int]) -> Callable[..., int]:
+    """What answers are written after, however it ends."""
+
     @wraps(callback)
     def run(**parameters: Any) -> int:
         if verb == "reproduce":
-            refuse_tables()
+            refuse_judgements("tables")
         paths: tuple[str, ...] = parameters.get("paths") or parameters.get("files") or ()
         read = {os.path.realpath(path) for path in paths}
         for target in _wanted().targets:
@@ -153,10 +173,10 @@ def _writing(verb: str, callback: Callable[..., int]) -> Callable[..., int]:
     return run
 
 
-def refuse_tables() -> None:
-    """Where a format is wanted that knows no tables."""
-    if any(target.format not in ABOUT_TABLES for target in _wanted().targets):
-        raise TeetotalError(f"tables can be written as {' and '.join(ABOUT_TABLES)}")
+def refuse_judgements(what: str) -> None:
+    """Where a format is wanted that knows verdicts alone."""
+    if any(target.format not in WITHOUT_VERDICTS for target in _wanted().targets):
+        raise TeetotalError(f"{what} can be written as {' and '.join(WITHOUT_VERDICTS)}")
 
 
 def also(format: str, path: str) -> None:

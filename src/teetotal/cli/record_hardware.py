@@ -8,7 +8,9 @@ import click
 
 from teetotal.answers.errors import ParseError
 from teetotal.answers.verdict import Verdict
-from teetotal.cli.record import MANY, client_options, recorded, recording_options
+from teetotal.cli import outputs
+from teetotal.cli.record import MANY, client_options, format_option, recorded, recording_options
+from teetotal.cli.telling import watching
 
 ROUNDS = 100
 ROUNDS_OF_A_TEST = 1_000_000
@@ -34,7 +36,7 @@ ROUNDS_OF_A_TEST = 1_000_000
 @click.option(
     "--model", type=click.Choice(("sc", "tso", "pso")), help="What a test is held against (default on x86: tso)."
 )
-@click.option("--json", "as_json", is_flag=True, help="What a test showed, as one JSON object.")
+@format_option
 @recording_options
 def hardware(
     test: str | None, threads: int | None, seed: int, clients: int, rounds: int | None, lines: Any,
@@ -53,7 +55,8 @@ def hardware(
         record.Shape(threads=threads or record.available(), **shape),
         clients=clients, rounds=rounds or ROUNDS, seed=seed, lines=lines, compiler=compiler,
     )  # fmt: skip
-    return recorded(found, output, format, seconds)
+    count = clients * (rounds or ROUNDS)
+    return recorded("hardware", found, output, format, count=count, seconds=seconds, as_json=as_json)
 
 
 def _stress(
@@ -66,8 +69,16 @@ def _stress(
 
     if not path.endswith(".litmus"):
         raise ParseError(f"{path}: not a litmus test; without a file, random clients are run")
-    answer = record.stress(
-        litmus.read_file(path), rounds=rounds, model=model, lines=lines, compiler=compiler, seconds=seconds, name=path
-    )
+    with watching("record hardware"):
+        answer = record.stress(
+            litmus.read_file(path),
+            rounds=rounds,
+            model=model,
+            lines=lines,
+            compiler=compiler,
+            seconds=seconds,
+            name=path,
+        )
+    outputs.note(answer)
     click.echo(to_json(answer) if as_json else render(answer))
     return int(answer.verdict is Verdict.VIOLATION)

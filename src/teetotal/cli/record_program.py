@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from teetotal.answers.errors import TeetotalError
-from teetotal.cli.options import Seconds, WithCompilerFlags, c_options
-from teetotal.cli.record import recorded
+from teetotal.cli.options import WithCompilerFlags, c_options
+from teetotal.cli.record import recorded, recording_options
 
 if TYPE_CHECKING:
     from teetotal.record.programs import RecordedExecution
@@ -27,39 +27,48 @@ if TYPE_CHECKING:
     "--traces", type=click.Path(file_okay=False), metavar="DIR", help="Also SC traces, NUMBER.jsonl, in a folder."
 )
 @c_options
-@click.option("--time", "seconds", type=Seconds(), metavar="SECONDS", help="Stop after so long.")
-@click.option("--output", type=click.Path(), default="-", help="A file; default: standard output.")
+@recording_options
 def program(
     files: tuple[str, ...], count: int, seed: int, model: Any, traces: str | None, compiler: str | None, trust: bool,
-    arguments: tuple[str, ...], flags: tuple[str, ...], seconds: float | None, output: str,
+    arguments: tuple[str, ...], flags: tuple[str, ...], seconds: float | None, output: str, as_json: bool,
 ) -> int:  # fmt: skip
     """Random executions of a C or C++ program under the explorer: histories, and traces for `teetotal monitor`.
 
     What follows -- goes to the compiler. Under SC each history is SC; under TSO and PSO perhaps not.
     """
-    from teetotal import record
+    from teetotal.programs.c.build import Source
     from teetotal.programs.files import is_c
+    from teetotal.record.programs import executed
 
     if not all(is_c(path) for path in files):
         raise TeetotalError("only C and C++ programs are recorded")
     if traces is not None and model != "sc":
         raise TeetotalError("a trace is of an SC execution: --model sc")
     missed: list[str] = []
-    found: Iterable[RecordedExecution] = record.program(
-        *files, flags=flags, compiler=compiler, trust=trust, arguments=arguments,
-        count=count, seed=seed, model=model, seconds=seconds, unseen=missed,
-    )  # fmt: skip
-    status = recorded(found if traces is None else _traced(found, Path(traces)), output, "text", None)
+    source = Source(files, flags, compiler, arguments, trust)
+    found: Iterable[RecordedExecution | None] = executed(
+        source, count=count, seed=seed, model=model, seconds=seconds, unseen=missed
+    )
+    if traces is not None:
+        found = _traced(found, Path(traces))
+    status = recorded("program", found, output, "text", count=count, as_json=as_json, input=source.name)
     for what in missed:
         click.echo(f"note: what cannot be seen, and is in no history: {what}", err=True)
     return status
 
 
-def _traced(found: Iterable[RecordedExecution], folder: Path) -> Iterator[RecordedExecution]:
+def _traced(found: Iterable[RecordedExecution | None], folder: Path) -> Iterator[RecordedExecution | None]:
     """The same, each written as a trace, too."""
     from teetotal.traces import write
 
     folder.mkdir(parents=True, exist_ok=True)
-    for number, one in enumerate(found):
-        write(one.trace, folder / f"{number}.jsonl")
+    written: list[Path] = []
+    for one in found:
+        if one is None:
+            for path in written:
+                path.unlink()
+            written.clear()
+        else:
+            written.append(folder / f"{len(written)}.jsonl")
+            write(one.trace, written[-1])
         yield one

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from teetotal.cli.record import MANY, client_options, recorded, recording_options
+from teetotal.cli.record import MANY, client_options, format_option, recorded, recording_options
 
 CACHE = click.IntRange(1, 1 << 16)
 
@@ -24,10 +24,11 @@ CACHE = click.IntRange(1, 1 << 16)
 @click.option("--words", type=click.IntRange(1, 8), default=2, show_default=True, help="Addresses of a line.")
 @click.option("--home-lines", type=CACHE, default=3, show_default=True, help="Lines of the second level (mesi).")
 @click.option("--delay", type=CACHE, default=20, show_default=True, help="Steps that a message takes, at most.")
+@format_option
 @recording_options
 def simulate(
     threads: int, operations: int, addresses: int, writes: float, rmws: float, fences: float, seed: int, count: int,
-    output: str, format: str, seconds: float | None, **machine: Any,
+    output: str, format: str, seconds: float | None, as_json: bool, **machine: Any,
 ) -> int:  # fmt: skip
     """Histories from a simulated multiprocessor: caches, a coherence protocol, a network that reorders.
 
@@ -43,4 +44,5 @@ def simulate(
     shape = record.Shape(
         threads=threads, operations=operations, addresses=addresses, writes=writes, rmws=rmws, fences=fences
     )
-    return recorded(record.simulate(record.Machine(**machine), shape, count=count, seed=seed), output, format, seconds)
+    found = record.simulate(record.Machine(**machine), shape, count=count, seed=seed)
+    return recorded("simulate", found, output, format, count=count, seconds=seconds, as_json=as_json)

@@ -26,7 +26,7 @@ def report(paths: tuple[str, ...], target: str | None) -> int:
     --output, that is written instead."""
     answers = [answer for path in paths for answer in _answers(path)]
     if any("table" in answer for answer in answers):
-        outputs.refuse_tables()
+        outputs.refuse_judgements("tables")
     for answer in answers:
         outputs.note_plain(answer)
     if target is None and outputs.are_wanted():

@@ -21,6 +21,8 @@ NAMES: dict[str, str | None] = {
     "replay": None,
     "verify": "stdin.pml",
     "history": "stdin",
+    "record program": None,
+    "record hardware": "stdin.litmus",
 }
 """From verb to what standard input is called; None: only the user knows what it holds."""
 
@@ -48,8 +50,8 @@ def accept(verb: str, command: click.Command) -> None:
 def _reading(callback: Callable[..., int]) -> Callable[..., int]:
     @wraps(callback)
     def run(stdin_name: str | None, **parameters: Any) -> int:
-        key = "paths" if "paths" in parameters else "files"
-        paths: tuple[str, ...] = parameters[key]
+        key = next(name for name in ("paths", "files", "test") if name in parameters)
+        paths: tuple[str, ...] = parameters[key] if key != "test" else (parameters[key],)
         if "-" not in paths:
             return callback(**parameters)
         if paths.count("-") > 1:
@@ -62,7 +64,7 @@ def _reading(callback: Callable[..., int]) -> Callable[..., int]:
             file = os.path.join(folder, _name(stdin_name))
             Path(file).write_bytes(sys.stdin.buffer.read())
             streams.call(file, stdin_name)
-            parameters[key] = tuple(file if path == "-" else path for path in paths)
+            parameters[key] = tuple(file if path == "-" else path for path in paths) if key != "test" else file
             return callback(**parameters)
 
     return run

@@ -54,9 +54,11 @@ def postgres(shape: Shape | None = None, *, count: int = 10, seed: int = 0, **se
 
 
 def program(*files: str, flags: tuple[str, ...] = (), **settings: Any) -> Iterator[RecordedExecution]:
-    """Random executions of a C or C++ program: ``program("queue.c", count=10, seed=0, model="sc")``."""
+    """Random executions of a C or C++ program: ``program("queue.c", count=10, seed=0, model="sc")``. They come when all of
+    them have ended."""
     from teetotal.programs.c.build import Source
-    from teetotal.record.programs import executed
+    from teetotal.record.programs import executed, settled
 
     compiler, arguments = settings.pop("compiler", None), tuple(settings.pop("arguments", ()))
-    return executed(Source(files, tuple(flags), compiler, arguments, settings.pop("trust", False)), **settings)
+    source = Source(files, tuple(flags), compiler, arguments, settings.pop("trust", False))
+    yield from settled(executed(source, **settings))

@@ -6,7 +6,8 @@ A mutex is an rmw of 0 and 1 in a history. Values are those of the program, so t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -60,12 +61,30 @@ def executed(
     model: ModelName = "sc",
     seconds: float | None = None,
     unseen: list[str] | None = None,
-) -> Iterator[RecordedExecution]:
-    """So many random executions. ``unseen`` is told what no hook sees, and so is in none of them."""
+) -> Iterator[RecordedExecution | None]:
+    """So many random executions. ``unseen`` is told what no hook sees, and so is in none of them. None: those before do not
+    count (``engines.runtime.recording``)."""
     strategy = Strategy("random", count)
-    found = executions(source, strategy, model, seed=seed, seconds=seconds, unseen=unseen)
-    for number, execution in enumerate(found):
-        yield RecordedExecution(f"{_OTHER.sub('_', source.name)}-{seed}-{number}", execution)
+    called = _OTHER.sub("_", PurePath(source.name).name)
+    number = 0
+    for execution in executions(source, strategy, model, seed=seed, seconds=seconds, unseen=unseen):
+        if execution is None:
+            number = 0
+            yield None
+        else:
+            yield RecordedExecution(f"{called}-{seed}-{number}", execution)
+            number += 1
+
+
+def settled(found: Iterable[RecordedExecution | None]) -> list[RecordedExecution]:
+    """Those that count, when all have come."""
+    kept: list[RecordedExecution] = []
+    for one in found:
+        if one is None:
+            kept.clear()
+        else:
+            kept.append(one)
+    return kept
 
 
 def _names(execution: Execution) -> dict[str, str]:

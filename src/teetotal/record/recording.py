@@ -1,4 +1,7 @@
-"""A file that grows by whole histories: whatever ends a recording, Ctrl-C or a full disk, those before are kept."""
+"""A file that grows by whole histories: whatever ends a recording, Ctrl-C or a full disk, those before are kept.
+
+Where a source may find out that what came before lacks something, it says so (``begin_again``). What somebody reads at the
+other end of a pipe cannot be taken back: there such histories wait for the end."""
 
 from __future__ import annotations
 
@@ -10,13 +13,13 @@ from types import TracebackType
 from teetotal.answers.errors import OutputError
 
 _INTERRUPTS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGRTMIN}
-"""They wait while a history is written: what somebody reads at the other end of a pipe cannot be taken back."""
+"""They wait while a history is written."""
 
 
 class Recording:
     """``-`` is standard output. A file that is there already begins anew with the first history, and not before."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, may_begin_again: bool = False) -> None:
         self.path = path
         self.histories = self.operations = 0
         self._size = 0
@@ -25,20 +28,35 @@ class Recording:
             self._is_file = path != "-" and stat.S_ISREG(os.fstat(self._file).st_mode)
         except OSError as problem:
             raise OutputError(f"cannot write {path}: {problem.strerror}") from problem
+        self._held: list[bytes] | None = [] if may_begin_again and not self._is_file else None
+
+    def begin_again(self) -> None:
+        """Those before do not count."""
+        self.histories = self.operations = 0
+        if self._held is not None:
+            self._held = []
+        elif self._size:
+            self._size = 0
+            self._cut()
 
     def add(self, text: str, operations: int = 0) -> None:
         """One more history, of so many operations, or, if it cannot be written, none."""
-        whole = text.encode()
+        if self._held is None:
+            self._write(text.encode())
+        else:
+            self._held.append(text.encode())
+        self.histories += 1
+        self.operations += operations
+
+    def _write(self, whole: bytes) -> None:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)
         try:
-            if not self.histories:
+            if not self._size:
                 self._cut()
             rest = memoryview(whole)
             while rest:
                 rest = rest[os.write(self._file, rest) :]
             self._size += len(whole)
-            self.histories += 1
-            self.operations += operations
         except BrokenPipeError:
             raise
         except OSError as problem:
@@ -56,6 +74,7 @@ class Recording:
         """Back to the end of the last history that is whole."""
         if self._is_file:
             os.ftruncate(self._file, self._size)
+            os.lseek(self._file, self._size, os.SEEK_SET)
 
     def __enter__(self) -> Recording:
         return self
@@ -63,5 +82,7 @@ class Recording:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for whole in self._held or ():
+            self._write(whole)
         if self._file != 1:
             os.close(self._file)

@@ -47,5 +47,5 @@ FORMATS: dict[str, Renderer] = {
     "junit": _junit,
     "github": _github,
 }
-ABOUT_TABLES = ("json", "html")
-"""Those that can hold the rows of a table."""
+WITHOUT_VERDICTS = ("json", "html")
+"""Those that can hold what is no verdict: rows of a table, recordings."""

@@ -16,16 +16,18 @@ from teetotal.answers.events import Kind
 from teetotal.answers.fence import FenceAnswer
 from teetotal.answers.history import HistoryAnswer
 from teetotal.answers.monitor import MonitorAnswer
-from teetotal.answers.record import StressAnswer
+from teetotal.answers.record import RecordAnswer, StressAnswer
 from teetotal.answers.replay import ReplayAnswer
 from teetotal.answers.verify import Confirmation, VerifyAnswer
 
-_VERBS: dict[type[msgspec.Struct], str] = {
+_RECORDS = ("record hardware", "record simulate", "record program", "record redis", "record postgres")
+_VERBS: dict[type[msgspec.Struct], str | tuple[str, ...]] = {
     CheckAnswer: "check",
     FenceAnswer: "fence",
     HistoryAnswer: "history",
     MonitorAnswer: "monitor",
     StressAnswer: "record hardware",
+    RecordAnswer: _RECORDS,
     ReplayAnswer: "replay",
     VerifyAnswer: "verify",
     Confirmation: "verify",
@@ -92,7 +94,8 @@ def _branch(answer: type[msgspec.Struct], reference: dict[str, Any]) -> dict[str
         told = [{"required": [key]} for key in ("model", "models", "violations")]
         inconclusive = {"verdict": {"const": "inconclusive"}}
         return {**reference, "properties": inconclusive, "not": {"anyOf": told}}
-    return {**reference, "properties": {"command": {"const": _VERBS[answer]}}}
+    verb = _VERBS[answer]
+    return {**reference, "properties": {"command": {"const": verb} if isinstance(verb, str) else {"enum": [*verb]}}}
 
 
 def _beside(replay: dict[str, Any], execution: dict[str, Any]) -> None:

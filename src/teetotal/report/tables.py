@@ -13,4 +13,6 @@ def _cell(value: object, column: str) -> str:
     text = f"{value:,}" if isinstance(value, int | float) else str(value)
     if column == "what":
         return f"{text:<32}"
+    if column == "differences":
+        return text
     return f"{text:<26}" if column == "program" else f"{text:>{max(len(column), 9)}}"

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from teetotal import _core
 from teetotal.answers.errors import TeetotalError
-from teetotal.answers.events import Semantics
+from teetotal.answers.events import Kind, Semantics
 from teetotal.answers.strategies import Strategy
 from teetotal.engines.runtime import driver
-from teetotal.engines.runtime.messages import End, Found, Restart
+from teetotal.engines.runtime.messages import End, Found, Loaded, Restart
 from teetotal.programs.c.build import Source, built
+from teetotal.programs.c.symbols import Symbols
 
-PAPERS = Semantics(rmw="address", mutex="rmw", failed_cas="read")
-"""The papers' PSO: an atomic operation flushes its own address, and a mutex is nothing more than such operations."""
+PAPERS = Semantics(rmw="address", mutex="rmw", failed_cas="write")
+"""The papers' PSO: an atomic operation flushes its own address, a mutex is nothing more than such operations, and a
+compare-and-swap that fails writes the old value back (TACAS 2011, footnote 1)."""
 
 
 class Counts(NamedTuple):
@@ -27,9 +31,18 @@ class Counts(NamedTuple):
     """Executions in which each monitor reports something."""
     triples: dict[str, set[tuple[int, int, int]]]
     """The places of the delayed store, of the event before, and of the deciding event."""
+    lines: dict[int, str]
+    """Of places."""
 
-    def pairs(self, monitor: str) -> int:
-        return len({(delayed, deciding) for delayed, _, deciding in self.triples[monitor]})
+    def pairs(self, monitor: str, *, by_line: bool = False) -> int:
+        """Of the delayed store and the deciding event, told apart by instruction or by line of code."""
+        return len({(told[0], told[2]) for told in self._told(monitor, by_line)})
+
+    def distinct(self, monitor: str, *, by_line: bool = False) -> int:
+        return len(self._told(monitor, by_line))
+
+    def _told(self, monitor: str, by_line: bool) -> set[tuple[object, ...]]:
+        return {tuple(self.lines[place] if by_line else place for place in told) for told in self.triples[monitor]}
 
 
 def folder(kind: Literal["programs", "promela"]) -> Path:
@@ -82,12 +95,19 @@ def count(
     *,
     flags: tuple[str, ...] = (),
     seed: int = 0,
+    semantics: Semantics = PAPERS,
+    preempted: Iterable[Kind] = tuple(Kind),
 ) -> Counts:
-    options = _options(strategy, monitors, seed)
+    """``preempted``: before what a thread may be."""
+    options = [*_options(strategy, monitors, seed, semantics), f"preempted={sum(1 << kind for kind in preempted)}"]
     triples: dict[str, set[tuple[int, int, int]]] = {monitor: set() for monitor in monitors}
-    with built(Source((str(program(name)),), flags)) as object_file:
+    source = Source((str(program(name)),), flags)
+    with built(source) as object_file, closing(Symbols(object_file, source.files)) as symbols:
+        base = 0
         for answer in driver.answers(object_file, options):
             match answer:
+                case Loaded():
+                    base = answer.base
                 case Restart():
                     triples = {monitor: set() for monitor in monitors}
                 case Found():
@@ -100,6 +120,12 @@ def count(
                         length=answer.steps / max(answer.executions, 1),
                         reporting=dict(zip(monitors, answer.reporting, strict=True)),
                         triples=triples,
+                        lines={
+                            place: str(symbols.line(place - base))
+                            for found in triples.values()
+                            for told in found
+                            for place in told
+                        },
                     )
     raise TeetotalError(f"{name}: the exploration did not come to its end")
 
@@ -108,7 +134,7 @@ def first_report(name: str, strategy: Strategy, monitor: str, *, flags: tuple[st
     """Seconds until a monitor reports something; None where it never does."""
     with built(Source((str(program(name)),), flags)) as object_file:
         begun = time.monotonic()
-        for answer in driver.answers(object_file, _options(strategy, [monitor], 0)):
+        for answer in driver.answers(object_file, _options(strategy, [monitor], 0, PAPERS)):
             if isinstance(answer, Found):
                 return time.monotonic() - begun
     return None
@@ -119,9 +145,9 @@ def overhead(seconds: float, alone: float) -> str:
     return f"{100 * (seconds / alone - 1):.0f} %" if alone > 0.05 else "too short"
 
 
-def _options(strategy: Strategy, monitors: list[str], seed: int) -> list[str]:
+def _options(strategy: Strategy, monitors: list[str], seed: int, semantics: Semantics) -> list[str]:
     return [
         f"strategy={strategy.name}", f"count={strategy.count}", f"depth={strategy.depth}", f"seed={seed}",
-        *driver.semantics_options(PAPERS), *driver.loop_options(None, "count"),
+        *driver.semantics_options(semantics), *driver.loop_options(None, "count"),
         *(f"monitor={monitor}" for monitor in monitors),
     ]  # fmt: skip

@@ -9,27 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from teetotal.answers.events import Kind
 from teetotal.answers.strategies import Strategy
 from teetotal.reproduce import programs
+from teetotal.reproduce.causes import PREEMPTED, Numbers, Test, differences
 
 TITLE = (
     "Interleavings up to a bound on preemptions, borderline ones, seconds to falsify and to verify the fixed program"
 )
 COLUMNS = (
     "bench", "LOC", "bound", "interleavings", "borderline", "falsified", "fixed: all", "borderline", "SoBeR", "unmonitored",
-    "paper: LOC", "interleavings", "borderline", "falsified", "SoBeR", "CHESS alone",
+    "paper: LOC", "interleavings", "borderline", "falsified", "SoBeR", "CHESS alone", "differences",
 )  # fmt: skip
 NOTES = [
     "falsified: seconds until the first report, the start of the explorer included; SoBeR and unmonitored: seconds for all"
     " interleavings of the fixed program with and without the monitor",
-    "interleavings: CHESS preempts at some accesses only, here a thread can be preempted at every one; the programs are"
-    " ours. How much each of these makes is not explained row by row",
+    "a thread can be preempted before every operation here, and starting a thread is one; the programs are ours."
+    " differences says what else was tried, and which number became the paper's by that",
     "the fixed program is not run where the other one has more than a million interleavings: it has more, and takes"
     " minutes",
 ]
 
 _FLAGS = {"sb": (), "dekker": ("-DROUNDS=2",), "bakery": ("-DROUNDS=3",), "takequeue": ("-DSIX",)}
 MOST = 1_000_000
+FEW = 200_000
+"""Interleavings of a program that is run in other ways, to see why it has so many."""
 Paper = tuple[int, int, str, float, float]
 _PAPER: dict[str, tuple[int, dict[int | None, Paper]]] = {
     "sb": (42, {None: (10, 4, "< 0.1", 0.2, 0.2)}),
@@ -55,7 +59,24 @@ def rows() -> Iterator[tuple[object, ...]]:
                 name, programs.lines_of_code(name), "∞" if bound is None else bound,
                 counts.executions, counts.reporting["sober"], "not found" if falsified is None else round(falsified, 2),
                 *verified, lines, *paper,
+                differences(_numbers(counts), {"interleavings": paper[0], "borderline": paper[1]},
+                            _tests(name, strategy, counts)),
             )  # fmt: skip
+
+
+def _numbers(counts: programs.Counts) -> Numbers:
+    return {"interleavings": counts.executions, "borderline": counts.reporting["sober"]}
+
+
+def _tests(name: str, strategy: Strategy, counts: programs.Counts) -> Iterator[Test]:
+    if counts.executions > FEW:
+        return
+    for words, kinds in PREEMPTED.items():
+
+        def measure(kinds: tuple[Kind, ...] = kinds) -> Numbers:
+            return _numbers(programs.count(name, strategy, ["sober"], flags=_FLAGS[name], preempted=kinds))
+
+        yield words, measure
 
 
 def _fixed(name: str, strategy: Strategy) -> tuple[object, ...]:

@@ -30,7 +30,7 @@ from teetotal.answers.violation import StoryStep, Violation, ViolationKind
 from teetotal.budget import Budget
 from teetotal.engines import relations, story
 from teetotal.engines.executions.monitors import Report, monitor_info, witness
-from teetotal.engines.runtime import driver, events, replaying, shortening, triage, words
+from teetotal.engines.runtime import driver, events, replaying, shortening, triage, vacuous, words
 from teetotal.engines.runtime.messages import (
     AnyMessage,
     End,
@@ -109,6 +109,8 @@ def _explored(
     models = [m for m in MODELS if m == "sc" or (options.goal == "safe" and m in options.models)]
     answer: CheckAnswer | None = None
     interrupted = False
+    evaluated: set[int] = set()
+    watched: _Findings | None = None
 
     def search(
         model: ModelName, asked: CheckOptions, marks: Marks | None = None, *, to_first_failure: bool = False
@@ -134,6 +136,7 @@ def _explored(
         if marks is not None:
             marks.passes = findings.passes()
         findings.count_unseen(unseen(program))
+        evaluated.update(findings.end.evaluated if findings.end is not None else ())
         if options.shorten and not interrupted:
             try:
                 findings.shorten(program, budget)
@@ -152,6 +155,7 @@ def _explored(
         for searched in options.explore.rounds():
             asked = replace(options, explore=searched, seconds=budget.left, executions=executions)
             findings = search(model, asked, marks if model == "sc" else None)
+            watched = findings if model == "sc" else watched
             result = findings.result(command)
             answer = result if answer is None else answer + result
             if executions is not None:
@@ -174,6 +178,11 @@ def _explored(
                 if findings.settled:
                     break
             answer = triage.told(answer, name, relaxed, asserts=symbols.uses("__assert_fail"))
+    cycles = bool(answer.violations) and all(violation.kind == "robustness" for violation in answer.violations)
+    if cycles and watched is not None and options.shorten and not interrupted:
+        answer = watched.tell_shortest(answer, program, budget)
+    if answer.complete and all(found.safe for found in answer.models.values()):
+        answer = replace(answer, notes=[*answer.notes, *vacuous.asserted(source, program, symbols, evaluated)])
     answer = replace(answer, seconds=budget.passed)
     if interrupted:
         raise Interrupted(answer)
@@ -212,6 +221,7 @@ class _Findings:
         self.violations: dict[ModelName, list[Violation]] = {model: [] for model in MODELS}
         self.orders = Orders(source, options)
         self.failures: list[tuple[Failed, str]] = []  # with their tokens, in the order of their violations
+        self.reports: list[tuple[Found, Violation]] = []
         self.notes: list[str] = []
         self.undecided = False
         self.end: End | None = None
@@ -249,7 +259,7 @@ class _Findings:
                 self.isolated = told.isolated
             case Restart():
                 self.violations = {model: [] for model in MODELS}
-                self.failures, self.notes, self.undecided = [], [], False
+                self.failures, self.reports, self.notes, self.undecided = [], [], [], False
                 self.orders = Orders(self.source, self.options)
             case Progress():
                 self.executions = told.executions
@@ -261,6 +271,7 @@ class _Findings:
             case Found():
                 found = self._robustness(told)
                 self.violations[found.model].append(found)
+                self.reports.append((told, found))
             case Failed():
                 self._failure(told)
             case Trouble(what="load"):
@@ -308,7 +319,7 @@ class _Findings:
         return replace(
             words.worded(found, execution.told, execution.pointers),
             message=f"{_at(deciding)} overtakes {_at(delayed)}",
-            replay=replaying.command(self.source, token, told.stacks, self.options.spurious),
+            replay=replaying.command(self.source, token, told.context, self.options.spurious),
         )
 
     def _failure(self, failed: Failed) -> None:
@@ -338,7 +349,7 @@ class _Findings:
             }[what] + ", ".join(self._waiting(failed))
         told += self.names.cause(*failed.cause)
         execution = events.execution(failed.steps, failed.cells, self.names, self.model)
-        violation, token = self._told(execution, kind, told, [] if place is None else [str(place)], failed.stacks)
+        violation, token = self._told(execution, kind, told, [] if place is None else [str(place)], failed.context)
         self.violations[self.model].append(violation)
         self.failures.append((failed, token))
 
@@ -358,6 +369,24 @@ class _Findings:
                     self._failure(shorter)
                     known[number] = self.violations[model][0]
                 self.violations[model], self.failures = known, failures
+
+    def tell_shortest(self, answer: CheckAnswer, program: Path, budget: Budget) -> CheckAnswer:
+        """Where nothing fails a cycle is told step by step: the shortest, and shorter still if that can be."""
+        models = dict(answer.models)
+        for model in self.relaxed:
+            ours = [(told, found) for told, found in self.reports if found.model == model]
+            if not ours or budget.over:
+                continue
+            told, first = min(ours, key=lambda report: len(report[1].steps))
+            others = [violation for violation in models[model].violations if violation is not first]
+            options = self.options
+            again = shortening.shorter(program, self.source, told, options.semantics, options.spurious, budget.left)
+            if again is not None:
+                with suppress(ValueError):  # not accepted by the machines of models/
+                    first = min(first, self._robustness(again), key=lambda violation: len(violation.steps))
+            models[model] = replace(models[model], violations=[first, *others])
+        every = [violation for found in models.values() for violation in found.violations]
+        return replace(answer, models=models, violations=every)
 
     def _cuts(self, end: End) -> Iterator[str]:
         """Loops that were not run to their end, those together that were cut alike."""
@@ -379,7 +408,7 @@ class _Findings:
             yield f"T{thread} {' and '.join(told)}"
 
     def _told(
-        self, execution: events.Execution, kind: ViolationKind, message: str, places: list[str], stacks: str
+        self, execution: events.Execution, kind: ViolationKind, message: str, places: list[str], context: str
     ) -> tuple[Violation, str]:
         """An execution of the program itself, which under TSO and PSO the machine of ``models/`` must accept, and its
         token."""
@@ -399,7 +428,7 @@ class _Findings:
             found = story.violation(program, self.model, execution.schedule, semantics, kind=kind, message=message)
             found = words.worded(found, execution.told, execution.pointers)
         token = to_token(self.model, execution.schedule, list(program.memory), self.options.semantics)
-        again = replaying.command(self.source, token, stacks, self.options.spurious)
+        again = replaying.command(self.source, token, context, self.options.spurious)
         return replace(found, locations=places, message=message, replay=again), token
 
     def count_unseen(self, compiled: list[str]) -> None:
@@ -457,7 +486,8 @@ class _Findings:
         if end.complete and not end.executions:
             notes.append("no execution was explored: nothing is known")
         complete = bool(end.complete and end.executions) and not self.undecided and not self.ended_early
-        notes += self._vacuous(end, complete)
+        if complete and not self.orders.violations and not any(self.violations.values()):
+            notes += vacuous.proof(end)
         models = {self.model: self._model(self.model, complete, True)}
         for model in self.relaxed:
             watching = [monitor for monitor in self.monitors if monitor.model == model]
@@ -494,16 +524,6 @@ class _Findings:
 
     def _place(self, place: int) -> Location | None:
         return self.names.place(place) if self.names is not None else None
-
-    def _vacuous(self, end: End, complete: bool) -> list[str]:
-        """A proof about nothing is told as one."""
-        if not complete or self.orders.violations or any(self.violations.values()):
-            return []
-        if end.threads < 2:
-            return ["the program starts no second thread: there is nothing that could be seen out of order"]
-        if end.blocked == end.executions:
-            return ["no execution comes to its end: what is proved holds up to where each of them stops"]
-        return []
 
     def _data_races(self, told: list[tuple[int, int, int]]) -> list[str]:
         """As information: where threads touch the same location without atomic operations. At most a few."""

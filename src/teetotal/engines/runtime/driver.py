@@ -19,7 +19,7 @@ from teetotal.answers.options import COMPILED_LOOP_BOUND
 from teetotal.answers.verdict import Waiting
 from teetotal.engines.runtime import messages
 from teetotal.engines.runtime.messages import AnyMessage, End, Replayed, Restart, Stopped, Trouble
-from teetotal.programs.c.build import BIT_FIELDS, LIBRARY, LIVE, VARIABLES
+from teetotal.programs.c.build import ASSERTIONS, BIT_FIELDS, LIBRARY, LIVE, VARIABLES
 
 _NOT_STARTED = 5  # the exit status
 _OVERWRITTEN = "the program overwrites the explorer's memory"
@@ -87,7 +87,7 @@ def answers(
         own = program.parent / "own"
         own.mkdir(exist_ok=True)
         options = [*options, f"own={own}"]
-    for name in (LIBRARY, VARIABLES, LIVE):
+    for name in (LIBRARY, VARIABLES, LIVE, ASSERTIONS):
         if (beside := program.parent / name).exists():
             options = [*options, f"{name}={beside}"]
     if (program.parent / BIT_FIELDS).exists():

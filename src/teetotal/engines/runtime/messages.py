@@ -92,7 +92,7 @@ class Found(Message, frozen=True, tag="violation"):
 
     monitor: str
     report: tuple[int, int, int]
-    stacks: str
+    context: str
     steps: list[StepRow]
     cells: Cells
     race: bool = False
@@ -107,7 +107,7 @@ class Failed(Message, frozen=True, tag="failure"):
     thread: int
     message: str
     place: int
-    stacks: str
+    context: str
     steps: list[StepRow]
     cells: Cells
     cause: Cause = ("", 0, 0)
@@ -181,6 +181,8 @@ class End(Message, frozen=True, tag="end"):
     unseen: list[Unseen] = []
     races: list[tuple[int, int, int]] = []
     mixed: list[int] = []
+    evaluated: list[int] = []
+    """Places in the program that decide assertions, and were come to."""
     assembly: bool = False
 
 

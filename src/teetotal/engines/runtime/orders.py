@@ -42,21 +42,21 @@ class Orders:
             lambda seen: events.having_seen(deciding, seen),
             self.options.release_sequence,
         )
-        self.violations.append(replace(found, replay=self._command(execution, at, told.stacks)))
+        self.violations.append(replace(found, replay=self._command(execution, at, told.context)))
 
     def _race(self, told: Found, execution: events.Execution) -> None:
         """Each pair of places once."""
         first, _, second = told.report
-        replay = self._command(execution, second + 1, told.stacks)
+        replay = self._command(execution, second + 1, told.context)
         found = weak.race_between(execution.events[first], execution.events[second], replay)
         if all((set(found.locations), found.address) != (set(race.locations), race.address) for race in self.races):
             self.races.append(found)
             self.violations.append(weak.as_violation(found))
 
-    def _command(self, execution: events.Execution, steps: int, stacks: str) -> str:
+    def _command(self, execution: events.Execution, steps: int, context: str) -> str:
         program = events.straight_line(self.source.name, execution, execution.schedule, self.source.name)
         token = to_token("sc", execution.schedule[:steps], list(program.memory), self.options.semantics)
-        return replaying.command(self.source, token, stacks, self.options.spurious)
+        return replaying.command(self.source, token, context, self.options.spurious)
 
     def notes(self, assembly: bool) -> list[str]:
         notes = []

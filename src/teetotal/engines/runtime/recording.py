@@ -24,10 +24,9 @@ def executions(
     seed: int = 0,
     seconds: float | None = None,
     unseen: list[str] | None = None,
-) -> Iterator[events.Execution]:
-    """Those that the strategy chooses. They come when the search has ended: it may find out on its way that threads share
-    more than it knew, and begin again, and then those before lack events. ``unseen`` is told what no hook sees, and so is
-    in none of them."""
+) -> Iterator[events.Execution | None]:
+    """Those that the strategy chooses, as they come. None: threads share more than was known, so those before lack events
+    and do not count; the search begins again. ``unseen`` is told what no hook sees, and so is in none of them."""
     options = [
         f"model={model}", f"strategy={strategy.name}", f"count={strategy.count}", f"depth={strategy.depth}",
         f"seed={seed}", "tell-all=1", f"steps={STEPS}", f"loop-bound={COMPILED_LOOP_BOUND}",
@@ -37,17 +36,16 @@ def executions(
         missed = build.unseen(program)
         symbols = Symbols(program, source.files)
         try:
-            told: list[events.Execution] = []
             names: events.Names | None = None
             for answer in driver.answers(program, options, source.arguments, trust=source.trust):
                 match answer:
                     case Loaded():
                         names = events.Names(symbols, answer.base)
                     case Restart():
-                        told = []
+                        yield None
                     case Executed():
                         assert names is not None
-                        told.append(events.execution(answer.steps, answer.cells, names, model))
+                        yield events.execution(answer.steps, answer.cells, names, model)
                     case Trouble():
                         message = answer.message
                         if answer.what == "nondeterministic":
@@ -58,6 +56,5 @@ def executions(
                         missed += [what for what, _ in answer.unseen]
             if unseen is not None:
                 unseen += dict.fromkeys(missed)
-            yield from told
         finally:
             symbols.close()

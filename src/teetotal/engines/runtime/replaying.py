@@ -1,9 +1,10 @@
 """Schedules of C programs as tokens (``teetotal.answers.schedules``), the command that shows one again, and the showing.
 
-A token of a C program may have ``k`` and what threads share beside variables and heap before its colon, as the runtime
-tells it: a hexadecimal number (bits of threads whose stacks are visible as a whole, and above 32 bits of those whose
-thread-local variables others touch), and then the parts of stacks that others touch and the
-cells there whose end is an event, each after a dot.
+A token of a C program may have its context before the colon, as the runtime tells it. ``k`` and what threads share beside
+variables and heap: a hexadecimal number (bits of threads whose stacks are visible as a whole, and above 32 bits of those
+whose thread-local variables others touch), and then the parts of stacks that others touch and the cells there whose end is
+an event, each after a dot. ``n`` and the values that ``__VERIFIER_nondet_int`` gave: ``PATH+NUMBER=VALUE`` for a thread's
+n-th, the thread by how many siblings are older, behind the same of its creator.
 Locations of PSO commits are numbered in the order in which the schedule first stores to them.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from teetotal.engines.runtime.messages import Loaded, Replayed, Trouble
 from teetotal.programs.c.build import Source, built
 from teetotal.programs.c.symbols import Symbols
 
-_STACKS = re.compile(r"^([^:]*?)k([0-9a-f.]+):")
+_CHOICE = r"(?:\d+(?:/\d+)*)?\+\d{1,9}=-?\d{1,10}"
+_CONTEXT = re.compile(rf"^([^:kn]*)((?:k[0-9a-f.]+)?(?:n{_CHOICE}(?:,{_CHOICE})*)?):", re.ASCII)
 
 
 class _Numbers(Sequence[str]):
@@ -40,10 +42,9 @@ class _Numbers(Sequence[str]):
 _MANY = _Numbers()
 
 
-def command(source: Source, token: str, stacks: str, spurious: int = 0) -> str:
+def command(source: Source, token: str, context: str, spurious: int = 0) -> str:
     """``teetotal replay TOKEN FILES`` with what the program needs: compiler, arguments, flags."""
     head, colon, steps = token.partition(":")
-    marked = f"{head}k{stacks}{colon}{steps}" if stacks else token
     options = [] if source.compiler is None else ["--cc", source.compiler]
     for argument in source.arguments:
         options += [f"--args={argument}"] if argument.startswith("-") else ["--args", argument]
@@ -51,15 +52,21 @@ def command(source: Source, token: str, stacks: str, spurious: int = 0) -> str:
         options += ["--trust"]
     if spurious:
         options += ["--spurious", str(spurious)]
-    return replay_command(marked, source.files, options, source.flags)
+    return replay_command(f"{head}{context}{colon}{steps}", source.files, options, source.flags)
 
 
-def request(model: ModelName, token: str, semantics: Semantics, stacks: str, spurious: int) -> list[str]:
-    """What the runtime is asked, for a token without what threads share."""
+def request(model: ModelName, token: str, semantics: Semantics, context: str, spurious: int) -> list[str]:
+    """What the runtime is asked, for a token without its context."""
     _, schedule, _ = from_token(token, _MANY)
+    return request_steps(model, map(_text, schedule), semantics, context, spurious)
+
+
+def request_steps(
+    model: ModelName, steps: Iterable[str], semantics: Semantics, context: str, spurious: int
+) -> list[str]:
     return [
-        f"model={model}", *driver.semantics_options(semantics), f"stacks={stacks}",
-        f"schedule={' '.join(_text(step) for step in schedule)}", f"spurious={spurious}",
+        f"model={model}", *driver.semantics_options(semantics), f"context={context}", f"schedule={' '.join(steps)}",
+        f"spurious={spurious}",
     ]  # fmt: skip
 
 
@@ -68,12 +75,12 @@ def replay(
 ) -> Violation | None:
     """That execution of the real program again, told; None after a look in the debugger, which stops before the last
     step."""
-    stacks = ""
-    if match := _STACKS.match(token):
-        stacks = match.group(2)
+    context = ""
+    if match := _CONTEXT.match(token):
+        context = match.group(2)
         token = token[: match.end(1)] + token[match.end() - 1 :]
     model, _, semantics = from_token(token, _MANY)
-    options = [*request(model, token, semantics, stacks, spurious), f"output={int(show_output)}"]
+    options = [*request(model, token, semantics, context, spurious), f"output={int(show_output)}"]
     with built(source) as program:
         if gdb:
             _debug(program, [*options, "stop-at-last=1"], source.arguments)

@@ -1,4 +1,5 @@
-"""A failing execution of a C program, made shorter by the runtime (runtime/schedule/shortening.hpp) before it is told.
+"""An execution of a C program that fails, or that a monitor reports, made shorter by the runtime
+(runtime/schedule/shortening.hpp) before it is told.
 
 The runtime reduces the schedule greedily, running the program itself each time. What comes back is an execution like any
 other: the machines of ``models/`` must accept it, or the one that was found first is told.
@@ -6,6 +7,8 @@ other: the machines of ``models/`` must accept it, or the one that was found fir
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -13,7 +16,7 @@ from msgspec.structs import replace
 from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.schedules import TokenError
 from teetotal.engines.runtime import driver, replaying
-from teetotal.engines.runtime.messages import Failed, Replayed
+from teetotal.engines.runtime.messages import AnyMessage, Failed, Found, Replayed
 from teetotal.programs.c.build import Source
 
 SECONDS = 2.0
@@ -38,17 +41,35 @@ def shortened(
     ``left`` of the time."""
     if len(failed.steps) <= _FEW or failed.waiting:
         return None
-    seconds = min(SECONDS, left)
-    request = replaying.request(model, token, semantics, failed.stacks, spurious)
-    request += [f"shorten={seconds}", f"seconds={seconds}"]  # the second is for what a replay learns first
-    try:
-        for told in driver.answers(program, request, source.arguments, trust=source.trust):
-            if isinstance(told, Replayed) and len(told.steps) < len(failed.steps):
-                for thread, place, message, what, cause in told.failures:
-                    if (what, place) == (failed.what, failed.place):
-                        return replace(
-                            failed, thread=thread, message=message, cause=cause, steps=told.steps, cells=told.cells
-                        )
-    except (driver.RuntimeDied, TokenError):  # a program that dies of it
-        pass
+    request = replaying.request(model, token, semantics, failed.context, spurious)
+    for told in _answers(program, source, request, left):
+        if isinstance(told, Replayed) and len(told.steps) < len(failed.steps):
+            for thread, place, message, what, cause in told.failures:
+                if (what, place) == (failed.what, failed.place):
+                    return replace(
+                        failed, thread=thread, message=message, cause=cause, steps=told.steps, cells=told.cells
+                    )
     return None
+
+
+def shorter(
+    program: Path, source: Source, found: Found, semantics: Semantics, spurious: int, left: float
+) -> Found | None:
+    """The same report of a monitor after fewer steps of an SC execution; None as above."""
+    if len(found.steps) <= _FEW:
+        return None
+    delayed, _, deciding = found.report
+    steps = (str(step.thread) for step in found.steps)
+    request = replaying.request_steps("sc", steps, semantics, found.context, spurious)
+    request += [f"monitor={found.monitor}", f"report={delayed},{deciding}"]
+    for told in _answers(program, source, request, left):
+        if isinstance(told, Found) and len(told.steps) < len(found.steps):
+            return told
+    return None
+
+
+def _answers(program: Path, source: Source, request: list[str], left: float) -> Iterator[AnyMessage]:
+    seconds = min(SECONDS, left)
+    limits = [f"shorten={seconds}", f"seconds={seconds}"]  # the second is for what a replay learns first
+    with suppress(driver.RuntimeDied, TokenError):  # a program that dies of it
+        yield from driver.answers(program, [*request, *limits], source.arguments, trust=source.trust)

@@ -48,6 +48,9 @@ BIT_FIELDS = "bit-fields"
 VARIABLES = "variables"
 """Beside the object of a program that may compare addresses: where each of its variables lies, for
 runtime/memory/addresses.hpp."""
+ASSERTIONS = "assertions"
+"""Beside the object: where in it the list of what decides assertions begins, and its size, for
+runtime/telling/assertions.hpp."""
 LIVE = "live"
 """Beside the object: where in it the table of what is live begins, and its size, for runtime/schedule/local_state.hpp."""
 
@@ -147,6 +150,12 @@ def preprocessed(source: Source, file: str) -> Preprocessed:
     return Preprocessed([name for name in names if os.path.abspath(name) != os.path.abspath(file)], macros)
 
 
+def expanded(source: Source, file: str) -> str:
+    """What the preprocessor makes of it."""
+    flags, _ = _split(source.flags)
+    return _run([*_compiler(source, file), *_COMMON, *flags, "-E", _path(file)], file)
+
+
 @contextmanager
 def built(source: Source) -> Iterator[Path]:
     """The shared object, for as long as it is needed."""
@@ -164,6 +173,7 @@ def executable(text: str, directory: Path, compiler: str | None, flags: tuple[st
 
 
 def build(source: Source, directory: Path) -> Path:
+    from teetotal.programs.c import assertions
     from teetotal.programs.c.addresses import AddressWatch, variables  # the disassembler is large: not for every call
     from teetotal.programs.c.audit import unaccounted
     from teetotal.programs.c.deadlines import DeadlineWatch
@@ -176,7 +186,7 @@ def build(source: Source, directory: Path) -> Path:
     hidden: list[str] = []
     of_system: set[str] = set()
     addresses, deadlines = AddressWatch(), DeadlineWatch()
-    passes = (addresses, deadlines, UnwrittenLocals(), Liveness())
+    passes = (addresses, deadlines, UnwrittenLocals(), Liveness(), assertions.Assertions())
     for number, file in enumerate(source.files):
         text_files.refuse_odd(file)
         compiler = _compiler(source, file)
@@ -219,6 +229,8 @@ def build(source: Source, directory: Path) -> Path:
     take_initialisers(result)
     if (live := table(result)) is not None:
         (directory / LIVE).write_text(f"{live.address:x} {live.size:x}\n")
+    if (asserts := assertions.table(result)) is not None:
+        (directory / ASSERTIONS).write_text(f"{asserts.address:x} {asserts.size:x}\n")
     if has_bit_fields(result):
         (directory / BIT_FIELDS).touch()
     if addresses.found:
