@@ -158,16 +158,6 @@ void Process::clear(Thread& thread) {
   thread.forget_words();
 }
 
-void Process::resume(Thread& thread) {
-  std::atomic<std::uint64_t>& beats = channel.pulse().beats;
-  const std::uint64_t beat = beats.load(std::memory_order_relaxed) | 1U;  // a search that died may have left it odd
-  beats.store(beat, std::memory_order_relaxed);
-  current = &thread;
-  switch_fiber(scheduler, thread.fiber);
-  current = nullptr;
-  beats.store(beat + 1, std::memory_order_relaxed);
-}
-
 void Process::park(Thread& thread) {
   Operation& operation = thread.operation;
   if (!is_fence(operation.kind)) operation.cell = cells.number(operation.address, operation.tag);
@@ -329,17 +319,9 @@ void release_store(Thread& self, Verb verb, Tag tag, const void* object, std::ui
   synchronise(self, verb, Kind::st, tag, object, place);
 }
 
-Wide seen_by(const Operation& operation) {
+Wide seen_of_object(const Operation& operation) {
   const auto at = [&]<typename T>(T) { return *reinterpret_cast<const T*>(operation.address); };
   switch (operation.tag) {
-    case Tag::byte:
-      return at(std::uint8_t{});
-    case Tag::half:
-      return at(std::uint16_t{});
-    case Tag::word:
-      return at(std::uint32_t{});
-    case Tag::oct:
-      return at(std::uint64_t{});
     case Tag::vector: {
       Wide value;
       std::memcpy(&value, reinterpret_cast<const void*>(operation.address), sizeof value);
