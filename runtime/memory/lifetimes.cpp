@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "accesses.hpp"
+#include "symmetry.hpp"
 
 namespace teetotal::runtime {
 
@@ -123,6 +124,7 @@ void touch_grain(std::uint32_t grain) {
   const std::uintptr_t begin = kStacks + grain * kGrainSize;
   Span& span = touched_spans[stack_owner(begin)];
   span = {std::min(span.begin, begin), std::max(span.end, begin + kGrainSize)};
+  tell_apart(process.threads[stack_owner(begin)]);
   teetotal_frames_watched |= kSharedStacks;
   process.restart = true;
 }
@@ -144,6 +146,7 @@ bool outside(Thread& self, std::uintptr_t address, std::uintptr_t place) {
   if (const Thread* owner = owner_of_local(address)) {
     if ((process.shared_locals & bit_of(owner->number)) == 0) {
       process.shared_locals |= bit_of(owner->number);
+      tell_apart(*owner);
       process.restart = true;
     }
     return false;

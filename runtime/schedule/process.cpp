@@ -15,6 +15,7 @@
 #include "hooks_signals.hpp"
 #include "imports.hpp"
 #include "lifetimes.hpp"
+#include "symmetry.hpp"
 #include "unwritten.hpp"
 
 namespace teetotal::runtime {
@@ -382,6 +383,7 @@ void create_thread(Thread& self, void* (*routine)(void*), void* argument, bool d
     fail(self, Failure::unsupported, "more than " + std::to_string(kMaxThreads) + " threads", place);
   Thread& child = process.threads[number];
   process.alone = false;
+  find_twin(self, child, routine, argument, detached);
   if (process.unlock_needs_fence) mfence(self, place);
   synchronise(self, Verb::create, Kind::unlock, Tag::thread, &child, place);
   ++self.creations;

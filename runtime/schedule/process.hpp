@@ -97,8 +97,10 @@ struct ThreadRecord {
   bool single = false;  // that is all that a hook of the compiler's does
   bool calls = false;   // it stands before a call of what nobody knows, at the fence that stands for it
   std::uint32_t number = 0;
-  std::uint32_t born = 0;       // how many threads were created before it in this execution
-  std::uint32_t creations = 0;  // threads that it created
+  std::uint32_t born = 0;             // how many threads were created before it in this execution
+  std::uint32_t creations = 0;        // threads that it created
+  std::uint32_t created_after = 0;    // by the same thread, which did nothing else between; 0: none
+  std::uint32_t twin = 0, group = 0;  // of those like it, the one before it and the first one: see symmetry.hpp
   bool locals_private = true;
   std::uintptr_t stack_low = 0;          // the lowest address of its stack seen in use
   std::uintptr_t tls = 0, tls_size = 0;  // the program's thread-local variables
@@ -232,6 +234,7 @@ struct Process : ProcessRecord {
   bool rmw_needs_marker = false;    // rmw=address: a releasing rmw is an sfence and the rmw
   bool failed_cas_writes = false;   // a failed compare-and-swap writes the old value back
   bool show_output = false;
+  bool symmetry = false;           // threads that nothing has told apart begin in order: symmetry.hpp
   std::size_t snapshots = 12;      // a snapshot every so many steps; 0: none
   bool buffered = false;           // TSO or PSO itself is explored
   bool halves = false;             // what looks before it writes does so in two steps

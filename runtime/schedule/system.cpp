@@ -6,6 +6,7 @@
 
 #include "lifetimes.hpp"
 #include "survival.hpp"
+#include "symmetry.hpp"
 #include "synchronisation.hpp"
 
 namespace teetotal::runtime {
@@ -37,7 +38,8 @@ void Controlled::describe(std::uint32_t thread) {
   const bool halted = cut(thread);
   if (halted && steps_.size() < bounds_.steps)
     cuts_.try_emplace(operation.told_place(), visits(thread, next_[thread].location));
-  const bool depends = operation.enabled != nullptr || operation.writes > Writes::always || local_now(thread) != 0;
+  const bool depends = operation.enabled != nullptr || operation.writes > Writes::always || local_now(thread) != 0 ||
+                       follows_twin(thread);
   standing_[thread] = halted || spinning(thread) ? Standing::halted : depends ? Standing::depends : Standing::ready;
   asked_[thread].known = false;
 }
@@ -104,6 +106,7 @@ Pending Controlled::pending_thread(std::uint32_t number, std::uint32_t as) const
   Pending result{steps_.size() < bounds_.steps ? Readiness::enabled : Readiness::stopped, next_[number]};
   result.event.thread = as;
   if (standing == Standing::ready) return result;
+  if (follows_twin(number) && twins_step(number) < 0) return {Readiness::stopped, result.event};
   const Operation& operation = process.threads[number].operation;
   if (!decide(number, result.event)) {
     result.readiness = operation.waiting == Waiting::lock ? Readiness::waiting : Readiness::stopped;
@@ -175,6 +178,8 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   step.sees = look && operation.kind != Kind::st;
   if (operation.tag == Tag::thread && operation.waiting == Waiting::other)
     step.operation.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
+  else if (follows_twin(number))
+    step.operation.enabler = twins_step(number);
   if (relaxed()) enablers_.push_back(flushing(number, step.kind(), operation));
   if (operation.verb == Verb::leave) {
     const std::vector<std::int32_t> all = arrivals(operation);
@@ -210,6 +215,8 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   step.after = !look                                     ? 0
                : relaxed() && operation.kind == Kind::st ? buffers_.stores[number].back().value
                                                          : seen_by(operation);
+  if (process.symmetry) watch_symmetry(thread, operation, step.after);
+  if (process.restart) throw Restart{};
   const auto& own = own_[number];
   const bool changed = changed_memory(step);
   step.quiet = changed ? 0 : own.empty() ? 1 : steps_[own.back()].quiet + 1;

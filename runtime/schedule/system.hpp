@@ -132,6 +132,7 @@ class Controlled final : public System {
     return arrivals_.at(index);
   }
   std::vector<std::int32_t> awaited(std::uint32_t agent) const override {
+    if (!relaxed() && follows_twin(agent) && twins_step(agent) >= 0) return {twins_step(agent)};
     if (!relaxed()) return {};
     const std::uint32_t thread = agents_[agent].thread;
     return flushing(thread, pending(agent).event.kind, process.threads[thread].operation);
@@ -252,6 +253,17 @@ class Controlled final : public System {
     return steps_.size() >= bounds_.steps ||
            (!own_[thread].empty() && steps_[own_[thread].back()].idle > bounds_.idle_bound) ||
            (bounds_.loop_bound != kNoBound && often_enough(thread));
+  }
+
+  // Of a thread that is to take its first step, if it is to wait for another's: symmetry.hpp. And that one, or -1.
+  bool follows_twin(std::uint32_t number) const {
+    const Thread& thread = process.threads[number];
+    return thread.twin != 0 && own_[number].size() == 1 && thread.operation.enabler < 0 &&
+           thread.operation.verb != Verb::join && process.symmetry && !relaxed();
+  }
+  std::int32_t twins_step(std::uint32_t number) const {
+    const auto& own = own_[process.threads[number].twin];
+    return own.size() < 2 ? -1 : static_cast<std::int32_t>(own[1]);
   }
   bool spinning(std::uint32_t thread) const { return !own_[thread].empty() && steps_[own_[thread].back()].spin != 0; }
   bool sees_changes(std::uint32_t thread) const;
