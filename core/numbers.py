@@ -16,7 +16,7 @@ ENUMS = {
     "Op": "core/program.hpp",
     "Opcode": "core/program.hpp",
     "Tag": "runtime/memory/cells.hpp",
-    "Verb": "runtime/schedule/process.hpp",
+    "Verb": "runtime/schedule/operation.hpp",
 }
 
 

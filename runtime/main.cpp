@@ -159,6 +159,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.bounds.idle_bound = static_cast<std::uint32_t>(number());
   else if (name == "waiting")
     request.bounds.waiting_counts = value == "count";
+  else if (name == "symmetry")
+    process.symmetry = value == "on";
   else if (name == "library")
     request.library = value;
   else if (name == "variables")
@@ -208,6 +210,7 @@ int run(int count, char** arguments) {
   process.failed_cas_writes = request.semantics.failed_cas_writes;
   request.bounds.semantics = request.semantics;
   process.buffered = request.bounds.model != Model::sc;
+  process.symmetry = process.symmetry && !process.buffered && request.strategy.name == "all" && !request.replay;
   process.halves = process.buffered && !request.replay;  // a token has a step for the whole
   request.bounds.spinners_wake = request.strategy.name != "all" && !request.spinners_stop;
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 // What a step consists of is always inlined into it, so that a stride known at compile time is known there too.
 #define TEETOTAL_INLINE [[gnu::always_inline]] inline
@@ -25,6 +26,10 @@ namespace teetotal::monitors {
 
 using Word = std::uint64_t;
 
+// A monitor that takes events back keeps a row for every event, and copies them all the time: no execution that fits
+// into memory counts further than this, and a clock of eight threads is half a cache line.
+using ShortWord = std::uint32_t;
+
 template <std::size_t Stride>
 constexpr std::size_t width(std::size_t stride) {
   return Stride == 0 ? stride : Stride;
@@ -37,34 +42,39 @@ constexpr std::size_t stride_for(std::size_t threads) {
   return stride;
 }
 
-TEETOTAL_INLINE void join(Word* __restrict into, const Word* __restrict from, std::size_t n) {
+template <class W>
+TEETOTAL_INLINE void join(W* __restrict into, const W* __restrict from, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) into[i] = std::max(into[i], from[i]);
 }
 
 // A read: `clock` learns what the address's writes know and what it is itself, and the address's accesses learn that.
-TEETOTAL_INLINE void read_clock(Word* __restrict clock, const Word* __restrict writes, Word* __restrict all,
-                                std::size_t n, std::size_t own, Word value) {
+template <class W>
+TEETOTAL_INLINE void read_clock(W* __restrict clock, const W* __restrict writes, W* __restrict all, std::size_t n,
+                                std::size_t own, std::type_identity_t<W> value) {
   for (std::size_t i = 0; i < n; ++i) {
-    const Word known = i == own ? value : std::max(clock[i], writes[i]);
+    const W known = i == own ? value : std::max(clock[i], writes[i]);
     clock[i] = known;
     all[i] = std::max(all[i], known);
   }
 }
 
 // A write: `clock` learns what all the address's accesses know and what it is itself; it is the address's last write.
-TEETOTAL_INLINE void write_clock(Word* __restrict clock, Word* __restrict writes, Word* __restrict all, std::size_t n,
-                                 std::size_t own, Word value) {
+template <class W>
+TEETOTAL_INLINE void write_clock(W* __restrict clock, W* __restrict writes, W* __restrict all, std::size_t n,
+                                 std::size_t own, std::type_identity_t<W> value) {
   for (std::size_t i = 0; i < n; ++i) {
-    const Word known = i == own ? value : std::max(clock[i], all[i]);
+    const W known = i == own ? value : std::max(clock[i], all[i]);
     clock[i] = writes[i] = all[i] = known;
   }
 }
 
-TEETOTAL_INLINE void copy(Word* __restrict into, const Word* __restrict from, std::size_t n) {
+template <class W>
+TEETOTAL_INLINE void copy(W* __restrict into, const W* __restrict from, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) into[i] = from[i];
 }
 
-TEETOTAL_INLINE void clear(Word* row, std::size_t n) {
+template <class W>
+TEETOTAL_INLINE void clear(W* row, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) row[i] = 0;
 }
 

@@ -44,8 +44,9 @@ constexpr Layout exact_layout(bool tso, bool pso) {
 }
 
 template <bool Tso, bool Pso, bool Undo>
-class Exact : public State<exact_layout(Tso, Pso), Undo> {
-  using Base = State<exact_layout(Tso, Pso), Undo>;
+class Exact : public State<exact_layout(Tso, Pso), Undo, std::conditional_t<Undo, ShortWord, monitors::Word>> {
+  using Base = State<exact_layout(Tso, Pso), Undo, std::conditional_t<Undo, ShortWord, monitors::Word>>;
+  using Word = typename Base::Word;
   enum AddressWord : std::size_t { last_writer = common_address_words };  // 1 + the thread whose plain store is last
   struct OfTso {
     enum ThreadClock : std::size_t { lc = 1, sc };
@@ -252,7 +253,7 @@ class Exact : public State<exact_layout(Tso, Pso), Undo> {
     if (writes == 0) return;  // the initial value
     WriteList& list = this->list(e.address);
     Word& end = address[Base::readers_end];
-    for (Word k = list.writes[writes - 1].readers; k < end; ++k) {
+    for (std::size_t k = list.writes[writes - 1].readers; k < end; ++k) {
       if (list.readers[k].thread == e.thread) return;
     }
     put(list.readers, end++, Reader{e.thread, index});

@@ -72,7 +72,7 @@ class RowsInPlace {
   std::vector<Word> threads_words_, addresses_words_;
 };
 
-template <Layout L>
+template <Layout L, class Word>
 class RowsCopied {
  public:
   explicit RowsCopied(std::size_t stride)
@@ -116,8 +116,8 @@ class RowsCopied {
   }
 
   std::size_t words() const {
-    return chunks_.size() * kChunk + threads_.capacity() + addresses_.capacity() + 2 * changes_.capacity() +
-           3 * events_.capacity();
+    return chunks_.size() * kChunk * sizeof(Word) / sizeof(monitors::Word) + threads_.capacity() +
+           addresses_.capacity() + 2 * changes_.capacity() + 3 * events_.capacity();
   }
 
  private:

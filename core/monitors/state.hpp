@@ -34,9 +34,10 @@ namespace teetotal::monitors {
 inline constexpr std::size_t common_thread_words = 3;   // count, previous event, its location
 inline constexpr std::size_t common_address_words = 3;  // begin and end of the writes of interest, end of their readers
 
-template <Layout L, bool Undo>
+template <Layout L, bool Undo, class RowWord = Word>
 class State {
  public:
+  using Word = RowWord;
   static constexpr bool can_undo = Undo;
 
   // With `threads` given, no others may appear, and what all of them have passed can be dropped; a thread that may
@@ -125,7 +126,7 @@ class State {
     return address_row(a);
   }
   TEETOTAL_INLINE void end_event(Word* thread, const Event& e) {
-    thread[previous_event] = events_++;
+    thread[previous_event] = static_cast<Word>(events_++);
     thread[previous_location] = e.location;
   }
 
@@ -154,7 +155,7 @@ class State {
   TEETOTAL_INLINE Word last_plain(const Word* address, const Event& e) const {
     const Word end = address[writes_end];
     if (e.kind == Kind::st) return end + 1;
-    return end == 0 ? 0 : lists_[e.address].writes[end - 1].note;
+    return end == 0 ? 0 : static_cast<Word>(lists_[e.address].writes[end - 1].note);
   }
   // Nobody will ask for the writes so far any more.
   TEETOTAL_INLINE static void forget_writes(Word* address) {
@@ -285,7 +286,7 @@ class State {
 
   std::size_t declared_;
   std::size_t threads_ = 0;
-  std::conditional_t<Undo, RowsCopied<L>, RowsInPlace<L>> rows_;
+  std::conditional_t<Undo, RowsCopied<L, Word>, RowsInPlace<L>> rows_;
   std::vector<WriteList> lists_;
   std::uint64_t events_ = 0;
   std::size_t fresh_writes_ = 0;

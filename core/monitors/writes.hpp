@@ -44,10 +44,14 @@ TEETOTAL_INLINE void put(std::vector<T>& list, std::size_t position, const T& it
   }
 }
 
-TEETOTAL_INLINE bool knows(const Word* clock, const Write& write) { return clock[write.thread] >= write.index; }
+template <class W>
+TEETOTAL_INLINE bool knows(const W* clock, const Write& write) {
+  return clock[write.thread] >= write.index;
+}
 
 // One past the position of the last write in [begin, end) that the clock knows; `begin` where it knows none.
-TEETOTAL_INLINE std::size_t end_of_known(const WriteList& list, std::size_t begin, std::size_t end, const Word* clock) {
+template <class W>
+TEETOTAL_INLINE std::size_t end_of_known(const WriteList& list, std::size_t begin, std::size_t end, const W* clock) {
   std::size_t unknown = end;  // everything from here on is unknown
   std::size_t step = 1;
   while (unknown > begin) {

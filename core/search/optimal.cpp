@@ -93,8 +93,8 @@ void OptimalSearch::push(std::uint32_t thread, Node* subtree) {
   for (const Sleeper& sleeper : frames_[depth_ - 2].sleep)
     if (!dependent(sleeper, event)) next.sleep.push_back(sleeper);
 
-  const std::size_t threads = std::max<std::size_t>(system_.threads(), thread + std::size_t{1});
-  if (by_thread_.size() < threads) by_thread_.resize(threads);
+  if (by_thread_.size() <= thread) by_thread_.resize(thread + std::size_t{1});
+  const std::size_t threads = by_thread_.size();
   clocks_.reserve(index + 2, threads);
   before_.reserve(index + 2, threads);
   const std::size_t width = clocks_.width();

@@ -27,7 +27,7 @@ bool of_executable(std::uintptr_t address);
       touch_stack(address, size);
       return false;
     }
-    if ((!process.touched.empty() || process.shared_stacks != 0) && touched_by_others(address, size)) return false;
+    if (touched_by_others(address, size, owner)) return false;
     if (address < reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))) [[unlikely]]
       use_after_return(self, address, place);
     return true;

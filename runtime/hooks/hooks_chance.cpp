@@ -19,6 +19,7 @@
 #include "endings.hpp"
 #include "hooks_signals.hpp"
 #include "real.hpp"
+#include "symmetry.hpp"
 
 namespace teetotal::runtime {
 namespace {
@@ -60,7 +61,10 @@ void fill_by_chance(void* to, std::size_t size) {
   for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<unsigned char>(drawn() >> 24);
 }
 
-pid_t number_of(const Thread& thread) { return kProcess + static_cast<pid_t>(thread.number); }
+pid_t number_of(const Thread& thread) {
+  tell_apart(thread);
+  return kProcess + static_cast<pid_t>(thread.number);
+}
 
 void say(char (&to)[_UTSNAME_LENGTH], const char* text) { std::strncpy(to, text, sizeof to); }
 
@@ -172,7 +176,7 @@ pid_t gettid() {
   return process.current == nullptr ? static_cast<pid_t>(syscall(SYS_gettid)) : number_of(*process.current);
 }
 pid_t getppid() { return process.current == nullptr ? static_cast<pid_t>(syscall(SYS_getppid)) : 1; }
-int sched_getcpu() { return process.current == nullptr ? 0 : static_cast<int>(process.current->number) % kProcessors; }
+int sched_getcpu() { return process.current == nullptr ? 0 : (number_of(*process.current) - kProcess) % kProcessors; }
 int getcpu(unsigned* processor, unsigned* node) {
   if (processor != nullptr) *processor = static_cast<unsigned>(sched_getcpu());
   if (node != nullptr) *node = 0;

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "real.hpp"
+#include "symmetry.hpp"
 #include "synchronisation.hpp"
 
 using namespace teetotal::runtime;  // NOLINT: the hooks below are the whole file
@@ -22,7 +23,10 @@ namespace {
 // The thread that a handle is of; null: none of the program's.
 Thread* thread_for(pthread_t handle) {
   for (std::uint32_t number = 0; number < process.count; ++number)
-    if (process.current != nullptr && handle_of(number) == handle) return &process.threads[number];
+    if (process.current != nullptr && handle_of(number) == handle) {
+      tell_apart(process.threads[number]);
+      return &process.threads[number];
+    }
   return nullptr;
 }
 

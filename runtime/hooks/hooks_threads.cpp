@@ -10,6 +10,7 @@
 #include "accesses.hpp"
 #include "addresses.hpp"
 #include "real.hpp"
+#include "symmetry.hpp"
 #include "synchronisation.hpp"
 #include "touching.hpp"
 
@@ -39,6 +40,7 @@ int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place) {
   if (other == nullptr) return ESRCH;
   check_joinable(self, *other, "joins", place);
   if (other == &self) return EDEADLK;
+  watch_join(self, *other, result != nullptr);
   self.waits_on = other;
   synchronise(self, Verb::join, Kind::lock, Tag::thread, other, place,
               {.enabled = [](const Thread& t) { return static_cast<const Thread*>(t.waits_on)->state == State::ended; },
@@ -62,6 +64,7 @@ namespace {
 int join_if_ended(Thread& self, pthread_t handle, void** result, const timespec* limit, std::uintptr_t place) {
   Thread* other = thread_of(handle);
   if (other != nullptr && other != &self && !other->joined && !other->detached) {
+    tell_apart(*other);
     synchronise(self, Verb::look, limit == nullptr ? Kind::ld : Kind::rmw, Tag::thread, other, place,
                 {.writes = Writes::never});
     if (other->state != State::ended) {
@@ -167,6 +170,7 @@ int pthread_detach(pthread_t handle) {
   Thread* other = process.current == nullptr ? nullptr : thread_of(handle);
   if (other == nullptr) return ESRCH;
   check_joinable(*process.current, *other, "detaches", TEETOTAL_PLACE);
+  tell_apart(*other);
   mfence(*process.current, TEETOTAL_PLACE);  // a locked instruction on what nobody sees
   other->detached = true;
   other->detached_by = {process.current->number, TEETOTAL_PLACE};
@@ -193,7 +197,9 @@ void __pthread_unwind_next(__pthread_unwind_buf_t* handler) {
   unwind(*process.current);
 }
 pthread_t pthread_self() {
-  return process.current == nullptr ? real().thread_self() : handle_of(process.current->number);
+  if (process.current == nullptr) return real().thread_self();
+  tell_apart(*process.current);
+  return handle_of(process.current->number);
 }
 int pthread_equal(pthread_t a, pthread_t b) { return a == b; }
 int sched_yield() { return 0; }

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "lifetimes.hpp"
 #include "system.hpp"
 
 namespace teetotal::runtime {
 
-std::uint32_t Controlled::agent(std::uint32_t thread, std::int64_t buffer) {
-  if (!relaxed()) return thread;
+std::uint32_t Controlled::buffered_agent(std::uint32_t thread, std::int64_t buffer) {
   const auto [entry, fresh] = agent_numbers_.try_emplace({thread, buffer}, static_cast<std::uint32_t>(agents_.size()));
   if (fresh) {
     agents_.push_back({thread, buffer});
@@ -181,6 +181,49 @@ void Controlled::expect_as_before(const Step& step) const {
   if (!step.sees) return;
   if (const Wide value = seen(step.thread, now); value != step.before)
     throw Nondeterministic{thread.born, then, now, step.before, value};
+}
+
+Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
+  const Entry entry = *committable(agent);
+  std::vector<std::int32_t> enablers;
+  const Event event{as, Kind::st, true, {}, 0, entry.operation.cell, entry.location};
+  Step& step = steps_.emplace_back(event, agent.thread, entry.operation);
+  step.commit = true;
+  step.operation.enabler = entry.issued;
+  step.before = readable(entry.operation.address) ? seen_by(entry.operation) : 0;
+  in_memory_.push_back(step.before);
+  step.after = entry.value;
+  step.markers = entry.markers;
+  for (std::uint32_t other = 0; other < agents_.size(); ++other) {  // stores before an sfence come first (PSO)
+    if (other == as || agents_[other].thread != agent.thread || agents_[other].buffer == kThread) continue;
+    const auto& commits = agent_steps_[other];
+    const auto before = std::ranges::find_if(commits.rbegin(), commits.rend(),
+                                             [&](std::uint32_t i) { return steps_[i].markers < entry.markers; });
+    if (before != commits.rend()) enablers.push_back(static_cast<std::int32_t>(*before));
+  }
+  step.source = writer_[entry.operation.cell];
+  step.earlier = entry.issued;
+  process.step = static_cast<std::int32_t>(steps_.size() - 1);
+  run_commit(agent.thread, agent.buffer);
+  enablers_.push_back(std::move(enablers));
+  keep(step);
+  return step.event;
+}
+
+void Controlled::run_commit(std::uint32_t number, std::int64_t which) {
+  auto& buffer = buffers_.stores[number];
+  const auto entry = which == kWhole ? buffer.begin() : std::ranges::find_if(buffer, [&](const Entry& e) {
+    return static_cast<std::int64_t>(e.operation.cell) == which;
+  });
+  const Operation& operation = entry->operation;
+  std::optional<Fault> fault = fault_at_commit(process.threads[number], operation.address);
+  if (!fault && !entry->dead) fault = fault_of_store(operation);
+  if (fault)
+    buffers_.failed.push_back({number, *fault, operation.told_place(), process.step});
+  else if (!entry->dead && readable(operation.address))
+    put(operation, entry->value);
+  note_stored(operation);
+  buffer.erase(entry);
 }
 
 }  // namespace teetotal::runtime

@@ -6,10 +6,12 @@
 #include <optional>
 
 #include "accesses.hpp"
+#include "symmetry.hpp"
 
 namespace teetotal::runtime {
 
 std::uint8_t teetotal_frames_watched = 0;
+std::array<Span, kMaxThreads> touched_spans;
 
 Thread* owner_of_local(std::uintptr_t address) {
   for (std::uint32_t number = 0; number < process.count; ++number)
@@ -119,6 +121,10 @@ void touch_grain(std::uint32_t grain) {
   if (grain >= touched.size() || touched.test(grain)) return;
   touched.set(grain);
   process.touched.push_back(grain);
+  const std::uintptr_t begin = kStacks + grain * kGrainSize;
+  Span& span = touched_spans[stack_owner(begin)];
+  span = {std::min(span.begin, begin), std::max(span.end, begin + kGrainSize)};
+  tell_apart(process.threads[stack_owner(begin)]);
   teetotal_frames_watched |= kSharedStacks;
   process.restart = true;
 }
@@ -128,8 +134,7 @@ void touch_stack(std::uintptr_t address, std::size_t size) {
     touch_grain(static_cast<std::uint32_t>(grain));
 }
 
-bool touched_by_others(std::uintptr_t address, std::size_t size) {
-  if ((process.shared_stacks & bit_of(stack_owner(address))) != 0) return true;
+bool grains_touched(std::uintptr_t address, std::size_t size) {
   for (std::size_t grain = grain_of(address); grain <= grain_of(address + size - 1) && grain < touched.size(); ++grain)
     if (touched.test(grain)) return true;
   return false;
@@ -141,6 +146,7 @@ bool outside(Thread& self, std::uintptr_t address, std::uintptr_t place) {
   if (const Thread* owner = owner_of_local(address)) {
     if ((process.shared_locals & bit_of(owner->number)) == 0) {
       process.shared_locals |= bit_of(owner->number);
+      tell_apart(*owner);
       process.restart = true;
     }
     return false;

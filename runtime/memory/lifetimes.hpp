@@ -34,8 +34,21 @@ void watch_locks(const void* object);
 // what lies beside it is often the owner's own.
 inline constexpr std::uintptr_t kGrainSize = 4;
 void touch_stack(std::uintptr_t address, std::size_t size);
-bool touched_by_others(std::uintptr_t address, std::size_t size);
 void touch_grain(std::uint32_t grain);
+
+// From the first to the last of what others have touched, on each stack: little of it, and most questions are about
+// what lies outside.
+struct Span {
+  std::uintptr_t begin = ~std::uintptr_t{0}, end = 0;
+};
+extern std::array<Span, kMaxThreads> touched_spans;
+
+bool grains_touched(std::uintptr_t address, std::size_t size);
+inline bool touched_by_others(std::uintptr_t address, std::size_t size, std::uint32_t owner) {
+  if (process.shared_stacks != 0 && (process.shared_stacks & bit_of(owner)) != 0) return true;
+  const Span& span = touched_spans[owner];
+  return address < span.end && address + size > span.begin && grains_touched(address, size);
+}
 
 // The end of memory that others may look at is an event for each of its cells: a read as far as the machine goes, which
 // is done at once and flushes nothing, but one that conflicts with reads, too. So the search looks for accesses in

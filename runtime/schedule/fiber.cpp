@@ -21,7 +21,6 @@ namespace teetotal::runtime {
 
 namespace {
 
-bool fast_fs = false;  // FSGSBASE: the processor lets us set FS without a system call
 std::array<std::uintptr_t, kMaxThreads> pointers{};
 
 // The C library's own pthread_create: the address sanitizer's, which may lie before it, would ask for the stack of the
@@ -29,18 +28,6 @@ std::array<std::uintptr_t, kMaxThreads> pointers{};
 decltype(&pthread_create) start_thread = nullptr;
 
 pthread_t first = 0;
-
-std::uintptr_t now_set = 0;  // the thread pointer, as far as it was set here
-
-void set_thread_pointer(std::uintptr_t pointer) {
-  if (pointer == kAny || pointer == now_set) return;
-  now_set = pointer;
-  if (fast_fs) {
-    asm volatile("wrfsbase %0" ::"r"(pointer) : "memory");
-  } else {
-    kernel(SYS_arch_prctl, ARCH_SET_FS, pointer);
-  }
-}
 
 // What a thread tells of itself, and that it did.
 struct Told {
@@ -61,53 +48,18 @@ void* sleep_for_ever(void* argument) {
 }
 
 extern "C" {
-void teetotal_switch(void** from, void* to);
-void teetotal_switch_by(void** from, void* over, const Fiber& (*choose)());
 [[noreturn]] void teetotal_restore(void* to);
 void teetotal_enter();
 }
 
 asm(R"(
 .text
-.globl teetotal_switch
-.type teetotal_switch, @function
-teetotal_switch:
-  pushq %rbp
-  pushq %rbx
-  pushq %r12
-  pushq %r13
-  pushq %r14
-  pushq %r15
-  movq %rsp, (%rdi)
-  movq %rsi, %rdi
 .globl teetotal_restore
 .type teetotal_restore, @function
 teetotal_restore:
   movq %rdi, %rsp
-  popq %r15
-  popq %r14
-  popq %r13
-  popq %r12
-  popq %rbx
-  popq %rbp
-  ret
-.size teetotal_switch, .-teetotal_switch
-.globl teetotal_switch_by
-.type teetotal_switch_by, @function
-teetotal_switch_by:
-  pushq %rbp
-  pushq %rbx
-  pushq %r12
-  pushq %r13
-  pushq %r14
-  pushq %r15
-  movq %rsp, (%rdi)
-  leaq -8(%rsi), %rsp
-  movq %rdx, %rdi
-  call teetotal_chosen
-  movq %rax, %rdi
-  jmp teetotal_restore
-.size teetotal_switch_by, .-teetotal_switch_by
+)" TEETOTAL_ENTER_FIBER("%") R"(
+.size teetotal_restore, .-teetotal_restore
 .globl teetotal_enter
 .type teetotal_enter, @function
 teetotal_enter:
@@ -122,8 +74,16 @@ teetotal_enter:
 
 }  // namespace
 
-// What teetotal_switch_by calls: the stack pointer to go on with.
-extern "C" [[gnu::visibility("hidden")]] void* teetotal_chosen(const Fiber& (*choose)()) {
+namespace thread_pointers {
+
+bool fast = false;
+std::uintptr_t now = 0;
+
+void set_slowly(std::uintptr_t pointer) { kernel(SYS_arch_prctl, ARCH_SET_FS, pointer); }
+
+}  // namespace thread_pointers
+
+void* teetotal_chosen(const Fiber& (*choose)()) {
   const Fiber& to = choose();
   set_thread_pointer(to.thread_pointer);
   return to.stack_pointer;
@@ -143,7 +103,7 @@ void prepare_fibers() {
   void* library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   start_thread = reinterpret_cast<decltype(start_thread)>(dlsym(library, "pthread_create"));
   constexpr unsigned long kFsgsbase = 1UL << 1;
-  fast_fs = (getauxval(AT_HWCAP2) & kFsgsbase) != 0;
+  thread_pointers::fast = (getauxval(AT_HWCAP2) & kFsgsbase) != 0;
   const std::size_t size = kMaxThreads * kStackStride;
   void* reserved = mmap(reinterpret_cast<void*>(kStacks), size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
@@ -167,7 +127,7 @@ std::uintptr_t thread_pointer(std::uint32_t thread) {
 }
 
 void prepare(Fiber& fiber, std::uint32_t number, void (*entry)()) {
-  // As teetotal_switch leaves a stack: six registers, then where to go on. rbx carries the entry.
+  // As switch_fiber leaves a stack: six registers, then where to go on. rbx carries the entry.
   auto* top = reinterpret_cast<void**>(stack_top(number) - 64);
   *--top = reinterpret_cast<void*>(&teetotal_enter);
   *--top = nullptr;                         // rbp
@@ -175,15 +135,6 @@ void prepare(Fiber& fiber, std::uint32_t number, void (*entry)()) {
   for (int i = 0; i < 4; ++i) *--top = nullptr;
   fiber.stack_pointer = top;
   fiber.thread_pointer = thread_pointer(number);
-}
-
-void switch_fiber(Fiber& from, const Fiber& to) {
-  set_thread_pointer(to.thread_pointer);
-  teetotal_switch(&from.stack_pointer, to.stack_pointer);
-}
-
-void switch_by(Fiber& from, const Fiber& over, const Fiber& (*choose)()) {
-  teetotal_switch_by(&from.stack_pointer, over.stack_pointer, choose);
 }
 
 void abandon_to(const Fiber& to) {

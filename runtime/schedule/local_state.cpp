@@ -32,9 +32,10 @@ std::uint64_t hash_range(std::uint64_t hash, std::uintptr_t begin, std::uintptr_
 }
 
 // A part of a stack, without what others may look at.
-std::uint64_t hash_stack(std::uint64_t hash, std::uintptr_t begin, std::uintptr_t end) {
+std::uint64_t hash_stack(std::uint64_t hash, std::uintptr_t begin, std::uintptr_t end, std::uint32_t owner) {
+  if (!touched_by_others(begin, end - begin, owner)) return hash_range(hash, begin, end);
   for (; begin < end; begin += kGrainSize)
-    if (!touched_by_others(begin, kGrainSize)) hash = mix(hash, word_at(begin, kGrainSize));
+    if (!touched_by_others(begin, kGrainSize, owner)) hash = mix(hash, word_at(begin, kGrainSize));
   return hash;
 }
 
@@ -170,12 +171,12 @@ LocalState LocalStates::of(const Thread& thread) const {
     if (entry == nullptr || frame < low || frame >= top - 2 * kWord) {
       for (const std::uintptr_t value : registers) add(value);
       // What calls the program first leaves its frame as it is.
-      return {hash_stack(hash, low, top) | 1U, exact && !process.memory.in_object(place)};
+      return {hash_stack(hash, low, top, thread.number) | 1U, exact && !process.memory.in_object(place)};
     }
     for (std::size_t which = 0; which < kRbp; ++which)
       if (entry->live(kNumbers[which])) add(registers[which]);
     if ((entry->flags & kWhole) != 0) {
-      hash = hash_stack(hash, low, frame);
+      hash = hash_stack(hash, low, frame, thread.number);
       exact = false;
     }
     for (const auto& [offset, size] : entry->slots()) {

@@ -15,6 +15,7 @@
 #include "hooks_signals.hpp"
 #include "imports.hpp"
 #include "lifetimes.hpp"
+#include "symmetry.hpp"
 #include "unwritten.hpp"
 
 namespace teetotal::runtime {
@@ -156,16 +157,6 @@ void Process::clear(Thread& thread) {
   fresh.error = thread.error;
   static_cast<ThreadRecord&>(thread) = fresh;
   thread.forget_words();
-}
-
-void Process::resume(Thread& thread) {
-  std::atomic<std::uint64_t>& beats = channel.pulse().beats;
-  const std::uint64_t beat = beats.load(std::memory_order_relaxed) | 1U;  // a search that died may have left it odd
-  beats.store(beat, std::memory_order_relaxed);
-  current = &thread;
-  switch_fiber(scheduler, thread.fiber);
-  current = nullptr;
-  beats.store(beat + 1, std::memory_order_relaxed);
 }
 
 void Process::park(Thread& thread) {
@@ -329,17 +320,9 @@ void release_store(Thread& self, Verb verb, Tag tag, const void* object, std::ui
   synchronise(self, verb, Kind::st, tag, object, place);
 }
 
-Wide seen_by(const Operation& operation) {
+Wide seen_of_object(const Operation& operation) {
   const auto at = [&]<typename T>(T) { return *reinterpret_cast<const T*>(operation.address); };
   switch (operation.tag) {
-    case Tag::byte:
-      return at(std::uint8_t{});
-    case Tag::half:
-      return at(std::uint16_t{});
-    case Tag::word:
-      return at(std::uint32_t{});
-    case Tag::oct:
-      return at(std::uint64_t{});
     case Tag::vector: {
       Wide value;
       std::memcpy(&value, reinterpret_cast<const void*>(operation.address), sizeof value);
@@ -400,6 +383,7 @@ void create_thread(Thread& self, void* (*routine)(void*), void* argument, bool d
     fail(self, Failure::unsupported, "more than " + std::to_string(kMaxThreads) + " threads", place);
   Thread& child = process.threads[number];
   process.alone = false;
+  find_twin(self, child, routine, argument, detached);
   if (process.unlock_needs_fence) mfence(self, place);
   synchronise(self, Verb::create, Kind::unlock, Tag::thread, &child, place);
   ++self.creations;

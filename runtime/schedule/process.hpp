@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bitset>
 #include <csignal>
 #include <cstdint>
@@ -22,93 +23,16 @@
 
 #include "callers.hpp"
 #include "cells.hpp"
+#include "channel.hpp"
 #include "choices.hpp"
-#include "event.hpp"
 #include "fiber.hpp"
 #include "memory.hpp"
+#include "operation.hpp"
 #include "seldom.hpp"
 
 namespace teetotal::runtime {
 
-enum class Writes : std::uint8_t { never, always, if_equal, if_different };  // from `expected`
-
-// What the word of an object must be for an operation that waits: see synchronisation.hpp.
-enum class Needs : std::uint8_t { nothing, zero, not_zero, not_running, no_writer };
-
-// How a thread that is not enabled waits. `lock` competes with whoever holds the object; the others can only be let go.
-enum class Waiting : std::uint8_t { none, lock, other };
-
-// What an operation is to a person, where its kind does not say. The numbers go to Python by core/numbers.py.
-enum class Verb : std::uint8_t {
-  none,
-  create,
-  begin,
-  end,
-  join,
-  lock,
-  unlock,
-  try_lock,
-  read_lock,
-  try_read_lock,
-  write_lock,
-  try_write_lock,
-  wait,
-  wake,         // it was signalled
-  wake_idly,    // for no reason
-  wake_or_not,  // there is a limit: one of wake and give_up in the end
-  give_up,
-  signal,
-  broadcast,
-  arrive,
-  leave,
-  take,
-  try_take,
-  post,
-  look,
-  enter_once,
-  leave_once,
-  enter_section,
-  leave_section,
-  enter_futex,
-  leave_futex,
-  free,
-  initialise,
-  destroy,
-  end_life,  // of what lies in a frame, on a stack or in thread-local memory, before that is over: lifetimes.hpp
-};
-
-struct Thread;
 struct Handler;  // endings.hpp
-
-__extension__ using Wide = unsigned __int128;
-
-struct Operation {
-  Kind kind = Kind::ld;
-  Writes writes = Writes::never;
-  Tag tag = Tag::byte;
-  Waiting waiting = Waiting::none;
-  Verb verb = Verb::none;
-  Needs needs = Needs::nothing;  // where an rmw waits for a value
-  bool part = false;             // a further part of the copy that its thread was busy with before
-  bool plain = false;            // neither atomic nor volatile: a race on it is a data race
-  Order order = Order::na;       // as the program asks for it, and where a compare-and-swap fails
-  Order failure = Order::na;
-  std::uint32_t cell = 0;
-  std::int32_t enabler = -1;  // the step that made it possible
-  std::uintptr_t address = 0;
-  std::uintptr_t place = 0;                  // the instruction: the return address of the hook
-  std::uintptr_t caller = 0;                 // where the program's own code called for it, if that is elsewhere
-  bool (*enabled)(const Thread&) = nullptr;  // null: always
-  Wide expected = 0;
-
-  // A load where it writes nothing, and an rmw where it does.
-  bool decides() const { return kind == Kind::ld && writes > Writes::always; }
-
-  std::uintptr_t told_place() const { return caller != 0 ? caller : place; }
-};
-
-// What an operation would see now: the bytes of its cell, or the word in which an object keeps its state.
-Wide seen_by(const Operation& operation);
 
 enum class State : std::uint8_t {
   unborn,
@@ -174,8 +98,10 @@ struct ThreadRecord {
   bool single = false;  // that is all that a hook of the compiler's does
   bool calls = false;   // it stands before a call of what nobody knows, at the fence that stands for it
   std::uint32_t number = 0;
-  std::uint32_t born = 0;       // how many threads were created before it in this execution
-  std::uint32_t creations = 0;  // threads that it created
+  std::uint32_t born = 0;             // how many threads were created before it in this execution
+  std::uint32_t creations = 0;        // threads that it created
+  std::uint32_t created_after = 0;    // by the same thread, which did nothing else between; 0: none
+  std::uint32_t twin = 0, group = 0;  // of those like it, the one before it and the first one: see symmetry.hpp
   bool locals_private = true;
   std::uintptr_t stack_low = 0;          // the lowest address of its stack seen in use
   std::uintptr_t tls = 0, tls_size = 0;  // the program's thread-local variables
@@ -309,6 +235,7 @@ struct Process : ProcessRecord {
   bool rmw_needs_marker = false;    // rmw=address: a releasing rmw is an sfence and the rmw
   bool failed_cas_writes = false;   // a failed compare-and-swap writes the old value back
   bool show_output = false;
+  bool symmetry = false;           // threads that nothing has told apart begin in order: symmetry.hpp
   std::size_t snapshots = 12;      // a snapshot every so many steps; 0: none
   bool buffered = false;           // TSO or PSO itself is explored
   bool halves = false;             // what looks before it writes does so in two steps
@@ -358,7 +285,15 @@ struct Process : ProcessRecord {
   void clear(Thread& thread);
 
   // Runs the operation that the thread stands before, and on to the next.
-  void resume(Thread& thread);
+  [[gnu::always_inline]] void resume(Thread& thread) {
+    std::atomic<std::uint64_t>& beats = channel.pulse().beats;
+    const std::uint64_t beat = beats.load(std::memory_order_relaxed) | 1U;  // a search that died may have left it odd
+    beats.store(beat, std::memory_order_relaxed);
+    current = &thread;
+    switch_fiber(scheduler, thread.fiber);
+    current = nullptr;
+    beats.store(beat + 1, std::memory_order_relaxed);
+  }
 
   // What is to be known of a thread that has come to stand before an operation.
   void park(Thread& thread);
@@ -415,7 +350,7 @@ const Fiber& next_to_run();
 extern "C" void teetotal_wipe_registers();
 
 // Waits for the scheduler to choose the operation in self.operation.
-inline void visible(Thread& self) {
+[[gnu::always_inline]] inline void visible(Thread& self) {
   ++process.progress;
   if (self.range_size != 0) [[unlikely]]
     settle(self);
@@ -450,6 +385,14 @@ std::uint32_t waiting_on(std::uintptr_t object);
 // Whether an address belongs to the program: its variables, heap, stacks. Others are the business of libraries.
 bool of_program(const void* address);
 
+// Whether the scheduler may look at an address without risk.
+inline bool readable(std::uintptr_t address) {
+  if (process.memory.in_object(address) || in_heap(address)) return true;
+  const std::uint32_t owner = stack_owner(address);
+  if (owner < kMaxThreads) return !below_stack(address);
+  return of_program(reinterpret_cast<const void*>(address));
+}
+
 // With the order of a fence of C11, `na` where it is only part of an access; `fence` is one that nothing else knows.
 void mfence(Thread& self, std::uintptr_t place, Order order = Order::na);
 void fence_before_call(Thread& self, std::uintptr_t place);  // of what nobody knows
@@ -477,8 +420,6 @@ void attempt(Thread& self, Verb verb, Tag tag, const void* object, std::uintptr_
 // A store that releases what came before: a plain one on x86.
 void release_store(Thread& self, Verb verb, Tag tag, const void* object, std::uintptr_t place);
 
-// What an operation would see now: the bytes of its cell, or the word in which an object keeps its state.
-Wide seen_by(const Operation& operation);
 bool matches(Writes when, Wide expected, Wide seen);
 bool satisfies(Needs needs, Wide seen);
 inline bool would_write(const Operation& operation, Wide seen) {

@@ -6,21 +6,10 @@
 
 #include "lifetimes.hpp"
 #include "survival.hpp"
+#include "symmetry.hpp"
 #include "synchronisation.hpp"
 
 namespace teetotal::runtime {
-
-namespace {
-
-// Whether the scheduler may look at an address without risk.
-bool readable(std::uintptr_t address) {
-  if (process.memory.in_object(address) || in_heap(address)) return true;
-  const std::uint32_t owner = stack_owner(address);
-  if (owner < kMaxThreads) return !below_stack(address);
-  return of_program(reinterpret_cast<const void*>(address));
-}
-
-}  // namespace
 
 std::uint32_t Controlled::threads() const {
   catch_up();
@@ -28,7 +17,7 @@ std::uint32_t Controlled::threads() const {
 }
 
 std::uint32_t Controlled::location(std::uintptr_t place) {
-  auto& [known, number] = recent_[place % recent_.size()];
+  auto& [known, number] = recent_[place * 0x9E3779B97F4A7C15ULL >> 55U];
   if (known == place && place != 0) return number;
   const auto [entry, fresh] = locations_.try_emplace(place, static_cast<std::uint32_t>(places_.size()));
   if (fresh) places_.push_back(place);
@@ -47,12 +36,10 @@ void Controlled::describe(std::uint32_t thread) {
                         operation.cell,
                         location(operation.place)};
   const bool halted = cut(thread);
-  if (halted && steps_.size() < bounds_.steps) {
-    const auto& visits = visits_[thread];
-    const std::uint32_t at = next_[thread].location;
-    cuts_.try_emplace(operation.told_place(), at < visits.size() ? visits[at] : 0);
-  }
-  const bool depends = operation.enabled != nullptr || operation.writes > Writes::always || local_now(thread) != 0;
+  if (halted && steps_.size() < bounds_.steps)
+    cuts_.try_emplace(operation.told_place(), visits(thread, next_[thread].location));
+  const bool depends = operation.enabled != nullptr || operation.writes > Writes::always || local_now(thread) != 0 ||
+                       follows_twin(thread);
   standing_[thread] = halted || spinning(thread) ? Standing::halted : depends ? Standing::depends : Standing::ready;
   asked_[thread].known = false;
 }
@@ -119,6 +106,7 @@ Pending Controlled::pending_thread(std::uint32_t number, std::uint32_t as) const
   Pending result{steps_.size() < bounds_.steps ? Readiness::enabled : Readiness::stopped, next_[number]};
   result.event.thread = as;
   if (standing == Standing::ready) return result;
+  if (follows_twin(number) && twins_step(number) < 0) return {Readiness::stopped, result.event};
   const Operation& operation = process.threads[number].operation;
   if (!decide(number, result.event)) {
     result.readiness = operation.waiting == Waiting::lock ? Readiness::waiting : Readiness::stopped;
@@ -148,9 +136,14 @@ bool Controlled::decide(std::uint32_t number, Event& event) const {
   return fails || open();
 }
 
-bool Controlled::cut(std::uint32_t thread) const {
-  if (steps_.size() >= bounds_.steps) return true;
-  if (!own_[thread].empty() && steps_[own_[thread].back()].idle > bounds_.idle_bound) return true;
+// How often a thread has come to an instruction.
+std::uint32_t Controlled::visits(std::uint32_t thread, std::uint32_t location) const {
+  return static_cast<std::uint32_t>(std::ranges::count_if(own_[thread], [&](std::uint32_t index) {
+    return steps_[index].event.location == location && !steps_[index].operation.part;
+  }));
+}
+
+bool Controlled::often_enough(std::uint32_t thread) const {
   const std::uint32_t at = next_[thread].location;
   return !process.threads[thread].operation.part && at < visits_[thread].size() &&
          visits_[thread][at] >= bounds_.loop_bound;
@@ -178,7 +171,6 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   Event next = relaxed()                              ? before_waiting(as).event
                : standing_[number] == Standing::ready ? next_[number]
                                                       : pending_thread(number, as).event;
-  std::vector<std::int32_t> enablers;
   Step& step = steps_.emplace_back(next, number, thread.operation);
   const Operation& operation = step.operation;
   const bool fence = is_fence(operation.kind);
@@ -186,12 +178,14 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   step.sees = look && operation.kind != Kind::st;
   if (operation.tag == Tag::thread && operation.waiting == Waiting::other)
     step.operation.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
-  if (relaxed()) enablers = flushing(number, step.kind(), operation);
+  else if (follows_twin(number))
+    step.operation.enabler = twins_step(number);
+  if (relaxed()) enablers_.push_back(flushing(number, step.kind(), operation));
   if (operation.verb == Verb::leave) {
     const std::vector<std::int32_t> all = arrivals(operation);
     more_enable = true;
     if (relaxed())
-      enablers.insert(enablers.end(), all.begin(), all.end());
+      enablers_.back().insert(enablers_.back().end(), all.begin(), all.end());
     else
       arrivals_[index] = all;
   }
@@ -211,27 +205,32 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   process.step = static_cast<std::int32_t>(index);
   step.late = std::exchange(late_, -1);
   step.fatal = step.late >= 0 || survival.fatal();
-  run_thread(number, index, step.fatal);
+  if (!relaxed() && !step.fatal) [[likely]]
+    process.resume(thread);
+  else
+    run_thread(number, index, step.fatal);
   if (process.restart || process.cells.changed) throw Restart{};
   check_new_cells();
   lives_end = process.ends_told && !relaxed();
   step.after = !look                                     ? 0
                : relaxed() && operation.kind == Kind::st ? buffers_.stores[number].back().value
                                                          : seen_by(operation);
+  if (process.symmetry) watch_symmetry(thread, operation, step.after);
+  if (process.restart) throw Restart{};
   const auto& own = own_[number];
   const bool changed = changed_memory(step);
   step.quiet = changed ? 0 : own.empty() ? 1 : steps_[own.back()].quiet + 1;
   if (!own.empty()) step.earlier = static_cast<std::int32_t>(own.back());
   own_[number].push_back(static_cast<std::uint32_t>(index));
-  auto& visits = visits_[number];
-  if (visits.size() <= step.event.location) visits.resize(step.event.location + 1, 0);
-  visits[step.event.location] += !step.operation.part;
-  if (own.size() >= bounds_.thread_steps &&
-      bounds_.loop_bound == kNoBound) {  // it goes on for ever, by all appearances
+  if (bounds_.loop_bound != kNoBound) {
+    auto& visits = visits_[number];
+    if (visits.size() <= step.event.location) visits.resize(step.event.location + 1, 0);
+    visits[step.event.location] += !step.operation.part;
+  } else if (own.size() >= bounds_.thread_steps) {  // it goes on for ever, by all appearances
     bounds_.loop_bound = kEndless;
     throw Restart{};
   }
-  keep(step, std::move(enablers));
+  keep(step);
   if (process.count != next_.size() || step.operation.tag == Tag::thread) described_new_threads();
   if (thread.state == State::parked) {
     if (bounds_.waiting_counts) {
@@ -248,43 +247,15 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   return next;
 }
 
-Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
-  const Entry entry = *committable(agent);
-  std::vector<std::int32_t> enablers;
-  const Event event{as, Kind::st, true, {}, 0, entry.operation.cell, entry.location};
-  Step& step = steps_.emplace_back(event, agent.thread, entry.operation);
-  step.commit = true;
-  step.operation.enabler = entry.issued;
-  step.before = readable(entry.operation.address) ? seen_by(entry.operation) : 0;
-  in_memory_.push_back(step.before);
-  step.after = entry.value;
-  step.markers = entry.markers;
-  for (std::uint32_t other = 0; other < agents_.size(); ++other) {  // stores before an sfence come first (PSO)
-    if (other == as || agents_[other].thread != agent.thread || agents_[other].buffer == kThread) continue;
-    const auto& commits = agent_steps_[other];
-    const auto before = std::ranges::find_if(commits.rbegin(), commits.rend(),
-                                             [&](std::uint32_t i) { return steps_[i].markers < entry.markers; });
-    if (before != commits.rend()) enablers.push_back(static_cast<std::int32_t>(*before));
-  }
-  step.source = writer_[entry.operation.cell];
-  step.earlier = entry.issued;
-  process.step = static_cast<std::int32_t>(steps_.size() - 1);
-  run_commit(agent.thread, agent.buffer);
-  keep(step, std::move(enablers));
-  return step.event;
-}
-
 // What follows from the latest step for those to come.
-void Controlled::keep(const Step& step, std::vector<std::int32_t> enablers) {
+void Controlled::keep(const Step& step) {
   const auto index = static_cast<std::uint32_t>(steps_.size() - 1);
   if (step.changes()) {
     std::int32_t& writer = writer_[step.event.address];
     writers_[step.event.address].push_back(writer);
     writer = static_cast<std::int32_t>(index);
   }
-  if (!relaxed()) return;
-  agent_steps_[step.event.thread].push_back(index);
-  enablers_.push_back(std::move(enablers));
+  if (relaxed()) agent_steps_[step.event.thread].push_back(index);
 }
 
 // Runs the program on to the thread's next operation. Under TSO and PSO it sees its own buffers, and what it stores
@@ -325,22 +296,6 @@ void Controlled::run_thread(std::uint32_t number, std::size_t index, bool fatal)
   if (operation.kind == Kind::st) buffer_agent(buffer.back(), number);
 }
 
-void Controlled::run_commit(std::uint32_t number, std::int64_t which) {
-  auto& buffer = buffers_.stores[number];
-  const auto entry = which == kWhole ? buffer.begin() : std::ranges::find_if(buffer, [&](const Entry& e) {
-    return static_cast<std::int64_t>(e.operation.cell) == which;
-  });
-  const Operation& operation = entry->operation;
-  std::optional<Fault> fault = fault_at_commit(process.threads[number], operation.address);
-  if (!fault && !entry->dead) fault = fault_of_store(operation);
-  if (fault)
-    buffers_.failed.push_back({number, *fault, operation.told_place(), process.step});
-  else if (!entry->dead && readable(operation.address))
-    put(operation, entry->value);
-  note_stored(operation);
-  buffer.erase(entry);
-}
-
 void Controlled::rewind(std::size_t length) {
   ahead_ = judged_ = false;
   while (steps_.size() > length) {
@@ -348,7 +303,7 @@ void Controlled::rewind(std::size_t length) {
     const Event& event = step.event;
     if (!step.commit) {
       own_[step.thread].pop_back();
-      visits_[step.thread][event.location] -= !step.operation.part;
+      if (bounds_.loop_bound != kNoBound) visits_[step.thread][event.location] -= !step.operation.part;
     }
     if (relaxed()) {
       agent_steps_[event.thread].pop_back();

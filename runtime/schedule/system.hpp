@@ -132,6 +132,7 @@ class Controlled final : public System {
     return arrivals_.at(index);
   }
   std::vector<std::int32_t> awaited(std::uint32_t agent) const override {
+    if (!relaxed() && follows_twin(agent) && twins_step(agent) >= 0) return {twins_step(agent)};
     if (!relaxed()) return {};
     const std::uint32_t thread = agents_[agent].thread;
     return flushing(thread, pending(agent).event.kind, process.threads[thread].operation);
@@ -206,7 +207,10 @@ class Controlled final : public System {
   static constexpr std::int64_t kThread = -1, kWhole = -2;
 
   bool relaxed() const { return bounds_.model != Model::sc; }
-  std::uint32_t agent(std::uint32_t thread, std::int64_t buffer);
+  std::uint32_t agent(std::uint32_t thread, std::int64_t buffer) {
+    return relaxed() ? buffered_agent(thread, buffer) : thread;
+  }
+  std::uint32_t buffered_agent(std::uint32_t thread, std::int64_t buffer);
   std::uint32_t buffer_agent(const Entry& entry, std::uint32_t thread);
   const Entry* committable(const Agent& agent) const;
   void check_parts(std::uint32_t thread, const Operation& store) const;
@@ -224,7 +228,7 @@ class Controlled final : public System {
   void run_thread(std::uint32_t thread, std::size_t index, bool fatal);
   void run_commit(std::uint32_t thread, std::int64_t buffer);
   void fail_instead(Thread& thread, std::size_t index) const;
-  void keep(const Step& step, std::vector<std::int32_t> enablers);
+  void keep(const Step& step);
   std::uint64_t past_of(std::size_t index);
   const Operation& operation_at(std::uint32_t agent, std::size_t index) const;
   Wide held(std::size_t before) const { return relaxed() ? in_memory_[before] : steps_[before].before; }
@@ -243,7 +247,24 @@ class Controlled final : public System {
   void describe(std::uint32_t thread);
   void described_new_threads();
   std::uint32_t location(std::uintptr_t place);
-  bool cut(std::uint32_t thread) const;
+  std::uint32_t visits(std::uint32_t thread, std::uint32_t location) const;
+  bool often_enough(std::uint32_t thread) const;
+  bool cut(std::uint32_t thread) const {
+    return steps_.size() >= bounds_.steps ||
+           (!own_[thread].empty() && steps_[own_[thread].back()].idle > bounds_.idle_bound) ||
+           (bounds_.loop_bound != kNoBound && often_enough(thread));
+  }
+
+  // Of a thread that is to take its first step, if it is to wait for another's: symmetry.hpp. And that one, or -1.
+  bool follows_twin(std::uint32_t number) const {
+    const Thread& thread = process.threads[number];
+    return thread.twin != 0 && own_[number].size() == 1 && thread.operation.enabler < 0 &&
+           thread.operation.verb != Verb::join && process.symmetry && !relaxed();
+  }
+  std::int32_t twins_step(std::uint32_t number) const {
+    const auto& own = own_[process.threads[number].twin];
+    return own.size() < 2 ? -1 : static_cast<std::int32_t>(own[1]);
+  }
   bool spinning(std::uint32_t thread) const { return !own_[thread].empty() && steps_[own_[thread].back()].spin != 0; }
   bool sees_changes(std::uint32_t thread) const;
   void detect_spinning(std::uint32_t thread);
@@ -253,9 +274,12 @@ class Controlled final : public System {
   // Where a read leads: to which local state before the next read, none (0) if that is no part of a loop.
   struct Onward {
     std::uint64_t local = 0;
+    Operation read;        // that it stands before then
     bool changes = false;  // memory
   };
-  static LocalState waiting_state(const Thread& thread);
+  static LocalState waiting_state(const Thread& thread) {
+    return may_wait(thread.operation) ? local_states.waiting(thread) : LocalState{};
+  }
   bool changed_memory(const Step& step) const;
   std::uint64_t local_before(std::size_t index) const {
     const std::int32_t earlier = steps_[index].commit ? -1 : steps_[index].earlier;
@@ -263,7 +287,14 @@ class Controlled final : public System {
                ? 0
                : steps_[static_cast<std::size_t>(earlier)].local;
   }
-  static bool may_wait(const Operation& operation);
+  // A read of memory, whatever it does besides; or a try to take an object.
+  static bool may_wait(const Operation& operation) {
+    if ((operation.kind != Kind::ld && operation.kind != Kind::rmw) || operation.enabled != nullptr) return false;
+    const bool tries =
+        operation.verb == Verb::try_lock || operation.verb == Verb::try_take || operation.verb == Verb::look;
+    if (operation.tag <= Tag::vector) return operation.verb == Verb::none || tries;
+    return tries && (operation.tag == Tag::mutex || operation.tag == Tag::semaphore);
+  }
   std::uint64_t local_now(std::uint32_t thread) const;
   bool waits_now(std::uint32_t thread) const;
   bool look_ahead(std::uint32_t thread);
@@ -273,6 +304,7 @@ class Controlled final : public System {
   bool completes(std::int32_t last, const Onward& onward) const;
   bool goes_round(std::uint32_t thread, std::size_t index, Wide value) const;
   Wide value_before(std::uint32_t thread, std::size_t index, std::size_t before) const;
+  std::optional<bool> known_to_go_on(std::uint32_t thread);
   bool goes_on_alone(std::uint32_t thread);
   void judge();
 
@@ -303,7 +335,7 @@ class Controlled final : public System {
   bool judged_ = false;       // what follows is known of the execution at hand
   Stuck stuck_ = Stuck::no;
   bool vain_ = false;
-  std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location
+  std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location, where that is bounded
   FirstFound<std::uint8_t> spins_;                  // Step::spin by Step::past, where local states decided
   FirstFound<std::uint64_t> locals_;                // Step::local, where remains of calls may be part of it
   std::size_t known_pasts_ = 0;                     // the first steps: those whose `past` is known
@@ -311,7 +343,7 @@ class Controlled final : public System {
   std::vector<std::vector<std::int32_t>> writers_;  // those before it
   std::unordered_map<std::uintptr_t, std::uint32_t> locations_;
   std::vector<std::uintptr_t> places_;
-  std::array<std::pair<std::uintptr_t, std::uint32_t>, 256> recent_{};  // a cache of locations_
+  std::array<std::pair<std::uintptr_t, std::uint32_t>, 512> recent_{};  // a cache of locations_
   std::vector<std::uint32_t> failed_;
   std::size_t known_cells_ = 0;
   std::int32_t late_ = -1;  // of the step to come: Step::late

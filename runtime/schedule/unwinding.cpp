@@ -205,7 +205,7 @@ std::optional<Row> look_up(std::uintptr_t place) {
 }  // namespace
 
 Unwound unwound(const Fiber& fiber) {
-  // As teetotal_switch_by leaves it: r15, r14, r13, r12, rbx, rbp, and where to go on.
+  // As switch_by leaves it: r15, r14, r13, r12, rbx, rbp, and where to go on.
   constexpr std::array<std::size_t, kKept> kPushed{4, 3, 2, 1, 0, 5};
   constexpr std::size_t kReturn = 6;
   const auto* stack = static_cast<const std::uintptr_t*>(fiber.stack_pointer);

@@ -45,19 +45,6 @@ std::uint64_t key_of(std::uint64_t local, Wide value) {
 
 }  // namespace
 
-// A read of memory, whatever it does besides; or a try to take an object.
-bool Controlled::may_wait(const Operation& operation) {
-  if ((operation.kind != Kind::ld && operation.kind != Kind::rmw) || operation.enabled != nullptr) return false;
-  const bool tries =
-      operation.verb == Verb::try_lock || operation.verb == Verb::try_take || operation.verb == Verb::look;
-  if (operation.tag <= Tag::vector) return operation.verb == Verb::none || tries;
-  return tries && (operation.tag == Tag::mutex || operation.tag == Tag::semaphore);
-}
-
-LocalState Controlled::waiting_state(const Thread& thread) {
-  return may_wait(thread.operation) ? local_states.waiting(thread) : LocalState{};
-}
-
 std::uint64_t Controlled::local_now(std::uint32_t thread) const {
   return bounds_.waiting_counts || own_[thread].empty() ? 0 : steps_[own_[thread].back()].local;
 }
@@ -107,7 +94,8 @@ bool Controlled::look_ahead(std::uint32_t number) {
   execute(as);
   const Thread& thread = process.threads[number];
   const bool beyond = thread.state == State::parked && is_fence(thread.operation.kind) && !thread.calls;
-  const Onward onward{onward_from(number).local, steps_.back().quiet == 0};
+  Onward onward = onward_from(number);
+  onward.changes = steps_.back().quiet == 0;
   onward_.emplace(key, onward);
   const bool waits = completes(last, onward);
   if (waits || beyond || lives_end) {
@@ -126,7 +114,8 @@ Controlled::Onward Controlled::onward_from(std::uint32_t number) {
   Thread& thread = process.threads[number];
   const auto at_fence = [&] { return thread.state == State::parked && is_fence(thread.operation.kind); };
   for (int i = 0; i < kMostFences && at_fence() && !thread.calls; ++i) process.resume(thread);
-  return {thread.state == State::parked ? waiting_state(thread).hash : 0};
+  if (thread.state != State::parked) return {};
+  return {waiting_state(thread).hash, thread.operation};
 }
 
 // Where a thread's read leads with a value, from where it stood before step `index`, or stands now.
@@ -179,9 +168,32 @@ Wide Controlled::value_before(std::uint32_t number, std::size_t index, std::size
   return held(before);
 }
 
-// Whether a thread that waits would leave its loop, or change memory, if nobody else did anything.
+// Whether a thread that waits would leave its loop, or change memory, if nobody else did anything: as far as it is
+// known where each of its reads leads with what is in memory.
+std::optional<bool> Controlled::known_to_go_on(std::uint32_t number) {
+  auto& round = rounds_[number];
+  went_round_ = true;
+  std::uint64_t local = local_now(number);
+  Operation read = process.threads[number].operation;
+  std::vector<std::uint64_t> been;
+  while (std::ranges::find(been, local) == been.end()) {
+    been.push_back(local);
+    round.push_back(read);
+    const auto known = onward_.find(key_of(local, seen_by(read)));
+    if (known == onward_.end() || known->second.local == 0) return std::nullopt;
+    if (known->second.changes) return true;
+    local = known->second.local;
+    read = known->second.read;
+  }
+  return false;
+}
+
+// The same, where it is not known, by running the program.
 bool Controlled::goes_on_alone(std::uint32_t number) {
   catch_up();
+  if (!relaxed())
+    if (const std::optional<bool> known = known_to_go_on(number)) return *known;
+  rounds_[number].clear();
   if (survival.fatal()) return true;
   stale_ = true;
   const Supposing supposing;

@@ -90,7 +90,7 @@ class Tag(IntEnum):
 
 
 class Verb(IntEnum):
-    """As runtime/schedule/process.hpp has them."""
+    """As runtime/schedule/operation.hpp has them."""
 
     NONE = 0
     CREATE = 1

@@ -1,0 +1,88 @@
+"""Threads that nothing tells apart begin in order: the executions that are left are all there are, up to exchanging such
+threads, and what tells threads apart is noticed."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amounts import some
+from c_programs import compiled, explore
+from test_c_synchronisation import INTERPRETER
+
+VECTOR, THREAD = 4, 12  # tags: the last of data, and creating, beginning, ending and joining
+
+Class = frozenset[tuple[Any, ...]]
+
+
+def classes(program: Path, arguments: Sequence[str], groups: Sequence[Sequence[int]], *options: str) -> tuple[int, set[Class]]:
+    """How many executions there are, and the classes that they are of, up to exchanging the threads of a group."""
+    end, told = explore(program, "tell-all=1", *options, arguments=arguments)
+    assert end["complete"], arguments
+    assert end["redundant"] == 0, arguments
+    executions = [answer["steps"] for answer in told if answer["type"] == "execution"]
+    assert len(executions) == end["executions"]
+    return end["executions"], {_least(steps, groups) for steps in executions}
+
+
+def _least(steps: list[list[int]], groups: Sequence[Sequence[int]]) -> Class:
+    orders = itertools.product(*(itertools.permutations(group) for group in groups))
+    members = [member for group in groups for member in group]
+    renamed = (dict(zip(members, itertools.chain(*order), strict=True)) for order in orders)
+    return min((_class(steps, names) for names in renamed), key=sorted)
+
+
+def _class(steps: list[list[int]], names: dict[int, int]) -> Class:
+    """Each event with its thread, its number there, what it did and saw, and the events that it conflicts with before."""
+    position: defaultdict[int, int] = defaultdict(int)
+    accesses: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    events = []
+    for thread, kind, tag, cell, place, writes, before, after, *_ in steps:
+        if tag == THREAD:
+            continue
+        name = names.get(thread, thread)
+        position[name] += 1
+        behind = tuple(sorted((who, number) for who, number, wrote in accesses[cell] if wrote or writes))
+        accesses[cell].append((name, position[name], writes))
+        seen = (before, after) if tag <= VECTOR else ()  # a mutex knows who holds it
+        events.append((name, position[name], kind, cell, place, writes, seen, behind))
+    return frozenset(events)
+
+
+def _groups(code: Sequence[str]) -> list[list[int]]:
+    """Threads that do the same: those that main creates are numbered from 1."""
+    alike: defaultdict[str, list[int]] = defaultdict(list)
+    for number, letters in enumerate(code, 1):
+        alike[letters].append(number)
+    return [group for group in alike.values() if len(group) > 1]
+
+
+@pytest.mark.parametrize(
+    "letters", ["kl", "PVpg", "CSsB", "CDS", "fFj", "MTl", "rwl", "rwRW", "bk", "oMl", "PVCSMl", "ukl", "vjk", "hkl", "ekl"]
+)
+def test_every_class_up_to_exchange(letters: str) -> None:
+    chance = random.Random(f"alike: {letters}")
+    fewer = 0
+    with compiled(INTERPRETER) as program:
+        for _ in range(some(16, least=5)):
+            most = chance.choice([2, 3, 3, 4])
+            own = "".join(chance.choices(letters, k=2 if most < 4 else 1))
+            code = [own] * most
+            if most < 4 and chance.random() < 0.4:
+                code.insert(chance.randint(0, most), chance.choice(letters))
+            arguments = [str(chance.randint(0, 2)), chance.choice(letters), *code]
+            groups = _groups(code)
+            if not explore(program, "symmetry=off", "executions=1500", arguments=arguments)[0]["complete"]:
+                continue
+            every, wanted = classes(program, arguments, groups, "symmetry=off")
+            left, found = classes(program, arguments, groups, "symmetry=on")
+            assert found == wanted, arguments
+            assert left <= every, arguments
+            fewer += left < every
+    assert fewer
