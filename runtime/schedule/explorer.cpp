@@ -11,7 +11,10 @@ namespace teetotal::runtime {
 void Explorer::begin_monitors() {
   watch_ = monitors::Watch(
       request_.monitors,
-      {.semantics = request_.semantics, .older = system_.skips_waiting() ? &system_ : nullptr, .values = &system_});
+      {.semantics = request_.semantics,
+       .older = system_.skips_waiting() ? &system_ : nullptr,
+       .values = &system_,
+       .release_sequence_c11 = request_.release_sequence_c11});
   reporting_.assign(request_.monitors.size(), {});
   reporting_executions_.assign(request_.monitors.size(), 0);
   passes_.assign(request_.mark_count, 0);
@@ -129,6 +132,12 @@ void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
     for (std::size_t i = 0; i < for_machine_.size(); ++i) for_machine_[i].writes = system_.steps()[i].writes();
     execution = for_machine_;
   }
+  if (request_.mark_count != 0) {
+    if (execution.data() != for_machine_.data()) for_machine_.assign(execution.begin(), execution.end());
+    for (Event& event : for_machine_)
+      if (mark_of_event(event) < request_.mark_count) event.kind = Kind::fence;  // of order na: nothing, in any model
+    execution = for_machine_;
+  }
   find_waiting(system_, waiting_);
   watch_.see(execution, shared, waiting_, [&](std::uint32_t number, const monitors::Report& report, bool fresh) {
     reporting_[number].push_back(report.deciding);
@@ -138,13 +147,14 @@ void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
     reporting_executions_[number] += !reporting_[number].empty();
 }
 
+std::size_t Explorer::mark_of_event(const Event& event) const {
+  if (is_fence(event.kind)) return ~std::size_t{0};
+  return process.cells[event.address].address - (process.memory.object_begin() + request_.marks);
+}
+
 void Explorer::count_passes(std::span<const Event> execution) {
-  const std::uintptr_t begin = process.memory.object_begin() + request_.marks;
-  for (const Event& event : execution) {
-    if (is_fence(event.kind)) continue;
-    const std::size_t mark = process.cells[event.address].address - begin;
-    if (mark < passes_.size()) ++passes_[mark];
-  }
+  for (const Event& event : execution)
+    if (const std::size_t mark = mark_of_event(event); mark < passes_.size()) ++passes_[mark];
 }
 
 void Explorer::tell_violation(std::uint32_t monitor, const monitors::Report& report) {

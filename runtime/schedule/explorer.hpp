@@ -31,7 +31,8 @@ struct Request {
   bool spinners_stop = false;    // also without reduction: to compare
   bool tell_all = false;         // tell every execution, not only those with something in them
   bool classes = false;          // count the classes of equivalent executions, for tests of the reduction
-  std::uintptr_t marks = 0;      // in the object: an array of bytes whose loads are counted
+  bool release_sequence_c11 = false;
+  std::uintptr_t marks = 0;  // in the object: an array of bytes whose loads are counted, and none of the program's
   std::size_t mark_count = 0;
   bool replay = false;
   double shorten = 0;  // seconds, of a replay
@@ -61,6 +62,7 @@ class Explorer final : public Visitor {
   void begin_again();
   void watch(std::span<const Event> execution, std::size_t shared);
   void count_passes(std::span<const Event> execution);
+  std::size_t mark_of_event(const Event& event) const;  // no less than mark_count: it is none
   void tell_violation(std::uint32_t monitor, const monitors::Report& report);
   void tell_failures(std::span<const Event> execution);
   void tell_with_cells(const std::string& told, std::size_t end);

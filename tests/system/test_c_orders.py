@@ -252,3 +252,17 @@ def test_race_free_alone_claims_nothing_more(kind: str, tmp_path: Path) -> None:
     assert (answer.verdict, found.race_free, found.robust, found.safe) == (Verdict.SAFE, True, None, None)
     assert "robust" not in str(answer).splitlines()[0]
     assert teetotal.check(str(file), models="c11").models["c11"].robust is False
+
+
+def test_release_sequences_of_before_cpp20(tmp_path: Path) -> None:
+    """Which used to be asked of the specification and not of the monitor."""
+    path = tmp_path / "own.c"
+    path.write_text(
+        "#include <pthread.h>\n#include <stdatomic.h>\natomic_int x, y;\n"
+        "static void *a(void *p) { atomic_store_explicit(&x, 2, memory_order_relaxed);\n"
+        "  atomic_store_explicit(&y, 2, memory_order_release); atomic_store_explicit(&y, 2, memory_order_relaxed); return p; }\n"
+        "int main(void) { pthread_t t; pthread_create(&t, 0, a, 0); atomic_exchange_explicit(&y, 2, memory_order_acquire);\n"
+        "  atomic_exchange_explicit(&x, 2, memory_order_relaxed); pthread_join(t, 0); }\n"
+    )
+    for release_sequence, expected in (("c11", Verdict.SAFE), ("c20", Verdict.VIOLATION)):
+        assert teetotal.check(str(path), models=("c11",), release_sequence=release_sequence).verdict is expected

@@ -114,7 +114,7 @@ def _explored(
         model: ModelName, asked: CheckOptions, marks: Marks | None = None, *, to_first_failure: bool = False
     ) -> _Findings:
         nonlocal interrupted
-        findings = _Findings(source, asked, symbols, model)
+        findings = _Findings(source, asked, symbols, model, "" if marks is None else marks.array)
         request = findings.request()
         if marks is not None:
             address, size = symbols.extent(marks.array)
@@ -197,8 +197,10 @@ def _as_safe(watched: CheckAnswer) -> CheckAnswer:
 class _Findings:
     """What the runtime told so far about the executions of one model, and the verdict that follows."""
 
-    def __init__(self, source: Source, options: CheckOptions, symbols: Symbols, model: ModelName) -> None:
-        self.source = source
+    def __init__(
+        self, source: Source, options: CheckOptions, symbols: Symbols, model: ModelName, marks: str = ""
+    ) -> None:
+        self.source, self.marks = source, marks
         self.options = options
         self.symbols = symbols
         self.model = model
@@ -210,7 +212,7 @@ class _Findings:
         self.monitors = [info for info in map(monitor_info, chosen) if info.model in self.relaxed]
         self.names: events.Names | None = None
         self.violations: dict[ModelName, list[Violation]] = {model: [] for model in MODELS}
-        self.orders = Orders(source, options)
+        self.orders = Orders(source, options, marks)
         self.failures: list[tuple[Failed, str]] = []  # with their tokens, in the order of their violations
         self.notes: list[str] = []
         self.undecided = False
@@ -239,6 +241,8 @@ class _Findings:
         request.append(f"memory={options.max_megabytes}")
         if options.executions is not None:
             request.append(f"executions={options.executions}")
+        if options.release_sequence != "c20":
+            request.append(f"release-sequence={options.release_sequence}")
         return request
 
     def take(self, told: AnyMessage, counting: Callable[[int, float], None] | None) -> None:
@@ -248,7 +252,7 @@ class _Findings:
             case Restart():
                 self.violations = {model: [] for model in MODELS}
                 self.failures, self.notes, self.undecided = [], [], False
-                self.orders = Orders(self.source, self.options)
+                self.orders = Orders(self.source, self.options, self.marks)
             case Progress():
                 self.executions = told.executions
                 if counting is not None:

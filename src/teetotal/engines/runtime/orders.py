@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from teetotal.answers.check import ModelAnswer
+from teetotal.answers.events import Event, Kind
 from teetotal.answers.numbers import Tag
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.schedules import to_token
@@ -17,8 +18,10 @@ from teetotal.programs.c.build import Source
 
 
 class Orders:
-    def __init__(self, source: Source, options: CheckOptions) -> None:
-        self.source = source
+    """``marks``: an array whose loads are no accesses of the program (``checking.Marks``), and no events of C11."""
+
+    def __init__(self, source: Source, options: CheckOptions, marks: str = "") -> None:
+        self.source, self.marks = source, marks
         self.options = options
         self.violations: list[Violation] = []
         self.races: list[Race] = []
@@ -26,11 +29,17 @@ class Orders:
 
     def take(self, told: Found, names: events.Names) -> None:
         execution = events.execution(told.steps, told.cells, names)
+        if self.marks:
+            execution = execution._replace(events=[self._marked(event) for event in execution.events])
         self.uses_atomics |= any(row.order and row.tag < Tag.MUTEX and not row.verb for row in told.steps)
         if told.race:
             self._race(told, execution)
         else:
             self._weak(told, execution)
+
+    def _marked(self, event: Event) -> Event:
+        is_mark = (event.address or "").startswith(f"{self.marks}[")
+        return replace(event, kind=Kind.FENCE, value=None) if is_mark else event
 
     def _weak(self, told: Found, execution: events.Execution) -> None:
         *_, at = told.report
@@ -48,7 +57,7 @@ class Orders:
         """Each pair of places once."""
         first, _, second = told.report
         replay = self._command(execution, second + 1, told.stacks)
-        found = weak.race_between(execution.events[first], execution.events[second], replay)
+        found = weak.race_between(execution.events[: second + 1], first, replay, self.options.whole_races)
         if all((set(found.locations), found.address) != (set(race.locations), race.address) for race in self.races):
             self.races.append(found)
             self.violations.append(weak.as_violation(found))
