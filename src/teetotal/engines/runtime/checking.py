@@ -26,7 +26,7 @@ from teetotal.answers.numbers import Verb
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.schedules import to_token
 from teetotal.answers.verdict import Verdict, both
-from teetotal.answers.violation import StoryStep, Violation, ViolationKind
+from teetotal.answers.violation import Hazard, StoryStep, Violation, ViolationKind
 from teetotal.budget import Budget
 from teetotal.engines import relations, story
 from teetotal.engines.executions.monitors import Report, monitor_info, witness
@@ -461,6 +461,7 @@ class _Findings:
         complete = bool(end.complete and end.executions) and not self.undecided and not self.ended_early
         notes += self._vacuous(end, complete)
         models = {self.model: self._model(self.model, complete, True)}
+        hazards: list[Hazard] = []
         for model in self.relaxed:
             watching = [monitor for monitor in self.monitors if monitor.model == model]
             sure = any(monitor.misses_nothing(self.options.explore) for monitor in watching)
@@ -472,7 +473,9 @@ class _Findings:
             proved = complete and sure and not end.mixed
             if model == "c11":
                 by_x86 = models["tso"].robust is False if "tso" in models else None
-                models[model] = self.orders.answer(proved and not end.assembly, bool(self.violations["sc"]), by_x86)
+                hazards = self.orders.hazards(end, self.names)
+                sure = proved and not end.assembly
+                models[model] = self.orders.answer(sure, bool(self.violations["sc"]), by_x86, bool(hazards))
                 notes += self.orders.notes(end.assembly)
             else:
                 models[model] = self._model(model, complete, proved)
@@ -491,6 +494,7 @@ class _Findings:
             cpu=end.cpu,
             goal=self.options.goal,
             races=self.orders.races,
+            hazards=hazards,
         )
 
     def _place(self, place: int) -> Location | None:

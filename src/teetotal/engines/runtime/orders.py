@@ -10,10 +10,10 @@ from teetotal.answers.numbers import Tag
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.schedules import to_token
 from teetotal.answers.verdict import Verdict, both
-from teetotal.answers.violation import Race, Violation
+from teetotal.answers.violation import Hazard, Race, Violation
 from teetotal.engines import weak
 from teetotal.engines.runtime import events, replaying
-from teetotal.engines.runtime.messages import Found
+from teetotal.engines.runtime.messages import End, Found
 from teetotal.programs.c.build import Source
 
 
@@ -67,6 +67,20 @@ class Orders:
         token = to_token("sc", execution.schedule[:steps], list(program.memory), self.options.semantics)
         return replaying.command(self.source, token, stacks, self.options.spurious)
 
+    def hazards(self, end: End, names: events.Names | None) -> list[Hazard]:
+        """Load buffering, as far as the text tells of it: no dependency is known to be kept."""
+        found: list[Hazard] = []
+        for thread, load, store, write, address in end.hazards if names is not None and not self.options.races else ():
+            assert names is not None
+            name = names.symbols.variable(address - names.base) or "memory"
+            at = [names.place(place) for place in (load, store, write)]
+            texts = [
+                f"T{thread} loads {name} ({at[0]}) and then stores ({at[1]})",
+                f"what another thread makes of that store is written to {name} ({at[2]})",
+            ]
+            found.append(Hazard(segments=texts, locations=list(dict.fromkeys(str(place) for place in at if place))))
+        return found
+
     def notes(self, assembly: bool) -> list[str]:
         notes = []
         if assembly:
@@ -80,8 +94,7 @@ class Orders:
             )
         return notes
 
-    def answer(self, proved: bool, fails_in_sc: bool, by_x86: bool | None) -> ModelAnswer:
-        """``portable`` is never sure: hazards are looked for in programs whose text is known, not in these."""
+    def answer(self, proved: bool, fails_in_sc: bool, by_x86: bool | None, hazards: bool) -> ModelAnswer:
         races_alone = self.options.races
         only_safe = races_alone or self.options.goal == "safe"
         found = [weak.shown(v, by_x86) for v in self.violations if v.kind == "race" or not races_alone]
@@ -96,5 +109,5 @@ class Orders:
             safe=safe,
             violations=found,
             race_free=race_free,
-            portable=False if is_weak or self.races else None,
+            portable=None if races_alone and race_free is not False else both(both(robust, race_free), not hazards),
         )
