@@ -129,6 +129,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.tell_all = value == "1";
   else if (name == "classes")
     request.classes = value == "1";
+  else if (name == "release-sequence")
+    request.release_sequence_c11 = value == "c11";
   else if (name == "marks")
     request.marks = number();
   else if (name == "mark-count")

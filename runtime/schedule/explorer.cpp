@@ -10,12 +10,16 @@ namespace teetotal::runtime {
 
 // Everything that depends on the numbers of threads, addresses and places.
 void Explorer::begin_monitors() {
-  watch_ = monitors::Watch(
-      request_.monitors,
-      {.semantics = request_.semantics, .older = system_.skips_waiting() ? &system_ : nullptr, .values = &system_});
+  watch_ = monitors::Watch(request_.monitors, {.semantics = request_.semantics,
+                                               .older = system_.skips_waiting() ? &system_ : nullptr,
+                                               .values = &system_,
+                                               .release_sequence_c11 = request_.release_sequence_c11});
   reporting_.assign(request_.monitors.size(), {});
   reporting_executions_.assign(request_.monitors.size(), 0);
   passes_.assign(request_.mark_count, 0);
+  asks_hazards_ = std::find(request_.monitors.begin(), request_.monitors.end(), "exact-c11") != request_.monitors.end();
+  hazards_ = {};
+  told_hazards_.clear();
 }
 
 void Explorer::run() {
@@ -115,6 +119,13 @@ void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
     for (std::size_t i = 0; i < for_machine_.size(); ++i) for_machine_[i].writes = system_.steps()[i].writes();
     execution = for_machine_;
   }
+  if (request_.mark_count != 0) {
+    if (execution.data() != for_machine_.data()) for_machine_.assign(execution.begin(), execution.end());
+    for (Event& event : for_machine_)
+      if (mark_of_event(event) < request_.mark_count) event.kind = Kind::fence;  // of order na: nothing, in any model
+    execution = for_machine_;
+  }
+  if (asks_hazards_) find_hazards(execution, shared);
   find_waiting(system_, waiting_);
   watch_.see(execution, shared, waiting_, [&](std::uint32_t number, const monitors::Report& report, bool fresh) {
     reporting_[number].push_back(report.deciding);
@@ -124,13 +135,25 @@ void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
     reporting_executions_[number] += !reporting_[number].empty();
 }
 
+void Explorer::find_hazards(std::span<const Event> execution, std::size_t shared) {
+  constexpr std::size_t kMost = 20;
+  hazards_.see(execution, shared, [&](std::size_t load, std::size_t store, std::size_t write) {
+    if (told_hazards_.size() >= kMost) return;
+    const auto place = [&](std::size_t step) { return system_.steps()[step].operation.told_place(); };
+    const Step& step = system_.steps()[load];
+    told_hazards_.insert({process.threads[step.thread].born, place(load), place(store), place(write),
+                          process.cells[step.operation.cell].address});
+  });
+}
+
+std::size_t Explorer::mark_of_event(const Event& event) const {
+  if (is_fence(event.kind)) return ~std::size_t{0};
+  return process.cells[event.address].address - (process.memory.object_begin() + request_.marks);
+}
+
 void Explorer::count_passes(std::span<const Event> execution) {
-  const std::uintptr_t begin = process.memory.object_begin() + request_.marks;
-  for (const Event& event : execution) {
-    if (is_fence(event.kind)) continue;
-    const std::size_t mark = process.cells[event.address].address - begin;
-    if (mark < passes_.size()) ++passes_[mark];
-  }
+  for (const Event& event : execution)
+    if (const std::size_t mark = mark_of_event(event); mark < passes_.size()) ++passes_[mark];
 }
 
 void Explorer::tell_violation(std::uint32_t monitor, const monitors::Report& report) {
@@ -221,6 +244,10 @@ void Explorer::tell_end(const char* reason) {
   for (const auto& [first, second, address] : system_.data_races())
     races += (races.empty() ? "[" : ",[") + std::to_string(first) + ',' + std::to_string(second) + ',' +
              std::to_string(address) + ']';
+  std::string hazards;
+  for (const auto& [thread, load, store, write, address] : told_hazards_)
+    hazards += (hazards.empty() ? "[" : ",[") + std::to_string(thread) + ',' + std::to_string(load) + ',' +
+               std::to_string(store) + ',' + std::to_string(write) + ',' + std::to_string(address) + ']';
   std::string reporting;
   for (const std::uint64_t count : reporting_executions_)
     reporting += (reporting.empty() ? "" : ",") + std::to_string(count);
@@ -241,7 +268,7 @@ void Explorer::tell_end(const char* reason) {
       ",\"seconds\":" + std::to_string(elapsed()) + ",\"cpu\":" + std::to_string(survival.processor_seconds()) +
       ",\"reporting\":[" + reporting + "],\"passes\":[" + passes + "],\"oddities\":[" + oddities + "],\"loops\":[" +
       loops + "],\"threads\":" + std::to_string(process.numbers.size() + 1) + ",\"unseen\":[" + Output::unseen() +
-      "],\"races\":[" + races + "],\"evaluated\":[" + evaluated + "],\"mixed\":[" + mixed +
+      "],\"races\":[" + races + "],\"hazards\":[" + hazards + "],\"evaluated\":[" + evaluated + "],\"mixed\":[" + mixed +
       "],\"assembly\":" + (process.assembly ? "true" : "false") + "}");
 }
 

@@ -1,6 +1,7 @@
 // One search over a program's SC executions: monitors watch, failures are kept, budgets are obeyed, results are told.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <set>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "channel.hpp"
+#include "monitors/hazards.hpp"
 #include "monitors/watch.hpp"
 #include "output.hpp"
 #include "search/optimal.hpp"
@@ -33,7 +35,8 @@ struct Request {
   bool spinners_stop = false;    // also without reduction: to compare
   bool tell_all = false;         // tell every execution, not only those with something in them
   bool classes = false;          // count the classes of equivalent executions, for tests of the reduction
-  std::uintptr_t marks = 0;      // in the object: an array of bytes whose loads are counted
+  bool release_sequence_c11 = false;
+  std::uintptr_t marks = 0;  // in the object: an array of bytes whose loads are counted, and none of the program's
   std::size_t mark_count = 0;
   bool replay = false;
   double shorten = 0;                            // seconds, of a replay
@@ -63,7 +66,9 @@ class Explorer final : public Visitor {
   void begin_monitors();
   void begin_again();
   void watch(std::span<const Event> execution, std::size_t shared);
+  void find_hazards(std::span<const Event> execution, std::size_t shared);
   void count_passes(std::span<const Event> execution);
+  std::size_t mark_of_event(const Event& event) const;  // no less than mark_count: it is none
   void tell_violation(std::uint32_t monitor, const monitors::Report& report);
   void tell_failures(std::span<const Event> execution);
   void tell_with_cells(const std::string& told, std::size_t end);
@@ -77,8 +82,11 @@ class Explorer final : public Visitor {
   const Output& output_;
   Controlled system_;
   monitors::Watch watch_;
-  std::vector<Event> waiting_;      // what threads stand before that wait at the end for a value
-  std::vector<Event> for_machine_;  // the execution, where it is not the same to monitors
+  bool asks_hazards_ = false;
+  monitors::Hazards hazards_;
+  std::set<std::array<std::uintptr_t, 5>> told_hazards_;  // whose; the places of load, store and write; where
+  std::vector<Event> waiting_;                            // what threads stand before that wait at the end for a value
+  std::vector<Event> for_machine_;                        // the execution, where it is not the same to monitors
   std::vector<std::vector<std::uint64_t>>
       reporting_;  // of each monitor: the events of this execution that it reported at
   std::vector<std::uint64_t> reporting_executions_;

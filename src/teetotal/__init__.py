@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from teetotal.answers.verdict import Verdict
     from teetotal.answers.verify import VerifyAnswer
     from teetotal.engines.states.outcomes import outcomes
-    from teetotal.fences.fencing import Repair
+    from teetotal.fences.jobs import Repair
     from teetotal.histories.history import History
     from teetotal.histories.readers import read_histories
     from teetotal.programs.files import Subject

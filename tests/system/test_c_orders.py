@@ -226,7 +226,7 @@ def test_without_a_race_it_is_robust(tmp_path: Path) -> None:
     status, answer = asked(tmp_path, "release", "--model", "tso,pso,c11")
     assert status == 0
     found = answer["models"]["c11"]  # type: ignore[index]
-    assert (found["robust"], found["race_free"], found["safe"], found["portable"]) == (True, True, True, None)
+    assert (found["robust"], found["race_free"], found["safe"], found["portable"]) == (True, True, True, True)
 
 
 @pytest.mark.parametrize("kind", ["c", "litmus"])
@@ -252,3 +252,57 @@ def test_race_free_alone_claims_nothing_more(kind: str, tmp_path: Path) -> None:
     assert (answer.verdict, found.race_free, found.robust, found.safe) == (Verdict.SAFE, True, None, None)
     assert "robust" not in str(answer).splitlines()[0]
     assert teetotal.check(str(file), models="c11").models["c11"].robust is False
+
+
+def test_release_sequences_of_before_cpp20(tmp_path: Path) -> None:
+    """Which used to be asked of the specification and not of the monitor."""
+    path = tmp_path / "own.c"
+    path.write_text(
+        "#include <pthread.h>\n#include <stdatomic.h>\natomic_int x, y;\n"
+        "static void *a(void *p) { atomic_store_explicit(&x, 2, memory_order_relaxed);\n"
+        "  atomic_store_explicit(&y, 2, memory_order_release);\n"
+        "  atomic_store_explicit(&y, 2, memory_order_relaxed); return p; }\n"
+        "int main(void) { pthread_t t; pthread_create(&t, 0, a, 0);\n"
+        "  atomic_exchange_explicit(&y, 2, memory_order_acquire);\n"
+        "  atomic_exchange_explicit(&x, 2, memory_order_relaxed); pthread_join(t, 0); }\n"
+    )
+    for release_sequence, expected in (("c11", Verdict.SAFE), ("c20", Verdict.VIOLATION)):
+        assert teetotal.check(str(path), models=("c11",), release_sequence=release_sequence).verdict is expected
+
+
+LOAD_BUFFERING: dict[str, tuple[list[str], bool]] = {
+    "relaxed": (["LOAD(a, relaxed); STORE(b, 1, relaxed);", "LOAD(b, relaxed); STORE(a, 1, relaxed);"], True),
+    "one acquires": (["LOAD(a, acquire); STORE(b, 1, relaxed);", "LOAD(b, relaxed); STORE(a, 1, relaxed);"], True),
+    "both acquire": (["LOAD(a, acquire); STORE(b, 1, relaxed);", "LOAD(b, acquire); STORE(a, 1, relaxed);"], False),
+    "both release": (["LOAD(a, relaxed); STORE(b, 1, release);", "LOAD(b, relaxed); STORE(a, 1, release);"], False),
+    "fences": (["LOAD(a, relaxed); FENCE(release); STORE(b, 1, relaxed);",
+                "LOAD(b, relaxed); FENCE(acquire); STORE(a, 1, relaxed);"], False),
+    "by an rmw": (["atomic_exchange_explicit(&a, 2, memory_order_relaxed); STORE(b, 1, relaxed);",
+                   "if (LOAD(b, acquire)) atomic_fetch_add_explicit(&a, 1, memory_order_acquire);"], True),
+    "through a third": (["LOAD(a, relaxed); STORE(b, 1, relaxed);",
+                         "if (LOAD(b, acquire)) STORE(pointer, 1, release);",
+                         "if (LOAD(pointer, acquire)) STORE(a, 1, release);"], True),
+    "a release in between": (["LOAD(a, relaxed); STORE(pointer, 2, relaxed); STORE(b, 1, release);",
+                              "if (LOAD(b, acquire)) STORE(a, 1, relaxed);"], False),
+    "one location": (["LOAD(a, relaxed); STORE(a, 1, relaxed);", "LOAD(a, relaxed); STORE(a, 2, relaxed);"], False),
+    "a mutex": (["LOAD(a, relaxed); pthread_mutex_lock(&m); x++; pthread_mutex_unlock(&m);",
+                 "pthread_mutex_lock(&m); if (x) STORE(a, 1, relaxed); pthread_mutex_unlock(&m);"], False),
+    "nobody reads": (["LOAD(a, relaxed); STORE(b, 1, relaxed);", "STORE(a, 1, relaxed);"], False),
+}  # fmt: skip
+
+
+def test_load_buffering(tmp_path: Path) -> None:
+    """What is robust in C11 is portable where no thread can see what comes of its own store before it."""
+    path = tmp_path / "lb.c"
+    names = list(LOAD_BUFFERING)
+    functions, table = "", ""
+    for number, name in enumerate(names):
+        bodies, _ = LOAD_BUFFERING[name]
+        functions += "".join(f"static void f{number}_{i}(void) {{ {body} }}\n" for i, body in enumerate(bodies))
+        table += "{" + ", ".join(f"f{number}_{i}" for i in range(len(bodies))) + "}, "
+    path.write_text(f"{HEAD}{functions}static void (*cases[][5])(void) = {{ {table} }};{MAIN}")
+    for number, name in enumerate(names):
+        answer = teetotal.check(str(path), models=("c11",), arguments=(str(number),))
+        c11 = answer.models["c11"]
+        hazard = LOAD_BUFFERING[name][1]
+        assert (c11.robust, c11.race_free, c11.portable, bool(answer.hazards)) == (True, True, not hazard, hazard), name

@@ -8,6 +8,7 @@ from teetotal.answers.answer import Answer
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.events import ModelName
 from teetotal.answers.remedies import RemedyName
+from teetotal.answers.targets import Target
 from teetotal.answers.triage import Triage
 from teetotal.answers.verdict import Goal
 from teetotal.answers.violation import Violation
@@ -16,9 +17,10 @@ from teetotal.answers.violation import Violation
 class PlacedFence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``line`` is that of the statement ``after`` which (or ``before`` which) the fence goes, or of the store ``at``
     which the order becomes stronger, in the file as it is; ``patched_line`` that of the fence or store in the patched
-    file. ``breaks``: the places of the violations that it prevents."""
+    file. ``was``: the order that it had, where that is C11's. ``breaks``: the places of the violations that it prevents."""
 
     kind: RemedyName
+    was: str = ""
     file: str
     line: int
     after: str
@@ -32,11 +34,12 @@ class PlacedFence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class FenceAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
-    """``verdict`` is that of the patched program for the goal, explored again whole. ``minimality`` says what is proved
-    of ``fences``. ``sets`` are all minimal sets, where asked for; ``fences`` is the first of them. ``unnecessary`` are
-    fences of the program that could go, each by itself; ``removed`` those that the patch takes out. ``backups``: with
-    ``--write``, where each file is as it was; ``backup`` is the first. ``triage``, of the program as it was: whether what
-    ``fences`` prevent breaks anything; ``buys`` says it in a line."""
+    """``verdict`` is that of the patched program for the goal, explored again whole. ``minimality`` says what is proved of
+    ``fences``. ``sets`` are all minimal sets, where asked for; ``fences`` is the first of them. ``unnecessary`` are fences
+    of the program that could go, each by itself; ``removed`` those that the patch takes out. ``backups``: with ``--write``,
+    where each file is as it was; ``backup`` is the first. ``triage``, of the program as it was: whether what ``fences``
+    prevent breaks anything; ``buys`` says it in a line. Under C11 ``target`` is the processor whose costs count; with
+    ``--weaken`` ``cost`` is that of the orders that are left, ``cost_before`` that of those that were written."""
 
     models: list[ModelName]
     goal: Goal
@@ -55,3 +58,5 @@ class FenceAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
     backups: dict[str, str] = {}
     triage: Triage | None = None
     buys: str = ""
+    target: Target | None = None
+    cost_before: float = 0.0

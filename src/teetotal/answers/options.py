@@ -13,6 +13,7 @@ from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.history import Engine, HistoryModel
 from teetotal.answers.strategies import Strategy
+from teetotal.answers.targets import Target
 from teetotal.answers.verdict import CheckGoal, Goal, Waiting
 
 MAX_STATES = 20_000_000
@@ -39,8 +40,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = math.inf
 
     def __post_init__(self) -> None:
-        if "c11" in getattr(self, "models", ()) and not isinstance(self, CheckOptions):
-            raise TeetotalError("models: 'c11' is known to check alone")
+        if "c11" in getattr(self, "models", ()) and not isinstance(self, ProgramOptions):
+            raise TeetotalError("models: 'c11' is known to check and fence alone")
         for asked in (self, self.semantics):
             for name, allowed in _choices(type(asked)).items():
                 chosen = getattr(asked, name)
@@ -66,8 +67,8 @@ def _choices(kind: type[msgspec.Struct]) -> dict[str, tuple[object, ...]]:
 class ProgramOptions(Options, frozen=True, kw_only=True):
     """Of questions about programs. ``program``: only this one of a Python module. ``monitors``: those that tell robust
     from not (default: the exact ones); where one can miss violations, nothing is proved. ``waiting``: whether a difference
-    that only lets a thread wait longer is none. For C: the ``compiler``, its ``flags``, and the ``arguments`` of main.
-    ``trust``: it may reach the network, and write to files."""
+    that only lets a thread wait longer is none. Of C11: whose ``release_sequence``. For C: the ``compiler``, its ``flags``,
+    and the ``arguments`` of main. ``trust``: the program may reach the network, and write to files."""
 
     models: tuple[ModelName, ...] = RELAXED
     goal: Goal = "robust"
@@ -76,6 +77,7 @@ class ProgramOptions(Options, frozen=True, kw_only=True):
     waiting: Waiting = "skip"
     loop_bound: int | None = None
     max_megabytes: int = MAX_MEGABYTES
+    release_sequence: ReleaseSequence = "c20"
     compiler: str | None = None
     flags: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
@@ -87,7 +89,7 @@ class CheckOptions(ProgramOptions, frozen=True, kw_only=True):
     range of ``nondet`` values, how often a thread may wake up on a condition variable for no reason (``spurious``), and
     ``triage``: seconds to find out, for each model under which the program is not robust, whether that breaks something
     (elsewhere that is known anyway). ``shorten``: failures are told by an execution with as few steps as can be found.
-    Of C11: whose ``release_sequence``; ``races`` alone, whether or not anything is weak."""
+    Of C11: ``races`` alone, whether or not anything is weak; ``whole_races``: with what leads to them."""
 
     goal: CheckGoal = "robust"  # type: ignore[assignment]
     triage: float = TRIAGE_SECONDS
@@ -98,13 +100,14 @@ class CheckOptions(ProgramOptions, frozen=True, kw_only=True):
     executions: int | None = None
     nondet: tuple[int, int] = (0, 1)
     spurious: int = 0
-    release_sequence: ReleaseSequence = "c20"
     races: bool = False
+    whole_races: bool = False
 
 
 class FenceOptions(ProgramOptions, frozen=True, kw_only=True):
     """``minimum``: of least total cost. ``every``: all minimal sets, ``most`` of them at most. ``remove``: existing fences
-    may go. ``strengthen``: orders of atomic stores may become stronger. ``style``: how fences are written in C."""
+    may go. ``strengthen``: orders of atomic stores may become stronger. ``style``: how fences are written in C. With C11
+    orders become stronger in any case: ``weaken`` looks for the weakest that will do, ``target`` says what they cost."""
 
     costs: Costs = Costs()
     minimum: bool = False
@@ -113,6 +116,8 @@ class FenceOptions(ProgramOptions, frozen=True, kw_only=True):
     remove: bool = False
     style: Style | None = None
     strengthen: bool = False
+    weaken: bool = False
+    target: Target | None = None
 
 
 class VerifyOptions(Options, frozen=True, kw_only=True):

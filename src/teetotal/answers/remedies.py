@@ -19,11 +19,16 @@ from __future__ import annotations
 from enum import Enum
 from typing import Literal
 
-from teetotal.answers.events import Kind
+from teetotal.answers.events import Kind, MemoryOrder
 
 
 class Order(Enum):
+    """Of an access. Those that only C11 minds (``relaxed``: as weak as can be) are nothing to TSO and PSO."""
+
+    RELAXED = "relaxed"
+    ACQUIRE = "acquire"
     RELEASE = "release"
+    ACQ_REL = "acq_rel"
     SEQ_CST = "seq_cst"
     RMW = "rmw"
 
@@ -33,11 +38,32 @@ class Order(Enum):
     @property
     def is_full(self) -> bool:
         """Whether nothing younger overtakes the store either."""
-        return self is not Order.RELEASE
+        return self in (Order.SEQ_CST, Order.RMW)
 
 
-Remedy = Kind | Order
-"""``Kind.MFENCE``, ``Kind.SFENCE`` or an order."""
+class C11Fence(Enum):
+    """Fences that differ from an mfence (seq_cst) and an sfence (release) in C11 alone."""
+
+    NONE = "no_fence"
+    ACQUIRE = "acquire_fence"
+    ACQ_REL = "acq_rel_fence"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+Remedy = Kind | Order | C11Fence
+"""``Kind.MFENCE``, ``Kind.SFENCE``, another fence of C11's, or an order."""
+FENCES: dict[MemoryOrder, Remedy] = {
+    "relaxed": C11Fence.NONE,
+    "acquire": C11Fence.ACQUIRE,
+    "release": Kind.SFENCE,
+    "acq_rel": C11Fence.ACQ_REL,
+    "seq_cst": Kind.MFENCE,
+}
 FenceKind = Literal[Kind.MFENCE, Kind.SFENCE]
 KINDS: tuple[FenceKind, FenceKind] = (Kind.MFENCE, Kind.SFENCE)
-RemedyName = Literal["mfence", "sfence", "release", "seq_cst", "rmw"]
+RemedyName = Literal[
+    "mfence", "sfence", "acquire_fence", "acq_rel_fence", "no_fence",
+    "relaxed", "acquire", "release", "acq_rel", "seq_cst", "rmw",
+]  # fmt: skip

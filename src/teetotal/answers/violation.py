@@ -70,7 +70,8 @@ class Sequential(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Race(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Two accesses of one location, one of them a write, one of them not atomic, that nothing orders: undefined in C11."""
+    """Two accesses of one location, one of them a write, one of them not atomic, that nothing orders: undefined in C11.
+    ``before``, where it was asked for: the events of the SC execution that lead to the two, in order, and they."""
 
     address: str
     first: Event
@@ -78,6 +79,7 @@ class Race(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     locations: list[str] = []
     missing: str = ""
     replay: str = ""
+    before: list[Event] = []
 
     def __str__(self) -> str:
         return f"data race on {self.address}: {self.first} and {self.second}"

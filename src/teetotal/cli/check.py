@@ -24,6 +24,7 @@ from teetotal.cli.options import (
     WithCompilerFlags,
     c_options,
     monitor_names,
+    release_sequence_option,
     semantics,
     semantics_options,
     spurious_option,
@@ -78,8 +79,7 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
               help="Range of __VERIFIER_nondet_int (C).")  # fmt: skip
 @spurious_option
 @click.option("--races", is_flag=True, help="Data races alone: accesses, one not atomic, that C11 does not order.")
-@click.option("--release-sequence", type=click.Choice(["c20", "c11"]), default="c20", show_default=True,
-              help="C11: whether later stores of the thread that released go on with it (before C++20, RC11).")  # fmt: skip
+@release_sequence_option
 @click.option("--loop-bound", type=click.IntRange(min=0, max=2**31 - 1), metavar="N",
               help="Backward jumps that a thread may take (default: no bound, but "
               f"{INTERPRETED} if loops have no end); in C, visits of one instruction (default: no bound, but {COMPILED} "

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import click
 import msgspec
 
 from teetotal.answers import costs
 from teetotal.answers.answer import Interrupted
 from teetotal.answers.errors import TeetotalError
-from teetotal.answers.events import ModelName
+from teetotal.answers.events import CHECKED, ModelName
 from teetotal.answers.fence import FenceAnswer
 from teetotal.answers.options import FenceOptions
+from teetotal.answers.targets import Target
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
 from teetotal.cli import completing, outputs
@@ -21,6 +24,7 @@ from teetotal.cli.options import (
     c_options,
     memory_option,
     monitor_names,
+    release_sequence_option,
     semantics,
     semantics_options,
     waiting_option,
@@ -33,7 +37,7 @@ from teetotal.report.json import to_json
 
 @click.command(cls=WithCompilerFlags, short_help="The fewest fences, written back into the source.")
 @click.argument("paths", nargs=-1, required=True, metavar="FILE…", shell_complete=completing.files)
-@click.option("--model", "models", type=Models(), default="tso,pso", show_default=True,
+@click.option("--model", "models", type=Models(CHECKED), default="tso,pso", show_default=True,
               help="Relaxed models that one set of fences has to serve.")  # fmt: skip
 @click.option("--goal", type=click.Choice(["robust", "safe"]), default="robust", show_default=True,
               help="Every execution sequentially consistent, or nothing fails (as for teetotal check).")  # fmt: skip
@@ -48,6 +52,10 @@ from teetotal.report.json import to_json
 @click.option("--style", type=click.Choice(["c11", "cpp11", "linux", "x86"]),
               help="How fences are written in C and C++ (default: c11, in C++ cpp11).")  # fmt: skip
 @click.option("--strengthen", is_flag=True, help="Also make atomic stores stronger, where that is cheaper (C, C++).")
+@click.option("--weaken", is_flag=True, help="The weakest orders of C11 that keep the program robust and race-free.")
+@click.option("--target", type=click.Choice(get_args(Target)),
+              help="What orders cost there (C11; default: any order is cheaper than any fence).")  # fmt: skip
+@release_sequence_option
 @click.option("--monitor", "monitors", default="", metavar="NAMES",
               shell_complete=completing.several_of(completing.monitors),
               help="Monitors that tell robust from not, as for teetotal check (default: exact-tso,exact-pso).")  # fmt: skip
@@ -72,6 +80,9 @@ def fence(
     program: str | None,
     style: str | None,
     strengthen: bool,
+    weaken: bool,
+    target: str | None,
+    release_sequence: str,
     monitors: str,
     rmw: str,
     mutex: str,
@@ -103,6 +114,9 @@ def fence(
         loop_bound=loop_bound,
         style=style,  # type: ignore[arg-type]
         strengthen=strengthen,
+        weaken=weaken,
+        target=target,  # type: ignore[arg-type]
+        release_sequence=release_sequence,  # type: ignore[arg-type]
         monitors=monitor_names(monitors),
         compiler=compiler,
         trust=trust,
@@ -110,7 +124,7 @@ def fence(
         flags=flags,
     )
     if not options.models:
-        raise click.BadParameter("sc needs no fences; give tso, pso or both", param_hint="--model")
+        raise click.BadParameter("sc needs no fences; give tso, pso, c11 or several", param_hint="--model")
     if options.monitors and goal != "robust":
         raise click.UsageError("--monitor is for --goal robust: no monitor is asked whether something fails")
     try:

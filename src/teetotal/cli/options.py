@@ -54,6 +54,13 @@ def waiting_option(command: Command) -> Command:
     )(command)  # fmt: skip
 
 
+def release_sequence_option(command: Command) -> Command:
+    return click.option(
+        "--release-sequence", type=click.Choice(["c20", "c11"]), default="c20", show_default=True,
+        help="C11: whether later stores of the thread that released go on with it (before C++20, RC11).",
+    )(command)  # fmt: skip
+
+
 class WithCompilerFlags(click.Command):
     """A command whose last arguments, after ``--``, go to the compiler: the parameter ``flags``."""
 

@@ -55,7 +55,7 @@ def confirmed(
     """The graph behind a report on an execution whose ``events`` come before the deciding one, told. ``deciding``: what
     that may be, having seen a value. AssertionError where the specification does not agree."""
     delayed_at, previous_at, _ = triple
-    numbers = [number for number in happens_before(events, previous_at) if not _no_event(events[number])]
+    numbers = [n for n in happens_before(events, previous_at) if events[n].address or not _no_event(events[n])]
     known = [events[number] for number in numbers]
     place = numbers.index(delayed_at)
     delayed = known[place]
@@ -63,13 +63,13 @@ def confirmed(
     older = [event.value for event in known[:place] if event.address == delayed.address and event.writes]
     seen = older[-1] if older else memory[delayed.address]
     for event in deciding(seen or 0):
-        graph = _graph(memory, known, event, delayed, release_sequence)
-        if graph.consistent and not graph.sequentially_consistent:
+        found = graph(memory, known, release_sequence, event, delayed)
+        if found.consistent and not found.sequentially_consistent:
             break
     else:
         raise AssertionError(f"a report of exact-c11 that the specification does not confirm: {triple}, {events}")
     told = [*known, event]
-    last = max(number for number, other in enumerate(known) if other.thread == event.thread)
+    last = max(n for n, other in enumerate(known) if other.thread == event.thread and not _no_event(other))
     cycle = _cycle(told, place, last)
     named = dict.fromkeys(str(told[edge.source].location) for edge in cycle if told[edge.source].location is not None)
     return Violation(
@@ -85,20 +85,32 @@ def confirmed(
     )
 
 
-def race(program: Program, triple: tuple[int, int, int], schedule: Sequence[int], semantics: Semantics) -> Race:
+def race(
+    program: Program,
+    triple: tuple[int, int, int],
+    schedule: Sequence[int],
+    semantics: Semantics,
+    whole: bool = False,
+) -> Race:
     """Two accesses that nothing orders, told."""
     events, request = before(program, schedule, semantics)
     thread = schedule[-1]
     index = sum(event.thread == thread for event in events)
-    first, second = events[triple[0]], _done(thread, index, request, None)
+    second = _done(thread, index, request, None)
     replayed = models.replay(program, "sc", tuple(map(Issue, schedule)), semantics)
     if len(replayed.events[thread]) > index:
         second = replayed.events[thread][index]
-    return race_between(first, second, _replay(program, schedule, semantics))
+    return race_between([*events, second], triple[0], _replay(program, schedule, semantics), whole)
 
 
-def race_between(first: Event, second: Event, replay: str) -> Race:
+def race_between(events: Sequence[Event], at: int, replay: str, whole: bool) -> Race:
+    """Of the last of these events with an earlier one. ``whole``: with what leads to them."""
+    first, second = events[at], events[-1]
     assert first.address is not None
+    before: list[Event] = []
+    if whole:
+        leading = {*happens_before(events, at), *happens_before(events, len(events) - 1)}
+        before = [events[number] for number in sorted(leading)]
     places = [event.location for event in (first, second)]
     return Race(
         address=first.address,
@@ -107,6 +119,7 @@ def race_between(first: Event, second: Event, replay: str) -> Race:
         locations=list(dict.fromkeys(str(place) for place in places if place is not None)),
         missing=missing(first, second),
         replay=replay,
+        before=before,
     )
 
 
@@ -145,6 +158,7 @@ def before(program: Program, schedule: Sequence[int], semantics: Semantics) -> t
 
 
 def _no_event(event: Event) -> bool:
+    """Of C11: part of an access on TSO or PSO, or a mark that was put into a program's text, which has an address."""
     return event.kind.is_fence and event.order == "na"
 
 
@@ -160,32 +174,35 @@ def _done(thread: int, index: int, request: Request, seen: int | None) -> Event:
     return msgspec.structs.replace(event, value=new, read=seen, order=failure if new is None else order)
 
 
-def _graph(
+def graph(
     memory: Mapping[str, int],
     known: Sequence[Event],
-    deciding: Event,
-    delayed: Event,
     release_sequence: c11.ReleaseSequence,
+    deciding: Event | None = None,
+    delayed: Event | None = None,
 ) -> c11.Graph:
+    """Of an SC execution; and then of an event more, which does not know of the ``delayed`` write."""
     start = c11.initial(memory, release_sequence)
     mo = {address: list(order) for address, order in start.order.items()}
     rf: dict[EventId, EventId] = {}
-    for event in known:
+    events = [*start.events, *(_effective(event) for event in known if not _no_event(event))]
+    for event in events[len(start.events) :]:
         if event.address is None:
             continue
         if event.reads:
             rf[event.id] = mo[event.address][-1]
         if event.writes:
             mo[event.address].append(event.id)
-    assert deciding.address is not None
-    order = mo[deciding.address]
-    place = order.index(delayed.id)
-    if deciding.reads:
-        rf[deciding.id] = order[place - 1]
-    if deciding.writes:
-        order.insert(place, deciding.id)
-    events = (*start.events, *(_effective(event) for event in known), deciding)
-    return c11.Graph(events, rf, {address: tuple(order) for address, order in mo.items()}, release_sequence)
+    if deciding is not None and delayed is not None:
+        assert deciding.address is not None
+        order = mo[deciding.address]
+        place = order.index(delayed.id)
+        if deciding.reads:
+            rf[deciding.id] = order[place - 1]
+        if deciding.writes:
+            order.insert(place, deciding.id)
+        events.append(deciding)
+    return c11.Graph(tuple(events), rf, {address: tuple(order) for address, order in mo.items()}, release_sequence)
 
 
 def _effective(event: Event) -> Event:
@@ -221,7 +238,8 @@ def _path(events: Sequence[Event], start: int, goal: int) -> list[tuple[int, int
     last_write: dict[str, int] = {}
     readers: dict[str, list[int]] = {}
     for number, event in enumerate(events):
-        by_thread.setdefault(event.thread, []).append(number)
+        if not _no_event(event):
+            by_thread.setdefault(event.thread, []).append(number)
         if event.address is None:
             continue
         source = last_write.get(event.address)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.errors import ProgramError, TeetotalError
 from teetotal.answers.events import Event, EventId, Kind, Location, ModelName, Semantics
-from teetotal.answers.options import TRIAGE_SECONDS, CheckOptions
+from teetotal.answers.options import TRIAGE_SECONDS, CheckOptions, ReleaseSequence
 from teetotal.answers.verdict import Goal, Waiting
 from teetotal.answers.violation import Violation
 from teetotal.budget import Budget
@@ -22,13 +23,16 @@ from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.killers import Passed, killers
 from teetotal.programs.c.build import CompileError
 
+if TYPE_CHECKING:
+    from teetotal.fences.ordered_c import OrderedCFiles
+
 KERNEL_FENCES = (
     "-Dsmp_mb()=__atomic_thread_fence(__ATOMIC_SEQ_CST)",
     "-Dsmp_wmb()=__atomic_thread_fence(__ATOMIC_RELEASE)",
 )
 """What the kernel's fences are, for programs that are checked outside of it."""
 _ERROR = re.compile(r"^([^:\n]+):(\d+):(?:\d+:)? (?:fatal )?error:", re.MULTILINE)
-_MARK = re.compile(rf"{MARKS}\[(\d+)\]")
+MARK = re.compile(rf"{MARKS}\[(\d+)\]")
 
 
 class Misplaced(TeetotalError):
@@ -43,52 +47,37 @@ class Misplaced(TeetotalError):
         self.places = [Location(file, int(line)) for file, line in _ERROR.findall(said)]
 
 
-class CProblem:
+class Exploring:
+    """A C program with changes, explored: with marks in it, as it would be written, and as it is. ``counts_always``: marks
+    are no events of C11, so that the runtime has to know of them each time."""
+
+    counts_always = False
+
     def __init__(
         self,
-        files: CFiles,
+        files: CFiles | OrderedCFiles,
         models: Sequence[ModelName],
         goal: Goal,
         semantics: Semantics,
         *,
-        always: frozenset[int] = frozenset(),
         monitors: tuple[str, ...] = (),
         waiting: Waiting = "skip",
         loop_bound: int | None = None,
+        release_sequence: ReleaseSequence = "c20",
         budget: Budget | None = None,
     ) -> None:
         self.files, self.models, self.goal, self.semantics = files, tuple(models), goal, semantics
-        self.always, self.monitors, self.waiting, self.loop_bound = always, monitors, waiting, loop_bound
+        self.monitors, self.waiting, self.loop_bound = monitors, waiting, loop_bound
+        self.release_sequence = release_sequence
         self.budget = budget or Budget()
         self._weighed = False  # the first exploration tells what each site costs
         self._original: CheckAnswer | None = None
 
-    @property
-    def sites(self) -> Sequence[Site]:
-        return self.files.sites
-
-    def findings(self, fences: frozenset[int]) -> list[Finding]:
+    def explored(self, texts: Mapping[str, str]) -> CheckAnswer:
         if self.budget.over:  # to compile takes longer than anybody would wait
             raise Undecided(f"{self.goal} or not is not known: the budget ran out; see --time")
-        on = fences | self.always
-        result = self._explored(on)
-        wanted = [v for v in result.violations if (v.kind == "robustness") == (self.goal == "robust")]
-        if self.goal == "safe" and any(v.model == "sc" for v in wanted):
-            wanted = [v for v in wanted if v.model == "sc"]
-        if not wanted:
-            for model in self.models:
-                known = result.models[model].robust if self.goal == "robust" else result.models[model].safe
-                if known is None:
-                    raise Undecided(f"{self.goal} or not under {model.upper()} is not known: {'; '.join(result.notes)}")
-        as_it_is = on == self.files.existing
-        return [Finding(self._told(violation, as_it_is), self._killers(violation)) for violation in wanted]
-
-    def _killers(self, violation: Violation) -> frozenset[int]:
-        return killers(violation.model, violation.events, violation.steps, passed(violation.events, self.files.points))
-
-    def _explored(self, on: frozenset[int]) -> CheckAnswer:
         try:
-            return self.check(self.files.explored(on), marked=True)
+            return self.check(texts, marked=True)
         except CompileError as error:
             self.check_as_it_is()  # what is wrong with the program itself is told as such
             raise Misplaced(self.files.source.name, error.message) from error
@@ -108,9 +97,9 @@ class CProblem:
         """Of the program with these texts in the files' places."""
         with self.files.copied(changed, marked=marked, more_flags=more_flags) as copies:
             try:
-                marks = checking.Marks(MARKS) if marked and not self._weighed else None
+                marks = checking.Marks(MARKS) if marked and (self.counts_always or not self._weighed) else None
                 result = copies.told(checking.check(copies.source, self._options(), self.budget, marks=marks))
-                if marks is not None:
+                if marks is not None and not self._weighed:
                     self.files.weigh(marks.passes)
                     self._weighed = True
             except (CompileError, ProgramError) as error:
@@ -132,9 +121,40 @@ class CProblem:
             waiting=self.waiting,
             loop_bound=self.loop_bound,
             goal=self.goal,
+            release_sequence=self.release_sequence,
+            whole_races="c11" in self.models,
             triage=triage,
             shorten=False,
         )
+
+
+class CProblem(Exploring):
+    files: CFiles
+
+    def __init__(self, *asked: Any, always: frozenset[int] = frozenset(), **more: Any) -> None:
+        super().__init__(*asked, **more)
+        self.always = always
+
+    @property
+    def sites(self) -> Sequence[Site]:
+        return self.files.sites
+
+    def findings(self, fences: frozenset[int]) -> list[Finding]:
+        on = fences | self.always
+        result = self.explored(self.files.explored(on))
+        wanted = [v for v in result.violations if (v.kind == "robustness") == (self.goal == "robust")]
+        if self.goal == "safe" and any(v.model == "sc" for v in wanted):
+            wanted = [v for v in wanted if v.model == "sc"]
+        if not wanted:
+            for model in self.models:
+                known = result.models[model].robust if self.goal == "robust" else result.models[model].safe
+                if known is None:
+                    raise Undecided(f"{self.goal} or not under {model.upper()} is not known: {'; '.join(result.notes)}")
+        as_it_is = on == self.files.existing
+        return [Finding(self._told(violation, as_it_is), self._killers(violation)) for violation in wanted]
+
+    def _killers(self, violation: Violation) -> frozenset[int]:
+        return killers(violation.model, violation.events, violation.steps, passed(violation.events, self.files.points))
 
     # -- violations as the user's own program shows them -----------------------------------------------------------------
 
@@ -143,11 +163,11 @@ class CProblem:
         program would do it without marks: that schedule is of a copy."""
         if as_it_is:
             if self._original is None and self.budget.over:
-                return _without_marks(violation)
+                return without_marks(violation)
             found = (each for each in self.check_as_it_is().violations if _key(each) == _key(violation))
             if (same := next(found, None)) is not None:
                 return same
-        return _without_marks(violation)
+        return without_marks(violation)
 
 
 def _key(violation: Violation) -> object:
@@ -159,7 +179,7 @@ def passed(events: Sequence[Event], points: Sequence[Point]) -> Passed:
     found: dict[EventId, list[tuple[int, Kind]]] = {}
     waiting: dict[int, list[tuple[int, Kind]]] = {}
     for event in sorted(events, key=lambda event: (event.thread, event.index)):
-        mark = _MARK.fullmatch(event.address or "")
+        mark = MARK.fullmatch(event.address or "")
         if mark is None:
             found[event.id] = waiting.pop(event.thread, [])
         else:
@@ -167,8 +187,8 @@ def passed(events: Sequence[Event], points: Sequence[Point]) -> Passed:
     return lambda event: found.get(event.id, ())
 
 
-def _without_marks(violation: Violation) -> Violation:
-    kept = [n for n, event in enumerate(violation.events) if _MARK.fullmatch(event.address or "") is None]
+def without_marks(violation: Violation) -> Violation:
+    kept = [n for n, event in enumerate(violation.events) if MARK.fullmatch(event.address or "") is None]
     number = {old: new for new, old in enumerate(kept)}
     steps = [
         msgspec.structs.replace(step, event=number[step.event]) for step in violation.steps if step.event in number

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -18,30 +19,28 @@ from teetotal.answers.errors import ParseError
 from teetotal.answers.events import Location
 from teetotal.fences.c_copies import Copies
 from teetotal.fences.c_macros import MEANS_TWO_THINGS, Macros, parse
-from teetotal.fences.c_text import HEADERS, CText, Style
+from teetotal.fences.c_text import HEADERS, CFile, CText, Style
 from teetotal.programs import text_files
 from teetotal.programs.c.build import CXX_SUFFIXES, Source, preprocessed
 from teetotal.scale.supervision import scratch_folder
 
+File = TypeVar("File", bound=CFile)
 _SYSTEM = ("/usr", "/opt", "/lib", "/lib64", "/nix", "/snap", "/Library")
 
 
-class CFiles:
+class OwnFiles(Generic[File]):
     """``files`` by their names as the user would write them; those that were given come first. ``others`` are included
     too, but nothing can be changed there. ``without``: places where no gap is one."""
 
-    def __init__(
-        self, source: Source, costs: Costs, strengthen: bool, without: Collection[Location] = frozenset()
-    ) -> None:
-        self.source, self.costs = source, costs
+    def __init__(self, source: Source, without: Collection[Location] = frozenset()) -> None:
+        self.source = source
         self.languages: dict[str, set[bool]] = {name: {_is_cpp(name)} for name in source.files}  # read as C, as C++
         self.others: dict[str, None] = {}
         self.notes: list[str] = []
         for name in source.files:
             text_files.read(name)  # what cannot be read is told before the compiler is asked
         macros = self._ask_the_compiler()
-        self.files: dict[str, CText] = {}
-        sites = marks = 0
+        self.files: dict[str, File] = {}
         for name, languages in self.languages.items():
             try:
                 text = text_files.read(name)
@@ -49,30 +48,15 @@ class CFiles:
                 self.others[name] = None
                 self.notes.append(f"{problem}; so no fences there")
                 continue
-            file = CText(
-                name,
-                text,
-                costs,
-                cpp=True in languages,
-                macros=macros,
-                strengthen=strengthen,
-                without={place.line for place in without if place.file == name},
-                first_site=sites,
-                first_mark=marks,
-            )
-            self.files[name] = file
-            sites, marks = sites + len(file.sites), marks + len(file.points)
-        self.sites = [site for file in self.files.values() for site in file.sites]
-        self.points = [point for file in self.files.values() for point in file.points]
-        self.existing = frozenset(site for file in self.files.values() for site in file.existing)
+            lines = {place.line for place in without if place.file == name}
+            self.files[name] = self.read(name, text, True in languages, macros, lines)
 
-    def weigh(self, passes: Sequence[Fraction]) -> None:
-        """What each site costs if executions pass the marks so often, as far as that is known. Hundredths will do: what
-        has simple costs is easier to minimise."""
-        marks = [mark for file in self.files.values() for mark in file.marks]
-        for number, (site, mark) in enumerate(zip(self.sites, marks, strict=True)):
-            often = max(round(passes[mark], 2), Fraction(1)) if mark < len(passes) else Fraction(1)
-            self.sites[number] = msgspec.structs.replace(site, cost=site.cost * often, passes=often)
+    def read(self, name: str, text: str, cpp: bool, macros: Macros, without: Collection[int]) -> File:
+        raise NotImplementedError
+
+    @property
+    def mark_count(self) -> int:
+        raise NotImplementedError
 
     def _ask_the_compiler(self) -> Macros:
         """For what is included; returns the macros that mean the same in all files."""
@@ -125,6 +109,52 @@ class CFiles:
     def originals(self) -> dict[str, str]:
         return {name: file.text for name, file in self.files.items()}
 
+    @contextmanager
+    def copied(self, changed: Mapping[str, str], *, marked: bool, more_flags: tuple[str, ...] = ()) -> Iterator[Copies]:
+        """``marked``: texts to be explored, with their marks, about which the compiler is not to complain."""
+        with scratch_folder() as directory:
+            marks = max(self.mark_count, 1) if marked else 0
+            yield Copies(directory, self.source, changed, self.others, marks, more_flags)
+
+
+class CFiles(OwnFiles[CText]):
+    """With the sites of fences and stronger stores for TSO and PSO."""
+
+    def __init__(
+        self, source: Source, costs: Costs, strengthen: bool, without: Collection[Location] = frozenset()
+    ) -> None:
+        self.costs, self.strengthen = costs, strengthen
+        super().__init__(source, without)
+        self.sites = [site for file in self.files.values() for site in file.sites]
+        self.points = [point for file in self.files.values() for point in file.points]
+        self.existing = frozenset(site for file in self.files.values() for site in file.existing)
+
+    def read(self, name: str, text: str, cpp: bool, macros: Macros, without: Collection[int]) -> CText:
+        known = self.files.values()
+        return CText(
+            name,
+            text,
+            self.costs,
+            cpp=cpp,
+            macros=macros,
+            strengthen=self.strengthen,
+            without=without,
+            first_site=sum(len(file.sites) for file in known),
+            first_mark=sum(len(file.points) for file in known),
+        )
+
+    @property
+    def mark_count(self) -> int:
+        return len(self.points)
+
+    def weigh(self, passes: Sequence[Fraction]) -> None:
+        """What each site costs if executions pass the marks so often, as far as that is known. Hundredths will do: what
+        has simple costs is easier to minimise."""
+        marks = [mark for file in self.files.values() for mark in file.marks]
+        for number, (site, mark) in enumerate(zip(self.sites, marks, strict=True)):
+            often = max(round(passes[mark], 2), Fraction(1)) if mark < len(passes) else Fraction(1)
+            self.sites[number] = msgspec.structs.replace(site, cost=site.cost * often, passes=often)
+
     def explored(self, on: frozenset[int]) -> dict[str, str]:
         return {name: file.explored(on) for name, file in self.files.items()}
 
@@ -140,13 +170,6 @@ class CFiles:
             changed[name] = patch.text
             lines |= {site: line for site, line in patch.lines.items() if isinstance(site, int)}
         return changed, lines
-
-    @contextmanager
-    def copied(self, changed: Mapping[str, str], *, marked: bool, more_flags: tuple[str, ...] = ()) -> Iterator[Copies]:
-        """``marked``: texts to be explored, with their marks, about which the compiler is not to complain."""
-        with scratch_folder() as directory:
-            marks = max(len(self.points), 1) if marked else 0
-            yield Copies(directory, self.source, changed, self.others, marks, more_flags)
 
 
 def _is_cpp(name: str) -> bool:

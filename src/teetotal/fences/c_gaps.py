@@ -15,6 +15,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from teetotal.answers.events import Kind
+from teetotal.fences import c_atomics
+from teetotal.fences.c_atomics import AtomicCall
 from teetotal.fences.c_macros import NO_MACROS, Macros
 from teetotal.fences.c_orders import Calls, StoreCall
 from teetotal.fences.c_syntax import Node, parse
@@ -57,8 +59,8 @@ class ExistingFence(NamedTuple):
 
 
 class Gaps:
-    """``stores`` are looked for with ``orders``, in the words of the ``kernel`` or in C's own; nothing on the lines
-    ``without``."""
+    """``stores`` are looked for with ``orders``, in the words of the ``kernel`` or in C's own, and with ``atomics`` every
+    operation that has an order; nothing on the lines ``without``."""
 
     def __init__(
         self,
@@ -68,6 +70,7 @@ class Gaps:
         *,
         orders: bool = False,
         kernel: bool = False,
+        atomics: bool = False,
         without: Collection[int] = (),
     ) -> None:
         self.text, self.macros = text, macros
@@ -77,18 +80,21 @@ class Gaps:
         self.gaps: list[Gap] = []
         self.fences: list[ExistingFence] = []
         self.stores: list[StoreCall] = []
+        self.atomics: list[AtomicCall] = []
         self.unread: list[int] = []  # the lines that the parser did not understand
         self._calls = Calls(self._at, macros, cpp, kernel) if orders else None
+        self._cpp, self._atomics = cpp, atomics
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._walk(parse(data, cpp))
         if without:
             self.gaps = [gap for gap in self.gaps if self.line(gap.at) not in without]
             self.stores = [store for store in self.stores if self.line(store.start) not in without]
+            self.atomics = [call for call in self.atomics if self.line(call.start) not in without]
 
     def line(self, offset: int) -> int:
         return bisect_right(self._starts, offset)
 
-    def words(self, what: Statement | StoreCall) -> str:
+    def words(self, what: Statement | StoreCall | AtomicCall) -> str:
         return self.text[what.start : what.end].partition("\n")[0].strip()
 
     def beside(self, store: StoreCall) -> list[int]:
@@ -137,6 +143,10 @@ class Gaps:
                 store = self._calls.read(node, inside)
                 if store is not None:
                     self.stores.append(store)
+            if in_code and node.type == "call_expression" and self._atomics:
+                call = c_atomics.read(node, self._at, self._cpp, inside)
+                if call is not None:
+                    self.atomics.append(call)
             for child in reversed(node.children):
                 once = node.type in _LOOPS and child.field == "initializer"
                 todo.append((child, looping if once else inside, in_code))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from teetotal.answers.remedies import Order
 from teetotal.fences.c_macros import Macros
-from teetotal.fences.c_syntax import Expression, Node
+from teetotal.fences.c_syntax import Expression, Node, arguments
 from teetotal.fences.text import Edit, apply
 
 _EXPLICIT: Mapping[str, str | None] = {
@@ -75,7 +75,7 @@ class Calls:
         callee = node.child("function")
         if callee is None:
             return None
-        given = _arguments(node)
+        given = arguments(node)
         field, receiver = callee.child("field"), callee.child("argument")
         name, called = callee, callee.text
         if callee.type == "field_expression" and field is not None and receiver is not None:
@@ -130,7 +130,7 @@ class Calls:
     def _expanded(self, call: Node) -> tuple[str, Expression | None]:
         """What a call means, if it is one of a macro."""
         name = _callee(call)
-        words = self.macros.expanded(name, [node.text for node in _arguments(call)])
+        words = self.macros.expanded(name, [node.text for node in arguments(call)])
         return name, Expression(words, self.cpp) if words is not None and name not in self.behind else None
 
     def _edit(self, node: Node, words: str) -> Edit:
@@ -156,8 +156,3 @@ def strongest(orders: Collection[Order]) -> Order:
 def _callee(call: Node) -> str:
     function = call.child("function")
     return "" if function is None else function.text
-
-
-def _arguments(call: Node) -> list[Node]:
-    arguments = call.child("arguments")
-    return [child for child in arguments.named_children if child.type != "comment"] if arguments is not None else []

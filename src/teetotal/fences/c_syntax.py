@@ -70,6 +70,11 @@ def parse(data: bytes, cpp: bool) -> Node:
         parent.children.append(here)
 
 
+def arguments(call: Node) -> list[Node]:
+    found = call.child("arguments")
+    return [child for child in found.named_children if child.type != "comment"] if found is not None else []
+
+
 class Expression:
     """An expression that stands nowhere in the file, such as what a macro makes: its ``root``, None if it is none."""
 

@@ -49,7 +49,52 @@ Point = tuple[tuple[int, Kind], ...]
 """What a mark stands for: sites, and as which fence each of them would stand there."""
 
 
-class CText:
+class CFile:
+    """A file that is patched: its text and gaps, and what it includes."""
+
+    def __init__(self, path: str, text: str, gaps: Gaps) -> None:
+        self.path, self.text, self.gaps = path, text, gaps
+
+    def location(self, offset: int) -> Location:
+        return Location(self.path, self.gaps.line(offset))
+
+    def included(self) -> Iterator[tuple[bool, str]]:
+        """Whether between brackets, and the name."""
+        for match in _DIRECTIVE.finditer(self.text):
+            named = re.match(r'<([^>\n]+)>|"([^"\n]+)"', match[2]) if match[1] == "include" else None
+            if named is not None:
+                yield named[1] is not None, named[1] or named[2]
+
+    def include(self, header: str) -> Edit:
+        """After the last include before any code that no condition guards, a system header's if there is one; otherwise
+        where the header's guard begins, or before everything."""
+        words = f"#include <{header}>{self.gaps.newline}"
+        code = min((gap.statement.start for gap in self.gaps.gaps), default=len(self.text))
+        at, guard, depth, base = 0, "", 0, 0
+        found: dict[bool, int] = {}
+        for number, match in enumerate(_DIRECTIVE.finditer(self.text)):
+            end = self.text.find("\n", match.end()) + 1 or len(self.text)
+            name, rest = match[1], match[2].strip()
+            if match.start() > code:
+                break
+            if name == "pragma" and rest == "once":
+                at = end
+            elif name == "define" and guard and rest.split()[:1] == [guard]:
+                at, base = end, 1
+            elif name == "include" and depth == base:
+                found[rest.startswith("<")] = end
+            guard = rest if name == "ifndef" and number == 0 else ""
+            depth += name.startswith("if")
+            depth -= name == "endif"
+        if at and not found and self.text[at : at + 2].startswith(("\n", "\r")):  # a guard with a blank line behind it
+            words = self.gaps.newline + words
+        at = found.get(True, found.get(False, at))
+        if at and self.text[at - 1] != "\n":
+            words = self.gaps.newline + words.removesuffix(self.gaps.newline)
+        return Edit(at, at, words)
+
+
+class CText(CFile):
     """Sites are numbered from ``first_site``: gap by gap, the existing fences, then store by store; so are marks, from
     ``first_mark``, with two for a store. ``points`` tells what each mark stands for, ``marks`` of each site the mark
     that whoever passes it passes too."""
@@ -67,8 +112,7 @@ class CText:
         first_site: int = 0,
         first_mark: int = 0,
     ) -> None:
-        self.path, self.text = path, text
-        self.gaps = Gaps(text, cpp, macros, orders=strengthen, without=without)
+        super().__init__(path, text, Gaps(text, cpp, macros, orders=strengthen, without=without))
         self.first_site, self.first_mark = first_site, first_mark
         self.sites: list[Site] = []
         self.points: list[Point] = []
@@ -93,7 +137,7 @@ class CText:
                         place=(self.path, "gap", number),
                         cost=costs.of(kind, gap.in_loop),
                         in_loop=gap.in_loop,
-                        location=self._location(gap.statement.start),
+                        location=self.location(gap.statement.start),
                         after="" if gap.before else words,
                         before=words if gap.before else "",
                         beside=frozenset(beside.get(number, ())),
@@ -112,7 +156,7 @@ class CText:
                     place=(self.path, "fence", number),
                     cost=costs.of(fence, in_loop) * PREFERRED,
                     in_loop=in_loop,
-                    location=self._location(statement.start),
+                    location=self.location(statement.start),
                 )
             )
 
@@ -131,7 +175,7 @@ class CText:
                         place=(self.path, "store", number),
                         cost=costs.of(order, store.in_loop),
                         in_loop=store.in_loop,
-                        location=self._location(store.start),
+                        location=self.location(store.start),
                         at=self.gaps.words(store),
                         beside=beside,
                     )
@@ -145,9 +189,6 @@ class CText:
     @property
     def existing(self) -> frozenset[int]:
         return frozenset(range(self.first_site + self.first_existing, self.first_site + self.first_stronger))
-
-    def _location(self, offset: int) -> Location:
-        return Location(self.path, self.gaps.line(offset))
 
     # -- what is explored ------------------------------------------------------------------------------------------------
 
@@ -198,45 +239,10 @@ class CText:
                 shared |= dict.fromkeys(asked, name)
                 edits += [first._replace(key=self.first_site + name), *more]
         if fences and style in HEADERS and not includes:
-            edits.append(self._include(HEADERS[style]))
+            edits.append(self.include(HEADERS[style]))
         text, lines, was = apply(self.text, edits)
         lines |= {self.first_site + site: lines[self.first_site + name] for site, name in shared.items()}
         return Patched(text, lines, was)
-
-    def included(self) -> Iterator[tuple[bool, str]]:
-        """Whether between brackets, and the name."""
-        for match in _DIRECTIVE.finditer(self.text):
-            named = re.match(r'<([^>\n]+)>|"([^"\n]+)"', match[2]) if match[1] == "include" else None
-            if named is not None:
-                yield named[1] is not None, named[1] or named[2]
-
-    def _include(self, header: str) -> Edit:
-        """After the last include before any code that no condition guards, a system header's if there is one; otherwise
-        where the header's guard begins, or before everything."""
-        words = f"#include <{header}>{self.gaps.newline}"
-        code = min((gap.statement.start for gap in self.gaps.gaps), default=len(self.text))
-        at, guard, depth, base = 0, "", 0, 0
-        found: dict[bool, int] = {}
-        for number, match in enumerate(_DIRECTIVE.finditer(self.text)):
-            end = self.text.find("\n", match.end()) + 1 or len(self.text)
-            name, rest = match[1], match[2].strip()
-            if match.start() > code:
-                break
-            if name == "pragma" and rest == "once":
-                at = end
-            elif name == "define" and guard and rest.split()[:1] == [guard]:
-                at, base = end, 1
-            elif name == "include" and depth == base:
-                found[rest.startswith("<")] = end
-            guard = rest if name == "ifndef" and number == 0 else ""
-            depth += name.startswith("if")
-            depth -= name == "endif"
-        if at and not found and self.text[at : at + 2].startswith(("\n", "\r")):  # a guard with a blank line behind it
-            words = self.gaps.newline + words
-        at = found.get(True, found.get(False, at))
-        if at and self.text[at - 1] != "\n":
-            words = self.gaps.newline + words.removesuffix(self.gaps.newline)
-        return Edit(at, at, words)
 
 
 def _builtin(kind: Remedy) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import msgspec
 
@@ -17,60 +16,23 @@ from teetotal.answers.events import Location
 from teetotal.answers.fence import FenceAnswer, PlacedFence
 from teetotal.answers.options import CheckOptions, FenceOptions
 from teetotal.answers.remedies import Order, Remedy
-from teetotal.answers.verdict import Verdict
+from teetotal.answers.verdict import Verdict, both
 from teetotal.answers.violation import Violation
 from teetotal.budget import Budget
 from teetotal.engines import interpreted
+from teetotal.fences import ordering
 from teetotal.fences import text as texts
 from teetotal.fences.bought import bought
 from teetotal.fences.hopeless import why_hopeless
-from teetotal.fences.insertion import Hopeless, Problem, Search, Site, Undecided
+from teetotal.fences.insertion import Hopeless, Search, Site, Undecided
+from teetotal.fences.jobs import Job, Patch, Repair
 from teetotal.fences.of_program import ProgramProblem
+from teetotal.fences.orders import Sites
 from teetotal.fences.slots import Slots, from_fences, without_equals
 from teetotal.fences.sources import TextSource, relocated
 from teetotal.programs import goals, text_files
 from teetotal.programs.c.build import COMPILED
 from teetotal.programs.program import Program
-
-
-class Patch(NamedTuple):
-    """The texts of all files by their names, and in which line of its file what was added stands, by its site."""
-
-    texts: Mapping[str, str]
-    lines: Mapping[int, int]
-
-
-class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A problem with its texts: how a set of sites is written, how what was written is checked, and what is to be said of
-    the program as it is."""
-
-    problem: Problem
-    existing: frozenset[int]
-    originals: Mapping[str, str]
-    write: Callable[[frozenset[int], frozenset[int]], Patch]
-    check: Callable[[Mapping[str, str]], list[CheckAnswer]]
-    as_it_is: Callable[[], list[CheckAnswer]]
-    notes: Sequence[str] = ()
-
-
-class Repair(msgspec.Struct, frozen=True):
-    """The answer, and the patched texts that it speaks of, by the names of their files, with those that they were made
-    of: see ``text.write``. ``answer, text = repair`` for one file."""
-
-    answer: FenceAnswer
-    texts: Mapping[str, str]
-    originals: Mapping[str, str]
-
-    @property
-    def text(self) -> str:
-        """Of the first file, or of the only one."""
-        return next(iter(self.texts.values()))
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.answer, self.text))
-
-    def __str__(self) -> str:
-        return f"{self.answer}\n{self.answer.diff}" if self.answer.diff else str(self.answer)
 
 
 def fence(
@@ -85,6 +47,7 @@ def fence(
     budget = budget or Budget(options.seconds, options.max_megabytes)
     if not paths:
         raise TeetotalError("no file is named")
+    ordering.refuse(paths[0], options)
     if all(Path(each).suffix in COMPILED for each in paths):
         return fence_c(paths, options, budget, command)
     if len(paths) > 1:
@@ -95,6 +58,8 @@ def fence(
         )
     (only,) = paths
     text = text_files.read(only)
+    if "c11" in options.models:
+        return run(only, ordering.job(only, text, options, budget), options, budget, command)
     if Path(only).suffix == ".pml":
         from teetotal.fences import promela
 
@@ -111,16 +76,17 @@ def fence_c(paths: tuple[str, ...], options: FenceOptions, budget: Budget, comma
     """Gaps that the compiler does not take for gaps are left out, and if need be more and more around them."""
     from teetotal.fences.c import Misplaced
 
+    make = ordering.c_job if "c11" in options.models else c_job
     without: set[Location] = set()
     for around in (0, 2, 10, 50):
         try:
-            return run(" ".join(paths), c_job(paths, options, budget, without), options, budget, command)
+            return run(" ".join(paths), make(paths, options, budget, without), options, budget, command)
         except Misplaced as misplaced:
             if not misplaced.places:
                 raise
             reach = range(-around, around + 1)
             without |= {Location(place.file, place.line + offset) for place in misplaced.places for offset in reach}
-    return run(" ".join(paths), c_job(paths, options, budget, without), options, budget, command)
+    return run(" ".join(paths), make(paths, options, budget, without), options, budget, command)
 
 
 def _refuse_strengthen(path: str, options: FenceOptions) -> None:
@@ -322,7 +288,7 @@ def run(path: str, job: Job, options: FenceOptions, budget: Budget, command: str
             chosen = search.minimal()
     except Hopeless as hopeless:
         verdict, violations = Verdict.VIOLATION, [hopeless.violation]
-        notes += why_hopeless(hopeless.violation)
+        notes += why_hopeless(hopeless.violation, options.weaken)
     except Undecided as undecided:
         verdict = Verdict.INCONCLUSIVE
         notes.append(undecided.message)
@@ -330,7 +296,6 @@ def run(path: str, job: Job, options: FenceOptions, budget: Budget, command: str
         verdict, interrupted = Verdict.INCONCLUSIVE, True
         notes.append("interrupted")
     if verdict is not Verdict.SAFE:
-        found_so_far = [finding.violation for finding in search.seen]
         failure = FenceAnswer(
             input=path,
             command=command,
@@ -339,21 +304,25 @@ def run(path: str, job: Job, options: FenceOptions, budget: Budget, command: str
             verdict=verdict,
             complete=verdict is Verdict.VIOLATION,
             seconds=budget.passed,
-            sets=[_Telling(path, search, {}).all(one) for one in sets],
-            violations=violations or found_so_far,
+            sets=[_Telling(path, search, {}, job.ordered).all(one) for one in sets],
+            violations=violations or search.violations,
             checks=search.checks,
             notes=notes,
         )
         if interrupted:
             raise Interrupted(failure)
         return Repair(failure, job.originals, job.originals)
+    if job.ordered is not None:
+        chosen = job.ordered.chosen(chosen)
+        notes += ordering.left_alone(job.ordered)
     added = chosen - job.existing
     removed = job.existing - chosen if options.remove else frozenset[int]()
     patched = job.write(added, removed)
     results = job.check(patched.texts)
     verdict = _met(results, options)
-    told = _Telling(path, search, patched.lines)
-    triage, buys = bought(job.as_it_is()) if added and options.goal == "robust" and not budget.over else (None, "")
+    told = _Telling(path, search, patched.lines, job.ordered)
+    weighs = added and not options.weaken and options.goal == "robust" and options.models != ("c11",)
+    triage, buys = bought(job.as_it_is()) if weighs and not budget.over else (None, "")
     result = FenceAnswer(
         input=path,
         command=command,
@@ -364,14 +333,16 @@ def run(path: str, job: Job, options: FenceOptions, budget: Budget, command: str
         seconds=budget.passed,
         fences=told.all(added),
         cost=float(search.cost(added)),
+        cost_before=float(ordering.cost_as_written(job.ordered)) if job.ordered is not None and options.weaken else 0.0,
+        target=options.target,
         least_cost=least,
         minimality="of least cost" if least else "minimal: none can go, none can be of a cheaper kind",
         sets=[told.all(one) for one in sets],
         unnecessary=[] if added or options.remove else told.all(_unnecessary(job, search, notes)),
-        removed=told.all(removed),
+        removed=told.all(removed) if removed else [],
         diff=texts.unified_diffs(job.originals, patched.texts),
         patched=results,
-        violations=[finding.violation for finding in search.seen],
+        violations=search.violations,
         checks=search.checks,
         notes=notes,
         triage=triage,
@@ -402,18 +373,21 @@ def _met(results: list[CheckAnswer], options: FenceOptions) -> Verdict:
     verdict = Verdict.SAFE
     for result in results:
         for model in options.models:
-            holds = result.models[model].robust if options.goal == "robust" else result.models[model].safe
-            verdict += Verdict.of(holds)
+            about = result.models[model]
+            holds = about.robust if options.goal == "robust" else about.safe
+            verdict += Verdict.of(holds if about.race_free is msgspec.UNSET else both(holds, about.race_free))
     return verdict
 
 
 class _Telling:
     """Sites as a person and a program read them."""
 
-    def __init__(self, path: str, search: Search, lines: Mapping[int, int]) -> None:
-        self.path, self.search, self.lines = path, search, lines
+    def __init__(self, path: str, search: Search, lines: Mapping[int, int], ordered: Sites | None = None) -> None:
+        self.path, self.search, self.lines, self.ordered = path, search, lines, ordered
 
     def all(self, sites: frozenset[int]) -> list[PlacedFence]:
+        if self.ordered is not None:
+            return ordering.told(self.path, self.ordered, self.search, sites, self.lines)
         return sorted((self.one(site) for site in sites), key=lambda fence: (fence.file, fence.line, fence.kind))
 
     def one(self, number: int) -> PlacedFence:

@@ -8,7 +8,18 @@ from teetotal.answers.events import Event, Kind
 from teetotal.answers.violation import Violation
 
 
-def why_hopeless(violation: Violation) -> Iterator[str]:
+def why_hopeless(violation: Violation, weaken: bool = False) -> Iterator[str]:
+    if weaken:
+        yield "this happens with the orders as they are written: without --weaken, stronger ones are looked for"
+        return
+    if violation.model == "c11":
+        first, second = violation.events[0], violation.events[-1]
+        yield "no order that is written out here, and no fence between two statements, prevents this" + (
+            f": {first.text} and {second.text} need a mutex around them, or to be atomic"
+            if violation.kind == "race"
+            else ""
+        )
+        return
     if violation.model == "sc":
         yield "this happens under SC too: it is a fault of the program that no fence repairs"
         return

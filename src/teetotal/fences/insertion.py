@@ -47,11 +47,19 @@ class Site(msgspec.Struct, frozen=True, kw_only=True):
     beside: frozenset[object] = frozenset()
 
 
+class Evidence(Protocol):
+    def missing(self, on: frozenset[int]) -> frozenset[int] | None:
+        """Sites of which one is needed beside these; None where these prevent it."""
+        ...
+
+
 class Finding(msgspec.Struct, frozen=True):
-    """A violation, and the sites of which one is needed against it."""
+    """A violation, and the sites of which one is needed against it. With ``evidence``, the same can be asked of other sets,
+    without exploring the program again."""
 
     violation: Violation
     clause: frozenset[int]
+    evidence: Evidence | None = None
 
 
 class Problem(Protocol):
@@ -102,16 +110,27 @@ class Search:
         """Whether the goal is met with these fences. What is violated is added to what is known."""
         if any(not finding.clause & fences for finding in self.seen):
             return False
+        for finding in self.seen:
+            if finding.evidence is not None and (clause := finding.evidence.missing(fences)) is not None:
+                self._add(Finding(finding.violation, clause))
+                return False
         if fences not in self._known:
             self.checks += 1
             found = self.problem.findings(fences)
             for finding in found:
-                finding = Finding(finding.violation, finding.clause - fences)
-                if not finding.clause:
-                    raise Hopeless(finding.violation)
-                self.seen.append(finding)
+                self._add(Finding(finding.violation, finding.clause - fences, finding.evidence))
             self._known[fences] = not found
         return self._known[fences]
+
+    def _add(self, finding: Finding) -> None:
+        if not finding.clause:
+            raise Hopeless(finding.violation)
+        self.seen.append(finding)
+
+    @property
+    def violations(self) -> list[Violation]:
+        """Each once, however many clauses it gave."""
+        return list({id(finding.violation): finding.violation for finding in self.seen}.values())
 
     def cost(self, fences: frozenset[int]) -> Fraction:
         return sum((self.sites[site].cost for site in fences), Fraction(0))

@@ -21,6 +21,11 @@ _TAG = re.compile(r"/\*(gap|store) (\d+) (\w+)\*/")
 _REMEDIES: dict[str, Remedy] = {str(kind): kind for kind in (*KINDS, *Order)}
 
 
+def is_linux(code: str) -> bool:
+    """Whether a test is written in the words of the Linux kernel."""
+    return _LINUX.search(code) is not None
+
+
 class CLitmus:
     """Places are the gaps, the fences that are there, and with ``strengthen`` the stores: ``("gap", 3)`` and so on."""
 
@@ -29,7 +34,7 @@ class CLitmus:
         self.notes: list[str] = []
         parts = layout.split(text, path)
         self.offset = len(text) - len(parts.condition.text) - len(parts.code.text)  # comments are blanks there
-        self.linux = _LINUX.search(parts.code.text) is not None
+        self.linux = is_linux(parts.code.text)
         self.gaps = Gaps(parts.code.text, cpp=False, orders=strengthen, kernel=self.linux)
         self.words: dict[Remedy, str] = {
             Kind.MFENCE: "smp_mb();" if self.linux else "atomic_thread_fence(memory_order_seq_cst);",

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.costs import PREFERRED, Costs
@@ -30,15 +29,13 @@ from teetotal.engines.symbolic.schedules import Line, Replay
 from teetotal.engines.symbolic.verify import Outcome, robust, verify
 from teetotal.fences import text as texts
 from teetotal.fences.insertion import Finding, Site, Undecided
+from teetotal.fences.jobs import Job, Patch
 from teetotal.fences.killers import killers
 from teetotal.fences.sources import Patched
 from teetotal.programs.promela.compile import compile_text
 from teetotal.programs.promela.flow import comes_again
 from teetotal.programs.promela.instructions import Slot
 from teetotal.programs.promela.program import PromelaProgram
-
-if TYPE_CHECKING:
-    from teetotal.fences.fencing import Job
 
 
 def loops(program: PromelaProgram) -> list[list[bool]]:
@@ -205,8 +202,6 @@ def _removal(program: PromelaProgram, number: int) -> texts.Edit:
 
 
 def job(path: str, text: str, options: FenceOptions, budget: Budget) -> Job:
-    from teetotal.fences.fencing import Job, Patch
-
     program = compile_text(text, path, "gaps")
     existing = frozenset(number for number, site in enumerate(program.sites) if site.existing)
     problem = PromelaProblem(

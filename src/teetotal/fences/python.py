@@ -90,19 +90,22 @@ class PythonSource:
         return self.patched(all_fences(self.places))
 
     def patched(self, chosen: Sequence[tuple[object, Remedy]], removed: Collection[object] = ()) -> Patched:
-        names, edits = self._names({kind for _, kind in chosen if isinstance(kind, Kind)})
+        names, edits = self.names({_NAMES[kind] for _, kind in chosen if isinstance(kind, Kind)})
         for place, kind in chosen:
-            assert isinstance(place, tuple)
             assert isinstance(kind, Kind)
-            line, column = place
-            start = min(self.starts[line - 1], len(self.text))
-            indent = self._indentation(column)
-            new = f"{indent}yield {names[kind]}(){self.newline}"
-            if start and self.text[start - 1] != "\n":  # the last line has no end
-                new = self.newline + new.removesuffix(self.newline)
-            edits.append(Edit(start, start, new, (place, kind)))
-        edits += self._removals(removed)
+            edits.append(self.added(place, f"yield {names[_NAMES[kind]]}()", (place, kind)))
+        edits += self.removals(removed)
         return Patched(*apply(self.text, edits))
+
+    def added(self, place: object, words: str, key: object) -> Edit:
+        """A line of its own in a gap."""
+        assert isinstance(place, tuple)
+        line, column = place
+        start = min(self.starts[line - 1], len(self.text))
+        new = f"{self._indentation(column)}{words}{self.newline}"
+        if start and self.text[start - 1] != "\n":  # the last line has no end
+            new = self.newline + new.removesuffix(self.newline)
+        return Edit(start, start, new, key)
 
     def _indentation(self, column: int) -> str:
         """The characters that some statement of the block stands behind: tabs stay tabs."""
@@ -111,7 +114,7 @@ class PythonSource:
                 return self.lines[node.lineno - 1][:column]
         raise AssertionError("a place in no block")
 
-    def _removals(self, removed: Collection[object]) -> Iterator[Edit]:
+    def removals(self, removed: Collection[object]) -> Iterator[Edit]:
         """The line goes; ``pass`` comes where its block would be empty."""
         lines = {place[1] for place in removed}  # type: ignore[index]
         for node in ast.walk(self.tree):
@@ -126,27 +129,26 @@ class PythonSource:
                     else:
                         yield Edit(start, min(end, len(self.text)), "")
 
-    def _names(self, kinds: set[Kind]) -> tuple[dict[Kind, str], list[Edit]]:
-        """What the fences are called in this module, and the import where one is missing."""
-        found: dict[Kind, str] = {}
+    def names(self, wanted: set[str]) -> tuple[dict[str, str], list[Edit]]:
+        """What these names of teetotal's are called in this module, and the import where one is missing."""
+        found: dict[str, str] = {}
         direct: list[ast.ImportFrom] = []
         for node in self.tree.body:
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     if alias.name == "teetotal":
-                        for kind, name in _NAMES.items():
-                            found.setdefault(kind, f"{alias.asname or alias.name}.{name}")
+                        for name in wanted:
+                            found.setdefault(name, f"{alias.asname or alias.name}.{name}")
             elif isinstance(node, ast.ImportFrom) and node.module in ("teetotal", "teetotal.programs.python"):
                 direct.append(node)
                 for alias in node.names:
-                    for kind, name in _NAMES.items():
+                    for name in wanted:
                         if alias.name in (name, "*"):
-                            found[kind] = alias.asname or name
-        missing = sorted(_NAMES[kind] for kind in kinds if kind not in found)
+                            found[name] = alias.asname or name
+        missing = sorted(wanted - found.keys())
         if not missing:
             return found, []
-        found |= {kind: name for kind, name in _NAMES.items() if kind not in found}
-        return found, [self._import(missing, direct)]
+        return found | {name: name for name in missing}, [self._import(missing, direct)]
 
     def _import(self, missing: list[str], direct: list[ast.ImportFrom]) -> Edit:
         for node in direct:
@@ -206,5 +208,8 @@ def _fence(statement: ast.stmt) -> Kind | None:
     what = statement.value.value
     if isinstance(what, ast.Call) and not what.args and not what.keywords:
         what = what.func
-    name = what.id if isinstance(what, ast.Name) else what.attr if isinstance(what, ast.Attribute) else ""
-    return {"mfence": Kind.MFENCE, "sfence": Kind.SFENCE}.get(name)
+    return {"mfence": Kind.MFENCE, "sfence": Kind.SFENCE}.get(called(what))
+
+
+def called(what: ast.AST | None) -> str:
+    return what.id if isinstance(what, ast.Name) else what.attr if isinstance(what, ast.Attribute) else ""

@@ -39,7 +39,7 @@ class Slots:
         off = {slot for slot, site in self.site_of.items() if site not in fences}
         threads = tuple(
             Thread(
-                thread.name, _without(thread.code, {slot.pc for slot in off if slot.thread == number}), thread.registers
+                thread.name, without(thread.code, {slot.pc for slot in off if slot.thread == number}), thread.registers
             )
             for number, thread in enumerate(self.program.threads)
         )
@@ -92,7 +92,7 @@ def everywhere(program: Program, costs: Costs = Costs()) -> Slots:
             if instruction is not None:
                 code.append(instruction)
         code = [_moved(i, moved) for i in code]
-        looping = _in_loops(code)
+        looping = in_loops(code)
         for pc, site in fresh:
             site_of[Slot(number, pc)] = site
             sites[site] = msgspec.structs.replace(
@@ -118,7 +118,7 @@ def from_fences(
         site_of: dict[Slot, int] = {}
         passes: Counter[int] = Counter()
         for number, thread in enumerate(program.threads):
-            looping = _in_loops(thread.code)
+            looping = in_loops(thread.code)
             for pc, instruction in enumerate(thread.code):
                 if not isinstance(instruction, Fence) or (key := site_of_fence(number, instruction)) is None:
                     continue
@@ -181,7 +181,7 @@ def without_equals(slots: Sequence[Slots], keep: frozenset[int]) -> list[Slots]:
         threads = []
         for number, old in enumerate(each.program.threads):
             gone = {slot.pc for slot in cut if slot.thread == number}
-            threads.append(Thread(old.name, _without(old.code, gone), old.registers))
+            threads.append(Thread(old.name, without(old.code, gone), old.registers))
             for slot, site in each.site_of.items():
                 if slot.thread == number and slot not in cut:
                     site_of[Slot(number, slot.pc - sum(pc < slot.pc for pc in gone))] = left[site]
@@ -216,7 +216,7 @@ def _moved(instruction: Instruction, moved: Sequence[int]) -> Instruction:
     return instruction
 
 
-def _without(code: Sequence[Instruction], cut: set[int]) -> tuple[Instruction, ...]:
+def without(code: Sequence[Instruction], cut: set[int]) -> tuple[Instruction, ...]:
     moved, kept = [], 0
     for pc in range(len(code) + 1):
         moved.append(kept)
@@ -224,7 +224,7 @@ def _without(code: Sequence[Instruction], cut: set[int]) -> tuple[Instruction, .
     return tuple(_moved(instruction, moved) for pc, instruction in enumerate(code) if pc not in cut)
 
 
-def _in_loops(code: Sequence[Instruction]) -> set[int]:
+def in_loops(code: Sequence[Instruction]) -> set[int]:
     """The instructions that can come again: those that reach themselves."""
 
     def following(pc: int) -> list[int]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.fence import FenceAnswer, PlacedFence
 from teetotal.answers.verdict import Verdict
 from teetotal.report import terminal
 from teetotal.report.style import PLAIN, Page
+
+_FENCES = ("mfence", "sfence", "acquire_fence", "acq_rel_fence")
 
 
 def render(result: FenceAnswer, page: Page = PLAIN) -> str:
@@ -17,17 +21,29 @@ def render(result: FenceAnswer, page: Page = PLAIN) -> str:
 
 def headline(result: FenceAnswer, page: Page = PLAIN) -> str:
     """The verdict, in a line."""
-    goal = f"{result.goal} under {' and '.join(model.upper() for model in result.models)}"
+    goal = _goal(result)
     if result.verdict is not Verdict.SAFE and not result.fences:
         word = "cannot be made" if result.verdict is Verdict.VIOLATION else "not known how to make it"
         return f"{result.input}: {word} {goal}"
-    told = f"{_count(result.fences)}, cost {result.cost:g}, {result.minimality}" if result.fences else "no fence to add"
+    of = f" of {result.cost_before:g}" if result.cost_before else ""
+    told = f"{_count(result.fences)}, cost {result.cost:g}{of}{_on(result)}, {result.minimality}"
+    if not result.fences:
+        told = "no order can be weaker" if result.cost_before else "no fence to add"
     done = page.good("proved") if result.verdict is Verdict.SAFE else page.bad(f"NOT proved ({result.verdict})")
     return f"{result.input}: {told}; {goal}: {done}"
 
 
+def _goal(result: FenceAnswer) -> str:
+    goal = "robust and race-free" if "c11" in result.models else result.goal
+    return f"{goal} under {' and '.join(model.upper() for model in result.models)}"
+
+
+def _on(result: FenceAnswer) -> str:
+    return "" if result.target is None else f" on {result.target}"
+
+
 def _lines(result: FenceAnswer, page: Page) -> Iterator[str]:
-    goal = f"{result.goal} under {' and '.join(model.upper() for model in result.models)}"
+    goal = _goal(result)
     yield from page.wrapped(headline(result, page))
     if result.diff:
         yield result.diff
@@ -83,7 +99,7 @@ def _table(fences: Sequence[PlacedFence], source: str) -> Iterator[str]:
     for fence in fences:
         rows.append((
             ("" if fence.file == source else f"{fence.file}:") + str(fence.patched_line or fence.line),
-            fence.kind,
+            _kind(fence),
             f"{_side(fence)} {fence.after or fence.before or fence.at}",
             f"{fence.cost:g}{_why(fence)}",
             " and ".join(f"({cycle})" for cycle in fence.breaks[:4]) + (" …" if len(fence.breaks) > 4 else ""),
@@ -91,6 +107,10 @@ def _table(fences: Sequence[PlacedFence], source: str) -> Iterator[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     for row in rows:
         yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _kind(fence: PlacedFence) -> str:
+    return f"{fence.was} → {fence.kind}" if fence.was else fence.kind
 
 
 def _why(fence: PlacedFence) -> str:
@@ -101,7 +121,7 @@ def _why(fence: PlacedFence) -> str:
 
 
 def _where(fence: PlacedFence, source: str) -> str:
-    return f"{fence.kind} {_side(fence)} {_place(fence, source)}"
+    return f"{_kind(fence)} {_side(fence)} {_place(fence, source)}"
 
 
 def _side(fence: PlacedFence) -> str:
@@ -113,8 +133,10 @@ def _place(fence: PlacedFence, source: str) -> str:
 
 
 def _count(fences: Sequence[PlacedFence]) -> str:
-    stores = sum(fence.kind not in ("mfence", "sfence") for fence in fences)
-    numbers = {"fence": len(fences) - stores, "stronger store": stores}
+    """Fences that come, stores of TSO and PSO that get stronger, and orders of C11 that change."""
+    orders = sum(bool(fence.was) for fence in fences)
+    put = sum(fence.kind in _FENCES and not fence.was for fence in fences)
+    numbers = {"fence": put, "order": orders, "stronger store": len(fences) - orders - put}
     return " and ".join(f"{count} {what}{'s' * (count != 1)}" for what, count in numbers.items() if count)
 
 
@@ -127,6 +149,9 @@ def _verdict(result: CheckAnswer) -> str:
         words = []
         if name != "sc" and (asks_robust or not asks_safe):
             words.append({True: "robust", False: "NOT ROBUST", None: "robust or not: unknown"}[model.robust])
+            if model.race_free is not msgspec.UNSET:
+                races = {True: "race-free", False: "RACES", None: "race-free or not: unknown"}
+                words.append(races[model.race_free])
         if asks_safe:
             words.append({True: "safe", False: "NOT SAFE", None: "safe or not: unknown"}[model.safe])
         parts.append(f"{name.upper()} {', '.join(words)}")

@@ -60,6 +60,7 @@ def robustness(
     release_sequence: ReleaseSequence = "c20",
     seed: int = 0,
     budget: Budget | None = None,
+    whole_races: bool = False,
 ) -> Robustness:
     """``monitors`` default to the exact ones, which are complete over any strategy that is. The others are of the papers,
     where waiting rounds count."""
@@ -73,7 +74,7 @@ def robustness(
         notes.append(f"{', '.join(plain)}: waiting rounds are counted, as with --waiting count")
     if waiting == "count" and program.loop_bound is None:
         program = msgspec.structs.replace(program, loop_bound=LOOP_BOUND)
-    search = _Search(program, relaxed, semantics, watching, waiting, release_sequence, seed, budget)
+    search = _Search(program, relaxed, semantics, watching, waiting, release_sequence, seed, budget, whole_races)
     search.run(strategy)
     if search.result.endless and not search.over:
         endless = search.cuts
@@ -116,7 +117,9 @@ class _Search:
         release_sequence: ReleaseSequence,
         seed: int,
         budget: Budget,
+        whole_races: bool,
     ) -> None:
+        self.whole_races = whole_races
         self.program, self.semantics, self.watching, self.waiting = program, semantics, watching, waiting
         self.release_sequence, self.seed, self.budget = release_sequence, seed, budget
         self.max_megabytes = int(MAX_MEGABYTES if budget.megabytes is None else budget.megabytes)
@@ -156,7 +159,7 @@ class _Search:
                 if self.result.endless and len(schedule) > MOST_TOLD:
                     continue
                 if racy:
-                    self._add_race(weak.race(self.program, triple, schedule, self.semantics))
+                    self._add_race(weak.race(self.program, triple, schedule, self.semantics, self.whole_races))
                     continue
                 found = self._violation(self.watching[number], triple, schedule)
                 if all(found.shape != known.shape for known in self.violations[found.model]):

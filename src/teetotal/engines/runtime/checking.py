@@ -26,7 +26,7 @@ from teetotal.answers.numbers import Verb
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.schedules import to_token
 from teetotal.answers.verdict import Verdict, both
-from teetotal.answers.violation import StoryStep, Violation, ViolationKind
+from teetotal.answers.violation import Hazard, StoryStep, Violation, ViolationKind
 from teetotal.budget import Budget
 from teetotal.engines import relations, story
 from teetotal.engines.executions.monitors import Report, monitor_info, witness
@@ -116,7 +116,7 @@ def _explored(
         model: ModelName, asked: CheckOptions, marks: Marks | None = None, *, to_first_failure: bool = False
     ) -> _Findings:
         nonlocal interrupted
-        findings = _Findings(source, asked, symbols, model)
+        findings = _Findings(source, asked, symbols, model, "" if marks is None else marks.array)
         request = findings.request()
         if marks is not None:
             address, size = symbols.extent(marks.array)
@@ -206,8 +206,10 @@ def _as_safe(watched: CheckAnswer) -> CheckAnswer:
 class _Findings:
     """What the runtime told so far about the executions of one model, and the verdict that follows."""
 
-    def __init__(self, source: Source, options: CheckOptions, symbols: Symbols, model: ModelName) -> None:
-        self.source = source
+    def __init__(
+        self, source: Source, options: CheckOptions, symbols: Symbols, model: ModelName, marks: str = ""
+    ) -> None:
+        self.source, self.marks = source, marks
         self.options = options
         self.symbols = symbols
         self.model = model
@@ -219,7 +221,7 @@ class _Findings:
         self.monitors = [info for info in map(monitor_info, chosen) if info.model in self.relaxed]
         self.names: events.Names | None = None
         self.violations: dict[ModelName, list[Violation]] = {model: [] for model in MODELS}
-        self.orders = Orders(source, options)
+        self.orders = Orders(source, options, marks)
         self.failures: list[tuple[Failed, str]] = []  # with their tokens, in the order of their violations
         self.reports: list[tuple[Found, Violation]] = []
         self.notes: list[str] = []
@@ -250,6 +252,8 @@ class _Findings:
         request.append(f"memory={options.max_megabytes}")
         if options.executions is not None:
             request.append(f"executions={options.executions}")
+        if options.release_sequence != "c20":
+            request.append(f"release-sequence={options.release_sequence}")
         return request
 
     def take(self, told: AnyMessage, counting: Callable[[int, float], None] | None) -> None:
@@ -260,7 +264,7 @@ class _Findings:
             case Restart():
                 self.violations = {model: [] for model in MODELS}
                 self.failures, self.reports, self.notes, self.undecided = [], [], [], False
-                self.orders = Orders(self.source, self.options)
+                self.orders = Orders(self.source, self.options, self.marks)
             case Progress():
                 self.executions = told.executions
                 if counting is not None:
@@ -489,6 +493,7 @@ class _Findings:
         if complete and not self.orders.violations and not any(self.violations.values()):
             notes += vacuous.proof(end)
         models = {self.model: self._model(self.model, complete, True)}
+        hazards: list[Hazard] = []
         for model in self.relaxed:
             watching = [monitor for monitor in self.monitors if monitor.model == model]
             sure = any(monitor.misses_nothing(self.options.explore) for monitor in watching)
@@ -500,7 +505,9 @@ class _Findings:
             proved = complete and sure and not end.mixed
             if model == "c11":
                 by_x86 = models["tso"].robust is False if "tso" in models else None
-                models[model] = self.orders.answer(proved and not end.assembly, bool(self.violations["sc"]), by_x86)
+                hazards = self.orders.hazards(end, self.names)
+                sure = proved and not end.assembly
+                models[model] = self.orders.answer(sure, bool(self.violations["sc"]), by_x86, bool(hazards))
                 notes += self.orders.notes(end.assembly)
             else:
                 models[model] = self._model(model, complete, proved)
@@ -519,6 +526,7 @@ class _Findings:
             cpu=end.cpu,
             goal=self.options.goal,
             races=self.orders.races,
+            hazards=hazards,
             isolated=None if self.isolated or self.source.trust else False,
         )
 

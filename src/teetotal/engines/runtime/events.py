@@ -304,23 +304,24 @@ def straight_line(name: str, execution: Execution, schedule: Sequence[Step], sou
 
 
 def _instruction(event: Event) -> Instruction:
-    place = event.location
+    place, order = event.location, event.order
     if event.kind.is_fence:
-        return Fence(kind=event.kind, location=place)
+        return Fence(kind=event.kind, order=order, location=place)
     assert event.address is not None
     address = Addr(event.address)
     match event.kind:
         case Kind.LD:
-            return Load(register="r", address=address, location=place)
+            return Load(register="r", address=address, order=order, location=place)
         case Kind.ST:
-            return Store(address=address, value=Const(_narrow(event.value or 0)), location=place)
+            return Store(address=address, value=Const(_narrow(event.value or 0)), order=order, location=place)
         case Kind.LOCK:
             return Lock(address=address, location=place)
         case Kind.UNLOCK:
             return Unlock(address=address, location=place)
         case _:
             when = Const(0) if event.value is None else None
-            return Rmw(address=address, value=Const(_narrow(event.value or 0)), when=when, location=place)
+            value = Const(_narrow(event.value or 0))
+            return Rmw(address=address, value=value, when=when, order=order, failure=order, location=place)
 
 
 def _narrow(value: int) -> int:

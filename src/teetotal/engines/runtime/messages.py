@@ -180,6 +180,8 @@ class End(Message, frozen=True, tag="end"):
     """Those that were cut: place and rounds."""
     unseen: list[Unseen] = []
     races: list[tuple[int, int, int]] = []
+    hazards: list[tuple[int, int, int, int, int]] = []
+    """Load buffering: whose load; its place, that of its thread's store and of the other's write; the address."""
     mixed: list[int] = []
     evaluated: list[int] = []
     """Places in the program that decide assertions, and were come to."""

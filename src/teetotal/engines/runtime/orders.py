@@ -5,20 +5,23 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from teetotal.answers.check import ModelAnswer
+from teetotal.answers.events import Event, Kind
 from teetotal.answers.numbers import Tag
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.schedules import to_token
 from teetotal.answers.verdict import Verdict, both
-from teetotal.answers.violation import Race, Violation
+from teetotal.answers.violation import Hazard, Race, Violation
 from teetotal.engines import weak
 from teetotal.engines.runtime import events, replaying
-from teetotal.engines.runtime.messages import Found
+from teetotal.engines.runtime.messages import End, Found
 from teetotal.programs.c.build import Source
 
 
 class Orders:
-    def __init__(self, source: Source, options: CheckOptions) -> None:
-        self.source = source
+    """``marks``: an array whose loads are no accesses of the program (``checking.Marks``), and no events of C11."""
+
+    def __init__(self, source: Source, options: CheckOptions, marks: str = "") -> None:
+        self.source, self.marks = source, marks
         self.options = options
         self.violations: list[Violation] = []
         self.races: list[Race] = []
@@ -26,11 +29,17 @@ class Orders:
 
     def take(self, told: Found, names: events.Names) -> None:
         execution = events.execution(told.steps, told.cells, names)
+        if self.marks:
+            execution = execution._replace(events=[self._marked(event) for event in execution.events])
         self.uses_atomics |= any(row.order and row.tag < Tag.MUTEX and not row.verb for row in told.steps)
         if told.race:
             self._race(told, execution)
         else:
             self._weak(told, execution)
+
+    def _marked(self, event: Event) -> Event:
+        is_mark = (event.address or "").startswith(f"{self.marks}[")
+        return replace(event, kind=Kind.FENCE, value=None) if is_mark else event
 
     def _weak(self, told: Found, execution: events.Execution) -> None:
         *_, at = told.report
@@ -48,7 +57,7 @@ class Orders:
         """Each pair of places once."""
         first, _, second = told.report
         replay = self._command(execution, second + 1, told.context)
-        found = weak.race_between(execution.events[first], execution.events[second], replay)
+        found = weak.race_between(execution.events[: second + 1], first, replay, self.options.whole_races)
         if all((set(found.locations), found.address) != (set(race.locations), race.address) for race in self.races):
             self.races.append(found)
             self.violations.append(weak.as_violation(found))
@@ -57,6 +66,20 @@ class Orders:
         program = events.straight_line(self.source.name, execution, execution.schedule, self.source.name)
         token = to_token("sc", execution.schedule[:steps], list(program.memory), self.options.semantics)
         return replaying.command(self.source, token, context, self.options.spurious)
+
+    def hazards(self, end: End, names: events.Names | None) -> list[Hazard]:
+        """Load buffering, as far as the text tells of it: no dependency is known to be kept."""
+        found: list[Hazard] = []
+        for thread, load, store, write, address in end.hazards if names is not None and not self.options.races else ():
+            assert names is not None
+            name = names.symbols.variable(address - names.base) or "memory"
+            at = [names.place(place) for place in (load, store, write)]
+            texts = [
+                f"T{thread} loads {name} ({at[0]}) and then stores ({at[1]})",
+                f"what another thread makes of that store is written to {name} ({at[2]})",
+            ]
+            found.append(Hazard(segments=texts, locations=list(dict.fromkeys(str(place) for place in at if place))))
+        return found
 
     def notes(self, assembly: bool) -> list[str]:
         notes = []
@@ -71,8 +94,7 @@ class Orders:
             )
         return notes
 
-    def answer(self, proved: bool, fails_in_sc: bool, by_x86: bool | None) -> ModelAnswer:
-        """``portable`` is never sure: hazards are looked for in programs whose text is known, not in these."""
+    def answer(self, proved: bool, fails_in_sc: bool, by_x86: bool | None, hazards: bool) -> ModelAnswer:
         races_alone = self.options.races
         only_safe = races_alone or self.options.goal == "safe"
         found = [weak.shown(v, by_x86) for v in self.violations if v.kind == "race" or not races_alone]
@@ -87,5 +109,5 @@ class Orders:
             safe=safe,
             violations=found,
             race_free=race_free,
-            portable=False if is_weak or self.races else None,
+            portable=None if races_alone and race_free is not False else both(both(robust, race_free), not hazards),
         )

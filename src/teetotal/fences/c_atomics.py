@@ -1,0 +1,126 @@
+"""Atomic operations of C and C++ with their orders, as they are written: what each is, and the edits that give it another.
+
+Known are C11's and C++'s functions (``atomic_load_explicit``, with or without ``std::``), the members of ``std::atomic``
+and ``atomic_flag``, and GCC's ``__atomic_…``. Without an order they are seq_cst: with one they get ``_explicit``, or one
+argument more. An order that is no word of the language's own (a macro, a variable) is left alone, and so is an assignment
+to an atomic variable: those have the order that they have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from teetotal.answers.events import MemoryOrder
+from teetotal.fences.c_syntax import Node, arguments
+from teetotal.fences.orders import What
+from teetotal.fences.text import Edit
+
+_FETCH = r"fetch_(?:add|sub|or|and|xor|nand|max|min)"
+_FUNCTIONS: tuple[tuple[str, What, int, int], ...] = (
+    (r"(?:std::)?atomic_load(?P<explicit>_explicit)?", "load", 1, 1),
+    (r"(?:std::)?atomic_store(?P<explicit>_explicit)?", "store", 2, 1),
+    (rf"(?:std::)?atomic_(?:exchange|{_FETCH})(?P<explicit>_explicit)?", "rmw", 2, 1),
+    (r"(?:std::)?atomic_compare_exchange_(?:strong|weak)(?P<explicit>_explicit)?", "rmw", 3, 2),
+    (r"(?:std::)?atomic_flag_test_and_set(?P<explicit>_explicit)?", "rmw", 1, 1),
+    (r"(?:std::)?atomic_flag_clear(?P<explicit>_explicit)?", "store", 1, 1),
+    (r"(?:std::)?atomic_thread_fence", "fence", 0, 1),
+    (r"\.load", "load", 0, 1),
+    (r"\.store", "store", 1, 1),
+    (rf"\.(?:exchange|{_FETCH})", "rmw", 1, 1),
+    (r"\.compare_exchange_(?:strong|weak)", "rmw", 2, 2),
+    (r"\.test_and_set", "rmw", 0, 1),
+    (r"__atomic_load_n", "load", 1, 1),
+    (r"__atomic_load", "load", 2, 1),
+    (r"__atomic_store(?:_n)?", "store", 2, 1),
+    (rf"__atomic_(?:exchange_n|{_FETCH}|(?:add|sub|or|and|xor|nand)_fetch)", "rmw", 2, 1),
+    (r"__atomic_exchange", "rmw", 3, 1),
+    (r"__atomic_compare_exchange(?:_n)?", "rmw", 4, 2),
+    (r"__atomic_test_and_set", "rmw", 1, 1),
+    (r"__atomic_clear", "store", 1, 1),
+    (r"__atomic_thread_fence", "fence", 0, 1),
+)
+"""Name, what it is, how many arguments come before the orders, and how many orders."""
+_COMPILED = [(re.compile(pattern), what, before, orders) for pattern, what, before, orders in _FUNCTIONS]
+_ORDER = re.compile(
+    r"(?P<prefix>(?:std\s*::\s*)?memory_order(?:_|\s*::\s*)|__ATOMIC_)"
+    r"(?P<order>relaxed|acquire|release|acq_rel|seq_cst|RELAXED|ACQUIRE|RELEASE|ACQ_REL|SEQ_CST)"
+)
+
+
+class WrittenOrder(NamedTuple):
+    """From ``start`` to ``end`` of the text, where there is one; else it would stand there, behind a comma if ``comma``."""
+
+    order: MemoryOrder
+    start: int
+    end: int
+    prefix: str
+    comma: bool
+
+    def edit(self, order: MemoryOrder, key: object = None) -> Edit:
+        word = order.upper() if self.prefix.startswith("__") else order
+        return Edit(self.start, self.end, f"{', ' if self.comma else ''}{self.prefix}{word}", key)
+
+
+class AtomicCall(NamedTuple):
+    """``orders``: for success, and perhaps one for failure. ``rename``: what makes an ``_explicit`` one of it."""
+
+    what: What
+    start: int
+    end: int
+    in_loop: bool
+    orders: tuple[WrittenOrder, ...]
+    rename: Edit | None
+
+    @property
+    def is_implicit(self) -> bool:
+        return any(order.start == order.end for order in self.orders)
+
+    def edits(self, changed: dict[int, MemoryOrder], key: object) -> Iterator[Edit]:
+        """With these of its orders changed, each by its number. Where none was written, all are."""
+        if self.is_implicit and changed:
+            changed = {number: changed.get(number, order.order) for number, order in enumerate(self.orders)}
+            if self.rename is not None:
+                yield self.rename
+        for number, order in sorted(changed.items()):
+            yield self.orders[number].edit(order, (key, number))
+
+
+def read(node: Node, at: Callable[[int], int], cpp: bool, in_loop: bool) -> AtomicCall | None:
+    """``at`` gives the place in the text of one in bytes."""
+    callee = node.child("function")
+    if callee is None:
+        return None
+    field = callee.child("field")
+    member = callee.type == "field_expression" and field is not None
+    called = f".{field.text}" if member and field is not None else callee.text
+    spelled = re.sub(r"\s", "", called)
+    row = next((row for row in _COMPILED if row[0].fullmatch(spelled) is not None), None)
+    if row is None:
+        return None
+    pattern, what, before, count = row
+    match = pattern.fullmatch(spelled)
+    assert match is not None
+    given = arguments(node)
+    explicit = match.groupdict().get("explicit") is not None
+    orders: list[WrittenOrder] = []
+    rename: Edit | None = None
+    if len(given) > before and (explicit or member or "explicit" not in match.groupdict()):
+        if len(given) > before + count:
+            return None
+        for argument in given[before:]:
+            found = _ORDER.fullmatch(argument.text)
+            if found is None:
+                return None
+            order: MemoryOrder = found["order"].lower()  # type: ignore[assignment]
+            orders.append(WrittenOrder(order, at(argument.start_byte), at(argument.end_byte), found["prefix"], False))
+    elif len(given) == before and what != "fence" and not called.startswith("__"):
+        end = at(node.end_byte) - 1
+        prefix = "std::memory_order_" if cpp else "memory_order_"
+        implicit = WrittenOrder("seq_cst", end, end, prefix, bool(given) or not member)
+        orders = [implicit] if member or count == 1 else [implicit, implicit._replace(comma=True)]
+        if not member:
+            rename = Edit(at(callee.end_byte), at(callee.end_byte), "_explicit")
+    if not orders:
+        return None
+    return AtomicCall(what, at(node.start_byte), at(node.end_byte), in_loop, tuple(orders), rename)

@@ -1,0 +1,54 @@
+"""What a search for changes needs of a front end, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from teetotal.answers.check import CheckAnswer
+from teetotal.answers.fence import FenceAnswer
+from teetotal.fences.insertion import Problem
+from teetotal.fences.orders import Sites
+
+
+class Patch(NamedTuple):
+    """The texts of all files by their names, and in which line of its file what was added stands, by its site."""
+
+    texts: Mapping[str, str]
+    lines: Mapping[int, int]
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A problem with its texts: how a set of sites is written, how what was written is checked, and what is to be said of
+    the program as it is. ``ordered``: where the sites are orders of C11."""
+
+    problem: Problem
+    existing: frozenset[int]
+    originals: Mapping[str, str]
+    write: Callable[[frozenset[int], frozenset[int]], Patch]
+    check: Callable[[Mapping[str, str]], list[CheckAnswer]]
+    as_it_is: Callable[[], list[CheckAnswer]]
+    notes: Sequence[str] = ()
+    ordered: Sites | None = None
+
+
+class Repair(msgspec.Struct, frozen=True):
+    """The answer, and the patched texts that it speaks of, by the names of their files, with those that they were made
+    of: see ``text.write``. ``answer, text = repair`` for one file."""
+
+    answer: FenceAnswer
+    texts: Mapping[str, str]
+    originals: Mapping[str, str]
+
+    @property
+    def text(self) -> str:
+        """Of the first file, or of the only one."""
+        return next(iter(self.texts.values()))
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.answer, self.text))
+
+    def __str__(self) -> str:
+        return f"{self.answer}\n{self.answer.diff}" if self.answer.diff else str(self.answer)

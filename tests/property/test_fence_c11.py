@@ -1,0 +1,439 @@
+"""Weakest orders and fewest fences of C11: against brute force by the specification, and in the texts of litmus tests,
+Python programs, C and C++."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st_
+
+from amounts import some
+from c11_programs import c11, random_program
+from fencing_tools import NEEDS_COMPILER
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import Kind, Location, MemoryOrder
+from teetotal.answers.options import FenceOptions
+from teetotal.answers.targets import ANY, TARGETS, OrderCosts
+from teetotal.answers.verdict import Verdict
+from teetotal.cli.fence import fence as verb
+from teetotal.fences.fencing import Repair, fence
+from teetotal.fences.insertion import Hopeless, Search
+from teetotal.fences.of_orders import OrdersProblem, Owner, Skeleton
+from teetotal.fences.orders import VALID, Place, Sites, What, join, stronger
+from teetotal.fences.slots import Slot
+from teetotal.models import c11 as specification
+from teetotal.programs.program import Branch, Fence, Instruction, Load, Program, Rmw, Store, Thread
+
+WHAT: dict[type, What] = {Load: "load", Store: "store", Rmw: "rmw", Fence: "fence"}
+
+
+def skeleton(program: Program, gaps: bool) -> tuple[Skeleton, list[Place]]:
+    """With a place for every order, and for every gap before an access."""
+    places: list[Place] = []
+    owners: dict[Slot, Owner] = {}
+    threads = []
+    for number, thread in enumerate(program.threads):
+        code: list[Instruction] = []
+        moved: list[int] = []
+        for pc, instruction in enumerate(thread.code):
+            if gaps and pc and not isinstance(instruction, Branch):
+                owners[Slot(number, len(code))] = Owner(len(places))
+                places.append(Place(what="gap", was="relaxed", location=Location("gap", pc)))
+                code.append(Fence(kind=Kind.MFENCE, order="seq_cst"))
+            moved.append(len(code))
+            if getattr(instruction, "order", "na") != "na":
+                owners[Slot(number, len(code))] = Owner(len(places))
+                what = WHAT[type(instruction)]
+                places.append(Place(what=what, was=instruction.order, location=Location(what, pc)))  # type: ignore
+            code.append(instruction)
+        moved.append(len(code))
+        for pc, instruction in enumerate(code):
+            if isinstance(instruction, Branch):
+                code[pc] = msgspec.structs.replace(instruction, target=moved[instruction.target])
+        threads.append(Thread(thread.name, tuple(code), thread.registers))
+    return Skeleton(msgspec.structs.replace(program, threads=tuple(threads)), owners), places
+
+
+class Case:
+    def __init__(self, program: Program, gaps: bool = True, weaken: bool = False) -> None:
+        self.skeleton, places = skeleton(program, gaps and not weaken)
+        self.sites = Sites(places, OrderCosts(), weaken)
+        self.search = Search(OrdersProblem([self.skeleton], self.sites, ["c11"]))
+
+    def works(self, on: frozenset[int]) -> bool:
+        """By definition."""
+        program = self.skeleton.with_orders(self.sites, self.sites.orders(on))
+        return specification.verdict(program, most=3000) == "robust"
+
+    def told(self, on: frozenset[int]) -> list[tuple[str, str]]:
+        places = self.sites.places
+        return [(places[n].what, order) for n, order in sorted(self.sites.changes(on).items())]
+
+
+def of_loads_and_stores(seed: int) -> Program:
+    rng = random.Random(seed)
+    while True:
+        program = random_program(rng)
+        backward = any(getattr(i, "target", 10**6) < len(t.code) for t in program.threads for i in t.code)
+        if not backward and len(program.threads) < 4 and sum(len(thread.code) for thread in program.threads) < 8:
+            return program
+
+
+@settings(max_examples=some(60))
+@given(st_.integers(0, 2**32), st_.booleans(), st_.booleans())
+def test_a_set_of_least_cost_is_that_by_definition(seed: int, gaps: bool, weaken: bool) -> None:
+    case = Case(of_loads_and_stores(seed), gaps, weaken)
+    search, count = case.search, len(case.sites.sites)
+    try:
+        found = next(search.cheapest_first())
+    except Hopeless:
+        assert not case.works(frozenset(range(count)))
+        return
+    except specification.TooMany:
+        return
+    assert case.works(found)
+    dearer = search.cost(found)
+    tried = 0
+    for size in range(min(len(found), 3) + 1):
+        for cheaper in map(frozenset, combinations(range(count), size)):
+            if search.cost(cheaper) < dearer and tried < 60:
+                tried += 1
+                assert not case.works(cheaper), case.told(cheaper)
+
+
+@settings(max_examples=some(60))
+@given(st_.integers(0, 2**32), st_.booleans())
+def test_of_a_minimal_set_nothing_can_go(seed: int, weaken: bool) -> None:
+    case = Case(of_loads_and_stores(seed), True, weaken)
+    try:
+        found = case.search.minimal()
+    except Hopeless:
+        assert not case.works(frozenset(range(len(case.sites.sites))))
+        return
+    assert case.works(found)
+    for site in found:
+        assert not case.works(found - {site})
+
+
+SMALLEST = {
+    "store buffering": ("x=1; r=y ‖ y=1; r=x", ["store seq_cst", "load seq_cst"] * 2),
+    "message passing": ("x=1; y=1 ‖ r=y; r=x", ["store release", "load acquire"]),
+    "plain message": ("x=1.na; y=1 ‖ await(y==1); r=x.na", ["store release", "load acquire"]),
+    "wrc": ("x=1 ‖ r=x; y=1 ‖ r=y; r=x", ["store release", "load acquire"]),
+    "nothing to do": ("r=x; y=1 ‖ r=y; x=1", []),
+    "robust already": ("x=1.sc; r=y.sc ‖ y=1.sc; fence.rel; r=x.sc", []),
+    "a half that is there": ("x=1; fence.rel; y=1 ‖ r=y; r=x", ["load acquire"]),
+    "an rmw": ("x=1; xchg(y,1) ‖ r=y.acq; r=x", ["rmw release"]),
+}
+
+
+@pytest.mark.parametrize("name", SMALLEST)
+def test_orders_come_first(name: str) -> None:
+    text, expected = SMALLEST[name]
+    case = Case(c11(text, name))
+    assert [" ".join(change) for change in case.told(next(case.search.cheapest_first()))] == expected
+
+
+WEAKEST = {
+    "message passing": ("x=1.sc; y=1.sc ‖ r=y.sc; r=x.sc", "relaxed release acquire relaxed"),
+    "store buffering": ("x=1.sc; r=y.sc ‖ y=1.sc; r=x.sc", "seq_cst seq_cst seq_cst seq_cst"),
+    "load buffering": ("r=x.sc; y=1.sc ‖ r=y.sc; x=1.sc", "relaxed relaxed relaxed relaxed"),
+    "wrc": ("x=1.sc ‖ r=x.sc; y=1.sc ‖ r=y.sc; r=x.sc", "relaxed relaxed release acquire relaxed"),
+    "isa2": (
+        "x=1.sc; y=1.sc ‖ r=y.sc; z=1.sc ‖ r=z.sc; r=x.sc",
+        "relaxed release acquire release acquire relaxed",
+    ),
+    "a fence too many": ("x=1.sc; fence.sc; y=1.rel ‖ r=y.acq; r=x", "relaxed relaxed release acquire relaxed"),
+}
+
+
+@pytest.mark.parametrize("name", WEAKEST)
+def test_the_weakest_orders_that_suffice(name: str) -> None:
+    text, expected = WEAKEST[name]
+    case = Case(c11(text, name), weaken=True)
+    assert case.sites.orders(next(case.search.cheapest_first())) == expected.split()
+
+
+def test_orders_are_a_lattice() -> None:
+    orders: tuple[MemoryOrder, ...] = VALID["rmw"]
+    for a in orders:
+        for b in orders:
+            assert join(a, b) == join(b, a)
+            assert join(a, b) == a or stronger(join(a, b), a)
+            assert not (stronger(a, b) and stronger(b, a))
+    assert join("acquire", "release") == "acq_rel"
+
+
+COSTS = {
+    name: {what: {o: c.cost for o, c in row.items()} for what, row in table.items()} for name, table in TARGETS.items()
+}
+
+
+@pytest.mark.parametrize("table", [ANY, *COSTS.values()])
+def test_a_stronger_order_is_dearer(table: dict[str, dict[MemoryOrder, int]]) -> None:
+    for row in table.values():
+        for a in row:
+            assert all(row[a] > row[b] for b in row if stronger(a, b))
+
+
+def test_the_reference_has_the_table() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/targets.md").read_text()
+    for name, table in TARGETS.items():
+        for what, row in table.items():
+            told = " | ".join(f"{c.cost} `{c.instructions}`" if c.instructions else str(c.cost) for c in row.values())
+            assert f"| {name} | {what} | {told} |" in page
+    for what, costs in ANY.items():
+        assert f"| (none) | {what} | {' | '.join(map(str, costs.values()))} |" in page
+
+
+def test_a_target_changes_what_is_cheapest() -> None:
+    program = c11("x=1; r=y ‖ y=1; r=x")
+
+    def cheapest(costs: OrderCosts) -> list[tuple[str, str]]:
+        case = Case(program)
+        case.sites = Sites(case.sites.places, costs)
+        case.search = Search(OrdersProblem([case.skeleton], case.sites, ["c11"]))
+        return case.told(next(case.search.cheapest_first()))
+
+    assert cheapest(OrderCosts("x86")) == [("gap", "seq_cst")] * 2
+    assert cheapest(OrderCosts("arm64")) == [("store", "seq_cst"), ("load", "seq_cst")] * 2
+    assert cheapest(OrderCosts(loop=Fraction(1))) == [("store", "seq_cst"), ("load", "seq_cst")] * 2
+
+
+# -- texts ------------------------------------------------------------------------------------------------------------
+
+
+def repaired(path: Path, text: str, **options: object) -> Repair:
+    path.write_text(text)
+    found = fence(str(path), FenceOptions(models=("c11",), **options))  # type: ignore[arg-type]
+    assert found.answer.verdict is Verdict.SAFE
+    return found
+
+
+def changed(repair: Repair) -> list[tuple[int, str, str]]:
+    return [(one.line, one.was, one.kind) for one in repair.answer.fences]
+
+
+LITMUS = """C MP
+{}
+P0(atomic_int* x, atomic_int* y) {
+  atomic_store_explicit(x, 1, memory_order_relaxed);
+  atomic_store_explicit(y, 1, memory_order_relaxed);
+}
+P1(atomic_int* x, atomic_int* y) {
+  int r0 = atomic_load_explicit(y, memory_order_relaxed);
+  int r1 = atomic_load_explicit(x, memory_order_relaxed);
+}
+exists (1:r0=1 /\\ 1:r1=0)
+"""
+
+
+def test_a_litmus_test(tmp_path: Path) -> None:
+    found = repaired(tmp_path / "mp.litmus", LITMUS)
+    assert changed(found) == [(5, "relaxed", "release"), (8, "relaxed", "acquire")]
+    assert found.text == LITMUS.replace("y, 1, memory_order_relaxed", "y, 1, memory_order_release").replace(
+        "load_explicit(y, memory_order_relaxed", "load_explicit(y, memory_order_acquire"
+    )
+
+
+def test_a_litmus_test_whose_orders_are_too_strong(tmp_path: Path) -> None:
+    strong = LITMUS.replace("_explicit", "").replace(", memory_order_relaxed", "")
+    strong = strong.replace("  int r1", "  atomic_thread_fence(memory_order_acquire);\n  int r1")
+    found = repaired(tmp_path / "mp.litmus", strong, weaken=True)
+    assert "thread_fence" not in found.text
+    assert "atomic_store_explicit(y, 1, memory_order_release)" in found.text
+    assert "atomic_load_explicit(y, memory_order_acquire)" in found.text
+    assert found.text.count("relaxed") == 2
+    assert found.answer.cost < found.answer.cost_before
+
+
+def test_a_litmus_test_in_the_kernels_words(tmp_path: Path) -> None:
+    text = """C SB
+{}
+P0(int* x, int* y) { WRITE_ONCE(*x, 1); int r0 = READ_ONCE(*y); }
+P1(int* x, int* y) { WRITE_ONCE(*y, 1); int r0 = READ_ONCE(*x); }
+exists (0:r0=0 /\\ 1:r0=0)
+"""
+    found = repaired(tmp_path / "sb.litmus", text)
+    assert found.text.count("smp_mb();") == 2
+    assert "left as they are" in found.answer.notes[0]
+
+
+PYTHON = """from teetotal import cas, ld, mfence, program, relaxed, st
+
+
+def writer():
+    yield st("data", 42)
+    yield st("flag", 1, relaxed)
+
+
+def reader():
+    while (yield ld("flag", relaxed)) != 1:
+        pass
+    r = yield ld("data")
+    assert r == 42
+
+
+def other():
+    yield mfence()
+    yield cas("lock", 0, 1)
+
+
+mp = program(writer(), reader(), other(), data=0, flag=0, lock=0)
+"""
+
+
+def test_a_python_program(tmp_path: Path) -> None:
+    found = repaired(tmp_path / "mp.py", PYTHON)
+    assert changed(found) == [(6, "relaxed", "release"), (10, "relaxed", "acquire")]
+    assert 'st("flag", 1, release)' in found.text
+    assert 'ld("flag", acquire)' in found.text
+    assert "from teetotal import acquire, cas, ld, mfence, program, relaxed, release, st" in found.text
+
+
+def test_a_python_program_whose_orders_are_too_strong(tmp_path: Path) -> None:
+    found = repaired(tmp_path / "mp.py", found_text(tmp_path), weaken=True)
+    assert "yield mfence()" not in found.text
+    assert 'cas("lock", 0, 1, relaxed)' in found.text
+    assert "release" in found.text
+    assert "acquire" in found.text
+
+
+def found_text(tmp_path: Path) -> str:
+    return repaired(tmp_path / "strong.py", PYTHON).text
+
+
+def test_a_race_that_no_order_repairs(tmp_path: Path) -> None:
+    path = tmp_path / "race.litmus"
+    path.write_text("C R\n{}\nP0(int* x) { *x = 1; }\nP1(int* x) { *x = 2; }\nexists (x=1)\n")
+    answer = fence(str(path), FenceOptions(models=("c11",))).answer
+    assert answer.verdict is Verdict.VIOLATION
+    assert "need a mutex" in answer.notes[0]
+
+
+def test_what_is_weak_already_is_not_weakened(tmp_path: Path) -> None:
+    path = tmp_path / "mp.litmus"
+    path.write_text(LITMUS)
+    answer = fence(str(path), FenceOptions(models=("c11",), weaken=True)).answer
+    assert answer.verdict is Verdict.VIOLATION
+    assert "as they are written" in answer.notes[0]
+
+
+C = """#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+static int data;
+static atomic_int flag, unused;
+
+static void *writer(void *none) {
+    data = 42;
+    atomic_store_explicit(&flag, atomic_load_explicit(&unused, memory_order_relaxed) + 1, memory_order_relaxed);
+    return none;
+}
+
+static void *reader(void *none) {
+    int one = 1;
+    while (!atomic_compare_exchange_strong_explicit(&flag, &one, 2, memory_order_relaxed, memory_order_relaxed))
+        one = 1;
+    assert(data == 42);
+    return none;
+}
+
+void never(void) { atomic_store(&flag, 3); }
+
+int main(void) {
+    pthread_t threads[2];
+    pthread_create(&threads[0], 0, writer, 0);
+    pthread_create(&threads[1], 0, reader, 0);
+    pthread_join(threads[0], 0);
+    pthread_join(threads[1], 0);
+    if (data != 42) never();
+}
+"""
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("models", [("c11",), ("tso", "pso", "c11")])
+def test_a_c_program(tmp_path: Path, models: tuple[str, ...]) -> None:
+    path = tmp_path / "mp.c"
+    path.write_text(C)
+    found = fence(str(path), FenceOptions(models=models))  # type: ignore[arg-type]
+    assert found.answer.verdict is Verdict.SAFE
+    assert changed(found) == [(10, "relaxed", "release"), (16, "relaxed", "acquire")]
+    assert "+ 1, memory_order_release)" in found.text
+    assert "2, memory_order_acquire, memory_order_relaxed)" in found.text
+
+
+@NEEDS_COMPILER
+def test_a_c_program_whose_orders_are_too_strong(tmp_path: Path) -> None:
+    strong = C.replace("memory_order_relaxed", "memory_order_seq_cst")
+    found = repaired(tmp_path / "mp.c", strong, weaken=True)
+    assert "+ 1, memory_order_release)" in found.text
+    assert "&unused, memory_order_relaxed)" in found.text
+    assert "2, memory_order_acquire, memory_order_relaxed)" in found.text
+    assert "atomic_store(&flag, 3);" in found.text  # nobody passes it
+    assert any("no execution passes" in note for note in found.answer.notes)
+
+
+@NEEDS_COMPILER
+def test_a_cpp_program_whose_orders_are_not_written(tmp_path: Path) -> None:
+    text = """#include <atomic>
+#include <thread>
+struct Node { int value; Node *next; };
+static std::atomic<Node *> head{nullptr};
+static void push(Node *node) {
+    Node *old = head.load();
+    do node->next = old; while (!head.compare_exchange_weak(old, node));
+}
+int main() {
+    static Node node{1, nullptr};
+    std::thread pusher([] { push(&node); });
+    Node *old = head.load();
+    while (old && !head.compare_exchange_strong(old, old->next)) {}
+    int seen = old ? old->value : 1;
+    pusher.join();
+    return seen - 1;
+}
+"""
+    found = repaired(tmp_path / "treiber.cpp", text, weaken=True)
+    assert "head.compare_exchange_weak(old, node, std::memory_order_release)" in found.text
+    assert "Node *old = head.load(std::memory_order_acquire);" in found.text
+    assert "head.compare_exchange_strong(old, old->next, std::memory_order_relaxed)" in found.text
+
+
+@NEEDS_COMPILER
+def test_a_fence_goes_where_no_order_is_written(tmp_path: Path) -> None:
+    text = C.replace("memory_order_relaxed", "ORDER").replace(
+        "static int data;", "static const memory_order ORDER = memory_order_relaxed;\nstatic int data;"
+    )
+    found = repaired(tmp_path / "mp.c", text)
+    assert {(was, kind) for _, was, kind in changed(found)} == {("", "sfence"), ("", "acquire_fence")}
+    assert "atomic_thread_fence(memory_order_acquire);" in found.text
+
+
+REFUSED = {
+    "--weaken": "are for --model c11",
+    "--target arm64": "are for --model c11",
+    "--model c11 --goal safe": "robust and race-free programs alone",
+    "--model c11 --remove": "--weaken takes out fences too",
+    "--model c11 --monitor burnim-tso": "exact monitors",
+    "--model c11 --style x86": "nothing of assembly",
+    "--model c11 --cost mfence=3": "costs come from --target",
+}
+
+
+@pytest.mark.parametrize("asked", REFUSED)
+def test_what_has_no_meaning_is_refused(tmp_path: Path, asked: str) -> None:
+    path = tmp_path / "mp.litmus"
+    path.write_text(LITMUS)
+    result = CliRunner().invoke(verb, [*asked.split(), str(path)], standalone_mode=False)
+    assert isinstance(result.exception, TeetotalError)
+    assert REFUSED[asked] in str(result.exception)
