@@ -18,6 +18,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 
 #include "addresses.hpp"
@@ -96,6 +98,13 @@ void know_shared(const std::string& text) {
   process.restart = false;
 }
 
+std::string contents_of(const std::string& path) {
+  std::ifstream file(path);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file || text.empty()) throw std::invalid_argument("cannot read " + path);
+  return text;
+}
+
 void set(Request& request, const std::string& name, const std::string& value) {
   const auto number = [&] { return std::stoull(value); };
   if (name == "strategy")
@@ -140,6 +149,12 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.bounds.steps = static_cast<std::uint32_t>(number());
   else if (name == "seconds")
     request.seconds = std::stod(value);
+  else if (name == "slice")
+    request.slice = std::stod(value);
+  else if (name == "part")
+    request.part = contents_of(value);
+  else if (name == "restarts")
+    request.restarts = number();
   else if (name == "live")
     request.live = value;
   else if (name == "idle-bound")

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <stdexcept>
 
 namespace teetotal {
@@ -102,9 +103,7 @@ class Reader {
       return branch;
     });
   }
-  void end() const {
-    if (at_ != end_) throw std::invalid_argument("not a part of a search");
-  }
+  bool at_end() const { return at_ == end_; }
 
  private:
   const char* at_;
@@ -157,10 +156,9 @@ Part part_from(std::string_view text, System& system) {
     const Event reversed = in.event();
     return Race{first, second, reversed, in.numbers<std::size_t>()};
   });
-  in.end();
   const std::size_t levels = part.finished ? 0 : part.path.size() + 1;
   const auto outside = [&](const Race& race) { return race.first >= race.second || race.second >= part.path.size(); };
-  if (part.levels.size() != levels || part.base > part.path.size() || part.known > part.path.size() ||
+  if (!in.at_end() || part.levels.size() != levels || part.base > part.path.size() || part.known > part.path.size() ||
       std::ranges::any_of(part.kept, outside))
     throw std::invalid_argument("not a part of a search");
   return part;
@@ -180,15 +178,18 @@ std::string to_text(const std::vector<Ask>& asks, const System& system) {
 
 std::vector<Ask> asks_from(std::string_view text, System& system) {
   Reader in(text, system);
-  auto asks = in.list<Ask>([&] {
-    Ask ask{.first = in.number(), .second = in.number(), .fixed = in.number()};
-    const std::uint64_t how = in.number();
-    ask.once = (how & 2U) != 0;
-    ask.settled = (how & 1U) != 0;
-    ask.sequence = in.events();
-    return ask;
-  });
-  in.end();
+  std::vector<Ask> asks;
+  while (!in.at_end()) {
+    auto more = in.list<Ask>([&] {
+      Ask ask{.first = in.number(), .second = in.number(), .fixed = in.number()};
+      const std::uint64_t how = in.number();
+      ask.once = (how & 2U) != 0;
+      ask.settled = (how & 1U) != 0;
+      ask.sequence = in.events();
+      return ask;
+    });
+    asks.insert(asks.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  }
   return asks;
 }
 

@@ -67,7 +67,7 @@ struct Part {
 // `system` knows the names. Throws std::invalid_argument where the text is none of a part.
 std::string to_text(const Part& part, const System& system);
 Part part_from(std::string_view text, System& system);
-std::string to_text(const std::vector<Ask>& asks, const System& system);
+std::string to_text(const std::vector<Ask>& asks, const System& system);  // one such text behind another is one, too
 std::vector<Ask> asks_from(std::string_view text, System& system);
 
 }  // namespace teetotal

@@ -18,7 +18,7 @@ from teetotal.answers.events import Semantics
 from teetotal.answers.options import COMPILED_LOOP_BOUND
 from teetotal.answers.verdict import Waiting
 from teetotal.engines.runtime import messages
-from teetotal.engines.runtime.messages import AnyMessage, End, Replayed, Restart, Stopped, Trouble
+from teetotal.engines.runtime.messages import AnyMessage, End, Replayed, Restart, Stopped, Trouble, Whole
 from teetotal.programs.c.build import BIT_FIELDS, LIBRARY, LIVE, VARIABLES
 
 _NOT_STARTED = 5  # the exit status
@@ -76,7 +76,15 @@ def _any_size() -> Iterator[None]:
 def answers(
     program: Path, options: Sequence[str], arguments: Sequence[str] = (), *, show_output: bool = False
 ) -> Generator[AnyMessage, None, None]:
-    """The lines that the runtime tells. RuntimeDied, after the last of them, where it ended by a signal."""
+    """What the runtime tells. RuntimeDied, after the last of it, where it ended by a signal."""
+    for _, answer in lines(program, options, arguments, show_output=show_output):
+        yield answer
+
+
+def lines(
+    program: Path, options: Sequence[str], arguments: Sequence[str] = (), *, show_output: bool = False
+) -> Generator[tuple[bytes, AnyMessage], None, None]:
+    """The same, each with the line that it was told by."""
     for name in (LIBRARY, VARIABLES, LIVE):
         if (beside := program.parent / name).exists():
             options = [*options, f"{name}={beside}"]
@@ -96,20 +104,20 @@ def answers(
     told: set[bytes] = set()  # after a death that it survives, the runtime tells again what it told before
     ended = False
     try:
-        with os.fdopen(reader, "rb") as lines:
-            for line in lines:
+        with os.fdopen(reader, "rb") as channel:
+            for line in channel:
                 answer = _decoded(line)
                 if isinstance(answer, Restart):
                     told.clear()
                 elif line in told:
                     continue
                 told.add(line)
-                ended = isinstance(answer, End | Trouble | Replayed | Stopped)
+                ended = isinstance(answer, End | Trouble | Replayed | Stopped | Whole)
                 if isinstance(answer, Trouble) and answer.what == "overwritten":
                     raise RuntimeDied(_OVERWRITTEN)
                 if isinstance(answer, Trouble) and answer.what == "internal":
                     raise AssertionError(f"teetotal-runtime: {answer.message}")
-                yield answer
+                yield line, answer
         said = process.stderr.read().decode(errors="replace") if process.stderr is not None else ""
         status = process.wait()
         if not ended and status not in (2, _NOT_STARTED):
