@@ -151,6 +151,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.seconds = std::stod(value);
   else if (name == "slice")
     request.slice = std::stod(value);
+  else if (name == "most")
+    request.most = number();
   else if (name == "part")
     request.part = contents_of(value);
   else if (name == "restarts")

@@ -81,9 +81,8 @@ SearchResult Explorer::explore_part() {
       layout += (layout.empty() ? "[" : ",[") + std::to_string(address) + ',' + std::to_string(size) + ',' +
                 std::to_string(soft) + ']';
     output_.line(R"({"type":"part","left":")" + to_text(search.rest(), system_) + R"(","asks":")" +
-                 to_text(search.asks(), system_) + R"(","layout":[)" + layout +
-                 "],\"restarts\":" + std::to_string(restarts_) +
-                 ",\"incomplete\":" + (process.incomplete ? "true" : "false") + '}');
+                 to_text(search.asks(), system_) + R"(","layout":[)" + layout + "],\"restarts\":" +
+                 std::to_string(restarts_) + ",\"incomplete\":" + (process.incomplete ? "true" : "false") + '}');
   }
   return result;
 }
@@ -178,8 +177,10 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
     const auto now = Clock::now();
     if (now - told_ > std::chrono::milliseconds(250)) tell_progress();
     if (elapsed() > request_.seconds) stopped_ = true;
-    if (elapsed() > request_.slice && !stopped_) pause = !request_.part.empty() || why_whole().empty();
+    if (elapsed() > request_.slice) pause = true;
   }
+  if (executions_ >= request_.most) pause = true;
+  if (pause) pause = !stopped_ && (!request_.part.empty() || why_whole().empty());
   if (!stopped_ && (executions_ % kPoll == 0 || survival.passed())) survival.consider();
   totals_.steps += execution.size();
   totals_.fresh += execution.size() - shared;

@@ -37,8 +37,9 @@ struct Request {
   double shorten = 0;  // seconds, of a replay
   std::string schedule;
   bool stop_at_last = false;
-  double slice = 1e18;         // seconds after which what is left of the search is told (core/search/part.hpp)
-  std::string part;            // the part to explore; empty: the whole search
+  double slice = 1e18;  // seconds after which what is left of the search is told (core/search/part.hpp)
+  std::uint64_t most = ~std::uint64_t{0};  // executions, after which the same
+  std::string part;                        // the part to explore; empty: the whole search
   std::uint64_t restarts = 0;  // so often whoever told the part has begun again: what was learnt is learnt here first
 };
 

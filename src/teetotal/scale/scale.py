@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import sys
+from typing import NamedTuple
 
 from teetotal.scale.checkpoint import Checkpoint
 from teetotal.scale.crew import Answer, Crew, Item, Log, Tally, Work
 from teetotal.scale.here import Here
 from teetotal.scale.local import Processes
 
-SLICE = 1.0
-"""Seconds for which somebody works on a part of an exploration before it is looked at who could help."""
+
+
+class Slice(NamedTuple):
+    """For so many seconds, and executions, somebody works on a part of an exploration before it is looked at who could
+    help."""
+
+    seconds: float = 1.0
+    executions: int = 2**62
+
+    def within(self, seconds: float, share: float = 1.0) -> Slice:
+        return Slice(min(share * self.seconds, seconds), self.executions)
 
 
 class Scale:
@@ -22,7 +32,7 @@ class Scale:
         cluster: str | None = None,
         checkpoint: Checkpoint | None = None,
         log: Log | None = None,
-        slice: float = SLICE,
+        slice: Slice = Slice(),
     ) -> None:
         self.workers, self.cluster, self.checkpoint, self.slice = workers, cluster, checkpoint, slice
         self.log = log or Log()

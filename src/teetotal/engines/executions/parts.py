@@ -28,6 +28,8 @@ from teetotal.scale.scale import Scale
 Told = TypeVar("Told", bound=msgspec.Struct)
 MOST_DEATHS = 3
 """So often somebody may die of one part before it is not explored in parts."""
+SHORT = 0.25
+"""The share of a slice after which a part comes back where others wait for something to do."""
 
 
 class PartAnswer(msgspec.Struct, Generic[Told], frozen=True):
@@ -97,20 +99,20 @@ class Exploration(Generic[Told]):
     def run(
         self,
         crew: Crew[Item, PartAnswer[Told]],
-        item: Callable[[str], Item],
+        item: Callable[[str, float], Item],
         until: float = math.inf,
         watch: Callable[[int, float], None] | None = None,
         *,
         steps: float = math.inf,
     ) -> None:
         """Until it is over, or the time is (``time.monotonic``), or the user ends it; or for so many answers. An ``item``
-        is made of a part's text."""
+        is made of a part's text and the share of a slice that it is worth."""
         try:
             while not self.over and not self.interrupted and time.monotonic() < until and steps > 0:
                 steps -= 1
                 while crew.free and (number := self._choose(crew.size)) is not None:
                     self.running.add(number)
-                    crew.submit(number, item(self.parts[number].text))
+                    crew.submit(number, item(self.parts[number].text, self._share(number, crew.size)))
                 found = crew.receive(min(1.0, max(0.0, until - time.monotonic())))
                 if found is not None:
                     number, answer = found
@@ -136,16 +138,24 @@ class Exploration(Generic[Told]):
         self.parts[number].text = text
         self.states.pop(number, None)
 
-    def _choose(self, workers: int) -> int | None:
-        """A part for somebody who is free."""
-        if self.over:
-            return None
+    def _ready(self) -> list[int]:
+        """The parts that somebody could go on with."""
         ready = []
         for number, part in self.parts.items():
             if number not in self.running and not part.over:
                 state = self._state(number)
                 if not state.finished and not state.next:
                     ready.append(number)
+        return ready
+
+    def _share(self, number: int, workers: int) -> float:
+        """Where there is not enough for all, what is given now should come back soon: nobody else can take from it."""
+        enough = len(self._ready()) > (workers // 2 if self.parts[number].begun else workers)
+        return 1.0 if workers == 1 or enough else SHORT
+
+    def _choose(self, workers: int) -> int | None:
+        """A part for somebody who is free."""
+        ready = [] if self.over else self._ready()
         if not ready:
             return None
         chosen = min(ready)

@@ -16,11 +16,11 @@ from teetotal.engines.encoding import encode, encode_semantics
 from teetotal.engines.executions.parts import Exploration, PartAnswer, Refused
 from teetotal.programs.program import Program
 from teetotal.scale.checkpoint import digest
+from teetotal.scale.scale import Slice
 
 Finding = tuple[int, tuple[int, int, int], list[int], bool]
 """Which monitor; delayed, previous and deciding event; schedule; whether it is a data race."""
 Cut = tuple[int, int, int, int]
-_MOST = 2**63
 
 
 class Counts(NamedTuple):
@@ -58,9 +58,9 @@ class Watched(msgspec.Struct, frozen=True):
     uses: list[int]
 
 
-def explore(item: tuple[Question, str, float]) -> PartAnswer[Watched]:
+def explore(item: tuple[Question, str, Slice]) -> PartAnswer[Watched]:
     """What a worker does. Whatever goes wrong here goes wrong for who explores alone, too, and is told then."""
-    question, part, seconds = item
+    question, part, slice = item
     try:
         result, findings, cuts, uses, interrupted, left, asks = _core.monitored_part(
             encode(question.program),
@@ -69,8 +69,8 @@ def explore(item: tuple[Question, str, float]) -> PartAnswer[Watched]:
             list(question.monitors),
             question.release_sequence == "c11",
             part,
-            seconds,
-            _MOST,
+            slice.seconds,
+            slice.executions,
             question.megabytes,
         )
     except Exception as error:
@@ -90,12 +90,12 @@ def explored(
         exploration = Exploration(name, Watched, scale)
         if not exploration.over and not exploration.parts[0].begun:
             whole = exploration.parts[0].text
-            exploration.take(0, explore((question, whole, min(scale.slice, budget.left))))
+            exploration.take(0, explore((question, whole, scale.slice.within(budget.left))))
         if not exploration.over and not exploration.interrupted and not budget.over:
             crew = scale.crew(explore)
             try:
                 exploration.run(
-                    crew, lambda part: (question, part, min(scale.slice, budget.left)), budget.until, watch
+                    crew, lambda part, share: (question, part, scale.slice.within(budget.left, share)), budget.until, watch
                 )
             finally:
                 crew.close()

@@ -37,6 +37,7 @@ from teetotal.engines.runtime.messages import (
 )
 from teetotal.scale import supervision
 from teetotal.scale.checkpoint import digest
+from teetotal.scale.scale import Slice
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -60,9 +61,9 @@ class Told(msgspec.Struct, frozen=True):
     incomplete: bool
 
 
-def explore(item: tuple[Question, str, int, float]) -> PartAnswer[Told]:
+def explore(item: tuple[Question, str, int, Slice]) -> PartAnswer[Told]:
     """What a worker does with a part. What goes wrong here is told by whoever explores alone."""
-    question, part, restarts, seconds = item
+    question, part, restarts, slice = item
     try:
         with supervision.scratch_folder() as folder:
             program = Path(question.program)
@@ -72,11 +73,11 @@ def explore(item: tuple[Question, str, int, float]) -> PartAnswer[Told]:
                 program = Path(folder) / program.name
             given = Path(folder) / "part"
             given.write_text(part)
-            request = [*question.request, f"slice={seconds}", f"part={given}", f"restarts={restarts}"]
-            slice_ = _Slice()
-            for line, told in driver.lines(program, request, question.arguments):
-                slice_.take(line, told)
-            return slice_.answer(restarts)
+            request = [*question.request, *_words(slice), f"part={given}", f"restarts={restarts}"]
+            told = _Slice()
+            for line, message in driver.lines(program, request, question.arguments):
+                told.take(line, message)
+            return told.answer(restarts)
     except Refused as why:
         return PartAnswer(refused=str(why))
     except (TeetotalError, OSError, AssertionError) as error:
@@ -137,7 +138,7 @@ def answers(
             layout.take(told)
         if not exploration.parts[0].begun:
             first = _Slice()
-            for line, message in driver.lines(program, [*request, f"slice={scale.slice}"], arguments):
+            for line, message in driver.lines(program, [*request, *_words(scale.slice), *_left(budget)], arguments):
                 with suppress(Refused):
                     first.take(line, message)
                 if isinstance(message, Restart):
@@ -163,6 +164,10 @@ def answers(
         yield from driver.answers(program, [*request, *_left(budget)], arguments)
 
 
+def _words(slice: Slice) -> list[str]:
+    return [f"slice={slice.seconds}", f"most={slice.executions}"]
+
+
 def _left(budget: Budget) -> list[str]:
     return [] if budget.limit is None else [f"seconds={budget.left}"]
 
@@ -184,7 +189,7 @@ def _run(
             while not exploration.over and not exploration.interrupted and not budget.over:
                 exploration.run(
                     crew,
-                    lambda part: (question, part, restarts, min(scale.slice, budget.left)),
+                    lambda part, share: (question, part, restarts, scale.slice.within(budget.left, share)),
                     budget.until,
                     lambda count, explored: progress.append(Progress(count, explored)),
                     steps=1,
