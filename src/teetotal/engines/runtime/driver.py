@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import subprocess
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from teetotal.answers.verdict import Waiting
 from teetotal.engines.runtime import messages
 from teetotal.engines.runtime.messages import AnyMessage, End, Replayed, Restart, Stopped, Trouble, Whole
 from teetotal.programs.c.build import BIT_FIELDS, LIBRARY, LIVE, VARIABLES
+from teetotal.scale.processes import any_size
 
 _NOT_STARTED = 5  # the exit status
 _OVERWRITTEN = "the program overwrites the explorer's memory"
@@ -61,18 +60,6 @@ def _decoded(line: bytes) -> AnyMessage:
         raise RuntimeDied(_OVERWRITTEN) from error
 
 
-@contextmanager
-def _any_size() -> Iterator[None]:
-    """For the runtime, which inherits it: it reserves more addresses than it uses, and keeps to its memory by itself. (Not
-    in the new process: Python would then have to copy itself to start one.)"""
-    ours, most = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (ours, most))
-
-
 def answers(
     program: Path, options: Sequence[str], arguments: Sequence[str] = (), *, show_output: bool = False
 ) -> Generator[AnyMessage, None, None]:
@@ -92,7 +79,7 @@ def lines(
         options = [*options, "bit-fields=1"]
     reader, writer = os.pipe()
     command = [str(executable()), str(program), str(writer), *options, "--", program.stem, *arguments]
-    with _any_size():
+    with any_size():
         process = subprocess.Popen(
             command,
             pass_fds=[writer],
