@@ -248,7 +248,6 @@ def monitored_search(
 ) -> tuple[
     SearchResult, list[tuple[int, tuple[int, int, int], list[int], bool]], list[tuple[int, int, int, int]], bool
 ]: ...
-
 def monitored_part(
     program: Program,
     semantics: Semantics,

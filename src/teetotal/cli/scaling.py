@@ -1,5 +1,5 @@
-"""Who helps, and what is kept: ``--cluster``, ``--checkpoint``, ``--resume``, ``--stats`` and ``--log``, the same on every verb
-that has work for many."""
+"""Who helps, and what is kept: ``--cluster``, ``--checkpoint``, ``--resume``, ``--stats`` and ``--log``, the same on every
+verb that has work for many."""
 
 from __future__ import annotations
 

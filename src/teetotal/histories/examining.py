@@ -7,9 +7,8 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from msgspec.structs import replace
-
 import msgspec
+from msgspec.structs import replace
 
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import MachineName, Semantics

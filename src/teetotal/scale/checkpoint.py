@@ -73,7 +73,9 @@ class Checkpoint:
         if known[:2] != (_FORMAT, VERSION):
             raise TeetotalError(f"{path} is a checkpoint of teetotal {known[1]}, and this is {VERSION}")
         if known[3] != asked:
-            raise TeetotalError(f"{path} is a checkpoint of {known[2]}, with other options or as it was before a change")
+            raise TeetotalError(
+                f"{path} is a checkpoint of {known[2]}, with other options or as it was before a change"
+            )
 
     def close(self) -> None:
         self.file.close()
@@ -136,7 +138,9 @@ class Checkpoint:
             if self.file.in_transaction:
                 self.file.execute("ROLLBACK")
             if not self._warned:
-                print(f"teetotal: {self.path}: {error}; what is found now is not in it yet", file=sys.stderr, flush=True)
+                print(
+                    f"teetotal: {self.path}: {error}; what is found now is not in it yet", file=sys.stderr, flush=True
+                )
             self._warned = True
             return False
         return True

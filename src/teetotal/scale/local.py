@@ -33,11 +33,8 @@ class Processes(Generic[Item, Answer]):
     ) -> None:
         self.size = workers
         self.pool = [_Worker(work, seconds, megabytes) for _ in range(workers)]
+        self.tallies = [worker.tally for worker in self.pool]
         self.busy: list[_Worker[Item, Answer]] = []
-
-    @property
-    def tallies(self) -> list[Tally]:
-        return [worker.tally for worker in self.pool]
 
     @property
     def free(self) -> int:

@@ -11,7 +11,6 @@ from teetotal.scale.here import Here
 from teetotal.scale.local import Processes
 
 
-
 class Slice(NamedTuple):
     """For so many seconds, and executions, somebody works on a part of an exploration before it is looked at who could
     help."""
@@ -23,6 +22,9 @@ class Slice(NamedTuple):
         return Slice(min(share * self.seconds, seconds), self.executions)
 
 
+SLICE = Slice()
+
+
 class Scale:
     """``workers`` of this machine, or those of a Ray ``cluster``, by its address."""
 
@@ -32,7 +34,7 @@ class Scale:
         cluster: str | None = None,
         checkpoint: Checkpoint | None = None,
         log: Log | None = None,
-        slice: Slice = Slice(),
+        slice: Slice = SLICE,
     ) -> None:
         self.workers, self.cluster, self.checkpoint, self.slice = workers, cluster, checkpoint, slice
         self.log = log or Log()
@@ -53,20 +55,24 @@ class Scale:
     ) -> Crew[Item, Answer]:
         """For that many items at most, each with so much time and memory (see ``local.Processes``). Where the cluster
         cannot be used, the processors of this machine do."""
-        crew: Crew[Item, Answer] | None = None
+        crew = self._crew(work, items, seconds, megabytes)
+        self.tallies = crew.tallies
+        return crew
+
+    def _crew(
+        self, work: Work[Item, Answer], items: int | None, seconds: float | None, megabytes: float | None
+    ) -> Crew[Item, Answer]:
         if self.cluster is not None:
             from teetotal.scale.cluster import Cluster, Unavailable
 
             try:
-                crew = Cluster(work, self.cluster, self.warn)
+                return Cluster(work, self.cluster, self.warn)
             except Unavailable as why:
                 self.warn(f"{why}: the processors of this machine do the work")
         workers = self.workers if items is None else min(self.workers, items)
-        if crew is None:
-            alone = workers <= 1 and (seconds is None or items == 1)
-            crew = Here(work) if alone else Processes(work, max(1, workers), seconds, megabytes)
-        self.tallies = crew.tallies
-        return crew
+        if workers <= 1 and (seconds is None or items == 1):
+            return Here(work)
+        return Processes(work, max(1, workers), seconds, megabytes)
 
     def warn(self, why: str) -> None:
         self.notes.append(why)

@@ -183,7 +183,7 @@ class Exploration(Generic[Told]):
             self.told[number].append(answer.told)
         self.interrupted = self.interrupted or answer.interrupted
         self.log("explored", part=number, executions=answer.executions)
-        while any([self._merge(known) for known in sorted(self.parts) if known in self.parts]):
+        while any(self._merge(known) for known in sorted(self.parts)):  # one at a time: others may go with it
             pass
         if self.checkpoint is not None:
             begun = [known for known, part in self.parts.items() if part.begun]

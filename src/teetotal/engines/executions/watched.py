@@ -95,7 +95,10 @@ def explored(
             crew = scale.crew(explore)
             try:
                 exploration.run(
-                    crew, lambda part, share: (question, part, scale.slice.within(budget.left, share)), budget.until, watch
+                    crew,
+                    lambda part, share: (question, part, scale.slice.within(budget.left, share)),
+                    budget.until,
+                    watch,
                 )
             finally:
                 crew.close()
@@ -105,7 +108,9 @@ def explored(
         return None
 
 
-def together(slices: Iterable[Watched], finished: bool, interrupted: bool) -> tuple[Counts, list[Finding], list[Cut], bool]:
+def together(
+    slices: Iterable[Watched], finished: bool, interrupted: bool
+) -> tuple[Counts, list[Finding], list[Cut], bool]:
     counts = Counts(0, 0, 0, complete=finished)
     findings: dict[tuple[int, tuple[int, int, int]], Finding] = {}
     cuts: set[Cut] = set()

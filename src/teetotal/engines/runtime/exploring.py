@@ -9,13 +9,11 @@ where the runtime says that its search depends on more than a part tells (Explor
 from __future__ import annotations
 
 import bisect
-import tempfile
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
-from msgspec.structs import replace
 
 from teetotal.answers.errors import TeetotalError
 from teetotal.budget import Budget
@@ -118,7 +116,13 @@ class _Slice:
             raise Refused("a process ended early")
         part = self.part
         told = Told(
-            self.executions, self.found, self.loaded, self.end, part.layout, max(restarts, part.restarts), part.incomplete
+            self.executions,
+            self.found,
+            self.loaded,
+            self.end,
+            part.layout,
+            max(restarts, part.restarts),
+            part.incomplete,
         )
         return PartAnswer(part.left, part.asks, told, self.executions, self.over)
 

@@ -205,7 +205,9 @@ class Whole(Message, frozen=True, tag="refused"):
     why: str
 
 
-AnyMessage = Explored | Whole | Loaded | Restart | Progress | Found | Failed | Trouble | Stopped | Replayed | Executed | End
+AnyMessage = (
+    Explored | Whole | Loaded | Restart | Progress | Found | Failed | Trouble | Stopped | Replayed | Executed | End
+)
 _DECODER = msgspec.json.Decoder(AnyMessage)
 
 
