@@ -60,7 +60,7 @@ class CProblem:
         self.files, self.models, self.goal, self.semantics = files, tuple(models), goal, semantics
         self.always, self.monitors, self.waiting, self.loop_bound = always, monitors, waiting, loop_bound
         self.budget = budget or Budget()
-        self._weighed = False  # the first exploration tells what each site costs
+        self.weighed = False  # the first exploration tells what each site costs
         self._original: CheckAnswer | None = None
 
     @property
@@ -108,11 +108,11 @@ class CProblem:
         """Of the program with these texts in the files' places."""
         with self.files.copied(changed, marked=marked, more_flags=more_flags) as copies:
             try:
-                marks = checking.Marks(MARKS) if marked and not self._weighed else None
+                marks = checking.Marks(MARKS) if marked and not self.weighed else None
                 result = copies.told(checking.check(copies.source, self._options(), self.budget, marks=marks))
                 if marks is not None:
                     self.files.weigh(marks.passes)
-                    self._weighed = True
+                    self.weighed = True
             except (CompileError, ProgramError) as error:
                 raise type(error)(copies.text(error.message), error.location) from error
         names = " ".join(Path(name).name for name in self.files.source.files)

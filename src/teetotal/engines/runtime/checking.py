@@ -120,7 +120,7 @@ def _explored(
             address, size = symbols.extent(marks.array)
             request += [f"marks={address}", f"mark-count={size}"]
         counting = budget.counting(f"{model.upper()} executions")
-        if budget.scale.alone or marks is not None or not findings.in_parts:
+        if budget.scale.alone or not findings.in_parts:
             answers = driver.answers(program, [*request, *findings.seconds()], source.arguments)
         else:
             answers = exploring.answers(program, request, source.arguments, budget)

@@ -253,6 +253,7 @@ def end_of(ends: Sequence[End], finished: bool, stopped: str) -> End:
         cpu=sum(end.cpu or 0.0 for end in ends),
         threads=max(end.threads for end in ends),
         reporting=[sum(counts) for counts in zip(*(end.reporting for end in ends), strict=True)],
+        passes=[sum(counts) for counts in zip(*(end.passes for end in ends), strict=True)],
         loops=sorted(loops.items()),
         races=sorted({race for end in ends for race in end.races}),
         mixed=sorted({address for end in ends for address in end.mixed}),
