@@ -45,6 +45,8 @@ struct Event {
   std::uint32_t address = 0;   // dense number of the location; unused by fences
   std::uint32_t location = 0;  // which instruction of the program: what "the same place" means in reports
 
+  bool operator==(const Event&) const = default;
+
   // Of an rmw: its order where it writes nothing.
   constexpr Order failure() const { return kind == Kind::rmw ? static_cast<Order>(also) : Order::na; }
 

@@ -49,6 +49,10 @@ class Execution final : public System {
   // The loops that were cut in any execution so far.
   const std::set<Cut>& cuts() const { return cuts_; }
 
+  // Of each location: how executions so far used it.
+  enum class Use : std::uint8_t { unknown, data, mutex };
+  const std::vector<Use>& uses() const { return use_; }
+
  private:
   static constexpr std::int64_t kInitial = -1;
   static constexpr std::uint32_t kMostIdle = 100;
@@ -93,7 +97,6 @@ class Execution final : public System {
   std::vector<std::vector<std::vector<std::uint32_t>>> visits_;  // of each thread, by Local::standing: positions
   std::vector<std::uint32_t> first_instruction_;
   std::set<Cut> cuts_;
-  enum class Use : std::uint8_t { unknown, data, mutex };
   std::vector<Use> use_;
 };
 

@@ -18,6 +18,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 
 #include "addresses.hpp"
@@ -103,6 +105,13 @@ void know(const std::string& context) {
   process.restart = false;
 }
 
+std::string contents_of(const std::string& path) {
+  std::ifstream file(path);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file || text.empty()) throw std::invalid_argument("cannot read " + path);
+  return text;
+}
+
 void set(Request& request, const std::string& name, const std::string& value) {
   const auto number = [&] { return std::stoull(value); };
   if (name == "strategy")
@@ -153,6 +162,14 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.bounds.steps = static_cast<std::uint32_t>(number());
   else if (name == "seconds")
     request.seconds = std::stod(value);
+  else if (name == "slice")
+    request.slice = std::stod(value);
+  else if (name == "most")
+    request.most = number();
+  else if (name == "part")
+    request.part = contents_of(value);
+  else if (name == "restarts")
+    request.restarts = number();
   else if (name == "live")
     request.live = value;
   else if (name == "assertions")

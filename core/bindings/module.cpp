@@ -7,6 +7,7 @@ NB_MODULE(_core, m) {
   m.doc() = "The hot kernels of teetotal.";
   teetotal::bind_program(m);
   teetotal::bind_outcomes(m);
+  teetotal::bind_parts(m);
   teetotal::bind_search(m);
   teetotal::bind_graph(m);
   teetotal::bind_histories(m);

@@ -10,6 +10,7 @@
 #include "search/classes.hpp"
 #include "search/interleavings.hpp"
 #include "search/monitoring.hpp"
+#include "search/optimal.hpp"
 #include "search/strategy.hpp"
 
 namespace nb = nanobind;
@@ -42,6 +43,37 @@ SearchResult run(const Strategy& strategy, System& system, Visitor& visitor) {
   nb::gil_scoped_release release;
   return search(strategy, system, visitor);
 }
+
+using Triple = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
+using Told = std::tuple<std::uint32_t, Triple, std::vector<std::uint32_t>, bool>;
+
+Told told(Finding& finding) {
+  const monitors::Report& report = finding.report;
+  return {finding.monitor, Triple{report.delayed, report.previous, report.deciding}, std::move(finding.schedule),
+          (report.models & monitors::Report::race) != 0};
+}
+
+auto told(const Execution& execution) {
+  std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>> cuts;
+  for (const Cut& cut : execution.cuts()) cuts.emplace_back(cut.thread, cut.first, cut.last, cut.rounds);
+  return cuts;
+}
+
+// So many executions of a part, and then a pause.
+class Slice final : public Visitor {
+ public:
+  Slice(Monitoring& watching, std::uint64_t most) : watching_(watching), most_(most) {}
+  bool visit(std::span<const Event> execution, std::size_t shared) override {
+    watching_.explored = explored;
+    const bool more = watching_.visit(execution, shared);
+    pause = !more || watching_.executions >= most_;
+    return true;
+  }
+
+ private:
+  Monitoring& watching_;
+  std::uint64_t most_;
+};
 
 }  // namespace
 
@@ -98,15 +130,9 @@ void bind_search(nb::module_& m) {
           return budget.spent(executions, explored);
         });
         const SearchResult result = run({std::move(strategy), count, depth, seed, megabytes}, execution, monitoring);
-        using Triple = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
-        std::vector<std::tuple<std::uint32_t, Triple, std::vector<std::uint32_t>, bool>> findings;
-        for (Finding& finding : monitoring.findings)
-          findings.emplace_back(finding.monitor,
-                                Triple{finding.report.delayed, finding.report.previous, finding.report.deciding},
-                                std::move(finding.schedule), (finding.report.models & monitors::Report::race) != 0);
-        std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>> cuts;
-        for (const Cut& cut : execution.cuts()) cuts.emplace_back(cut.thread, cut.first, cut.last, cut.rounds);
-        return nb::make_tuple(result, std::move(findings), std::move(cuts), budget.interrupted());
+        std::vector<Told> findings;
+        for (Finding& finding : monitoring.findings) findings.push_back(told(finding));
+        return nb::make_tuple(result, std::move(findings), told(execution), budget.interrupted());
       },
       nb::arg("program"), nb::arg("semantics"), nb::arg("skip_waiting"), nb::arg("strategy"), nb::arg("count"),
       nb::arg("depth"), nb::arg("seed"), nb::arg("monitors"), nb::arg("seconds"), nb::arg("megabytes"),
@@ -115,6 +141,39 @@ void bind_search(nb::module_& m) {
       "event; schedule; whether it is a data race), the loops that were cut (thread, first and last instruction, "
       "rounds), and whether the user "
       "interrupted it.");
+
+  m.def(
+      "monitored_part",
+      [](const Program& program, Semantics semantics, bool skip_waiting, const std::vector<std::string>& names,
+         bool release_sequence_c11, const std::string& part, double seconds, std::uint64_t most,
+         std::size_t megabytes) {
+        Budget budget(seconds);
+        Execution execution(program, semantics, skip_waiting ? Waiting::skip : Waiting::count);
+        const monitors::Options options{.semantics = semantics, .release_sequence_c11 = release_sequence_c11};
+        Monitoring monitoring(execution, names, options, [&](std::uint64_t, double) { return budget.spent(); });
+        Slice slice(monitoring, most);
+        OptimalSearch search(execution, slice, megabytes);
+        SearchResult result;
+        {
+          nb::gil_scoped_release release;
+          result = search.run(part_from(part, execution));
+        }
+        std::vector<std::pair<Triple, Told>> findings;
+        for (Finding& finding : monitoring.findings) {
+          const Triple places{finding.report.delayed_location, finding.report.previous_location,
+                              finding.report.deciding_location};
+          findings.emplace_back(places, told(finding));
+        }
+        std::vector<int> uses;
+        for (const Execution::Use use : execution.uses()) uses.push_back(static_cast<int>(use));
+        return nb::make_tuple(result, std::move(findings), told(execution), std::move(uses), budget.interrupted(),
+                              to_text(search.rest(), execution), to_text(search.asks(), execution));
+      },
+      nb::arg("program"), nb::arg("semantics"), nb::arg("skip_waiting"), nb::arg("monitors"),
+      nb::arg("release_sequence_c11"), nb::arg("part"), nb::arg("seconds"), nb::arg("most"), nb::arg("megabytes"),
+      "As monitored_search, of a part of --explore all, for so many seconds and executions: the counts, the reports "
+      "with their places, the loops that were cut, how locations were used, whether the user interrupted it, what is "
+      "left, and what it asks of those above.");
 
   nb::exception<MixedMutex>(m, "MixedMutex");
 }

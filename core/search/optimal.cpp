@@ -24,30 +24,37 @@ const Event* own_load(const Event& a, const Event& b) {
 
 SearchResult OptimalSearch::run() {
   open_frame();
-  std::size_t shared = 0;
+  explore(0);
+  return result_;
+}
+
+// From where it stands, at an execution that shares so many events with the one before.
+void OptimalSearch::explore(std::size_t shared) {
+  std::size_t seen = 0;  // by the visitor
   for (;;) {
     if (extend()) {
       const bool more = tally(result_, system_.ending());
       constexpr std::uint64_t kEstimate = 1024;
       if (result_.executions % kEstimate == 0) visitor_.explored = fraction();
-      if (!visitor_.visit(execution_, shared) || !more) return result_;
+      if (!visitor_.visit(execution_, seen) || !more) return;
       reverse_races(shared);
       result_.full = nodes_.size() > most_nodes_;
-      if (result_.full) return result_;
+      if (result_.full) return;
     } else {
       ++result_.redundant;
     }
-    if (!backtrack()) break;
-    shared = execution_.size();
+    if (!backtrack() || execution_.size() < base_) break;
+    shared = seen = execution_.size();
+    found_.clear();
+    if (ends_here()) return;
   }
+  finished_ = true;
   result_.complete = result_.cut == 0;
-  return result_;
 }
 
 // Runs on to a complete execution: along the tree's first branch, then along any thread that does not sleep. False
 // where every enabled thread sleeps, which an optimal search never meets.
 bool OptimalSearch::extend() {
-  found_.clear();
   for (;;) {
     Frame& frame = frames_[depth_ - 1];
     if (Node* node = frame.tree; node != nullptr) {
@@ -336,7 +343,8 @@ bool OptimalSearch::reverse(const Race& race) {
     if (static_cast<std::size_t>(at) < fixed) return true;
     covered = covered || weak_initial(sleeper, sequence, fixed, race.first) != -1;
   }
-  return !covered && insert(frame.tree, sequence_, fixed, race.first);
+  if (covered) return false;
+  return race.first < base_ ? ask(frame, race, fixed) : insert(frame.tree, sequence_, fixed, race.first);
 }
 
 // v = notdep(e, E).e′ in sequence_, e′ directly behind those that it found: what stands there comes behind it in the
@@ -381,6 +389,7 @@ std::ptrdiff_t OptimalSearch::weak_initial(const Event& event, std::span<const E
 bool OptimalSearch::insert(Node*& tree, std::vector<Event>& sequence, std::size_t fixed, std::size_t depth) {
   Node** level = &tree;
   bool root = true, settled = true;
+  as_given_ = true;
   for (;;) {
     if (!root && *level == nullptr) return settled;  // a leaf: whoever runs along it covers the sequence
     if (sequence.empty()) return settled;
@@ -401,9 +410,11 @@ bool OptimalSearch::insert(Node*& tree, std::vector<Event>& sequence, std::size_
       break;
     }
     if (covering == nullptr) break;
+    as_given_ = as_given_ && given(covering);
     along_.push_back(covering->event);
     level = &covering->child;
   }
+  as_given_ = false;
   for (const Event& event : sequence) {
     *level = take_node(event);
     level = &(*level)->child;

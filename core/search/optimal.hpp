@@ -28,9 +28,14 @@
 #pragma once
 
 #include <deque>
+#include <set>
+#include <stdexcept>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "search/clocks.hpp"
+#include "search/part.hpp"
 #include "search/system.hpp"
 
 namespace teetotal {
@@ -44,7 +49,18 @@ class OptimalSearch {
       : system_(system), visitor_(visitor), buffers_(system.buffers()), most_nodes_((megabytes << 20) / sizeof(Node)) {}
   SearchResult run();
 
+  // A part of a search (parts.cpp): runs on to where it stands, and explores it until it is finished, the visitor
+  // pauses, or somebody else has what comes next. Throws Elsewhere where the path is not the one that was told. The
+  // counts are those of the executions explored now.
+  struct Elsewhere : std::runtime_error {
+    using std::runtime_error::runtime_error;
+  };
+  SearchResult run(const Part& part);
+  Part rest() const;
+  const std::vector<Ask>& asks() const { return asks_; }
+
  private:
+  friend class Merging;
   struct Node {
     Event event;
     Node* child;  // the first
@@ -56,13 +72,8 @@ class OptimalSearch {
     Node* tree = nullptr;
     std::uint32_t done = 0;  // branches explored from here
   };
-  struct Race {
-    std::size_t first;              // e
-    std::size_t second;             // e′; the number of events for a thread that waits at the end
-    Event reversed;                 // e′ as it would be before e
-    std::vector<std::size_t> also;  // of a writer's lock: the readers that it comes before beside e
-  };
 
+  void explore(std::size_t shared);
   bool extend();
   void push(std::uint32_t thread, Node* subtree);
   void look_for_late_use(std::uint32_t thread);
@@ -98,6 +109,14 @@ class OptimalSearch {
   Node* take_node(const Event& event);
   void return_node(Node* node);
 
+  void stand_at(const Part& part);
+  bool ends_here() const;
+  bool ask(Frame& frame, const Race& race, std::size_t fixed);
+  bool given(const Node* node) const { return !given_.empty() && node >= given_.data() && node <= &given_.back(); }
+  std::uint32_t next_mark() const;
+  Node* plant(const std::vector<Branch>& branches, bool above);
+  std::vector<Branch> harvest(const Node* node, bool above) const;
+
   System& system_;
   Visitor& visitor_;
   bool buffers_;
@@ -120,6 +139,16 @@ class OptimalSearch {
   std::vector<Event> sequence_;
   std::vector<std::size_t> readers_, holders_;
   std::vector<Event> along_;  // of `insert`: what comes before where it stands
+  bool as_given_ = true;      // of `insert`: it went along nodes that were given, and made none
+
+  // Of a part:
+  std::size_t base_ = 0;
+  std::vector<Event> path_;  // to the base
+  std::vector<Node> given_;  // branches above the base, as they were when the part was given away
+  std::unordered_map<const Node*, std::uint32_t> marks_;
+  std::vector<Ask> asks_;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> asked_;  // hashes of these
+  bool finished_ = false;
 };
 
 }  // namespace teetotal

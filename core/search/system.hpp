@@ -102,6 +102,13 @@ class System : public monitors::OlderValues {
 
   // How the execution at hand stands, once no thread is enabled.
   virtual Ending ending() const = 0;
+
+  // Names of locations and places that mean the same in every process that runs the program, for searches that go on
+  // elsewhere (part.hpp); the numbers of events are known to this one alone.
+  virtual std::uint64_t address_name(std::uint32_t number) const { return number; }
+  virtual std::uint64_t location_name(std::uint32_t number) const { return number; }
+  virtual std::uint32_t address_named(std::uint64_t name) { return static_cast<std::uint32_t>(name); }
+  virtual std::uint32_t location_named(std::uint64_t name) { return static_cast<std::uint32_t>(name); }
 };
 
 // What the threads stand before that wait at the end for a value: for monitors.
@@ -124,6 +131,9 @@ class Visitor {
 
   // How much of the search is done, from 0 to 1, as far as it can tell; brought up to date now and then.
   double explored = 0;
+
+  // Set by whoever wants a part of a search (part.hpp) to stop after this execution, with what is left of it.
+  bool pause = false;
 };
 
 struct SearchResult {

@@ -131,4 +131,49 @@ void Cells::renumber() {
   }
 }
 
+namespace {
+
+constexpr unsigned kAddressAt = 16, kSizeAt = 5, kSoftAt = 4;
+constexpr std::uint32_t kMostSize = (1U << (kAddressAt - kSizeAt)) - 1;  // larger ones have no name that fits
+
+}  // namespace
+
+std::uint64_t Cells::name(std::uint32_t number) const {
+  const Cell& cell = cells_[number];
+  const auto extent = extents_.find(cell.address);
+  const bool soft = is_data(cell.tag) && extent != extents_.end() && extent->second.soft;
+  return std::uint64_t{cell.address} << kAddressAt | std::uint64_t{std::min(cell.size, kMostSize)} << kSizeAt |
+         std::uint64_t{soft} << kSoftAt | static_cast<std::uint64_t>(cell.tag);
+}
+
+std::uint32_t Cells::named(std::uint64_t name) {
+  const auto address = static_cast<std::uintptr_t>(name >> kAddressAt);
+  const auto size = static_cast<std::uint32_t>(name >> kSizeAt) & kMostSize;
+  const auto tag = static_cast<Tag>(name & ((1U << kSoftAt) - 1));
+  const bool soft = (name >> kSoftAt & 1U) != 0;
+  if (!is_data(tag)) return number(address, tag);
+  auto it = extents_.find(address);
+  if (it == extents_.end() || it->second.size != size || size == kMostSize) {
+    const auto after = extents_.lower_bound(address);
+    const bool before = after != extents_.begin() && std::prev(after)->first + std::prev(after)->second.size > address;
+    if (size == kMostSize || before || (after != extents_.end() && after->first < address + size)) {
+      changed = true;
+      return 0;
+    }
+    it = extents_.insert({address, {size, size_of(tag) != size, soft, kUnnumbered}}).first;
+  }
+  if (it->second.number != kUnnumbered) return it->second.number;
+  it->second.number = static_cast<std::uint32_t>(cells_.size());
+  cells_.push_back({address, size, tag, it->second.mixed});
+  if (size_of(tag) == size) insert(key_of(address, tag), it->second.number);
+  return it->second.number;
+}
+
+std::vector<std::array<std::uintptr_t, 3>> Cells::layout() const {
+  std::vector<std::array<std::uintptr_t, 3>> told;
+  for (const auto& [address, extent] : extents_)
+    if (extent.number != kUnnumbered) told.push_back({address, extent.size, extent.soft});
+  return told;
+}
+
 }  // namespace teetotal::runtime

@@ -85,6 +85,14 @@ class Cells {
   // New numbers, for what is known by now.
   void renumber();
 
+  // The same cell in another process, in which everything has the same address, and its number there. Where other
+  // accesses have made something else of that memory, `changed` is set.
+  std::uint64_t name(std::uint32_t number) const;
+  std::uint32_t named(std::uint64_t name);
+
+  // Of data: where each cell begins, its size, and whether it is soft.
+  std::vector<std::array<std::uintptr_t, 3>> layout() const;
+
  private:
   struct Slot {
     std::uint64_t key = 0;

@@ -32,8 +32,10 @@ void weigh_unwritten(std::uintptr_t address, std::uintptr_t place) {
 
 bool Unwritten::is_second() const { return fill != kFirst; }
 
+bool Unwritten::suspects() const { return !suspicions.empty() || clocks; }
+
 bool Unwritten::asks_again() {
-  if (is_second() || (suspicions.empty() && !clocks)) return false;
+  if (is_second() || !suspects()) return false;
   fill = static_cast<std::uint8_t>(~fill);
   teetotal_fill = pattern = fill * kEveryByte;
   return true;

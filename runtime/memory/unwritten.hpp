@@ -29,6 +29,9 @@ struct Unwritten {
   // After a search: whether there must be a second one. It is then with the opposite byte.
   bool asks_again();
   bool is_second() const;
+
+  // Whether a load was suspected so far, or a clock looked at.
+  bool suspects() const;
 };
 
 extern Unwritten unwritten;

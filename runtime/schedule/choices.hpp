@@ -24,6 +24,8 @@ class Choices {
   // The next assignment of values to what the program asked for; false after the last.
   bool next();
 
+  bool empty() const { return asked_.empty(); }  // so far the program has asked for none
+
   void begin_again();  // from the first assignment
   void forget();       // what was asked: another search asks anew
 

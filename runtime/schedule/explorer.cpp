@@ -23,12 +23,21 @@ void Explorer::begin_monitors() {
 }
 
 void Explorer::run() {
+  try {
+    learn();
+  } catch (const OptimalSearch::Elsewhere& error) {
+    return tell_refused(error.what());
+  }
   begin_monitors();
   for (bool more = true; more;) {
     executions_ = blocked_ = 0;
     explored = 0;
     try {
-      const SearchResult result = search(request_.strategy, system_, *this);
+      const SearchResult result = request_.slice < 1e18 ? explore_part() : search(request_.strategy, system_, *this);
+      if (refused_ || pause) {
+        totals_.result = result;
+        break;
+      }
       totals_.result.executions += result.executions;
       totals_.result.blocked += result.blocked;
       totals_.result.cut += result.cut;
@@ -49,14 +58,69 @@ void Explorer::run() {
       }
       if (more) system_.begin();
     } catch (const Restart&) {
+      if (!request_.part.empty()) return tell_refused("something was learnt that concerns all parts");
       begin_again();
+    } catch (const OptimalSearch::Elsewhere& error) {
+      return tell_refused(error.what());
     }
   }
+  if (refused_) return;
   tell_end(totals_.result.full || told_to_stop_ == Reason::memory ? "memory"
            : told_to_stop_ == Reason::interrupted                 ? "interrupted"
            : hangs_ == kMostHangs                                 ? "hangs"
            : stopped_                                             ? "budget"
                                                                   : "");
+}
+
+SearchResult Explorer::explore_part() {
+  OptimalSearch search(system_, *this, request_.strategy.megabytes);
+  const Part part = request_.part.empty() ? Part{.levels = {{}}} : part_from(request_.part, system_);
+  if (process.cells.changed) throw OptimalSearch::Elsewhere("memory is laid out otherwise");
+  const SearchResult result = search.run(part);
+  const std::string why = why_whole();
+  if (!request_.part.empty() && !why.empty()) {
+    tell_refused(why);
+  } else if (pause || !request_.part.empty()) {
+    std::string layout;
+    for (const auto& [address, size, soft] : process.cells.layout())
+      layout += (layout.empty() ? "[" : ",[") + std::to_string(address) + ',' + std::to_string(size) + ',' +
+                std::to_string(soft) + ']';
+    output_.line(R"({"type":"part","left":")" + to_text(search.rest(), system_) + R"(","asks":")" +
+                 to_text(search.asks(), system_) + R"(","layout":[)" + layout + "],\"restarts\":" +
+                 std::to_string(restarts_) + ",\"incomplete\":" + (process.incomplete ? "true" : "false") + '}');
+  }
+  return result;
+}
+
+// What the one who told the part had learnt by then: it began again so often.
+void Explorer::learn() {
+  class Pupil final : public Visitor {
+    bool visit(std::span<const Event>, std::size_t) override { return true; }
+  } pupil;
+  for (std::uint64_t lessons = 0; lessons < request_.restarts; ++lessons) {
+    try {
+      search(request_.strategy, system_, pupil);
+    } catch (const Restart&) {
+      system_.forget();
+      continue;
+    }
+    throw OptimalSearch::Elsewhere("nothing was learnt here");
+  }
+}
+
+// Why this search cannot be explored in parts, if it cannot: it depends on more than a part tells.
+std::string Explorer::why_whole() const {
+  if (system_.remembers()) return "remains of calls are part of what threads wait with";
+  if (!process.choices.empty()) return "the program asks for values";
+  if (unwritten.suspects()) return "memory is read that was never written";
+  if (hangs_ > 0) return "an execution hangs";
+  if (stopped_) return "it was stopped";
+  return "";
+}
+
+void Explorer::tell_refused(const std::string& why) {
+  refused_ = true;
+  output_.line(R"({"type":"refused","why":)" + Output::quoted(why) + '}');
 }
 
 // Everything anew: something was learnt that makes the numbers given so far void.
@@ -103,7 +167,10 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
     const auto now = Clock::now();
     if (now - told_ > std::chrono::milliseconds(250)) tell_progress();
     if (elapsed() > request_.seconds) stopped_ = true;
+    if (elapsed() > request_.slice) pause = true;
   }
+  if (executions_ >= request_.most) pause = true;
+  if (pause) pause = !stopped_ && (!request_.part.empty() || why_whole().empty());
   if (!stopped_ && (executions_ % kPoll == 0 || survival.passed())) survival.consider();
   totals_.steps += execution.size();
   totals_.fresh += execution.size() - shared;
@@ -136,9 +203,7 @@ void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
 }
 
 void Explorer::find_hazards(std::span<const Event> execution, std::size_t shared) {
-  constexpr std::size_t kMost = 20;
   hazards_.see(execution, shared, [&](std::size_t load, std::size_t store, std::size_t write) {
-    if (told_hazards_.size() >= kMost) return;
     const auto place = [&](std::size_t step) { return system_.steps()[step].operation.told_place(); };
     const Step& step = system_.steps()[load];
     told_hazards_.insert({process.threads[step.thread].born, place(load), place(store), place(write),
@@ -178,8 +243,9 @@ void Explorer::tell_failures(std::span<const Event> execution) {
     if (!seen_failures_.insert({static_cast<int>(failure), place, 0}).second) continue;
     // Up to its last step: what others did afterwards does not matter.
     const std::size_t end = std::min(execution.size(), static_cast<std::size_t>(step + 1));
-    const std::string told = R"({"type":"failure","what":")" + std::string(word_for(failure)) +
-                             "\",\"thread\":" + std::to_string(process.threads[number].born) +
+    const std::string told = R"({"type":"failure","what":")" + std::string(word_for(failure)) + "\",\"at\":[" +
+                             std::to_string(static_cast<int>(failure)) + ',' + std::to_string(place) +
+                             ",0],\"thread\":" + std::to_string(process.threads[number].born) +
                              ",\"message\":" + Output::quoted(fault.message) + ",\"place\":" + std::to_string(place) +
                              ",\"cause\":" + Output::cause(fault) + ",\"context\":" + Output::context() +
                              ",\"steps\":" + Output::steps(system_, end);
@@ -211,7 +277,8 @@ void Explorer::tell_stuck(std::size_t length) {
   }
   if (!seen_failures_.insert({livelock ? 101 : 100, places[0], places[1]}).second) return;
   const std::string told = std::string(R"({"type":"failure","what":")") + (livelock ? "livelock" : "deadlock") +
-                           R"(","thread":0,"message":"","place":0,"waiting":[)" + waiting +
+                           R"(","at":[)" + (livelock ? "101," : "100,") + std::to_string(places[0]) + ',' +
+                           std::to_string(places[1]) + R"(],"thread":0,"message":"","place":0,"waiting":[)" + waiting +
                            "],\"context\":" + Output::context() + ",\"steps\":" + Output::steps(system_, length);
   tell_with_cells(told, length);
 }
@@ -268,8 +335,8 @@ void Explorer::tell_end(const char* reason) {
       ",\"seconds\":" + std::to_string(elapsed()) + ",\"cpu\":" + std::to_string(survival.processor_seconds()) +
       ",\"reporting\":[" + reporting + "],\"passes\":[" + passes + "],\"oddities\":[" + oddities + "],\"loops\":[" +
       loops + "],\"threads\":" + std::to_string(process.numbers.size() + 1) + ",\"unseen\":[" + Output::unseen() +
-      "],\"races\":[" + races + "],\"hazards\":[" + hazards + "],\"evaluated\":[" + evaluated + "],\"mixed\":[" + mixed +
-      "],\"assembly\":" + (process.assembly ? "true" : "false") + "}");
+      "],\"races\":[" + races + "],\"hazards\":[" + hazards + "],\"evaluated\":[" + evaluated + "],\"mixed\":[" +
+      mixed + "],\"assembly\":" + (process.assembly ? "true" : "false") + "}");
 }
 
 }  // namespace teetotal::runtime

@@ -43,6 +43,10 @@ struct Request {
   std::pair<std::size_t, std::size_t> report{};  // to shorten: the delayed store and the deciding event, by their steps
   std::string schedule;
   bool stop_at_last = false;
+  double slice = 1e18;  // seconds after which what is left of the search is told (core/search/part.hpp)
+  std::uint64_t most = ~std::uint64_t{0};  // executions, after which the same
+  std::string part;                        // the part to explore; empty: the whole search
+  std::uint64_t restarts = 0;  // so often whoever told the part has begun again: what was learnt is learnt here first
 };
 
 class Explorer final : public Visitor {
@@ -64,6 +68,10 @@ class Explorer final : public Visitor {
   using Clock = std::chrono::steady_clock;
 
   void begin_monitors();
+  SearchResult explore_part();
+  void learn();
+  std::string why_whole() const;
+  void tell_refused(const std::string& why);
   void begin_again();
   void watch(std::span<const Event> execution, std::size_t shared);
   void find_hazards(std::span<const Event> execution, std::size_t shared);
@@ -98,6 +106,7 @@ class Explorer final : public Visitor {
   std::vector<std::uint64_t> passes_;  // over each mark, in all executions
   Clock::time_point started_ = Clock::now(), told_ = Clock::now();
   bool stopped_ = false;
+  bool refused_ = false;  // a part
   Reason told_to_stop_ = Reason::none;
   static constexpr std::uint64_t kMostHangs = 3;  // each costs the watchdog's patience
   std::uint64_t hangs_ = 0;

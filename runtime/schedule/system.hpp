@@ -148,6 +148,14 @@ class Controlled final : public System {
   bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const override;
   bool skips_waiting() const override { return !bounds_.waiting_counts; }
   Ending ending() const override;
+  std::uint64_t address_name(std::uint32_t number) const override { return process.cells.name(number); }
+  std::uint64_t location_name(std::uint32_t number) const override { return places_[number]; }
+  std::uint32_t address_named(std::uint64_t name) override { return process.cells.named(name); }
+  std::uint32_t location_named(std::uint64_t name) override { return location(static_cast<std::uintptr_t>(name)); }
+
+  // Whether something was found out that holds wherever a thread has a certain past, and that another process need not
+  // find out in the same way (first_found.hpp).
+  bool remembers() const { return remembers_; }
 
   // The execution at hand once more, from its beginning, with a look at the program before each step.
   void run_through(const std::function<void(const Step&)>& look);
@@ -338,6 +346,7 @@ class Controlled final : public System {
   std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location, where that is bounded
   FirstFound<std::uint8_t> spins_;                  // Step::spin by Step::past, where local states decided
   FirstFound<std::uint64_t> locals_;                // Step::local, where remains of calls may be part of it
+  bool remembers_ = false;                          // one of these was asked
   std::size_t known_pasts_ = 0;                     // the first steps: those whose `past` is known
   std::vector<std::int32_t> writer_;                // the latest, by cell
   std::vector<std::vector<std::int32_t>> writers_;  // those before it

@@ -118,7 +118,10 @@ std::string Output::violation(const Controlled& system, const std::string& monit
   const auto end = static_cast<std::size_t>(report.deciding) + 1;
   return R"({"type":"violation","monitor":)" + quoted(monitor) + ",\"report\":[" + std::to_string(report.delayed) +
          ',' + std::to_string(report.previous) + ',' + std::to_string(report.deciding) +
-         ((report.models & monitors::Report::race) != 0 ? "],\"race\":true" : "]") + ",\"context\":" + context() +
+         ((report.models & monitors::Report::race) != 0 ? "],\"race\":true" : "]") + ",\"at\":[" +
+         std::to_string(system.place(report.delayed_location)) + ',' +
+         std::to_string(system.place(report.previous_location)) + ',' +
+         std::to_string(system.place(report.deciding_location)) + "],\"context\":" + context() +
          ",\"steps\":" + steps(system, end) + ",\"cells\":" + cells(system, end, frames) + '}';
 }
 

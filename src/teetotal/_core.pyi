@@ -248,8 +248,42 @@ def monitored_search(
 ) -> tuple[
     SearchResult, list[tuple[int, tuple[int, int, int], list[int], bool]], list[tuple[int, int, int, int]], bool
 ]: ...
+def monitored_part(
+    program: Program,
+    semantics: Semantics,
+    skip_waiting: bool,
+    monitors: list[str],
+    release_sequence_c11: bool,
+    part: str,
+    seconds: float,
+    most: int,
+    megabytes: int,
+) -> tuple[
+    SearchResult,
+    list[tuple[tuple[int, int, int], tuple[int, tuple[int, int, int], list[int], bool]]],
+    list[tuple[int, int, int, int]],
+    list[int],
+    bool,
+    str,
+    str,
+]: ...
 
 class MixedMutex(Exception): ...
+
+# -- parts.cpp --------------------------------------------------------------------------------------------------------
+
+class PartState:
+    finished: bool
+    next: int
+    open: int
+    explored: float
+
+def whole_search() -> str: ...
+def state_of_part(part: str) -> PartState: ...
+def give_parts(part: str, most: int, number: int) -> tuple[str, list[str]]: ...
+def take_back(part: str, numbers: list[int]) -> str: ...
+def marks_of_part(part: str) -> list[int]: ...
+def merge_part(part: str, merged: str, asks: str) -> tuple[str, str] | None: ...
 
 # -- tracecheck.cpp ---------------------------------------------------------------------------------------------------
 

@@ -11,21 +11,27 @@ import time
 from collections.abc import Callable
 
 from teetotal.scale import supervision
+from teetotal.scale.scale import Scale
 
 Watcher = Callable[[str, int, float], None]
 """Told now and then what is being counted, how many there are so far, and an estimate of the fraction done (0: unknown)."""
 
 
 class Budget:
-    """So many seconds from now on (None or infinity: no limit), and so many megabytes."""
+    """So many seconds from now on (None or infinity: no limit), so many megabytes, and whoever helps."""
 
     def __init__(
-        self, seconds: float | None = None, megabytes: float | None = None, watcher: Watcher | None = None
+        self,
+        seconds: float | None = None,
+        megabytes: float | None = None,
+        watcher: Watcher | None = None,
+        scale: Scale | None = None,
     ) -> None:
         self.started = time.monotonic()
         self.seconds = math.inf if seconds is None else seconds
         self.megabytes = megabytes
         self.watcher = watcher
+        self.scale = scale or Scale()
 
     @property
     def passed(self) -> float:
@@ -34,6 +40,11 @@ class Budget:
     @property
     def left(self) -> float:
         return max(0.0, self.seconds - self.passed)
+
+    @property
+    def until(self) -> float:
+        """The moment at which it is over, as of ``time.monotonic``."""
+        return self.started + self.seconds
 
     @property
     def limit(self) -> float | None:

@@ -30,8 +30,10 @@ from teetotal.budget import Budget, Watcher
 from teetotal.programs import files, goals
 from teetotal.programs.c.build import Source
 from teetotal.programs.program import Program
-from teetotal.scale import supervision
-from teetotal.scale.local import OutOfBudget, WorkerDied, each, in_order
+from teetotal.scale import crew, supervision
+from teetotal.scale.crew import OutOfBudget, WorkerDied, in_order
+from teetotal.scale.here import Here
+from teetotal.scale.scale import Scale
 
 if TYPE_CHECKING:
     from teetotal.programs.files import Subject
@@ -41,11 +43,16 @@ MEMORY_IS_USED_UP = "the memory is used up"
 
 
 def check(
-    subject: Subject, options: CheckOptions = CheckOptions(), *, command: str = "check", watcher: Watcher | None = None
+    subject: Subject,
+    options: CheckOptions = CheckOptions(),
+    *,
+    command: str = "check",
+    watcher: Watcher | None = None,
+    scale: Scale | None = None,
 ) -> CheckAnswer:
     """Whether a program is robust and safe, or only safe, as ``options.goal`` says. ``Interrupted`` with what is known by
-    then, where the user ends it."""
-    budget = Budget(options.seconds, options.max_megabytes, watcher)
+    then, where the user ends it. ``scale``: who helps."""
+    budget = Budget(options.seconds, options.max_megabytes, watcher, scale)
     if isinstance(subject, Program):
         from teetotal.engines import interpreted
 
@@ -121,6 +128,12 @@ class Done(msgspec.Struct, frozen=True):
     interrupted: bool = False
     fault: str = ""
 
+    @property
+    def is_final(self) -> bool:
+        """Nothing would become of it with more time."""
+        open_ = self.interrupted or self.fault or self.undecided is not None
+        return not open_ and all(answer.verdict is not Verdict.INCONCLUSIVE for answer in self.answers)
+
 
 class Job(msgspec.Struct, frozen=True):
     """A file, or the C files of one program, as they are sent to a worker. ``late`` and ``full`` are what is printed where
@@ -144,12 +157,12 @@ class Job(msgspec.Struct, frozen=True):
         error = TeetotalError(problem) if isinstance(problem, str) else problem
         return Refusal.of(error, self.name, "check")
 
-    def run(self) -> Done:
-        """Within its limits, and whatever happens."""
+    def run(self, scale: Scale | None = None) -> Done:
+        """Within its limits, and whatever happens. ``scale``: who helps with each of its programs."""
         options = self.options
         try:
             with supervision.watching(options.seconds, options.max_megabytes, late=self.late, full=self.full):
-                return self._run()
+                return self._run(scale)
         except MemoryError:
             return Done(undecided=self.undecided(MEMORY_IS_USED_UP))
         except RecursionError:
@@ -159,7 +172,7 @@ class Job(msgspec.Struct, frozen=True):
         except Exception:
             return Done(fault=f"{self.name}: {traceback.format_exc()}")
 
-    def _run(self) -> Done:
+    def _run(self, scale: Scale | None) -> Done:
         answers: list[CheckAnswer] = []
         refusals: list[Refusal] = []
         try:
@@ -169,7 +182,7 @@ class Job(msgspec.Struct, frozen=True):
         for subject in subjects:
             try:
                 with nullcontext() if self.watching is None else self.watching(subject.name) as watcher:
-                    answers.append(check(subject, self.options, watcher=watcher))
+                    answers.append(check(subject, self.options, watcher=watcher, scale=scale))
             except Interrupted as interrupt:
                 return Done([*answers, interrupt.answer], refusals, interrupted=True)  # type: ignore[list-item]
             except TeetotalError as error:
@@ -191,16 +204,30 @@ def run(job: Job) -> Done:
     return job.run()
 
 
-def check_all(jobs: Sequence[Job], workers: int, advance: Callable[[], None]) -> Iterator[Done]:
-    """In the order of the jobs, by that many processes."""
+def check_all(jobs: Sequence[Job], scale: Scale, advance: Callable[[], None]) -> Iterator[Done]:
+    """In the order of the jobs, by whoever helps: with one job each, or all with the only one. Those that a checkpoint
+    knows are done."""
     if not jobs:
         return
-    options = jobs[0].options
+    options, checkpoint = jobs[0].options, scale.checkpoint
+    known = {} if checkpoint is None else {job.name: checkpoint.item(job.name, Done) for job in jobs}
+    asked = [job for job in jobs if known.get(job.name) is None]
     seconds = options.seconds if options.seconds < math.inf else None
 
-    def done() -> Iterator[tuple[int, Done]]:
-        for position, answer in each(run, jobs, workers, seconds, options.max_megabytes):
-            advance()
-            yield position, jobs[position].ended(answer) if isinstance(answer, WorkerDied) else answer
+    def answers() -> Iterator[tuple[int, Done | WorkerDied]]:
+        if len(jobs) == 1:
+            return crew.each(Here(lambda job: job.run(scale)), asked)
+        return crew.each(scale.crew(run, len(asked), seconds, options.max_megabytes), asked)
 
-    yield from in_order(done())
+    def done() -> Iterator[tuple[int, Done]]:
+        for position, answer in answers():
+            advance()
+            job = asked[position]
+            told = job.ended(answer) if isinstance(answer, WorkerDied) else answer
+            if checkpoint is not None and told.is_final:
+                checkpoint.save_item(job.name, told)
+            yield position, told
+
+    new = in_order(done())
+    for job in jobs:
+        yield known.get(job.name) or next(new)

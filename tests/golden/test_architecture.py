@@ -23,7 +23,7 @@ RULES: dict[str, set[str]] = {
     "traces": EVERYWHERE | {"models", "budget", "engines.executions.monitors"},
     "scale": EVERYWHERE,
     "programs": EVERYWHERE | {"scale"},
-    "engines": EVERYWHERE | {"models", "budget", "traces.trace", "programs", "writing"},
+    "engines": EVERYWHERE | {"models", "budget", "scale", "traces.trace", "programs", "writing"},
     "histories": EVERYWHERE | {"models", "scale", "budget"},
     "report": EVERYWHERE,
     "generate": EVERYWHERE | {"programs", "writing", "histories"},

@@ -11,17 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_c_synchronisation import INTERPRETER
 
 from amounts import some
 from c_programs import compiled, explore
-from test_c_synchronisation import INTERPRETER
 
 VECTOR, THREAD = 4, 12  # tags: the last of data, and creating, beginning, ending and joining
 
 Class = frozenset[tuple[Any, ...]]
 
 
-def classes(program: Path, arguments: Sequence[str], groups: Sequence[Sequence[int]], *options: str) -> tuple[int, set[Class]]:
+def classes(
+    program: Path, arguments: Sequence[str], groups: Sequence[Sequence[int]], *options: str
+) -> tuple[int, set[Class]]:
     """How many executions there are, and the classes that they are of, up to exchanging the threads of a group."""
     end, told = explore(program, "tell-all=1", *options, arguments=arguments)
     assert end["complete"], arguments
@@ -64,7 +66,8 @@ def _groups(code: Sequence[str]) -> list[list[int]]:
 
 
 @pytest.mark.parametrize(
-    "letters", ["kl", "PVpg", "CSsB", "CDS", "fFj", "MTl", "rwl", "rwRW", "bk", "oMl", "PVCSMl", "ukl", "vjk", "hkl", "ekl"]
+    "letters",
+    ["kl", "PVpg", "CSsB", "CDS", "fFj", "MTl", "rwl", "rwRW", "bk", "oMl", "PVCSMl", "ukl", "vjk", "hkl", "ekl"],
 )
 def test_every_class_up_to_exchange(letters: str) -> None:
     chance = random.Random(f"alike: {letters}")

@@ -13,9 +13,9 @@ import pytest
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 def test_workers_end_with_the_one_who_started_them(tmp_path: Path) -> None:
     code = (
-        "import os, time; from teetotal.scale.local import each\n"
+        "import os, time; from teetotal.scale.crew import each; from teetotal.scale.local import Processes\n"
         "def work(number):\n    open(str(os.getpid()), 'w').close(); time.sleep(1000)\n"
-        "list(each(work, [1, 2], 2))"
+        "list(each(Processes(work, 2), [1, 2]))"
     )
     process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path)
     while len(workers := [file.name for file in tmp_path.iterdir()]) < 2:

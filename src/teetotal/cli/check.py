@@ -30,6 +30,7 @@ from teetotal.cli.options import (
     spurious_option,
     waiting_option,
 )
+from teetotal.cli.scaling import helping, scale_options
 from teetotal.cli.telling import advancing, page, quiet, telling_options, watching
 from teetotal.programs import files
 from teetotal.report import terminal
@@ -99,7 +100,8 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
     help="For random and pct.",
 )
 @click.option("--workers", type=click.IntRange(min=0), default=0, show_default="one per processor", metavar="N",
-              help="Processes, each with one file at a time.")  # fmt: skip
+              help="Processes, each with one file at a time, or with a part of the only one.")  # fmt: skip
+@scale_options
 @click.option("--outcomes", is_flag=True, help="List every outcome with all its values, however many.")
 @click.option("--violations", is_flag=True, help="Tell every violation, not only the first of its kind per model.")
 @telling_options
@@ -179,8 +181,11 @@ def check(
     fault = False
     _refuse(refusals, as_json)
     sheet = page()
-    with advancing("checking", len(jobs), wanted=len(jobs) > 1) as advance:
-        for done in checking.check_all(jobs, workers or available_workers(), advance):
+    with (
+        helping("check", workers or available_workers(), found, options) as scale,
+        advancing("checking", len(jobs), wanted=len(jobs) > 1) as advance,
+    ):
+        for done in checking.check_all(jobs, scale, advance):
             for answer in done.answers:
                 outputs.note(answer)
                 if as_json:

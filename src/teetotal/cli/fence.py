@@ -29,10 +29,12 @@ from teetotal.cli.options import (
     semantics_options,
     waiting_option,
 )
+from teetotal.cli.scaling import helping, scale_options
 from teetotal.cli.telling import page, quiet, telling_options, watching
 from teetotal.fences import fencing, text
 from teetotal.report import fences as report
 from teetotal.report.json import to_json
+from teetotal.scale.local import available_workers
 
 
 @click.command(cls=WithCompilerFlags, short_help="The fewest fences, written back into the source.")
@@ -65,6 +67,9 @@ from teetotal.report.json import to_json
 @click.option("--loop-bound", type=click.IntRange(min=0, max=2**31 - 1), help="Backward jumps that a thread may take.")
 @click.option("--time", "seconds", type=Seconds(), help="Seconds to spend on the search.")
 @memory_option
+@click.option("--workers", type=click.IntRange(min=0), default=0, show_default="one per processor", metavar="N",
+              help="Processes, each with one set of fences at a time.")  # fmt: skip
+@scale_options
 @telling_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def fence(
@@ -93,6 +98,7 @@ def fence(
     arguments: tuple[str, ...],
     loop_bound: int | None,
     seconds: float | None,
+    workers: int,
     as_json: bool,
     flags: tuple[str, ...],
 ) -> int:
@@ -128,8 +134,11 @@ def fence(
     if options.monitors and goal != "robust":
         raise click.UsageError("--monitor is for --goal robust: no monitor is asked whether something fails")
     try:
-        with watching(" ".join(paths), wanted=not as_json) as watcher:
-            budget = Budget(options.seconds, options.max_megabytes, watcher)
+        with (
+            helping("fence", workers or available_workers(), paths, options) as scale,
+            watching(" ".join(paths), wanted=not as_json) as watcher,
+        ):
+            budget = Budget(options.seconds, options.max_megabytes, watcher, scale)
             repair = fencing.fence(paths, options, budget)
     except Interrupted as interrupt:
         _tell(interrupt.answer, as_json)  # type: ignore[arg-type]

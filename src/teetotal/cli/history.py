@@ -25,6 +25,7 @@ from teetotal.checking import TIME_IS_OVER
 from teetotal.cli import outputs
 from teetotal.cli.budget import told
 from teetotal.cli.options import Seconds, memory_option, semantics, semantics_options
+from teetotal.cli.scaling import helping, scale_options
 from teetotal.cli.telling import advancing, page, quiet, telling_options
 from teetotal.histories import examining
 from teetotal.histories.formats import FORMATS
@@ -62,6 +63,7 @@ PARALLEL_BYTES = 1_000_000
               help="What to do with transactions of several operations.")  # fmt: skip
 @semantics_options
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; default: one a core for large input.")
+@scale_options
 @memory_option
 @telling_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a history and model.")
@@ -111,8 +113,8 @@ def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: s
     asked = [replace(option, explain=explain and as_json) for option in options]
     tasks = [task for file in files for task in _shares(file, counts[file], asked, workers)]
     what = "histories" if total > 1 else os.path.basename(files[0])
-    with advancing(what, total) as advance:
-        for answer in examining.examine_all(tasks, workers):
+    with helping("history", workers, files, *asked) as scale, advancing(what, total) as advance:
+        for answer in examining.examine_all(tasks, scale):
             printed.add(answer, options)
             advance()
     return printed.finish(explain, options)

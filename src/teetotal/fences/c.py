@@ -70,7 +70,7 @@ class Exploring:
         self.monitors, self.waiting, self.loop_bound = monitors, waiting, loop_bound
         self.release_sequence = release_sequence
         self.budget = budget or Budget()
-        self._weighed = False  # the first exploration tells what each site costs
+        self.weighed = False  # the first exploration tells what each site costs
         self._original: CheckAnswer | None = None
 
     def explored(self, texts: Mapping[str, str]) -> CheckAnswer:
@@ -97,11 +97,11 @@ class Exploring:
         """Of the program with these texts in the files' places."""
         with self.files.copied(changed, marked=marked, more_flags=more_flags) as copies:
             try:
-                marks = checking.Marks(MARKS) if marked and (self.counts_always or not self._weighed) else None
+                marks = checking.Marks(MARKS) if marked and (self.counts_always or not self.weighed) else None
                 result = copies.told(checking.check(copies.source, self._options(), self.budget, marks=marks))
-                if marks is not None and not self._weighed:
+                if marks is not None and not self.weighed:
                     self.files.weigh(marks.passes)
-                    self._weighed = True
+                    self.weighed = True
             except (CompileError, ProgramError) as error:
                 raise type(error)(copies.text(error.message), error.location) from error
         names = " ".join(Path(name).name for name in self.files.source.files)

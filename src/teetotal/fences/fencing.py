@@ -188,7 +188,8 @@ def job(source: TextSource, options: FenceOptions, budget: Budget) -> Job:
             goal=options.goal,
         )
         return [
-            interpreted.check(program, asked, Budget(budget.left)) for program in source.programs(patched[source.path])
+            interpreted.check(program, asked, Budget(budget.left, scale=budget.scale))
+            for program in source.programs(patched[source.path])
         ]
 
     return Job(
@@ -267,6 +268,13 @@ def _existing(source: TextSource, sites: Sequence[Site]) -> frozenset[int]:
 
 def run(path: str, job: Job, options: FenceOptions, budget: Budget, command: str) -> Repair:
     search = Search(job.problem)
+    try:
+        return _run(search, path, job, options, budget, command)
+    finally:
+        search.asking.close()
+
+
+def _run(search: Search, path: str, job: Job, options: FenceOptions, budget: Budget, command: str) -> Repair:
     notes = list(job.notes)
     sets: list[frozenset[int]] = []
     violations: list[Violation] = []
@@ -358,7 +366,7 @@ def _unnecessary(job: Job, search: Search, notes: list[str]) -> frozenset[int]:
     for site in sorted(job.existing):
         problem.always = job.existing - {site}
         try:
-            if not problem.findings(frozenset()):
+            if not search.asking.findings(frozenset()):
                 found.add(site)
         except Undecided as undecided:
             fence = search.sites[site]

@@ -16,7 +16,7 @@ inside it would have been cheaper and have come first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Protocol
 
@@ -26,6 +26,7 @@ from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Location
 from teetotal.answers.remedies import Remedy
 from teetotal.answers.violation import Violation
+from teetotal.budget import Budget
 from teetotal.fences.hitting import CheapestFirst, greedy
 
 
@@ -63,9 +64,11 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Problem(Protocol):
-    """``always``: fences that are on whatever is asked."""
+    """``always``: fences that are on whatever is asked. ``weighed``: the costs of sites are known."""
 
     always: frozenset[int]
+    budget: Budget
+    weighed: bool
 
     @property
     def sites(self) -> Sequence[Site]:
@@ -96,7 +99,10 @@ class Search:
     """One problem, with everything that is known about it so far."""
 
     def __init__(self, problem: Problem) -> None:
+        from teetotal.fences.asking import Asking
+
         self.problem = problem
+        self.asking = Asking(problem)
         self.seen: list[Finding] = []
         self.checks = 0
         self._known: dict[frozenset[int], bool] = {}
@@ -116,7 +122,7 @@ class Search:
                 return False
         if fences not in self._known:
             self.checks += 1
-            found = self.problem.findings(fences)
+            found = self.asking.findings(fences)
             for finding in found:
                 self._add(Finding(finding.violation, finding.clause - fences, finding.evidence))
             self._known[fences] = not found
@@ -131,6 +137,11 @@ class Search:
     def violations(self) -> list[Violation]:
         """Each once, however many clauses it gave."""
         return list({id(finding.violation): finding.violation for finding in self.seen}.values())
+
+    def _ahead(self, sets: Iterable[frozenset[int]]) -> None:
+        """What ``works`` is asked about next, if the first of these does not."""
+        open_ = [fences for fences in dict.fromkeys(sets) if fences not in self._known]
+        self.asking.ahead([fences for fences in open_ if all(finding.clause & fences for finding in self.seen)])
 
     def cost(self, fences: frozenset[int]) -> Fraction:
         return sum((self.sites[site].cost for site in fences), Fraction(0))
@@ -148,15 +159,21 @@ class Search:
                 return fences
 
     def reduce(self, fences: frozenset[int]) -> frozenset[int]:
-        for site in sorted(fences, key=lambda s: (-self.sites[s].cost, s)):
+        order = sorted(fences, key=lambda s: (-self.sites[s].cost, s))
+        for number, site in enumerate(order):
+            self._ahead([fences - {other} for other in order[number:]] + self._exchanged(fences))
             if self.works(fences - {site}):
                 fences -= {site}
-        for site in sorted(fences):
-            for other in self._cheaper(site):
-                exchanged = fences - {site} | {other}
-                if self.works(exchanged):
-                    return self.reduce(exchanged)
+        others = self._exchanged(fences)
+        for number, exchanged in enumerate(others):
+            self._ahead(others[number:])
+            if self.works(exchanged):
+                return self.reduce(exchanged)
         return fences
+
+    def _exchanged(self, fences: frozenset[int]) -> list[frozenset[int]]:
+        """The set with one of its fences of a cheaper kind, in each way."""
+        return [fences - {site} | {other} for site in sorted(fences) for other in self._cheaper(site)]
 
     def _cheaper(self, site: int) -> list[int]:
         mine = self.sites[site]
@@ -169,7 +186,9 @@ class Search:
 
     def is_minimal(self, fences: frozenset[int]) -> bool:
         """Of a set that works and from which no fence can go: whether none can be of a cheaper kind either."""
-        return not any(self.works(fences - {site} | {other}) for site in fences for other in self._cheaper(site))
+        others = self._exchanged(fences)
+        self._ahead(others)
+        return not any(map(self.works, others))
 
     # -- the cheapest, and all ----------------------------------------------------------------------------------------
 

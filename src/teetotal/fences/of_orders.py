@@ -143,6 +143,7 @@ class OrdersProblem:
     """Of programs that share their places. ``as_it_is``: which sites make the program that the user has, if any do."""
 
     always: frozenset[int] = frozenset()
+    weighed = True
 
     def __init__(
         self,

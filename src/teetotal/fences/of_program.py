@@ -45,6 +45,7 @@ class ProgramProblem:
         self.monitors, self.waiting = monitors, waiting
         self.budget = budget or Budget()
         self.budget.begin()
+        self.weighed = True
 
     @property
     def sites(self) -> Sequence[Site]:

@@ -89,6 +89,7 @@ class PromelaProblem:
     ) -> None:
         self.program, self.models, self.goal, self.always = program, tuple(models), goal, always
         self.engine, self.budget = engine, budget or Budget()
+        self.weighed = True
         self.graph = ControlGraph(program, semantics)
         self.costs = costs
         self.existing = program.written_fences

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from teetotal.answers.errors import TeetotalError
@@ -19,7 +20,9 @@ from teetotal.histories.check import Outcome, check, models_of
 from teetotal.histories.history import History, thread_name
 from teetotal.histories.problem import Problem, Unwritten
 from teetotal.histories.time_limit import within
-from teetotal.scale import supervision
+from teetotal.scale import crew, supervision
+from teetotal.scale.crew import WorkerDied, in_order
+from teetotal.scale.scale import Scale
 
 LONG_WITNESS = 100_000
 """Steps above which JSON has a witness only if asked (``--witness``)."""
@@ -228,17 +231,42 @@ def examine_share(task: Task) -> tuple[list[HistoryAnswer], TeetotalError | None
     return results, None
 
 
-def examine_all(tasks: list[Task], workers: int) -> Iterator[HistoryAnswer]:
-    """The shares' results, in order, by that many processes; as soon as they are known, for somebody may press Ctrl-C."""
-    if workers == 1 or len(tasks) == 1:
+class Share(msgspec.Struct, frozen=True):
+    """What a checkpoint keeps of a share that could be examined to its end."""
+
+    answers: list[HistoryAnswer]
+
+
+def examine_all(tasks: list[Task], scale: Scale) -> Iterator[HistoryAnswer]:
+    """The shares' results, in order, by whoever helps; as soon as they are known, for somebody may press Ctrl-C. Those that
+    a checkpoint knows are done."""
+    checkpoint = scale.checkpoint
+    if (scale.alone or len(tasks) == 1) and checkpoint is None:
         for task in tasks:
             yield from examine_each(task)
         return
-    from teetotal.scale.local import WorkerDied, each, in_order
 
-    for number, found in enumerate(in_order(each(examine_share, tasks, workers))):
+    def name(task: Task) -> str:
+        file, start, stop, options = task
+        return f"{options.model} {start}-{stop} {file}"
+
+    known = {} if checkpoint is None else {name(task): checkpoint.item(name(task), Share) for task in tasks}
+    asked = [task for task in tasks if known.get(name(task)) is None]
+
+    def done() -> Iterator[tuple[int, tuple[list[HistoryAnswer], TeetotalError | None] | WorkerDied]]:
+        for position, found in crew.each(scale.crew(examine_share, len(asked)), asked):
+            if checkpoint is not None and not isinstance(found, WorkerDied) and found[1] is None:
+                checkpoint.save_item(name(asked[position]), Share(found[0]))
+            yield position, found
+
+    new = in_order(done())
+    for task in tasks:
+        if (share := known.get(name(task))) is not None:
+            yield from share.answers
+            continue
+        found = next(new)
         if isinstance(found, WorkerDied):
-            yield from _lost(tasks[number], found)
+            yield from _lost(task, found)
             continue
         results, error = found
         yield from results

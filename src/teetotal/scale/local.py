@@ -1,4 +1,4 @@
-"""Many independent pieces of work on this machine's processors, none lost when a process dies.
+"""Processes of this machine, none of whose work is lost when one of them dies.
 
 The standard pool gives up everything when one of its processes is killed. Here each process has one piece at a time and
 a pipe of its own: if it dies, that one piece is answered with ``WorkerDied``, a new process takes its place, and the
@@ -12,87 +12,66 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Generic
 
 from teetotal.scale import supervision
+from teetotal.scale.crew import Answer, Item, OutOfBudget, Tally, Work, WorkerDied
 from teetotal.scale.processes import die_with_parent, largest
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
-
-Item = TypeVar("Item")
-Answer = TypeVar("Answer")
-
-
-class WorkerDied(Exception):
-    """The process that worked on this piece ended before it answered: why, and the exit status that this should have."""
-
-    def __init__(self, why: str, status: int) -> None:
-        super().__init__(why)
-        self.status = status
-
-
-class OutOfBudget(WorkerDied):
-    """It was ended, because the piece took more time, or more ``memory``, than it may."""
-
-    def __init__(self, memory: bool) -> None:
-        super().__init__(f"its {'memory is used up' if memory else 'time is over'}", supervision.INCONCLUSIVE)
-        self.memory = memory
 
 
 def available_workers() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
-def each(
-    work: Callable[[Item], Answer],
-    items: Sequence[Item],
-    workers: int,
-    seconds: float | None = None,
-    megabytes: float | None = None,
-) -> Iterator[tuple[int, Answer | WorkerDied]]:
-    """``work(item)`` for each item, as (position, answer), in the order in which they are done. One that has not ended
-    long after its ``seconds``, or is larger than ``megabytes``, is ended.
+class Processes(Generic[Item, Answer]):
+    def __init__(
+        self, work: Work[Item, Answer], workers: int, seconds: float | None = None, megabytes: float | None = None
+    ) -> None:
+        self.size = workers
+        self.pool = [_Worker(work, seconds, megabytes) for _ in range(workers)]
+        self.tallies = [worker.tally for worker in self.pool]
+        self.busy: list[_Worker[Item, Answer]] = []
 
-    ``work`` must be importable by name and must not raise; it runs here where there is one item, or where one worker is
-    enough and nobody has to be ended.
-    """
-    if len(items) <= 1 or (workers <= 1 and seconds is None):
-        for position, item in enumerate(items):
-            yield position, work(item)
-        return
-    from multiprocessing import connection  # which takes a while to load, and is seldom needed
+    @property
+    def free(self) -> int:
+        return len(self.pool) - len(self.busy)
 
-    pool = [_Worker(work, seconds, megabytes) for _ in range(max(1, min(workers, len(items))))]
-    try:
-        waiting = iter(enumerate(items))
-        for worker in pool:
-            worker.give(*next(waiting))
-        busy = list(pool)
-        while busy:
-            ready = connection.wait([worker.pipe for worker in busy], _soonest(busy))
-            for worker in [worker for worker in busy if worker.pipe in ready or worker.must_end()]:
-                yield worker.position, worker.take()
-                following = next(waiting, None)
-                if following is None:
-                    busy.remove(worker)
-                else:
-                    worker.give(*following)
-    finally:
-        for worker in pool:
+    def submit(self, number: int, item: Item) -> None:
+        worker = next(worker for worker in self.pool if worker not in self.busy)
+        worker.give(number, item)
+        self.busy.append(worker)
+
+    def receive(self, seconds: float | None = None) -> tuple[int, Answer | WorkerDied] | None:
+        from multiprocessing import connection  # which takes a while to load, and is seldom needed
+
+        until = math.inf if seconds is None else time.monotonic() + seconds
+        while self.busy:
+            soonest = [_soonest(self.busy), None if until == math.inf else max(0.0, until - time.monotonic())]
+            ready = connection.wait(
+                [worker.pipe for worker in self.busy],
+                min((moment for moment in soonest if moment is not None), default=None),
+            )
+            for worker in self.busy:
+                if worker.pipe in ready or worker.must_end():
+                    self.busy.remove(worker)
+                    return worker.position, worker.take()
+            if time.monotonic() >= until:
+                break
+        return None
+
+    def cancel(self, number: int) -> None:
+        for worker in [worker for worker in self.busy if worker.position == number]:
+            self.busy.remove(worker)
+            worker.end()
+
+    def close(self) -> None:
+        for worker in self.pool:
             worker.stop()
-
-
-def in_order(answers: Iterator[tuple[int, Answer]]) -> Iterator[Answer]:
-    """Answers by position, each as soon as all before it are there."""
-    early: dict[int, Answer] = {}
-    following = 0
-    for position, answer in answers:
-        early[position] = answer
-        while following in early:
-            yield early.pop(following)
-            following += 1
+        self.busy = []
 
 
 def _soonest(busy: Sequence[_Worker[Item, Answer]]) -> float | None:
@@ -104,12 +83,14 @@ def _soonest(busy: Sequence[_Worker[Item, Answer]]) -> float | None:
 
 
 class _Worker(Generic[Item, Answer]):
-    def __init__(self, work: Callable[[Item], Answer], seconds: float | None, megabytes: float | None) -> None:
+    def __init__(self, work: Work[Item, Answer], seconds: float | None, megabytes: float | None) -> None:
         self.work = work
         self.seconds = math.inf if seconds is None else supervision.patience(seconds)
         self.until = math.inf
         self.most = None if megabytes is None else supervision.room(megabytes)
         self.position = -1
+        self.tally = Tally()
+        self.began = 0.0
         self._start()
 
     def _start(self) -> None:
@@ -133,7 +114,8 @@ class _Worker(Generic[Item, Answer]):
 
     def give(self, position: int, item: Item) -> None:
         self.position = position
-        self.until = time.monotonic() + self.seconds
+        self.began = time.monotonic()
+        self.until = self.began + self.seconds
         try:
             self.pipe.send(item)
         except (BrokenPipeError, OSError):  # it died while idle
@@ -142,18 +124,26 @@ class _Worker(Generic[Item, Answer]):
             self.pipe.send(item)
 
     def take(self) -> Answer | WorkerDied:
+        self.tally.busy += time.monotonic() - self.began
         if not self.pipe.poll():
             memory = self._too_large()
-            self.process.kill()
-            self._again()
+            self.end()
             return OutOfBudget(memory)
         try:
             answer: Answer = self.pipe.recv()
-            return answer
         except (EOFError, OSError):
             code = self._again()
+            self.tally.died += 1
             status, why = supervision.death(code)
             return WorkerDied(why, status)
+        self.tally.items += 1
+        self.tally.executions += getattr(answer, "executions", 0)
+        return answer
+
+    def end(self) -> None:
+        """By force; another process takes its place."""
+        self.process.kill()
+        self._again()
 
     def _again(self) -> int:
         """A new process in the place of one that has ended; how that did."""
@@ -170,7 +160,7 @@ class _Worker(Generic[Item, Answer]):
         self.process.join()
 
 
-def _serve(work: Callable[[Item], Answer], pipe: Connection) -> None:
+def _serve(work: Work[Item, Answer], pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started us decides
     supervision.leave()
     die_with_parent()

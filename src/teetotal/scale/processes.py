@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import resource
 import signal
 import sys
 import time
@@ -29,6 +30,18 @@ def age() -> float:
         ticks = int(Path("/proc/self/stat").read_text().rpartition(") ")[2].split()[19])
         return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"))
     return 0.0
+
+
+@contextlib.contextmanager
+def any_size() -> Iterator[None]:
+    """For what is started now, which inherits it: it reserves more addresses than it uses, and keeps to its memory by
+    itself. (Not in the new process: Python would then have to copy itself to start one.)"""
+    ours, most = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (ours, most))
 
 
 def adopt_orphans() -> None:

@@ -22,7 +22,9 @@ from teetotal.answers.violation import Race, Violation
 from teetotal.budget import Budget
 from teetotal.engines import story, weak
 from teetotal.engines.encoding import encode, encode_semantics
+from teetotal.engines.executions import watched
 from teetotal.engines.executions.monitors import MonitorInfo, Report, monitor_info, witness
+from teetotal.engines.executions.watched import Counts, Finding
 from teetotal.engines.states.outcomes import translated_errors
 from teetotal.programs.program import Program
 
@@ -129,7 +131,7 @@ class _Search:
         self.executions = self.blocked = 0
         self.cuts: list[tuple[int, int, int, int]] = []
         self.interrupted = False
-        self.result: _core.SearchResult
+        self.result: Counts
         self.searched: Strategy
 
     @property
@@ -138,21 +140,9 @@ class _Search:
 
     def run(self, strategy: Strategy) -> None:
         for self.searched in strategy.rounds():
-            with translated_errors(self.program):
-                self.result, findings, self.cuts, self.interrupted = _core.monitored_search(
-                    encode(self.program),
-                    encode_semantics(self.semantics),
-                    self.waiting == "skip",
-                    self.searched.name,
-                    self.searched.count,
-                    self.searched.depth,
-                    self.seed,
-                    [monitor.name for monitor in self.watching],
-                    self.budget.left,
-                    self.max_megabytes,
-                    None if self.counting is None else partial(_counting_on, self.counting, self.executions),
-                    self.release_sequence == "c11",
-                )
+            findings = self._in_parts() if self.searched.name == "all" and not self.budget.scale.alone else None
+            if findings is None:
+                findings = self._alone()
             self.executions += self.result.executions
             self.blocked += self.result.blocked
             for number, triple, schedule, racy in findings:
@@ -166,6 +156,42 @@ class _Search:
                     self.violations[found.model].append(found)
             if self.over or self.result.endless or not self.result.bounded:
                 break
+
+    def _counting(self) -> Watcher | None:
+        return None if self.counting is None else partial(_counting_on, self.counting, self.executions)
+
+    def _alone(self) -> list[Finding]:
+        with translated_errors(self.program):
+            result, findings, self.cuts, self.interrupted = _core.monitored_search(
+                encode(self.program),
+                encode_semantics(self.semantics),
+                self.waiting == "skip",
+                self.searched.name,
+                self.searched.count,
+                self.searched.depth,
+                self.seed,
+                [monitor.name for monitor in self.watching],
+                self.budget.left,
+                self.max_megabytes,
+                self._counting(),
+                self.release_sequence == "c11",
+            )
+        self.result = Counts(
+            result.executions, result.blocked, result.cut, result.complete, result.full, result.endless, result.bounded
+        )
+        return findings
+
+    def _in_parts(self) -> list[Finding] | None:
+        """The same by whoever helps; None where that cannot be."""
+        names = tuple(monitor.name for monitor in self.watching)
+        question = watched.Question(
+            self.program, self.semantics, self.waiting, names, self.release_sequence, self.max_megabytes
+        )
+        found = watched.explored(question, self.budget, self._counting())
+        if found is None:
+            return None
+        self.result, findings, self.cuts, self.interrupted = found
+        return findings
 
     def _add_race(self, found: Race) -> None:
         """A pair of places once, whichever came first."""
@@ -224,5 +250,8 @@ def _loops(program: Program, cuts: Sequence[tuple[int, int, int, int]]) -> str:
     return ", ".join(f"{loop} {count:,} times" for loop, count in rounds.items())
 
 
-def _counting_on(watcher: Callable[[int, float], None], before: int, count: int, fraction: float) -> None:
+Watcher = Callable[[int, float], None]
+
+
+def _counting_on(watcher: Watcher, before: int, count: int, fraction: float) -> None:
     watcher(before + count, fraction)

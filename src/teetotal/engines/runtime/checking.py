@@ -30,7 +30,7 @@ from teetotal.answers.violation import Hazard, StoryStep, Violation, ViolationKi
 from teetotal.budget import Budget
 from teetotal.engines import relations, story
 from teetotal.engines.executions.monitors import Report, monitor_info, witness
-from teetotal.engines.runtime import driver, events, replaying, shortening, triage, vacuous, words
+from teetotal.engines.runtime import driver, events, exploring, replaying, shortening, triage, vacuous, words
 from teetotal.engines.runtime.messages import (
     AnyMessage,
     End,
@@ -122,8 +122,13 @@ def _explored(
             address, size = symbols.extent(marks.array)
             request += [f"marks={address}", f"mark-count={size}"]
         counting = budget.counting(f"{model.upper()} executions")
+        if budget.scale.alone or not findings.in_parts:
+            given = [*request, *findings.seconds()]
+            answers = driver.answers(program, given, source.arguments, trust=source.trust)
+        else:
+            answers = exploring.answers(program, request, source, budget)
         try:
-            with closing(driver.answers(program, request, source.arguments, trust=source.trust)) as messages:
+            with closing(answers) as messages:
                 for told in messages:
                     findings.take(told, counting)
                     if to_first_failure and findings.violations[model]:
@@ -247,14 +252,23 @@ class _Findings:
             f"nondet-low={options.nondet[0]}", f"nondet-high={options.nondet[1]}", f"spurious={options.spurious}",
         ]  # fmt: skip
         request += [f"monitor={monitor.name}" for monitor in self.monitors]
-        if options.seconds != math.inf:
-            request.append(f"seconds={options.seconds}")
         request.append(f"memory={options.max_megabytes}")
         if options.executions is not None:
             request.append(f"executions={options.executions}")
         if options.release_sequence != "c20":
             request.append(f"release-sequence={options.release_sequence}")
         return request
+
+    def seconds(self) -> list[str]:
+        return [] if self.options.seconds == math.inf else [f"seconds={self.options.seconds}"]
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether it is a search that many can explore (core/search/part.hpp): one, over SC executions, that leaves out
+        what waits."""
+        options = self.options
+        whole = options.executions is not None or options.spurious > 0 or options.waiting != "skip"
+        return self.model == "sc" and options.explore.name == "all" and not whole
 
     def take(self, told: AnyMessage, counting: Callable[[int, float], None] | None) -> None:
         match told:

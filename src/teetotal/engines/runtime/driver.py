@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import subprocess
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -18,8 +16,9 @@ from teetotal.answers.events import Semantics
 from teetotal.answers.options import COMPILED_LOOP_BOUND
 from teetotal.answers.verdict import Waiting
 from teetotal.engines.runtime import messages
-from teetotal.engines.runtime.messages import AnyMessage, End, Replayed, Restart, Stopped, Trouble
+from teetotal.engines.runtime.messages import AnyMessage, End, Replayed, Restart, Stopped, Trouble, Whole
 from teetotal.programs.c.build import ASSERTIONS, BIT_FIELDS, LIBRARY, LIVE, VARIABLES
+from teetotal.scale.processes import any_size
 
 _NOT_STARTED = 5  # the exit status
 _OVERWRITTEN = "the program overwrites the explorer's memory"
@@ -61,18 +60,6 @@ def _decoded(line: bytes) -> AnyMessage:
         raise RuntimeDied(_OVERWRITTEN) from error
 
 
-@contextmanager
-def _any_size() -> Iterator[None]:
-    """For the runtime, which inherits it: it reserves more addresses than it uses, and keeps to its memory by itself. (Not
-    in the new process: Python would then have to copy itself to start one.)"""
-    ours, most = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (ours, most))
-
-
 def answers(
     program: Path,
     options: Sequence[str],
@@ -81,8 +68,21 @@ def answers(
     trust: bool = False,
     show_output: bool = False,
 ) -> Generator[AnyMessage, None, None]:
-    """The lines that the runtime tells. RuntimeDied, after the last of them, where it ended by a signal. Without ``trust``
-    the program has no network, and what it writes is in a folder of its own."""
+    """What the runtime tells. RuntimeDied, after the last of it, where it ended by a signal. Without ``trust`` the program
+    has no network, and what it writes is in a folder of its own."""
+    for _, answer in lines(program, options, arguments, trust=trust, show_output=show_output):
+        yield answer
+
+
+def lines(
+    program: Path,
+    options: Sequence[str],
+    arguments: Sequence[str] = (),
+    *,
+    trust: bool = False,
+    show_output: bool = False,
+) -> Generator[tuple[bytes, AnyMessage], None, None]:
+    """The same, each with the line that it was told by."""
     if not trust:
         own = program.parent / "own"
         own.mkdir(exist_ok=True)
@@ -94,7 +94,7 @@ def answers(
         options = [*options, "bit-fields=1"]
     reader, writer = os.pipe()
     command = [str(executable()), str(program), str(writer), *options, "--", program.stem, *arguments]
-    with _any_size():
+    with any_size():
         process = subprocess.Popen(
             command,
             pass_fds=[writer],
@@ -106,20 +106,20 @@ def answers(
     told: set[bytes] = set()  # after a death that it survives, the runtime tells again what it told before
     ended = False
     try:
-        with os.fdopen(reader, "rb") as lines:
-            for line in lines:
+        with os.fdopen(reader, "rb") as channel:
+            for line in channel:
                 answer = _decoded(line)
                 if isinstance(answer, Restart):
                     told.clear()
                 elif line in told:
                     continue
                 told.add(line)
-                ended = isinstance(answer, End | Trouble | Replayed | Stopped)
+                ended = isinstance(answer, End | Trouble | Replayed | Stopped | Whole)
                 if isinstance(answer, Trouble) and answer.what == "overwritten":
                     raise RuntimeDied(_OVERWRITTEN)
                 if isinstance(answer, Trouble) and answer.what == "internal":
                     raise AssertionError(f"teetotal-runtime: {answer.message}")
-                yield answer
+                yield line, answer
         said = process.stderr.read().decode(errors="replace") if process.stderr is not None else ""
         status = process.wait()
         if not ended and status not in (2, _NOT_STARTED):

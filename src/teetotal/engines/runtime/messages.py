@@ -88,10 +88,12 @@ class Progress(Message, frozen=True, tag="progress"):
 
 
 class Found(Message, frozen=True, tag="violation"):
-    """A monitor's report: the numbers of the delayed store, of the event before the deciding one, and of that."""
+    """A monitor's report: the numbers of the delayed store, of the event before the deciding one, and of that. ``at``:
+    their places, which make it distinct."""
 
     monitor: str
     report: tuple[int, int, int]
+    at: tuple[int, int, int]
     context: str
     steps: list[StepRow]
     cells: Cells
@@ -99,11 +101,12 @@ class Found(Message, frozen=True, tag="violation"):
 
 
 class Failed(Message, frozen=True, tag="failure"):
-    """``waiting``, of a deadlock or a livelock: thread, place, kind, cell, verb."""
+    """``waiting``, of a deadlock or a livelock: thread, place, kind, cell, verb. ``at`` makes it distinct."""
 
     TEXTS = ("message", "cause")
 
     what: str
+    at: tuple[int, int, int]
     thread: int
     message: str
     place: int
@@ -188,7 +191,28 @@ class End(Message, frozen=True, tag="end"):
     assembly: bool = False
 
 
-AnyMessage = Loaded | Restart | Progress | Found | Failed | Trouble | Stopped | Replayed | Executed | End
+class Explored(Message, frozen=True, tag="part"):
+    """Of a search in parts (core/search/part.hpp): what is left, what it asks of those above. ``layout``: where cells of
+    data begin, their sizes, and whether they are soft. ``restarts``: how often it has begun again by then."""
+
+    left: str
+    asks: str
+    layout: list[tuple[int, int, int]]
+    restarts: int
+    incomplete: bool
+
+
+class Whole(Message, frozen=True, tag="refused"):
+    """This search cannot be explored in parts."""
+
+    TEXTS = ("why",)
+
+    why: str
+
+
+AnyMessage = (
+    Explored | Whole | Loaded | Restart | Progress | Found | Failed | Trouble | Stopped | Replayed | Executed | End
+)
 _DECODER = msgspec.json.Decoder(AnyMessage)
 
 

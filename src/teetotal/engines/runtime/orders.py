@@ -16,6 +16,9 @@ from teetotal.engines.runtime import events, replaying
 from teetotal.engines.runtime.messages import End, Found
 from teetotal.programs.c.build import Source
 
+_HAZARDS = 20
+"""Told at most."""
+
 
 class Orders:
     """``marks``: an array whose loads are no accesses of the program (``checking.Marks``), and no events of C11."""
@@ -68,10 +71,11 @@ class Orders:
         return replaying.command(self.source, token, context, self.options.spurious)
 
     def hazards(self, end: End, names: events.Names | None) -> list[Hazard]:
-        """Load buffering, as far as the text tells of it: no dependency is known to be kept."""
+        """Load buffering, as far as the text tells of it: no dependency is known to be kept. The first of them."""
+        if names is None or self.options.races:
+            return []
         found: list[Hazard] = []
-        for thread, load, store, write, address in end.hazards if names is not None and not self.options.races else ():
-            assert names is not None
+        for thread, load, store, write, address in sorted(end.hazards)[:_HAZARDS]:
             name = names.symbols.variable(address - names.base) or "memory"
             at = [names.place(place) for place in (load, store, write)]
             texts = [

@@ -1,0 +1,93 @@
+"""Who helps, and what is kept: ``--cluster``, ``--checkpoint``, ``--resume``, ``--stats`` and ``--log``, the same on every
+verb that has work for many."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.options import Options
+from teetotal.cli.telling import noted, said
+from teetotal.scale.checkpoint import Checkpoint, digest
+from teetotal.scale.crew import Log, told
+from teetotal.scale.scale import Scale
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+_INCLUDE = re.compile(rb'^\s*#\s*include\s*"([^"\n]+)"', re.MULTILINE)
+
+
+def scale_options(command: Command) -> Command:
+    for option in (
+        click.option("--log", metavar="FILE", expose_value=False, callback=noted,
+                     help="Tell in a file who does what, and when: one JSON object a line (- : standard error)."),
+        click.option("--stats", is_flag=True, expose_value=False, callback=noted,
+                     help="Tell on standard error what each worker did, and how long it was idle."),
+        click.option("--resume", is_flag=True, expose_value=False, callback=noted,
+                     help="Go on with what is in the checkpoint."),
+        click.option("--checkpoint", metavar="FILE", expose_value=False, callback=noted,
+                     help="Keep what is known so far in a file, to go on with after an accident."),
+        click.option("--cluster", metavar="ADDRESS", expose_value=False, callback=noted,
+                     help="Workers of a Ray cluster (auto: the one that is found; local: one on this machine)."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+@contextmanager
+def helping(verb: str, workers: int, files: Sequence[str], *asked: Options) -> Iterator[Scale]:
+    """Who helps with a question about the files. Its checkpoint belongs to it alone."""
+    path, resume = said("checkpoint"), bool(said("resume"))
+    if resume and path is None:
+        raise click.UsageError("--resume goes on with a checkpoint: it needs --checkpoint")
+    checkpoint = None
+    if path is not None:
+        words = [msgspec.json.encode(msgspec.structs.replace(options, **_limits(options))) for options in asked]
+        whole = digest(verb.encode(), *words, *_contents(files))
+        checkpoint = Checkpoint(path, f"teetotal {verb} {' '.join(files)}", whole, resume=resume)
+    try:
+        log = Log(said("log"))
+    except OSError as error:
+        raise TeetotalError(f"{said('log')}: {error.strerror}") from error
+    scale = Scale(workers, said("cluster"), checkpoint, log)
+    began = time.monotonic()
+    try:
+        yield scale
+    finally:
+        seconds = time.monotonic() - began
+        scale.log("end", seconds=round(seconds, 3), workers=[msgspec.to_builtins(tally) for tally in scale.tallies])
+        if said("stats"):
+            for line in [*told(scale.tallies, seconds), *scale.notes]:
+                click.echo(f"teetotal: {line}", err=True)
+        log.close()
+        if checkpoint is not None:
+            checkpoint.close()
+
+
+def _limits(options: Options) -> dict[str, Any]:
+    """What may be another the next time, since no answer depends on it that is kept."""
+    return {"seconds": 0.0} | ({"max_megabytes": 0} if hasattr(options, "max_megabytes") else {})
+
+
+def _contents(files: Sequence[str]) -> list[bytes]:
+    """Of the files, and of those that they include beside them."""
+    seen: dict[Path, bytes] = {}
+
+    def read(path: Path) -> None:
+        if path in seen:
+            return
+        with suppress(OSError):  # whoever reads the file will say what is wrong with it
+            seen[path] = contents = path.read_bytes()
+            for name in _INCLUDE.findall(contents):
+                read(path.parent / name.decode(errors="surrogateescape"))
+
+    for file in files:
+        read(Path(file))
+    return [part for path, contents in sorted(seen.items()) for part in (bytes(path), contents)]

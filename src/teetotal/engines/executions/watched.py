@@ -1,0 +1,133 @@
+"""All executions of a program, watched by monitors, in parts: what a worker does with one, and what all say together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from teetotal import _core
+from teetotal.answers.events import Semantics
+from teetotal.answers.options import ReleaseSequence
+from teetotal.answers.verdict import Waiting
+from teetotal.budget import Budget
+from teetotal.engines.encoding import encode, encode_semantics
+from teetotal.engines.executions.parts import Exploration, PartAnswer, Refused
+from teetotal.programs.program import Program
+from teetotal.scale.checkpoint import digest
+from teetotal.scale.scale import Slice
+
+Finding = tuple[int, tuple[int, int, int], list[int], bool]
+"""Which monitor; delayed, previous and deciding event; schedule; whether it is a data race."""
+Cut = tuple[int, int, int, int]
+
+
+class Counts(NamedTuple):
+    """Of a search, as the core tells them."""
+
+    executions: int
+    blocked: int
+    cut: int
+    complete: bool
+    full: bool = False
+    endless: bool = False
+    bounded: bool = False
+
+
+class Question(msgspec.Struct, frozen=True):
+    program: Program
+    semantics: Semantics
+    waiting: Waiting
+    monitors: tuple[str, ...]
+    release_sequence: ReleaseSequence
+    megabytes: int
+
+
+class Watched(msgspec.Struct, frozen=True):
+    """Of a slice. A finding stands behind the three places that make it distinct; ``uses``: of each location, as data (1)
+    or as a mutex (2)."""
+
+    executions: int
+    blocked: int
+    cut: int
+    full: bool
+    endless: bool
+    findings: list[tuple[tuple[int, int, int], Finding]]
+    cuts: list[Cut]
+    uses: list[int]
+
+
+def explore(item: tuple[Question, str, Slice]) -> PartAnswer[Watched]:
+    """What a worker does. Whatever goes wrong here goes wrong for who explores alone, too, and is told then."""
+    question, part, slice = item
+    try:
+        result, findings, cuts, uses, interrupted, left, asks = _core.monitored_part(
+            encode(question.program),
+            encode_semantics(question.semantics),
+            question.waiting == "skip",
+            list(question.monitors),
+            question.release_sequence == "c11",
+            part,
+            slice.seconds,
+            slice.executions,
+            question.megabytes,
+        )
+    except Exception as error:
+        return PartAnswer(refused=str(error))
+    told = Watched(result.executions, result.blocked, result.cut, result.full, result.endless, findings, cuts, uses)
+    over = result.full or result.endless
+    return PartAnswer(left, asks, told, result.executions, over, interrupted)
+
+
+def explored(
+    question: Question, budget: Budget, watch: Callable[[int, float], None] | None
+) -> tuple[Counts, list[Finding], list[Cut], bool] | None:
+    """By whoever helps: as ``_core.monitored_search`` would tell it. None: that has to be asked alone."""
+    scale = budget.scale
+    name = digest(msgspec.json.encode(question))
+    try:
+        exploration = Exploration(name, Watched, scale)
+        if not exploration.over and not exploration.parts[0].begun:
+            whole = exploration.parts[0].text
+            exploration.take(0, explore((question, whole, scale.slice.within(budget.left))))
+        if not exploration.over and not exploration.interrupted and not budget.over:
+            crew = scale.crew(explore)
+            try:
+                exploration.run(
+                    crew,
+                    lambda part, share: (question, part, scale.slice.within(budget.left, share)),
+                    budget.until,
+                    watch,
+                )
+            finally:
+                crew.close()
+        return together(exploration.all_told(), exploration.finished, exploration.interrupted)
+    except Refused as why:
+        scale.note(f"explored by one worker: {why}")
+        return None
+
+
+def together(
+    slices: Iterable[Watched], finished: bool, interrupted: bool
+) -> tuple[Counts, list[Finding], list[Cut], bool]:
+    counts = Counts(0, 0, 0, complete=finished)
+    findings: dict[tuple[int, tuple[int, int, int]], Finding] = {}
+    cuts: set[Cut] = set()
+    uses: dict[int, int] = {}
+    for told in slices:
+        counts = Counts(
+            counts.executions + told.executions,
+            counts.blocked + told.blocked,
+            counts.cut + told.cut,
+            finished and counts.cut + told.cut == 0,
+            counts.full or told.full,
+            counts.endless or told.endless,
+        )
+        for places, finding in told.findings:
+            findings.setdefault((finding[0], places), finding)
+        cuts.update(told.cuts)
+        for location, use in enumerate(told.uses):
+            if use and uses.setdefault(location, use) != use:
+                raise Refused("a location is used both as a mutex and as data")
+    return counts, list(findings.values()), sorted(cuts), interrupted

@@ -1,0 +1,152 @@
+"""What is known so far, in a file that survives whoever wrote it: SQLite, so that each change is there whole or not at all.
+
+=============  ========================================================================================================
+``items``      finished pieces of work, by name, and their answers
+``parts``      of explorations (engines/executions/parts.py): where each stands
+``told``       what was told along the way, in its order
+=============  ========================================================================================================
+
+Answers are JSON: a checkpoint is data, and is never executed. It belongs to one question: the same files, options and
+version; for any other it is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.version import VERSION
+
+Value = TypeVar("Value")
+_FORMAT = 1
+_TABLES = """
+CREATE TABLE IF NOT EXISTS question (format INTEGER, version TEXT, name TEXT, digest TEXT);
+CREATE TABLE IF NOT EXISTS items (name TEXT PRIMARY KEY, answer BLOB) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS parts (search TEXT, number INTEGER, part BLOB, PRIMARY KEY (search, number)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS told (search TEXT, number INTEGER, position INTEGER, told BLOB,
+                                 PRIMARY KEY (search, number, position)) WITHOUT ROWID;
+"""
+
+
+def digest(*parts: bytes) -> str:
+    whole = hashlib.sha256()
+    for part in parts:
+        whole.update(len(part).to_bytes(8, "little") + part)
+    return whole.hexdigest()
+
+
+class Checkpoint:
+    """``name``: what is asked, in words; ``asked``: everything that the answer depends on. An old file is gone on with
+    where that is wanted (``resume``), and is never overwritten."""
+
+    def __init__(self, path: str, name: str, asked: str, *, resume: bool) -> None:
+        self.path = path
+        self.search = ""
+        self.resume = resume
+        self._saved: dict[int, tuple[bytes, int]] = {}
+        self._unsaved: list[tuple[str, tuple[Any, ...]]] = []
+        self._warned = False
+        if Path(path).exists() and not resume:
+            raise TeetotalError(f"{path} is there already: --resume goes on with it")
+        try:
+            self.file = sqlite3.connect(path, isolation_level=None)
+            self.file.execute("PRAGMA locking_mode = EXCLUSIVE")
+            self.file.execute("PRAGMA synchronous = FULL")
+            self.file.execute("BEGIN EXCLUSIVE")
+            for statement in _TABLES.split(";"):
+                self.file.execute(statement)
+            known = self.file.execute("SELECT format, version, name, digest FROM question").fetchone()
+            if known is None:
+                self.file.execute("INSERT INTO question VALUES (?, ?, ?, ?)", (_FORMAT, VERSION, name, asked))
+            self.file.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise TeetotalError(f"{path}: no checkpoint can be kept there: {error}") from error
+        if known is None:
+            return
+        if known[:2] != (_FORMAT, VERSION):
+            raise TeetotalError(f"{path} is a checkpoint of teetotal {known[1]}, and this is {VERSION}")
+        if known[3] != asked:
+            raise TeetotalError(
+                f"{path} is a checkpoint of {known[2]}, with other options or as it was before a change"
+            )
+
+    def close(self) -> None:
+        self.file.close()
+
+    # -- items ----------------------------------------------------------------------------------------------------------
+
+    def item(self, name: str, kind: type[Value]) -> Value | None:
+        """The answer to a piece of work that was finished."""
+        found = self.file.execute("SELECT answer FROM items WHERE name = ?", (name,)).fetchone()
+        return None if found is None else self._decoded(found[0], kind)
+
+    def save_item(self, name: str, answer: Any) -> None:
+        self._unsaved.append(("INSERT OR REPLACE INTO items VALUES (?, ?)", (name, msgspec.json.encode(answer))))
+        if self._write(self._unsaved):
+            self._unsaved = []
+
+    # -- explorations ---------------------------------------------------------------------------------------------------
+
+    def parts(self, search: str, kind: type[Value], telling: type[Any]) -> dict[int, tuple[Value, list[Any]]]:
+        """From here on it is about this exploration: what is known of its parts, and what they told."""
+        self.search, self._saved = search, {}
+        found: dict[int, tuple[Value, list[Any]]] = {}
+        for number, part in self.file.execute("SELECT number, part FROM parts WHERE search = ?", (search,)):
+            rows = self.file.execute(
+                "SELECT told FROM told WHERE search = ? AND number = ? ORDER BY position", (search, number)
+            )
+            told = [self._decoded(row[0], telling) for row in rows]
+            self._saved[number] = (part, len(told))
+            found[number] = (self._decoded(part, kind), told)
+        return found
+
+    def save_parts(self, parts: Mapping[int, tuple[Any, Sequence[Any]]]) -> None:
+        """All that there are now: what is not among them is gone."""
+        changes: list[tuple[str, tuple[Any, ...]]] = []
+        now: dict[int, tuple[bytes, int]] = {}
+        for number, (part, told) in parts.items():
+            encoded = msgspec.json.encode(part)
+            before, count = self._saved.get(number, (b"", 0))
+            now[number] = (encoded, len(told))
+            if encoded != before:
+                changes.append(("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", (self.search, number, encoded)))
+            for position in range(count, len(told)):
+                row = (self.search, number, position, msgspec.json.encode(told[position]))
+                changes.append(("INSERT OR REPLACE INTO told VALUES (?, ?, ?, ?)", row))
+        for number in self._saved.keys() - parts.keys():
+            for table in ("parts", "told"):
+                changes.append((f"DELETE FROM {table} WHERE search = ? AND number = ?", (self.search, number)))
+        if self._write(changes):
+            self._saved = now
+
+    def _write(self, changes: Sequence[tuple[str, tuple[Any, ...]]]) -> bool:
+        """All or nothing; where there is no room, nothing, with a warning: what is in the file stays as it is, and the
+        next change brings it up to date."""
+        try:
+            self.file.execute("BEGIN")
+            for statement, values in changes:
+                self.file.execute(statement, values)
+            self.file.execute("COMMIT")
+        except sqlite3.Error as error:
+            if self.file.in_transaction:
+                self.file.execute("ROLLBACK")
+            if not self._warned:
+                print(
+                    f"teetotal: {self.path}: {error}; what is found now is not in it yet", file=sys.stderr, flush=True
+                )
+            self._warned = True
+            return False
+        return True
+
+    def _decoded(self, told: bytes, kind: type[Value]) -> Value:
+        try:
+            return msgspec.json.decode(told, type=kind)
+        except msgspec.DecodeError as error:
+            raise TeetotalError(f"{self.path}: not what a checkpoint has: {error}") from error

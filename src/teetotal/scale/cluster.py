@@ -1,0 +1,114 @@
+"""The workers of a Ray cluster: the same verbs as ``local.Processes``, each item a task of its own.
+
+Nodes may come and go. A task whose worker or node is lost is answered with ``WorkerDied``, as it is where a local process
+ends; and where the whole cluster is lost, processes of this machine take its place. Answers do not depend on any of that.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from typing import Any, Generic
+
+from teetotal.scale.crew import Answer, Item, Tally, Work, WorkerDied
+from teetotal.scale.local import Processes, available_workers
+from teetotal.scale.processes import any_size
+from teetotal.scale.supervision import INCONCLUSIVE
+
+LOCAL = "local"
+_STORE = 100 << 20
+"""Bytes for what is sent to and fro on a cluster of this machine: texts."""
+
+
+class Unavailable(Exception):
+    """There is no such cluster: why."""
+
+
+class Cluster(Generic[Item, Answer]):
+    def __init__(self, work: Work[Item, Answer], address: str, warn: Callable[[str], None]) -> None:
+        try:
+            import ray
+        except ImportError as error:
+            raise Unavailable("Ray is not installed (pip install 'teetotal[ray]')") from error
+        self.ray: Any = ray
+        self.work, self.warn = work, warn
+        self.instead: Processes[Item, Answer] | None = None
+        quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        try:
+            with any_size():
+                if not ray.is_initialized():
+                    if address == LOCAL:
+                        cores = available_workers()
+                        ray.init(num_cpus=cores, include_dashboard=False, object_store_memory=_STORE, **quiet)
+                    else:
+                        ray.init(address=address, **quiet)
+            self.size = self._processors()
+        except Exception as error:  # Ray has many, and what is no address is one of them
+            raise Unavailable(f"the cluster {address} cannot be reached ({str(error).splitlines()[0]})") from error
+        self.task = ray.remote(work).options(max_retries=0, num_cpus=1)
+        self.tallies = [Tally() for _ in range(self.size)]
+        self.running: dict[Any, tuple[int, float, Tally]] = {}
+
+    def _processors(self) -> int:
+        return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
+
+    @property
+    def free(self) -> int:
+        return self.size - len(self.running) if self.instead is None else self.instead.free
+
+    def submit(self, number: int, item: Item) -> None:
+        if self.instead is not None:
+            return self.instead.submit(number, item)
+        busy = [tally for _, _, tally in self.running.values()]
+        tally = next((tally for tally in self.tallies if all(tally is not other for other in busy)), self.tallies[0])
+        self.running[self.task.remote(item)] = (number, time.monotonic(), tally)
+        return None
+
+    def receive(self, seconds: float | None = None) -> tuple[int, Answer | WorkerDied] | None:
+        if self.instead is not None and not self.running:
+            return self.instead.receive(seconds)
+        if not self.running:
+            return None
+        done, _ = self.ray.wait(list(self.running), num_returns=1, timeout=seconds)
+        if not done:
+            return None
+        number, began, tally = self.running.pop(done[0])
+        tally.busy += time.monotonic() - began
+        try:
+            answer: Answer = self.ray.get(done[0])
+        except self.ray.exceptions.RayError as error:
+            tally.died += 1
+            self._look_around()
+            return number, WorkerDied(str(error).splitlines()[0], INCONCLUSIVE)
+        tally.items += 1
+        tally.executions += getattr(answer, "executions", 0)
+        return number, answer
+
+    def _look_around(self) -> None:
+        """After a loss: who is still there."""
+        try:
+            left = self._processors() if any(node["Alive"] for node in self.ray.nodes()) else 0
+        except Exception:
+            left = 0
+        if left == 0:
+            self.warn("the cluster is lost: processes of this machine take its place")
+            self.instead = Processes(self.work, available_workers())
+        elif left < self.size:
+            self.warn(f"the cluster has {left} processors left, of {self.size}")
+            self.size = left
+
+    def cancel(self, number: int) -> None:
+        if self.instead is not None:
+            self.instead.cancel(number)
+        for reference in [known for known, (other, _, _) in self.running.items() if other == number]:
+            self.ray.cancel(reference, force=True)
+            del self.running[reference]
+
+    def close(self) -> None:
+        for number in [number for number, _, _ in self.running.values()]:
+            self.cancel(number)
+        if self.instead is not None:
+            self.instead.close()

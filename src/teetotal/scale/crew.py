@@ -1,0 +1,128 @@
+"""Work for many hands: one small interface, whoever the hands are.
+
+=============  ========================================================================================================
+``submit``     gives an item to somebody who is free
+``receive``    the next answer, whoever it is from, or ``WorkerDied`` in its place: an item is never lost silently
+``cancel``     nobody wants the answer any more
+``in_order``   merges: answers by position, each as soon as all before it are there
+=============  ========================================================================================================
+
+``here.Here`` does the work itself, ``local.Processes`` has processes of this machine, ``cluster.Cluster`` those of a Ray
+cluster. What an item is, none of them knows; answers do not depend on who gave them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from teetotal.scale import supervision
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+Given = TypeVar("Given", contravariant=True)
+Got = TypeVar("Got", covariant=True)
+
+
+class WorkerDied(Exception):
+    """The process that worked on this piece ended before it answered: why, and the exit status that this should have."""
+
+    def __init__(self, why: str, status: int) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+class OutOfBudget(WorkerDied):
+    """It was ended, because the piece took more time, or more ``memory``, than it may."""
+
+    def __init__(self, memory: bool) -> None:
+        super().__init__(f"its {'memory is used up' if memory else 'time is over'}", supervision.INCONCLUSIVE)
+        self.memory = memory
+
+
+class Tally(msgspec.Struct):
+    """Of one worker: what it has done, and how long that took."""
+
+    items: int = 0
+    busy: float = 0.0
+    executions: int = 0
+    died: int = 0
+
+
+class Crew(Protocol[Given, Got]):
+    size: int
+    tallies: list[Tally]
+
+    @property
+    def free(self) -> int:
+        """How many can be given something now."""
+
+    def submit(self, number: int, item: Given) -> None: ...
+
+    def receive(self, seconds: float | None = None) -> tuple[int, Got | WorkerDied] | None:
+        """None: there was no answer within so many seconds."""
+
+    def cancel(self, number: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def each(crew: Crew[Item, Answer], items: Sequence[Item]) -> Iterator[tuple[int, Answer | WorkerDied]]:
+    """(position, answer) of each item, in the order in which they are done."""
+    waiting = iter(enumerate(items))
+    left = len(items)
+    try:
+        while left:
+            while crew.free and (following := next(waiting, None)) is not None:
+                crew.submit(*following)
+            found = crew.receive()
+            if found is not None:
+                left -= 1
+                yield found
+    finally:
+        crew.close()
+
+
+def in_order(answers: Iterator[tuple[int, Answer]]) -> Iterator[Answer]:
+    early: dict[int, Answer] = {}
+    following = 0
+    for position, answer in answers:
+        early[position] = answer
+        while following in early:
+            yield early.pop(following)
+            following += 1
+
+
+class Log:
+    """What happens, when: one JSON object a line, to a file that somebody asked for; and the tallies at the end."""
+
+    def __init__(self, path: str | None = None) -> None:
+        self.began = time.monotonic()
+        self.file = None if path is None else sys.stderr if path == "-" else open(path, "a", encoding="utf-8")  # noqa: SIM115
+
+    def __call__(self, event: str, **told: Any) -> None:
+        if self.file is not None:
+            line = {"time": round(time.monotonic() - self.began, 3), "event": event, **told}
+            self.file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            self.file.flush()
+
+    def close(self) -> None:
+        if self.file is not None and self.file is not sys.stderr:
+            self.file.close()
+
+
+def told(tallies: Sequence[Tally], seconds: float) -> Iterator[str]:
+    """A line for each worker."""
+    for number, tally in enumerate(tallies):
+        rate = f"{tally.executions / tally.busy:,.0f} executions a second, " if tally.executions and tally.busy else ""
+        idle = max(0.0, 1 - tally.busy / seconds) if seconds > 0 else 0.0
+        died = f", died {tally.died} times" if tally.died else ""
+        yield f"worker {number}: {tally.items} items, {rate}idle {idle:.0%}{died}"
+
+
+Work = Callable[[Item], Answer]

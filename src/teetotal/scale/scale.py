@@ -1,0 +1,85 @@
+"""Who works on a question beside whoever asks it, and where what is known so far is kept."""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+from teetotal.scale.checkpoint import Checkpoint
+from teetotal.scale.crew import Answer, Crew, Item, Log, Tally, Work
+from teetotal.scale.here import Here
+from teetotal.scale.local import Processes
+
+
+class Slice(NamedTuple):
+    """For so many seconds, and executions, somebody works on a part of an exploration before it is looked at who could
+    help."""
+
+    seconds: float = 1.0
+    executions: int = 2**62
+
+    def within(self, seconds: float, share: float = 1.0) -> Slice:
+        return Slice(min(share * self.seconds, seconds), self.executions)
+
+
+SLICE = Slice()
+
+
+class Scale:
+    """``workers`` of this machine, or those of a Ray ``cluster``, by its address."""
+
+    def __init__(
+        self,
+        workers: int = 1,
+        cluster: str | None = None,
+        checkpoint: Checkpoint | None = None,
+        log: Log | None = None,
+        slice: Slice = SLICE,
+    ) -> None:
+        self.workers, self.cluster, self.checkpoint, self.slice = workers, cluster, checkpoint, slice
+        self.log = log or Log()
+        self.tallies: list[Tally] = []
+        self.notes: list[str] = []
+
+    @property
+    def alone(self) -> bool:
+        """Nobody helps, and nothing is kept: there is no use for parts."""
+        return self.workers <= 1 and self.cluster is None and self.checkpoint is None
+
+    def crew(
+        self,
+        work: Work[Item, Answer],
+        items: int | None = None,
+        seconds: float | None = None,
+        megabytes: float | None = None,
+    ) -> Crew[Item, Answer]:
+        """For that many items at most, each with so much time and memory (see ``local.Processes``). Where the cluster
+        cannot be used, the processors of this machine do."""
+        crew = self._crew(work, items, seconds, megabytes)
+        self.tallies = crew.tallies
+        return crew
+
+    def _crew(
+        self, work: Work[Item, Answer], items: int | None, seconds: float | None, megabytes: float | None
+    ) -> Crew[Item, Answer]:
+        if self.cluster is not None:
+            from teetotal.scale.cluster import Cluster, Unavailable
+
+            try:
+                return Cluster(work, self.cluster, self.warn)
+            except Unavailable as why:
+                self.warn(f"{why}: the processors of this machine do the work")
+        workers = self.workers if items is None else min(self.workers, items)
+        if workers <= 1 and (seconds is None or items == 1):
+            return Here(work)
+        return Processes(work, max(1, workers), seconds, megabytes)
+
+    def warn(self, why: str) -> None:
+        self.notes.append(why)
+        self.log("warning", why=why)
+        print(f"teetotal: warning: {why}", file=sys.stderr, flush=True)
+
+    def note(self, what: str) -> None:
+        """For ``--stats``: how the work was done."""
+        self.notes.append(what)
+        self.log("note", what=what)
