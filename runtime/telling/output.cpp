@@ -116,13 +116,15 @@ std::string Output::context() {
 std::string Output::violation(const Controlled& system, const std::string& monitor, const monitors::Report& report,
                               const Frames& frames) {
   const auto end = static_cast<std::size_t>(report.deciding) + 1;
+  const auto place = [&](std::uint32_t location) {  // a race is of two events alone
+    return std::to_string(location == ~std::uint32_t{0} ? 0 : system.place(location));
+  };
   return R"({"type":"violation","monitor":)" + quoted(monitor) + ",\"report\":[" + std::to_string(report.delayed) +
          ',' + std::to_string(report.previous) + ',' + std::to_string(report.deciding) +
          ((report.models & monitors::Report::race) != 0 ? "],\"race\":true" : "]") + ",\"at\":[" +
-         std::to_string(system.place(report.delayed_location)) + ',' +
-         std::to_string(system.place(report.previous_location)) + ',' +
-         std::to_string(system.place(report.deciding_location)) + "],\"context\":" + context() +
-         ",\"steps\":" + steps(system, end) + ",\"cells\":" + cells(system, end, frames) + '}';
+         place(report.delayed_location) + ',' + place(report.previous_location) + ',' +
+         place(report.deciding_location) + "],\"context\":" + context() + ",\"steps\":" + steps(system, end) +
+         ",\"cells\":" + cells(system, end, frames) + '}';
 }
 
 std::string Output::steps(const Controlled& system, std::size_t end) {
