@@ -4,7 +4,7 @@
 #   make fuzz      N=20000 damaged inputs, the battery, random tests for SECONDS=60      make sanitize  the tests under ASan and UBSan
 #   make corpus    our litmus corpus (corpus-promote to accept new results)      make dist      sdist and manylinux wheel
 #   make mutants   planted faults that the tests must notice       make page      the HTML report's page, from web/ (needs node)
-#   make screenshots   the pictures of it in the docs (needs Chromium)       make docs      the site of the documentation
+#   make screenshots   the pictures in the docs (Chromium, tmux)       make docs      the site of the documentation
 PYTHON  ?= python3
 VENV    ?= .venv
 BUILD   ?= build/dev
@@ -106,6 +106,7 @@ page:
 screenshots: build
 	mkdir -p docs/pictures
 	PYTHONPATH=tests $(BIN)/python tests/pages.py
+	$(BIN)/python tests/captures.py
 
 # A wheel built from the sdist alone must work in an environment of its own, and nothing stray may be in either. Its tag
 # says which systems it is for: those with this machine's C library, as far as it is used, or a newer one. With URL=…,
