@@ -16,9 +16,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PATIENCE = 120
 """Seconds after which nothing will be shown any more, on however busy a machine."""
-LOOPS = "bit x, y, z;\n" + "".join(
-    f"active proctype {p}() {{ do :: {v} = 1; {v} = 0 od }}\n" for p, v in zip("PQR", "xyz", strict=True)
-)
+LOOPS = """bit x, y, z;
+active proctype P() { do :: x = 1; x = 0 od }
+active proctype Q() { do :: y = 1; y = 0 od }
+active proctype R() { do :: z = 1; z = 0 od }
+"""
 
 COMMANDS = {
     "check": "check msn.c --model tso -- -DLONG=3 -DROUNDS=2",
