@@ -1,6 +1,6 @@
 # One command each, from a clean clone, with nothing but python3, make and a C++ compiler.
 #   make demo      check examples/, as a new user would     make test      everything that must hold
-#   make lint      ruff, mypy, clang-format                 make bench     speed, as ratios of one run
+#   make lint      ruff, mypy, clang-format                 make bench     speed, as ratios of one run; charts in build/bench.html
 #   make fuzz      N=20000 damaged inputs, the battery, random tests for SECONDS=60      make sanitize  the tests under ASan and UBSan
 #   make corpus    our litmus corpus (corpus-promote to accept new results)      make dist      sdist and manylinux wheel
 #   make mutants   planted faults that the tests must notice       make page      the HTML report's page, from web/ (needs node)
@@ -57,7 +57,10 @@ format: build
 	$(BIN)/clang-format -i $$(find core runtime -name '*.cpp' -o -name '*.hpp')
 
 bench: build
-	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@rm -f build/bench.json
+	@for script in benchmarks/bench_*.py; do echo "== $$script"; \
+	  TEETOTAL_ROWS=build/bench.json $(BIN)/python $$script || exit 1; done
+	$(BIN)/teetotal report build/bench.json -o build/bench.html
 
 fuzz: build
 	$(BIN)/python tests/fuzz_inputs.py $(N) --seed $$(date +%s)
