@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from pages import Visit, long_answer, machine, visiting
@@ -19,6 +20,7 @@ from teetotal.checking import check
 from teetotal.programs.program import Program
 from teetotal.report.html import page
 from teetotal.report.json import to_plain
+from teetotal.report.schema import schema
 
 Run = Callable[..., tuple[int, str, str]]
 STORE_BUFFERING = program([st("x", 1), ld("r", "y")], [st("y", 1), ld("r", "x")])
@@ -241,3 +243,19 @@ def test_rows_of_benchmarks_are_charts(visit: Visit, tmp_path: Path) -> None:
     chart = visit.page.locator("figure.chart svg")
     assert chart.get_attribute("aria-label") == "a second: one per class 100; monitored 50"
     assert chart.locator("rect").count() == 2
+
+
+def test_figures_are_curves(visit: Visit, tmp_path: Path) -> None:
+    plot = {"plot": "f", "title": "Fig. 6", "across": "operations", "up": "seconds",
+            "curves": {"dbcop": [[200, 0.1], [300, 1.5]], "auto": [[200, 0.0], [300, 0.01]]}}  # fmt: skip
+    jsonschema.validate(plot, schema())
+    visit.open(written(tmp_path / "page.html", [plot]))
+    drawn = visit.page.locator(".plot svg")
+    assert drawn.get_attribute("aria-label") == "Fig. 6. dbcop: 0.1 at 200, 1.5 at 300; auto: 0 at 200, 0.01 at 300"
+    places = [
+        [tuple(map(float, point.split(","))) for point in line.split()]
+        for line in drawn.locator("polyline").evaluate_all("lines => lines.map((one) => one.getAttribute('points'))")
+    ]
+    (dbcop, auto) = places
+    assert dbcop[0][0] == auto[0][0] < dbcop[1][0] == auto[1][0]
+    assert dbcop[1][1] < dbcop[0][1] < auto[1][1] <= auto[0][1], "more is higher"
