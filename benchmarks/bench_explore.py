@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from rows import tell
 from teetotal.answers.events import MODELS
 from teetotal.answers.strategies import Strategy
 from teetotal.engines.executions import executions
@@ -108,6 +109,7 @@ def searches() -> None:
     ):
         spent = milliseconds(work)
         print(f"  {name:<22}{count:>10,} executions {count / spent * 1000:>14,.0f} a second")
+        tell("explore", "SC executions of a program", {"search": name, "a second": round(count / spent * 1000)})
 
 
 def main() -> None:

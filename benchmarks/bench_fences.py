@@ -13,6 +13,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+from rows import tell
 from teetotal.answers.costs import parse
 from teetotal.answers.events import Kind
 from teetotal.answers.options import FenceOptions
@@ -57,6 +58,8 @@ def c_programs(quick: bool) -> None:
             f"{spent:>8.2f}  {result.verdict!s:9}{stronger.cost:g}{f': {told}' if told else ''}",
             flush=True,
         )
+        cells = {"program": path.stem, "cost": result.cost, "explored": result.checks, "CPU seconds": round(spent, 2)}
+        tell("fences", "Fences for C programs, robust under TSO and PSO", cells)
 
 
 def _processor_time() -> float:

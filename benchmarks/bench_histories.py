@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from rows import tell
 from teetotal.answers.events import Semantics
 from teetotal.answers.history import Engine, HistoryModel
 from teetotal.histories.check import check
@@ -111,6 +112,11 @@ def growth() -> None:
         seconds, _ = decide(history(16, operations))
         bar = "#" * max(1, round(12 * (math.log10(seconds) + 4)))
         print(f"{operations:>9,} {seconds:8.4f} s  {1e6 * seconds / operations:5.2f} µs each  {bar}")
+        tell(
+            "histories",
+            "SC histories of 16 threads, 8 addresses",
+            {"operations": f"{operations:,}", "seconds": seconds},
+        )
     print()
 
 

@@ -16,6 +16,7 @@ import time
 
 import numpy as np
 
+from rows import tell
 from teetotal.engines.executions.monitors import MONITORS, Columns, Stream
 
 BLOCK = 1_000_000
@@ -65,6 +66,8 @@ def by_threads(count: int) -> None:
         seconds = {threads: measure(name, blocks[threads], count)[0] for threads in sizes}
         rates = "".join(f"{count / seconds[threads] / 1e6:9.1f}" for threads in sizes)
         print(f"{name:16}{rates}{seconds[64] / seconds[4]:10.1f}")
+        each = {f"P={threads}": round(count / seconds[threads] / 1e6, 1) for threads in sizes}
+        tell("monitors", "Monitors: millions of events a second, by threads", {"monitor": name, **each})
 
 
 def by_length(largest: int) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from difflib import unified_diff
@@ -128,6 +129,22 @@ def difference(expected: str, shown: str) -> str:
 def blotted(text: str) -> str:
     text = re.sub(r"\b\d+\.\d{3} s\b", "0.000 s", text)
     return re.sub(r'"seconds":[\d.e-]+', '"seconds":0', text)
+
+
+def test_the_comparison_with_thread_sanitizer(tmp_path: Path) -> None:
+    """Which is silent about what is no data race."""
+    page = blocks(ROOT / "docs" / "comparison.md")
+    (program,) = [block for block in page if block.label == "buffering.c"]
+    (shown,) = [block for block in page if block.language == "sh"]
+    (tmp_path / program.label).write_text(program.text)
+    (tmp_path / "empty.c").write_text("int main(void) { return 0; }\n")
+    empty = subprocess.run(
+        shown.text.replace("buffering", "empty"), shell=True, cwd=tmp_path, capture_output=True, check=False, timeout=60
+    )
+    if empty.returncode:
+        pytest.skip("ThreadSanitizer does not run here")
+    done = subprocess.run(shown.text, shell=True, cwd=tmp_path, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 PYTHON = [

@@ -96,6 +96,13 @@ int main(void) {
     assert lines(check(str(tmp_path / "sb.c"), goal="safe", models=("sc",)).notes, "is never") == {11}
 
 
+def test_nothing_is_said_where_lines_are_not_known(tmp_path: Path) -> None:
+    (tmp_path / "v.c").write_text(PROGRAM)
+    answer = check(str(tmp_path / "v.c"), flags=("-g0",))
+    assert str(answer.verdict) == "safe"
+    assert not [note for note in answer.notes if "assertion" in note]
+
+
 def test_nothing_is_said_where_not_everything_was_explored(tmp_path: Path) -> None:
     (tmp_path / "v.c").write_text(PROGRAM)
     answer = check(str(tmp_path / "v.c"), executions=1)

@@ -98,7 +98,7 @@ def hard_history() -> str:
 
 def test_reproduce_keeps_the_rows_that_are_made(folder: Path) -> None:
     arguments = ["reproduce", "--json", "netys20", "--histories", "11", "--output", "json:rows.json"]
-    status, lines, _ = pressed(arguments, folder, after="wSC finds")
+    status, lines, _ = pressed(arguments, folder, after="wsc+enum")
     assert status == 130
     assert [json.loads(line) for line in lines] == [
         json.loads(line) for line in (folder / "rows.json").read_text().splitlines()

@@ -8,16 +8,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from pages import Visit, long_answer, machine, visiting
 from small_programs import MFENCE, SFENCE, ld, program, st
-from teetotal.answers.events import ModelName
+from teetotal.answers.events import Event, Kind, ModelName
 from teetotal.answers.options import CheckOptions
+from teetotal.answers.record import RecordAnswer, Shown
 from teetotal.checking import check
 from teetotal.programs.program import Program
 from teetotal.report.html import page
 from teetotal.report.json import to_plain
+from teetotal.report.schema import schema
 
 Run = Callable[..., tuple[int, str, str]]
 STORE_BUFFERING = program([st("x", 1), ld("r", "y")], [st("y", 1), ld("r", "x")])
@@ -207,3 +210,52 @@ def test_who_cannot_see_is_told(visit: Visit, tmp_path: Path) -> None:
         visit.page.locator(".steps tbody tr").count()
         == len(machine(STORE_BUFFERING, check(STORE_BUFFERING, CheckOptions(models=("tso",))).violations[0])) - 1
     )
+
+
+def test_a_recording_shows_its_first_history(visit: Visit, tmp_path: Path) -> None:
+    """From its beginning, however long it is."""
+    events = [Event(thread=i % 3, index=i // 3, kind=Kind.ST, address="x", value=i) for i in range(300)]
+    first = Shown(name="mesi-0", threads=[f"P{event.thread}" for event in events], events=events)
+    answer = RecordAnswer(
+        input="simulate",
+        command="record simulate",
+        complete=True,
+        seconds=1.0,
+        histories=7,
+        operations=2100,
+        first=first,
+    )
+    visit.open(written(tmp_path / "page.html", [to_plain(answer)]))
+    assert "7 histories of 2,100 operations" in visit.page.text_content("article")
+    visit.page.wait_for_function("document.querySelectorAll('.lanes .mark, svg .mark').length > 0")
+    shown = visit.page.text_content("svg")
+    assert "(1) st x = 0" in shown
+    assert "(300) st x = 299" not in shown
+    assert all(name in shown for name in ("P0", "P1", "P2"))
+
+
+def test_rows_of_benchmarks_are_charts(visit: Visit, tmp_path: Path) -> None:
+    rows = [
+        {"table": "explore", "title": "of a program", "columns": ["search", "a second"], "row": [name, speed]}
+        for name, speed in (("one per class", 100), ("monitored", 50))
+    ]
+    visit.open(written(tmp_path / "page.html", rows))
+    chart = visit.page.locator("figure.chart svg")
+    assert chart.get_attribute("aria-label") == "a second: one per class 100; monitored 50"
+    assert chart.locator("rect").count() == 2
+
+
+def test_figures_are_curves(visit: Visit, tmp_path: Path) -> None:
+    plot = {"plot": "f", "title": "Fig. 6", "across": "operations", "up": "seconds",
+            "curves": {"dbcop": [[200, 0.1], [300, 1.5]], "auto": [[200, 0.0], [300, 0.01]]}}  # fmt: skip
+    jsonschema.validate(plot, schema())
+    visit.open(written(tmp_path / "page.html", [plot]))
+    drawn = visit.page.locator(".plot svg")
+    assert drawn.get_attribute("aria-label") == "Fig. 6. dbcop: 0.1 at 200, 1.5 at 300; auto: 0 at 200, 0.01 at 300"
+    places = [
+        [tuple(map(float, point.split(","))) for point in line.split()]
+        for line in drawn.locator("polyline").evaluate_all("lines => lines.map((one) => one.getAttribute('points'))")
+    ]
+    (dbcop, auto) = places
+    assert dbcop[0][0] == auto[0][0] < dbcop[1][0] == auto[1][0]
+    assert dbcop[1][1] < dbcop[0][1] < auto[1][1] <= auto[0][1], "more is higher"

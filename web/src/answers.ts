@@ -174,6 +174,15 @@ export interface Row {
   row: unknown[];
 }
 
+/** A figure: curves of points. */
+export interface Plot {
+  plot: string;
+  title: string;
+  across: string;
+  up: string;
+  curves: Record<string, [number, number][]>;
+}
+
 export const told = (event: Event): string => event.text;
 
 export const place = (location?: [string, number]): string => (location ? `${location[0]}:${location[1]}` : "");
@@ -185,10 +194,10 @@ export const REASONS: Record<Reason, string> = {
   fr: "from-read: is overwritten by",
 };
 
-/** One object for each program, trace or history, and the rows of tables. */
-export function embedded(): (Answer | Row)[] {
+/** One object for each program, trace or history, and the rows of tables and figures. */
+export function embedded(): (Answer | Row | Plot)[] {
   const text = document.getElementById("answers")?.textContent ?? "[]";
-  return JSON.parse(text) as (Answer | Row)[];
+  return JSON.parse(text) as (Answer | Row | Plot)[];
 }
 
 /** A replay's execution stands beside its other keys. */

@@ -1,9 +1,10 @@
 // The page: a list of answers on the left, the chosen one on the right. Everything is in this file; nothing is loaded.
 
 import "./style.css";
-import { embedded, type Answer, type Row } from "./answers";
+import { embedded, type Answer, type Plot, type Row } from "./answers";
 import { badge, chunked, h } from "./dom";
 import { defineArrows } from "./lanes";
+import { plots } from "./plots";
 import { tables } from "./tables";
 import { view, type View } from "./views";
 
@@ -13,6 +14,7 @@ function start(): void {
   const all = embedded();
   const answers = all.filter((one): one is Answer => "command" in one);
   const rows = all.filter((one): one is Row => "table" in one);
+  const figures = all.filter((one): one is Plot => "plot" in one);
   const main = h("main", { id: "main" });
   let now: View | undefined;
   const buttons: HTMLElement[] = [];
@@ -57,7 +59,7 @@ function start(): void {
   window.addEventListener("beforeprint", () => {
     for (const details of document.querySelectorAll("details")) details.open = true;
   });
-  if (rows.length) main.append(...tables(rows));
+  if (rows.length || figures.length) main.append(...plots(figures), ...tables(rows));
   else if (answers.length) show(Math.max(0, answers.findIndex((answer) => answer.verdict === "violation")));
   else main.append(h("p", {}, "There is no answer in this file."));
   document.documentElement.dataset.ready = "true";

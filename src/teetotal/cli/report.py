@@ -25,7 +25,7 @@ def report(paths: tuple[str, ...], target: str | None) -> int:
     """Make one page of the answers in files (- for standard input) that --json or --output json: wrote. With --html or
     --output, that is written instead."""
     answers = [answer for path in paths for answer in _answers(path)]
-    if any("table" in answer for answer in answers):
+    if any("table" in answer or "plot" in answer for answer in answers):
         outputs.refuse_judgements("tables")
     for answer in answers:
         outputs.note_plain(answer)
@@ -77,4 +77,14 @@ def _is_answer(answer: Any) -> bool:
             return True
         case {"table": str(), "columns": list(), "row": list()}:
             return True
+        case {"plot": str(), "title": str(), "across": str(), "up": str(), "curves": dict(curves)}:
+            return all(_is_curve(curve) for curve in curves.values())
     return False
+
+
+def _is_curve(curve: Any) -> bool:
+    """A list of points."""
+    return isinstance(curve, list) and all(
+        isinstance(point, list) and len(point) == 2 and all(isinstance(number, int | float) for number in point)
+        for point in curve
+    )

@@ -50,11 +50,15 @@ def reproduce(tables: tuple[str, ...], histories: int | None, plots: str | None,
                 click.echo(tables_as_text.row(row, table.COLUMNS))
         for note in () if as_json else getattr(table, "NOTES", ()):
             click.echo(f"- {note}")
-        if plots is not None and hasattr(table, "plots"):
-            from teetotal.reproduce.plots import draw
+        if hasattr(table, "plots"):
+            figures = table.plots(rows)
+            for figure in figures:
+                outputs.note_plain({"plot": figure.name, **figure._asdict()})
+            if plots is not None:
+                from teetotal.reproduce.plots import draw
 
-            for path in draw(table.plots(rows), plots):
-                click.echo(f"{path} drawn", err=True)
+                for path in draw(figures, plots):
+                    click.echo(f"{path} drawn", err=True)
     return 0
 
 

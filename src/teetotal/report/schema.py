@@ -45,6 +45,25 @@ _ROW = {
     },
     "required": ["table", "columns", "row"],
 }
+_PLOT = {
+    "title": "Plot",
+    "description": "A figure of a table of ``teetotal reproduce``: curves, each a list of points; logarithmic.",
+    "type": "object",
+    "properties": {
+        "plot": {"type": "string"},
+        "title": {"type": "string"},
+        "across": {"type": "string"},
+        "up": {"type": "string"},
+        "curves": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "array",
+                "items": {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
+            },
+        },
+    },
+    "required": ["plot", "title", "across", "up", "curves"],
+}
 _SOURCES = {
     "type": "object",
     "additionalProperties": {
@@ -59,7 +78,7 @@ _SOURCES = {
 
 
 def schema() -> dict[str, Any]:
-    """Of one object: the answer of any verb, or a row of a table."""
+    """Of one object: the answer of any verb, or a row of a table, or a figure."""
     references, components = msgspec.json.schema_components(ANSWERS, ref_template="#/$defs/{name}")
     made: dict[str, dict[str, Any]] = {name: dict(one) for name, one in components.items()}
     kind = made.pop("Kind")
@@ -83,8 +102,9 @@ def schema() -> dict[str, Any]:
         "anyOf": [
             *(_branch(answer, reference) for answer, reference in zip(ANSWERS, references, strict=True)),
             {"$ref": "#/$defs/Row"},
+            {"$ref": "#/$defs/Plot"},
         ],
-        "$defs": {**made, "Row": _ROW},
+        "$defs": {**made, "Row": _ROW, "Plot": _PLOT},
     }
 
 

@@ -30,8 +30,9 @@ def asserted(source: Source, program: Path, symbols: Symbols, evaluated: set[int
     met: dict[Location, bool] = {}
     for decision in assertions.decisions(program):
         at = symbols.line(decision.call)
-        if at is not None:
-            met[at] = met.get(at, False) or decision.place in evaluated
+        if at is None:  # built without debugging information: which is which is not known
+            return
+        met[at] = met.get(at, False) or decision.place in evaluated
     for at, was in sorted(met.items()):
         if not was:
             yield f"the assertion at {at} is never evaluated: nothing is known about it"

@@ -113,7 +113,7 @@ def _told(entry: Entry, label: str) -> list[str]:
 
 def _table_entry(label: str, flags: int, saved: int, count: int, slots: str = "") -> list[str]:
     return [
-        f'\t.pushsection {SECTION},"a",@progbits',
+        f'\t.pushsection {SECTION},"a?",@progbits',
         f"\t.long {label} - ., {flags}, {saved}, {count}{slots}",
         "\t.popsection",
     ]
