@@ -27,7 +27,7 @@ from teetotal.scale.scale import Scale
 
 Told = TypeVar("Told", bound=msgspec.Struct)
 MOST_DEATHS = 3
-"""So often somebody may die of one part before it is not explored in parts."""
+"""So often in a row somebody may die of one part before the search is left to one process."""
 SHORT = 0.25
 """The share of a slice after which a part comes back where others wait for something to do."""
 
@@ -173,6 +173,7 @@ class Exploration(Generic[Told]):
         if answer.refused:
             raise Refused(answer.refused)
         part = self.parts[number]
+        self.deaths.pop(number, None)
         self._change(number, answer.left)
         part.begun, part.over = True, answer.over
         part.asks += answer.asks
@@ -182,12 +183,12 @@ class Exploration(Generic[Told]):
                 self.accept(answer.told)
             self.told[number].append(answer.told)
         self.interrupted = self.interrupted or answer.interrupted
-        self.log("explored", part=number, executions=answer.executions)
         while any(self._merge(known) for known in sorted(self.parts)):  # one at a time: others may go with it
             pass
         if self.checkpoint is not None:
             begun = [known for known, part in self.parts.items() if part.begun]
             self.checkpoint.save_parts({known: (self.parts[known], self.told[known]) for known in begun})
+        self.log("explored", part=number, executions=answer.executions)
 
     def _lost(self, number: int, death: WorkerDied) -> None:
         self.running.discard(number)

@@ -37,6 +37,8 @@ from teetotal.scale import supervision
 from teetotal.scale.checkpoint import digest
 from teetotal.scale.scale import Slice
 
+_MOST_PASTS = 1_000_000
+
 
 class Question(msgspec.Struct, frozen=True):
     """``files``: those beside the program, by name, for processes that do not have them."""
@@ -55,6 +57,7 @@ class Told(msgspec.Struct, frozen=True):
     loaded: str
     end: str
     layout: list[tuple[int, int, int]]
+    pasts: list[tuple[int, int]]
     restarts: int
     incomplete: bool
 
@@ -121,6 +124,7 @@ class _Slice:
             self.loaded,
             self.end,
             part.layout,
+            part.found,
             max(restarts, part.restarts),
             part.incomplete,
         )
@@ -134,12 +138,12 @@ def answers(
     scale = budget.scale
     files = {file.name: file.read_bytes() for file in program.parent.iterdir()} if scale.cluster is not None else {}
     question = Question(str(program), tuple(request), tuple(arguments), files)
-    layout = Layout()
+    agreement = Agreement()
     seen: set[tuple[object, ...]] = set()
     try:
         exploration = Exploration(_name(program, question), Told, scale)
         for told in exploration.all_told():
-            layout.take(told)
+            agreement.take(told)
         if not exploration.parts[0].begun:
             first = _Slice()
             for line, message in driver.lines(program, [*request, *_words(scale.slice), *_left(budget)], arguments):
@@ -148,6 +152,8 @@ def answers(
                 if isinstance(message, Restart):
                     seen.clear()
                 seen.add(_key(message))
+                if isinstance(message, End) and message.whole:
+                    scale.note(f"explored by one worker: {message.whole}")
                 if not isinstance(message, Explored) and not (isinstance(message, End) and first.part is not None):
                     yield message
             if first.part is None:
@@ -155,10 +161,10 @@ def answers(
             answer = first.answer()
             exploration.take(0, answer)
             assert answer.told is not None
-            layout.take(answer.told)
+            agreement.take(answer.told)
         else:
             yield messages.decode(exploration.told[0][0].loaded.encode())
-        yield from _run(exploration, question, budget, layout)
+        yield from _run(exploration, question, budget, agreement)
         yield from _together(exploration, seen, budget)
         if exploration.interrupted:
             raise KeyboardInterrupt
@@ -181,12 +187,12 @@ def _name(program: Path, question: Question) -> str:
 
 
 def _run(
-    exploration: Exploration[Told], question: Question, budget: Budget, layout: Layout
+    exploration: Exploration[Told], question: Question, budget: Budget, agreement: Agreement
 ) -> Generator[AnyMessage, None, None]:
     scale = budget.scale
     restarts = max(told.restarts for told in exploration.told[0])
     progress: list[Progress] = []
-    exploration.accept = layout.take
+    exploration.accept = agreement.take
     if not exploration.over and not budget.over:
         crew = scale.crew(explore)
         try:
@@ -268,16 +274,24 @@ def end_of(ends: Sequence[End], finished: bool, stopped: str) -> End:
     return merged
 
 
-class Layout:
-    """Cells of data as all processes see them."""
+class Agreement:
+    """What all processes must see alike: cells of data, and what is found out of threads with a certain past."""
 
     def __init__(self) -> None:
+        self.pasts: dict[int, int] = {}
+        self.left_out = 0  # a mask: of those with one of these bits nothing is kept
         self.begins: list[int] = []
         self.sizes: dict[int, int] = {}
         self.soft: set[int] | None = None
 
     def take(self, told: Told) -> None:
-        """``Refused`` where two of them have seen different cells."""
+        """``Refused`` where one of them has seen something else."""
+        for past, found in told.pasts:
+            if self.pasts.setdefault(past, found) != found:
+                raise Refused("remains of calls are part of what threads wait with")
+        while len(self.pasts) > _MOST_PASTS:
+            self.left_out = 2 * self.left_out + 2
+            self.pasts = {past: found for past, found in self.pasts.items() if not past & self.left_out}
         if self.soft is None:
             self.soft = {address for address, _, soft in told.layout if soft}
         for address, size, soft in told.layout:
