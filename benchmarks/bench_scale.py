@@ -156,35 +156,54 @@ class Simulated:
         self.now = 0.0
         self.own = 0.0
         self.looked = time.process_time()
-        self.done: list[tuple[float, int, PartAnswer[Watched]]] = []
+        self.given: dict[int, tuple[float, tuple[Question, str, float], PartAnswer[Watched]]] = {}
+        self.done: list[tuple[float, int]] = []
 
     @property
     def free(self) -> int:
-        return self.size - len(self.done)
+        return self.size - len(self.given)
 
     def _pass(self) -> None:
         spent = time.process_time() - self.looked
         self.now += spent
         self.own += spent
 
+    def _explored(self, item: tuple[Question, str, float], seconds: float) -> PartAnswer[Watched]:
+        question, part, _ = item
+        return watched.explore((question, part, Slice(1e9, max(1, int(seconds / self.execution)))))
+
     def submit(self, number: int, item: tuple[Question, str, float]) -> None:
         self._pass()
-        question, part, seconds = item
-        answer = watched.explore((question, part, Slice(1e9, max(1, int(seconds / self.execution)))))
-        took = self.start + answer.executions * self.execution
-        heapq.heappush(self.done, (self.now + took, number, answer))
+        answer = self._explored(item, item[2])
+        self.given[number] = (self.now, item, answer)
+        heapq.heappush(self.done, (self.now + self.start + answer.executions * self.execution, number))
         self.looked = time.process_time()
 
     def receive(self, seconds: float | None = None) -> tuple[int, PartAnswer[Watched] | WorkerDied] | None:
         self._pass()
-        if not self.done:
-            return None
-        moment, number, answer = heapq.heappop(self.done)
-        self.now = max(self.now, moment)
+        until = self.now + (1e9 if seconds is None else seconds)
         self.looked = time.process_time()
-        return number, answer
+        if not self.done or self.done[0][0] > until:
+            self.now = until
+            return None
+        moment, number = heapq.heappop(self.done)
+        self.now = max(self.now, moment)
+        return number, self.given.pop(number)[2]
+
+    def hurry(self, number: int) -> bool:
+        """What it would have by now."""
+        self._pass()
+        began, item, _ = self.given[number]
+        self.cancel(number)
+        answer = self._explored(item, self.now - began - self.start)
+        self.given[number] = (began, item, answer)
+        moment = began + self.start + answer.executions * self.execution
+        heapq.heappush(self.done, (max(self.now, moment), number))
+        self.looked = time.process_time()
+        return True
 
     def cancel(self, number: int) -> None:
+        self.given.pop(number, None)
         self.done = [entry for entry in self.done if entry[1] != number]
         heapq.heapify(self.done)
 
@@ -200,11 +219,12 @@ def simulate() -> None:
         for workers in (1, 10, 100, 1000):
             exploration = Exploration("", Watched, Scale())
             crew = Simulated(workers, start, execution)
+            exploration.clock = lambda crew=crew: crew.now  # type: ignore[misc]
             items = [0]
 
             def item(part: str, share: float, question: Question = question, items: list[int] = items) -> Any:
                 items[0] += 1
-                return question, part, share
+                return question, part, share * Slice().seconds
 
             exploration.run(crew, item)
             alone = exploration.executions * execution

@@ -178,7 +178,10 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
   if (!passes_.empty()) count_passes(execution);
   tell_failures(execution);
   if (const Stuck stuck = system_.stuck(); stuck != Stuck::no) tell_stuck(execution.size());
-  if (told_to_stop_ = channel.notices().stop; told_to_stop_ != Reason::none) stopped_ = true;
+  told_to_stop_ = channel.notices().stop;
+  const bool hurried = told_to_stop_ == Reason::interrupted && request_.slice < 1e18;
+  if (told_to_stop_ != Reason::none && !hurried) stopped_ = true;
+  pause = hurried;
   constexpr std::uint64_t kPoll = 256;
   const std::uint64_t all = totals_.result.executions + executions_;
   if (all >= request_.executions) stopped_ = true;
@@ -192,8 +195,10 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
   if (pause && request_.part.empty()) {
     whole_ = why_whole();
     pause = whole_.empty();
+    stopped_ = stopped_ || (hurried && !pause);
   }
   pause = pause && !stopped_;
+  if (pause) told_to_stop_ = Reason::none;  // it was asked for what it has, and that is told
   if (!stopped_ && (executions_ % kPoll == 0 || survival.passed())) survival.consider();
   totals_.steps += execution.size();
   totals_.fresh += execution.size() - shared;

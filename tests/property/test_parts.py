@@ -56,6 +56,9 @@ class Shuffled:
             return number, WorkerDied("killed", 3)
         return number, watched.explore((question, part, Slice(1e9, self.chance.choice(self.slices))))
 
+    def hurry(self, number: int) -> bool:
+        return self.chance.random() < 0.5
+
     def cancel(self, number: int) -> None:
         self.given.pop(number, None)
 

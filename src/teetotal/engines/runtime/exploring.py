@@ -146,7 +146,9 @@ def answers(
             agreement.take(told)
         if not exploration.parts[0].begun:
             first = _Slice()
-            for line, message in driver.lines(program, [*request, *_words(scale.slice), *_left(budget)], arguments):
+            for line, message in driver.lines(
+                program, [*request, *_words(scale.slice.first), *_left(budget)], arguments
+            ):
                 with suppress(Refused):
                     first.take(line, message)
                 if isinstance(message, Restart):
