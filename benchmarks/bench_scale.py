@@ -130,12 +130,8 @@ def compare(many: tuple[str, ...]) -> None:
             one, two = Run(words, "--workers", "1"), Run(words, *many)
             assert one.answers == two.answers, name
             more = two.cpu / one.cpu
-            possible = 2 * (1 - two.idle) / more
-            ratio = one.seconds / two.seconds
-            print(
-                f"{name:58}{one.seconds:7.1f}s{two.seconds:7.1f}s{ratio:7.2f}{two.idle:6.0%}{more - 1:11.0%}{possible:8.2f}",
-                flush=True,
-            )
+            seconds = f"{one.seconds:7.1f}s{two.seconds:7.1f}s{one.seconds / two.seconds:7.2f}"
+            print(f"{name:58}{seconds}{two.idle:6.0%}{more - 1:11.0%}{2 * (1 - two.idle) / more:8.2f}", flush=True)
 
 
 # -- many more --------------------------------------------------------------------------------------------------------

@@ -129,7 +129,7 @@ def test_gone_on_with_from_a_checkpoint(tmp_path: Path) -> None:
         question, resume = asked(program), False
         while True:
             checkpoint = Checkpoint(path, "a test", "", resume=resume)
-            crew = Shuffled(chance, 3, (10, 40, 160))
+            crew = Shuffled(chance, 3, (20, 80, 320))
             told = by_many(question, crew, Scale(3, checkpoint=checkpoint), steps=chance.choice((1, 2, 5, 20)))
             checkpoint.close()
             if told[0].complete:
