@@ -57,7 +57,9 @@ def questions(folder: Path) -> dict[str, list[str]]:
     pairs = folder / "pairs.c"
     pairs.write_text(PAIRS.replace("ROUNDS", "7"))
     histories = folder / "histories.axe"
-    histories.write_text("\ncheck\n".join(to_axe(random_history(seed, 4, 150, 4)) for seed in range(600)) + "\ncheck\n")
+    histories.write_text(
+        "\ncheck\n".join(to_axe(random_history(operations=600, seed=seed)) for seed in range(600)) + "\ncheck\n"
+    )
     fenced = folder / "fenced.c"
     fenced.write_text(FENCED)
     return {
