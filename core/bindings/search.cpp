@@ -5,6 +5,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <atomic>
+
 #include "execution.hpp"
 #include "module.hpp"
 #include "search/classes.hpp"
@@ -59,6 +61,9 @@ auto told(const Execution& execution) {
   return cuts;
 }
 
+// Set by a handler of signals, which Budget::spent lets run now and then.
+std::atomic<bool> asked_to_pause = false;
+
 // So many executions of a part, and then a pause.
 class Slice final : public Visitor {
  public:
@@ -66,7 +71,7 @@ class Slice final : public Visitor {
   bool visit(std::span<const Event> execution, std::size_t shared) override {
     watching_.explored = explored;
     const bool more = watching_.visit(execution, shared);
-    pause = !more || watching_.executions >= most_;
+    pause = !more || watching_.executions >= most_ || asked_to_pause;
     return true;
   }
 
@@ -147,6 +152,7 @@ void bind_search(nb::module_& m) {
       [](const Program& program, Semantics semantics, bool skip_waiting, const std::vector<std::string>& names,
          bool release_sequence_c11, const std::string& part, double seconds, std::uint64_t most,
          std::size_t megabytes) {
+        asked_to_pause = false;
         Budget budget(seconds);
         Execution execution(program, semantics, skip_waiting ? Waiting::skip : Waiting::count);
         const monitors::Options options{.semantics = semantics, .release_sequence_c11 = release_sequence_c11};
@@ -174,6 +180,9 @@ void bind_search(nb::module_& m) {
       "As monitored_search, of a part of --explore all, for so many seconds and executions: the counts, the reports "
       "with their places, the loops that were cut, how locations were used, whether the user interrupted it, what is "
       "left, and what it asks of those above.");
+
+  m.def(
+      "pause_part", [] { asked_to_pause = true; }, "Whoever explores a part here stops soon, and tells what is left.");
 
   nb::exception<MixedMutex>(m, "MixedMutex");
 }

@@ -85,9 +85,18 @@ SearchResult Explorer::explore_part() {
     for (const auto& [address, size, soft] : process.cells.layout())
       layout += (layout.empty() ? "[" : ",[") + std::to_string(address) + ',' + std::to_string(size) + ',' +
                 std::to_string(soft) + ']';
+    // Whoever compares these with another process's finds what both have told: of a past, its bits decide.
+    std::string found;
+    unsigned left_out = 0;
+    while (system_.found_first().size() >> left_out > kMostFound) ++left_out;
+    system_.found_first().each([&](std::uint64_t past, std::uint64_t value) {
+      if ((past >> 1U & ((std::uint64_t{1} << left_out) - 1)) != 0) return;
+      found += (found.empty() ? "[" : ",[") + std::to_string(past) + ',' + std::to_string(value) + ']';
+    });
     output_.line(R"({"type":"part","left":")" + to_text(search.rest(), system_) + R"(","asks":")" +
-                 to_text(search.asks(), system_) + R"(","layout":[)" + layout + "],\"restarts\":" +
-                 std::to_string(restarts_) + ",\"incomplete\":" + (process.incomplete ? "true" : "false") + '}');
+                 to_text(search.asks(), system_) + R"(","layout":[)" + layout + "],\"found\":[" + found +
+                 "],\"restarts\":" + std::to_string(restarts_) +
+                 ",\"incomplete\":" + (process.incomplete ? "true" : "false") + '}');
   }
   return result;
 }
@@ -110,7 +119,7 @@ void Explorer::learn() {
 
 // Why this search cannot be explored in parts, if it cannot: it depends on more than a part tells.
 std::string Explorer::why_whole() const {
-  if (system_.remembers()) return "remains of calls are part of what threads wait with";
+  if (system_.found_first().contested()) return "remains of calls are part of what threads wait with";
   if (!process.choices.empty()) return "the program asks for values";
   if (unwritten.suspects()) return "memory is read that was never written";
   if (hangs_ > 0) return "an execution hangs";
@@ -159,7 +168,10 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
   if (!passes_.empty()) count_passes(execution);
   tell_failures(execution);
   if (const Stuck stuck = system_.stuck(); stuck != Stuck::no) tell_stuck(execution.size());
-  if (told_to_stop_ = channel.notices().stop; told_to_stop_ != Reason::none) stopped_ = true;
+  told_to_stop_ = channel.notices().stop;
+  const bool hurried = told_to_stop_ == Reason::interrupted && request_.slice < 1e18;
+  if (told_to_stop_ != Reason::none && !hurried) stopped_ = true;
+  pause = hurried;
   constexpr std::uint64_t kPoll = 256;
   const std::uint64_t all = totals_.result.executions + executions_;
   if (all >= request_.executions) stopped_ = true;
@@ -170,7 +182,13 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
     if (elapsed() > request_.slice) pause = true;
   }
   if (executions_ >= request_.most) pause = true;
-  if (pause) pause = !stopped_ && (!request_.part.empty() || why_whole().empty());
+  if (pause && request_.part.empty()) {
+    whole_ = why_whole();
+    pause = whole_.empty();
+    stopped_ = stopped_ || (hurried && !pause);
+  }
+  pause = pause && !stopped_;
+  if (pause) told_to_stop_ = Reason::none;  // it was asked for what it has, and that is told
   if (!stopped_ && (executions_ % kPoll == 0 || survival.passed())) survival.consider();
   totals_.steps += execution.size();
   totals_.fresh += execution.size() - shared;
@@ -328,6 +346,7 @@ void Explorer::tell_end(const char* reason) {
       R"({"type":"end","stopped":)" + Output::quoted(reason) + ",\"executions\":" + std::to_string(result.executions) +
       ",\"blocked\":" + std::to_string(result.blocked) + ",\"cut\":" + std::to_string(result.cut) +
       ",\"redundant\":" + std::to_string(result.redundant) + ",\"bounded\":" + (result.bounded ? "true" : "false") +
+      ",\"whole\":" + Output::quoted(whole_) +
       ",\"complete\":" + (result.complete && !stopped_ && !process.incomplete ? "true" : "false") +
       ",\"steps\":" + std::to_string(totals_.steps) + ",\"fresh\":" + std::to_string(totals_.fresh) +
       ",\"longest\":" + std::to_string(totals_.longest) + ",\"classes\":" + std::to_string(classes_.size()) +

@@ -107,9 +107,11 @@ class Explorer final : public Visitor {
   Clock::time_point started_ = Clock::now(), told_ = Clock::now();
   bool stopped_ = false;
   bool refused_ = false;  // a part
+  std::string whole_;     // why it was not paused, though it should have been
   Reason told_to_stop_ = Reason::none;
   static constexpr std::uint64_t kMostHangs = 3;  // each costs the watchdog's patience
   std::uint64_t hangs_ = 0;
+  static constexpr std::size_t kMostFound = 10'000;  // about, that a part tells
 };
 
 }  // namespace teetotal::runtime

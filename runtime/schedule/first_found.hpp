@@ -30,7 +30,18 @@ class FirstFound {
       values_[at] = found;
       ++size_;
     }
+    contested_ = contested_ || values_[at] != found;
     return values_[at];
+  }
+
+  // Whether something else was found later where a past was met again.
+  bool contested() const { return contested_; }
+  std::size_t size() const { return size_; }
+
+  template <typename Look>
+  void each(Look look) const {
+    for (std::size_t i = 0; i < pasts_.size(); ++i)
+      if (pasts_[i] != 0) look(pasts_[i], values_[i]);
   }
 
   void clear() { *this = {}; }
@@ -61,6 +72,7 @@ class FirstFound {
   std::vector<std::uint64_t> pasts_;
   std::vector<Value> values_;
   std::size_t size_ = 0;
+  bool contested_ = false;
 };
 
 }  // namespace teetotal::runtime

@@ -60,13 +60,14 @@ bool Controlled::sees_changes(std::uint32_t thread) const {
 }
 
 // What its thread did before, what it does itself, and the past of the write that it sees or comes behind. Few steps
-// are asked for theirs: it is made then, with those of the steps before.
+// are asked for theirs: it is made then, with those of the steps before. It is the same in every process
+// (explorer.cpp).
 std::uint64_t Controlled::past_of(std::size_t index) {
   for (; known_pasts_ <= index; ++known_pasts_) {
     Step& step = steps_[known_pasts_];
     const Event& event = step.event;
     const auto past = [&](std::int32_t of) { return of < 0 ? step.thread : steps_[static_cast<std::size_t>(of)].past; };
-    const std::uint64_t where = std::uint64_t{event.address} << 32U | event.location;
+    const std::uint64_t where = mix(is_fence(event.kind) ? 0 : step.operation.address, step.operation.place);
     const auto how = static_cast<std::uint64_t>(event.kind) << 1U | event.writes;
     const std::uint64_t seen = is_fence(event.kind) ? 0 : past(step.source);
     step.past = mix(mix(past(step.earlier), where), std::rotl(seen, 32) + how);

@@ -236,7 +236,6 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
     if (bounds_.waiting_counts) {
       if (!changed) detect_spinning(number);
     } else if (const LocalState local = waiting_state(thread); local.hash != 0) {
-      remembers_ = remembers_ || !local.exact;
       steps_.back().local = local.exact ? local.hash : locals_.decide(past_of(index), local.hash);
       detect_idling(number);
     }

@@ -153,9 +153,8 @@ class Controlled final : public System {
   std::uint32_t address_named(std::uint64_t name) override { return process.cells.named(name); }
   std::uint32_t location_named(std::uint64_t name) override { return location(static_cast<std::uintptr_t>(name)); }
 
-  // Whether something was found out that holds wherever a thread has a certain past, and that another process need not
-  // find out in the same way (first_found.hpp).
-  bool remembers() const { return remembers_; }
+  // What was found out where remains of calls may be part of it: another process may find out something else.
+  const FirstFound<std::uint64_t>& found_first() const { return locals_; }
 
   // The execution at hand once more, from its beginning, with a look at the program before each step.
   void run_through(const std::function<void(const Step&)>& look);
@@ -346,7 +345,6 @@ class Controlled final : public System {
   std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location, where that is bounded
   FirstFound<std::uint8_t> spins_;                  // Step::spin by Step::past, where local states decided
   FirstFound<std::uint64_t> locals_;                // Step::local, where remains of calls may be part of it
-  bool remembers_ = false;                          // one of these was asked
   std::size_t known_pasts_ = 0;                     // the first steps: those whose `past` is known
   std::vector<std::int32_t> writer_;                // the latest, by cell
   std::vector<std::vector<std::int32_t>> writers_;  // those before it

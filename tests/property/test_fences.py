@@ -274,6 +274,8 @@ class Unsure:
 
     def __init__(self) -> None:
         self.always = frozenset({0})
+        self.budget = Budget()
+        self.weighed = True
 
     def findings(self, fences: frozenset[int]) -> list[Finding]:
         if not self.always:

@@ -1,13 +1,75 @@
-"""Processes that work for another one."""
+"""Processes that work for another one: the same answers as from one, whatever happens to them."""
 
 from __future__ import annotations
 
+import json
+import os
+import random
+import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from teetotal import checking
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.options import CheckOptions
+from teetotal.programs import files
+from teetotal.report.json import to_json
+from teetotal.scale.checkpoint import Checkpoint
+from teetotal.scale.crew import Crew, Log, each, in_order
+from teetotal.scale.here import Here
+from teetotal.scale.local import Processes
+from teetotal.scale.scale import Scale, Slice
+
+KILLS = 50 if os.environ.get("TEETOTAL_PROFILE") == "fuzz" else 3
+COUNTING = """
+#include <pthread.h>
+#include <stdatomic.h>
+#include <assert.h>
+atomic_int x, y;
+static void *count(void *other) {
+    for (int i = 0; i < ROUNDS; i++) { int v = atomic_load(&x); atomic_store(&x, v + 1); }
+    atomic_store_explicit(other == 0 ? &y : &x, 7, memory_order_relaxed);
+    return 0;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, count, 0);
+    pthread_create(&b, 0, count, &x);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    assert(x != 2);
+    return 0;
+}
+"""
+SMALL = Slice(60.0, 60)
+
+
+@pytest.fixture(scope="module")
+def counting(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("scale") / "counting.c"
+    path.write_text(COUNTING.replace("ROUNDS", "3"))
+    return path
+
+
+def told(path: Path, scale: Scale | None = None) -> dict[str, Any]:
+    options = CheckOptions(triage=0.0)
+    (subject,) = files.read((str(path),), options)
+    answer = json.loads(to_json(checking.check(subject, options, scale=scale)))
+    return {name: value for name, value in answer.items() if name not in ("seconds", "cpu")}
+
+
+@pytest.fixture(scope="module")
+def alone(counting: Path) -> dict[str, Any]:
+    return told(counting)
+
+
+# -- processes --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
@@ -33,3 +95,198 @@ def _runs(process: str) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def _square(number: int) -> int:
+    return number * number
+
+
+@pytest.mark.parametrize("crew", [lambda: Here(_square), lambda: Processes(_square, 3)], ids=["here", "processes"])
+def test_the_same_verbs(crew: Any) -> None:
+    assert list(in_order(each(crew(), range(20)))) == [number * number for number in range(20)]
+    one = crew()
+    one.submit(7, 3)
+    one.cancel(7)
+    assert one.receive(0.01) is None
+    one.submit(8, 4)
+    assert one.receive() == (8, 16)
+    one.close()
+
+
+class Killing(Log):
+    """Kills a process of the crew after some of the answers."""
+
+    def __init__(self, at: set[int]) -> None:
+        super().__init__()
+        self.at, self.heard, self.deaths = at, 0, 0
+        self.crew: Processes[Any, Any] | None = None
+
+    def __call__(self, event: str, **told: Any) -> None:
+        self.heard += event == "explored"
+        self.deaths += event == "died"
+        if self.crew is not None and event == "explored" and self.heard in self.at:
+            for worker in self.crew.busy[:1]:
+                worker.process.kill()
+
+
+class Watched(Scale):
+    def crew(self, *asked: Any) -> Crew[Any, Any]:
+        crew = super().crew(*asked)
+        if isinstance(self.log, Killing) and isinstance(crew, Processes):
+            self.log.crew = crew
+        return crew
+
+
+def test_a_killed_worker_changes_nothing(counting: Path, alone: dict[str, Any]) -> None:
+    log = Killing({3, 5, 8})
+    assert told(counting, Watched(2, log=log, slice=SMALL)) == alone
+    assert log.deaths > 0
+    assert alone["executions"] > 500
+    assert alone["violations"]
+
+
+# -- checkpoints ------------------------------------------------------------------------------------------------------
+
+RUN = """
+import sys
+sys.path.insert(0, sys.argv[3])
+from test_scale import SMALL, told
+from pathlib import Path
+from teetotal.scale.checkpoint import Checkpoint
+from teetotal.scale.crew import Log
+from teetotal.scale.scale import Scale
+import json
+checkpoint = Checkpoint(sys.argv[2], "a test", "", resume=True)
+print(json.dumps(told(Path(sys.argv[1]), Scale(2, checkpoint=checkpoint, log=Log("-"), slice=SMALL))))
+"""
+
+
+def test_killed_at_any_moment_and_gone_on_with(counting: Path, alone: dict[str, Any], tmp_path: Path) -> None:
+    """A moment after one of the next answers, so that some are kept each time."""
+    chance = random.Random(1)
+    killed = 0
+    while killed < KILLS:
+        kept = tmp_path / f"{killed}.db"
+        while True:
+            command = [sys.executable, "-c", RUN, str(counting), str(kept), str(Path(__file__).parent)]
+            pipe = subprocess.PIPE
+            run = subprocess.Popen(command, stdout=pipe, stderr=pipe, start_new_session=True, text=True)
+            assert run.stderr is not None
+            heard = sum(1 for _ in range(chance.choice((1, 2, 5, 10, 30))) if run.stderr.readline())
+            time.sleep(chance.choice((0.0, 0.003, 0.02)))
+            if run.poll() is None and heard:
+                os.killpg(run.pid, signal.SIGKILL)
+            answer, _ = run.communicate()
+            if run.returncode == 0:
+                break
+            assert run.returncode == -signal.SIGKILL
+            killed += 1
+        assert json.loads(answer) == alone
+
+
+def test_ctrl_c_keeps_what_is_known(tmp_path: Path) -> None:
+    program, kept = tmp_path / "counting.c", tmp_path / "run.db"
+    program.write_text(COUNTING.replace("ROUNDS", "7"))
+    command = [sys.executable, "-m", "teetotal", "check", "--triage", "0", "--checkpoint", str(kept), "--log", "-"]
+    run = subprocess.Popen([*command, str(program)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert run.stderr is not None
+    first = json.loads(run.stderr.readline())
+    assert first["event"] == "explored"
+    run.send_signal(signal.SIGINT)
+    said, _ = run.communicate()
+    assert run.returncode not in (0, 70)
+    assert "interrupted" in said
+    with sqlite3.connect(kept) as known:
+        (slices,) = known.execute("SELECT count(*) FROM told").fetchone()
+    assert slices > 0
+
+
+def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
+    kept = str(tmp_path / "run.db")
+    Checkpoint(kept, "teetotal check a.c", "one", resume=False).close()
+    with pytest.raises(TeetotalError, match="is there already"):
+        Checkpoint(kept, "teetotal check a.c", "one", resume=False)
+    with pytest.raises(TeetotalError, match="with other options"):
+        Checkpoint(kept, "teetotal check a.c", "other", resume=True)
+    held = Checkpoint(kept, "teetotal check a.c", "one", resume=True)
+    held.save_item("x", 1)
+    with pytest.raises(TeetotalError, match="locked"):
+        Checkpoint(kept, "teetotal check a.c", "one", resume=True)
+    held.file.execute("UPDATE question SET version = '0.0'")
+    held.close()
+    with pytest.raises(TeetotalError, match=r"of teetotal 0\.0"):
+        Checkpoint(kept, "teetotal check a.c", "one", resume=True)
+    text = tmp_path / "text.db"
+    text.write_text("no checkpoint")
+    with pytest.raises(TeetotalError, match="not a database"):
+        Checkpoint(str(text), "", "", resume=True)
+
+
+def test_a_full_disk_loses_nothing_that_was_kept(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    kept = str(tmp_path / "run.db")
+    checkpoint = Checkpoint(kept, "", "", resume=False)
+    checkpoint.save_item("first", "a")
+    (pages,) = checkpoint.file.execute("PRAGMA page_count").fetchone()
+    checkpoint.file.execute(f"PRAGMA max_page_count = {pages}")
+    checkpoint.save_item("large", "b" * 100_000)
+    assert "full" in capfd.readouterr().err
+    checkpoint.save_item("second", "c")
+    checkpoint.file.execute("PRAGMA max_page_count = 1000000")  # somebody made room
+    checkpoint.save_item("third", "d")
+    checkpoint.close()
+    again = Checkpoint(kept, "", "", resume=True)
+    assert [again.item(name, str) for name in ("first", "second", "third")] == ["a", "c", "d"]
+    assert again.item("large", str) == "b" * 100_000
+    again.close()
+
+
+# -- a cluster --------------------------------------------------------------------------------------------------------
+
+
+def test_without_ray_this_machine_does_the_work(counting: Path, alone: dict[str, Any], monkeypatch: Any) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    scale = Scale(2, "auto", slice=SMALL)
+    assert told(counting, scale) == alone
+    assert "Ray is not installed" in scale.notes[0]
+
+
+def test_a_cluster_of_which_a_worker_is_killed(tmp_path: Path) -> None:
+    """A real one: slow to start, so once for all that is asked of it."""
+    ray = pytest.importorskip("ray")
+    script = tmp_path / "on_cluster.py"
+    script.write_text(ON_CLUSTER)
+    command = [sys.executable, str(script), str(tmp_path / "died"), str(Path(__file__).parents[1])]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout.splitlines()[-1]) == {"same": True, "died": 1}
+    assert ray.__version__
+
+
+ON_CLUSTER = """
+import json, os, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from teetotal.answers.events import Semantics
+from teetotal.budget import Budget
+from teetotal.engines.executions import watched
+from teetotal.scale.scale import Scale, Slice
+from waiting_programs import dekker
+
+def explore_or_die(item):
+    if not Path(FLAG).exists():
+        Path(FLAG).touch()
+        os.kill(os.getpid(), 9)
+    return watched.explore(item)
+
+FLAG = sys.argv[1]
+question = watched.Question(dekker(3), Semantics(), "skip", ("exact-tso", "exact-pso"), "c20", 1024)
+alone = watched.explored(question, Budget(), None)
+
+class OnCluster(Scale):
+    def crew(self, work, *limits):
+        return super().crew(explore_or_die, *limits)
+
+scale = OnCluster(1, "local", slice=Slice(60.0, 300))
+many = watched.explored(question, Budget(scale=scale), None)
+print(json.dumps({"same": many == alone, "died": sum(tally.died for tally in scale.tallies)}))
+"""

@@ -49,7 +49,8 @@ def helping(verb: str, workers: int, files: Sequence[str], *asked: Options) -> I
         raise click.UsageError("--resume goes on with a checkpoint: it needs --checkpoint")
     checkpoint = None
     if path is not None:
-        words = [msgspec.json.encode(msgspec.structs.replace(options, **_limits(options))) for options in asked]
+        questions = [msgspec.structs.replace(options, **_limits(options)) for options in asked]
+        words = [msgspec.json.encode(options, enc_hook=str) for options in questions]
         whole = digest(verb.encode(), *words, *_contents(files))
         checkpoint = Checkpoint(path, f"teetotal {verb} {' '.join(files)}", whole, resume=resume)
     try:

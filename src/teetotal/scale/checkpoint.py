@@ -56,25 +56,33 @@ class Checkpoint:
         if Path(path).exists() and not resume:
             raise TeetotalError(f"{path} is there already: --resume goes on with it")
         try:
-            self.file = sqlite3.connect(path, isolation_level=None)
-            self.file.execute("PRAGMA locking_mode = EXCLUSIVE")
-            self.file.execute("PRAGMA synchronous = FULL")
-            self.file.execute("BEGIN EXCLUSIVE")
-            for statement in _TABLES.split(";"):
-                self.file.execute(statement)
-            known = self.file.execute("SELECT format, version, name, digest FROM question").fetchone()
-            if known is None:
-                self.file.execute("INSERT INTO question VALUES (?, ?, ?, ?)", (_FORMAT, VERSION, name, asked))
-            self.file.execute("COMMIT")
+            self.file = sqlite3.connect(path, timeout=0, isolation_level=None)
         except sqlite3.Error as error:
             raise TeetotalError(f"{path}: no checkpoint can be kept there: {error}") from error
+        try:
+            self._begin(name, asked)
+        except sqlite3.Error as error:
+            self.close()
+            raise TeetotalError(f"{path}: no checkpoint can be kept there: {error}") from error
+        except TeetotalError:
+            self.close()
+            raise
+
+    def _begin(self, name: str, asked: str) -> None:
+        self.file.execute("PRAGMA locking_mode = EXCLUSIVE")  # from here on nobody else has it
+        self.file.execute("PRAGMA synchronous = FULL")
+        self.file.execute("BEGIN EXCLUSIVE")
+        for statement in _TABLES.split(";"):
+            self.file.execute(statement)
+        known = self.file.execute("SELECT format, version, name, digest FROM question").fetchone()
         if known is None:
-            return
-        if known[:2] != (_FORMAT, VERSION):
-            raise TeetotalError(f"{path} is a checkpoint of teetotal {known[1]}, and this is {VERSION}")
-        if known[3] != asked:
+            self.file.execute("INSERT INTO question VALUES (?, ?, ?, ?)", (_FORMAT, VERSION, name, asked))
+        self.file.execute("COMMIT")
+        if known is not None and known[:2] != (_FORMAT, VERSION):
+            raise TeetotalError(f"{self.path} is a checkpoint of teetotal {known[1]}, and this is {VERSION}")
+        if known is not None and known[3] != asked:
             raise TeetotalError(
-                f"{path} is a checkpoint of {known[2]}, with other options or as it was before a change"
+                f"{self.path} is a checkpoint of {known[2]}, with other options or as it was before a change"
             )
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 =============  ========================================================================================================
 ``submit``     gives an item to somebody who is free
 ``receive``    the next answer, whoever it is from, or ``WorkerDied`` in its place: an item is never lost silently
+``hurry``      somebody waits for the answer, which may be about what is done by now
 ``cancel``     nobody wants the answer any more
 ``in_order``   merges: answers by position, each as soon as all before it are there
 =============  ========================================================================================================
@@ -66,6 +67,9 @@ class Crew(Protocol[Given, Got]):
 
     def receive(self, seconds: float | None = None) -> tuple[int, Got | WorkerDied] | None:
         """None: there was no answer within so many seconds."""
+
+    def hurry(self, number: int) -> bool:
+        """Somebody waits: an answer about what is done by now would do. False: there is no way to say so."""
 
     def cancel(self, number: int) -> None: ...
 

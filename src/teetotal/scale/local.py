@@ -13,14 +13,19 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic
 
+from teetotal import _core
 from teetotal.scale import supervision
 from teetotal.scale.crew import Answer, Item, OutOfBudget, Tally, Work, WorkerDied
-from teetotal.scale.processes import die_with_parent, largest
+from teetotal.scale.processes import children, die_with_parent, largest
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+
+
+HURRY = signal.SIGUSR1
 
 
 def available_workers() -> int:
@@ -62,6 +67,13 @@ class Processes(Generic[Item, Answer]):
             if time.monotonic() >= until:
                 break
         return None
+
+    def hurry(self, number: int) -> bool:
+        for worker in self.busy:
+            if worker.position == number and worker.process.pid is not None:
+                with suppress(ProcessLookupError):
+                    os.kill(worker.process.pid, HURRY)
+        return True
 
     def cancel(self, number: int) -> None:
         for worker in [worker for worker in self.busy if worker.position == number]:
@@ -160,9 +172,18 @@ class _Worker(Generic[Item, Answer]):
         self.process.join()
 
 
+def _hurried(*_: object) -> None:
+    """Processes that explore for us tell what they have; so does the core, which lets this run now and then."""
+    _core.pause_part()
+    for child in children():
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGINT)
+
+
 def _serve(work: Work[Item, Answer], pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started us decides
     supervision.leave()
+    signal.signal(HURRY, _hurried)
     die_with_parent()
     while True:
         try:

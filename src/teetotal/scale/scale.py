@@ -15,8 +15,13 @@ class Slice(NamedTuple):
     """For so many seconds, and executions, somebody works on a part of an exploration before it is looked at who could
     help."""
 
-    seconds: float = 1.0
+    seconds: float = 2.0
     executions: int = 2**62
+
+    @property
+    def first(self) -> Slice:
+        """Of whoever begins, alone: what takes no longer is not divided."""
+        return Slice(min(0.5, self.seconds), self.executions)
 
     def within(self, seconds: float, share: float = 1.0) -> Slice:
         return Slice(min(share * self.seconds, seconds), self.executions)

@@ -4,8 +4,9 @@ core/search/part.hpp says what a part is, and core/search/merging.hpp why the me
 violations and all. Here is who works on what:
 
 - the *whole*, part 0, is explored like any other, for a slice of time; then what is left of it comes back;
-- before a part is given to somebody, leaves of it are set aside as parts of their own, so that there is always something
-  for whoever is free; the shallowest first, since most is behind them;
+- where somebody has nothing to do, whoever works longest is asked for what is left, before the slice is over;
+- before a part is given to somebody, leaves of it are set aside as parts of their own for those who are free; the
+  shallowest first, since most is behind them;
 - a part that comes to a leaf that was set aside takes in what is known of it by then, and goes on from there.
 
 What was told along the way (``Told``) is kept in the order of the search. A part whose worker dies is given to another one.
@@ -27,9 +28,11 @@ from teetotal.scale.scale import Scale
 
 Told = TypeVar("Told", bound=msgspec.Struct)
 MOST_DEATHS = 3
-"""So often somebody may die of one part before it is not explored in parts."""
+"""So often in a row somebody may die of one part before the search is left to one process."""
 SHORT = 0.25
-"""The share of a slice after which a part comes back where others wait for something to do."""
+"""The share of a slice after which a part comes back where others wait for something to do, and nobody can be hurried."""
+HASTE = 0.1
+"""Seconds that a part is worked on before somebody else may want some of it."""
 
 
 class PartAnswer(msgspec.Struct, Generic[Told], frozen=True):
@@ -72,7 +75,9 @@ class Exploration(Generic[Told]):
             for part in self.parts.values():  # what nobody had begun is not there
                 gone = [mark for mark in _core.marks_of_part(part.text) if mark not in self.parts]
                 part.text = _core.take_back(part.text, gone)
-        self.running: set[int] = set()
+        self.running: dict[int, float] = {}  # since when
+        self.can_hurry = True
+        self.clock: Callable[[], float] = time.monotonic
         self.following = max(self.parts) + 1
         self.deaths: dict[int, int] = {}
         self.states: dict[int, _core.PartState] = {}
@@ -110,24 +115,33 @@ class Exploration(Generic[Told]):
         try:
             while not self.over and not self.interrupted and time.monotonic() < until and steps > 0:
                 steps -= 1
-                while crew.free and (number := self._choose(crew.size)) is not None:
-                    self.running.add(number)
-                    crew.submit(number, item(self.parts[number].text, self._share(number, crew.size)))
-                found = crew.receive(min(1.0, max(0.0, until - time.monotonic())))
+                while crew.free and (number := self._choose(crew.free, crew.size)) is not None:
+                    self.running[number] = self.clock()
+                    share = 1.0 if self.can_hurry else self._share(number, crew.size)
+                    crew.submit(number, item(self.parts[number].text, share))
+                self._hurry(crew)
+                found = crew.receive(min(HASTE if crew.free else 1.0, max(0.0, until - time.monotonic())))
                 if found is not None:
                     number, answer = found
                     if isinstance(answer, WorkerDied):
                         self._lost(number, answer)
                     else:
-                        self.running.remove(number)
+                        del self.running[number]
                         self.take(number, answer)
                 for gone in [number for number in self.running if number not in self.parts]:
                     crew.cancel(gone)
-                    self.running.remove(gone)
+                    del self.running[gone]
                 if watch is not None:
                     watch(self.executions, self._state(0).explored)
         except KeyboardInterrupt:
             self.interrupted = True
+
+    def _hurry(self, crew: Crew[Item, PartAnswer[Told]]) -> None:
+        """Where somebody has nothing to do: whoever works longest tells what is left, so that it can be divided."""
+        if crew.free and self.running:
+            longest = min(self.running, key=lambda number: self.running[number])
+            if self.clock() - self.running[longest] >= HASTE:
+                self.can_hurry = crew.hurry(longest)
 
     def _state(self, number: int) -> _core.PartState:
         if number not in self.states:
@@ -153,13 +167,13 @@ class Exploration(Generic[Told]):
         enough = len(self._ready()) > (workers // 2 if self.parts[number].begun else workers)
         return 1.0 if workers == 1 or enough else SHORT
 
-    def _choose(self, workers: int) -> int | None:
-        """A part for somebody who is free."""
+    def _choose(self, free: int, workers: int) -> int | None:
+        """A part for somebody who is free; where there are not enough for all who are, leaves of it are set aside."""
         ready = [] if self.over else self._ready()
         if not ready:
             return None
         chosen = min(ready)
-        wanted = 2 * workers - (len(ready) - 1)
+        wanted = (free if self.can_hurry else 2 * workers) - len(ready)
         if workers > 1 and wanted > 0 and self.parts[chosen].begun and self._state(chosen).open:
             left, given = _core.give_parts(self.parts[chosen].text, wanted, self.following)
             self._change(chosen, left)
@@ -173,6 +187,7 @@ class Exploration(Generic[Told]):
         if answer.refused:
             raise Refused(answer.refused)
         part = self.parts[number]
+        self.deaths.pop(number, None)
         self._change(number, answer.left)
         part.begun, part.over = True, answer.over
         part.asks += answer.asks
@@ -182,15 +197,15 @@ class Exploration(Generic[Told]):
                 self.accept(answer.told)
             self.told[number].append(answer.told)
         self.interrupted = self.interrupted or answer.interrupted
-        self.log("explored", part=number, executions=answer.executions)
         while any(self._merge(known) for known in sorted(self.parts)):  # one at a time: others may go with it
             pass
         if self.checkpoint is not None:
             begun = [known for known, part in self.parts.items() if part.begun]
             self.checkpoint.save_parts({known: (self.parts[known], self.told[known]) for known in begun})
+        self.log("explored", part=number, executions=answer.executions)
 
     def _lost(self, number: int, death: WorkerDied) -> None:
-        self.running.discard(number)
+        self.running.pop(number, None)
         self.log("died", part=number, why=str(death))
         self.deaths[number] = self.deaths.get(number, 0) + 1
         if self.deaths[number] == MOST_DEATHS:

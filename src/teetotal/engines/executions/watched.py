@@ -90,7 +90,7 @@ def explored(
         exploration = Exploration(name, Watched, scale)
         if not exploration.over and not exploration.parts[0].begun:
             whole = exploration.parts[0].text
-            exploration.take(0, explore((question, whole, scale.slice.within(budget.left))))
+            exploration.take(0, explore((question, whole, scale.slice.first.within(budget.left))))
         if not exploration.over and not exploration.interrupted and not budget.over:
             crew = scale.crew(explore)
             try:

@@ -38,6 +38,8 @@ from teetotal.scale import supervision
 from teetotal.scale.checkpoint import digest
 from teetotal.scale.scale import Slice
 
+_MOST_PASTS = 1_000_000
+
 
 class Question(msgspec.Struct, frozen=True):
     """``files``: those beside the program, by name, for processes that do not have them."""
@@ -57,6 +59,7 @@ class Told(msgspec.Struct, frozen=True):
     loaded: str
     end: str
     layout: list[tuple[int, int, int]]
+    pasts: list[tuple[int, int]]
     restarts: int
     incomplete: bool
 
@@ -123,6 +126,7 @@ class _Slice:
             self.loaded,
             self.end,
             part.layout,
+            part.found,
             max(restarts, part.restarts),
             part.incomplete,
         )
@@ -132,27 +136,26 @@ class _Slice:
 def answers(program: Path, request: Sequence[str], source: Source, budget: Budget) -> Generator[AnyMessage, None, None]:
     """As ``driver.answers``: one process for a slice, and then whoever helps."""
     scale = budget.scale
-    files = (
-        {file.name: file.read_bytes() for file in program.parent.iterdir() if file.is_file()}
-        if scale.cluster is not None
-        else {}
-    )
+    beside = (file for file in program.parent.iterdir() if file.is_file()) if scale.cluster is not None else ()
+    files = {file.name: file.read_bytes() for file in beside}
     question = Question(str(program), tuple(request), source.arguments, source.trust, files)
-    layout = Layout()
+    agreement = Agreement()
     seen: set[tuple[object, ...]] = set()
     try:
         exploration = Exploration(_name(program, question), Told, scale)
         for told in exploration.all_told():
-            layout.take(told)
+            agreement.take(told)
         if not exploration.parts[0].begun:
             first = _Slice()
-            given = [*request, *_words(scale.slice), *_left(budget)]
+            given = [*request, *_words(scale.slice.first), *_left(budget)]
             for line, message in driver.lines(program, given, source.arguments, trust=source.trust):
                 with suppress(Refused):
                     first.take(line, message)
                 if isinstance(message, Restart):
                     seen.clear()
                 seen.add(_key(message))
+                if isinstance(message, End) and message.whole:
+                    scale.note(f"explored by one worker: {message.whole}")
                 if not isinstance(message, Explored) and not (isinstance(message, End) and first.part is not None):
                     yield message
             if first.part is None:
@@ -160,10 +163,10 @@ def answers(program: Path, request: Sequence[str], source: Source, budget: Budge
             answer = first.answer()
             exploration.take(0, answer)
             assert answer.told is not None
-            layout.take(answer.told)
+            agreement.take(answer.told)
         else:
             yield messages.decode(exploration.told[0][0].loaded.encode())
-        yield from _run(exploration, question, budget, layout)
+        yield from _run(exploration, question, budget, agreement)
         yield from _together(exploration, seen, budget)
         if exploration.interrupted:
             raise KeyboardInterrupt
@@ -186,12 +189,12 @@ def _name(program: Path, question: Question) -> str:
 
 
 def _run(
-    exploration: Exploration[Told], question: Question, budget: Budget, layout: Layout
+    exploration: Exploration[Told], question: Question, budget: Budget, agreement: Agreement
 ) -> Generator[AnyMessage, None, None]:
     scale = budget.scale
     restarts = max(told.restarts for told in exploration.told[0])
     progress: list[Progress] = []
-    exploration.accept = layout.take
+    exploration.accept = agreement.take
     if not exploration.over and not budget.over:
         crew = scale.crew(explore)
         try:
@@ -275,16 +278,24 @@ def end_of(ends: Sequence[End], finished: bool, stopped: str) -> End:
     return merged
 
 
-class Layout:
-    """Cells of data as all processes see them."""
+class Agreement:
+    """What all processes must see alike: cells of data, and what is found out of threads with a certain past."""
 
     def __init__(self) -> None:
+        self.pasts: dict[int, int] = {}
+        self.left_out = 0  # a mask: of those with one of these bits nothing is kept
         self.begins: list[int] = []
         self.sizes: dict[int, int] = {}
         self.soft: set[int] | None = None
 
     def take(self, told: Told) -> None:
-        """``Refused`` where two of them have seen different cells."""
+        """``Refused`` where one of them has seen something else."""
+        for past, found in told.pasts:
+            if self.pasts.setdefault(past, found) != found:
+                raise Refused("remains of calls are part of what threads wait with")
+        while len(self.pasts) > _MOST_PASTS:
+            self.left_out = 2 * self.left_out + 2
+            self.pasts = {past: found for past, found in self.pasts.items() if not past & self.left_out}
         if self.soft is None:
             self.soft = {address for address, _, soft in told.layout if soft}
         for address, size, soft in told.layout:

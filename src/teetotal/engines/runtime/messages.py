@@ -156,7 +156,7 @@ class Executed(Message, frozen=True, tag="execution"):
 
 
 class End(Message, frozen=True, tag="end"):
-    """Of a search. ``stopped``: why, where it did not end by itself."""
+    """Of a search. ``stopped``: why, where it did not end by itself. ``whole``: why it was not explored in parts."""
 
     TEXTS = ("oddities", "unseen")
 
@@ -166,6 +166,7 @@ class End(Message, frozen=True, tag="end"):
     complete: bool = False
     bounded: bool = False
     stopped: str = ""
+    whole: str = ""
     redundant: int = 0
     steps: int = 0
     fresh: int = 0
@@ -193,11 +194,13 @@ class End(Message, frozen=True, tag="end"):
 
 class Explored(Message, frozen=True, tag="part"):
     """Of a search in parts (core/search/part.hpp): what is left, what it asks of those above. ``layout``: where cells of
-    data begin, their sizes, and whether they are soft. ``restarts``: how often it has begun again by then."""
+    data begin, their sizes, and whether they are soft. ``found``: what was found out of threads with a certain past
+    (runtime/schedule/first_found.hpp). ``restarts``: how often it has begun again by then."""
 
     left: str
     asks: str
     layout: list[tuple[int, int, int]]
+    found: list[tuple[int, int]]
     restarts: int
     incomplete: bool
 

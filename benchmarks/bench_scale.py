@@ -1,0 +1,240 @@
+"""How much faster many are: ``python benchmarks/bench_scale.py`` prints the tables of docs/explanation/scale.md.
+
+python benchmarks/bench_scale.py                 two processes and one, on the same questions; a minute or two
+python benchmarks/bench_scale.py --simulate      10, 100 and 1,000 workers, by simulation; a minute
+python benchmarks/bench_scale.py --ray           the same as local processes, by a Ray cluster of this machine
+
+Seconds are those of a clock. On a machine that others use, two processes do not get two processors; so beside them stands
+what they would come to if they did: by how long they were idle, and how much more processor time all took together.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from small_programs import ld, program, st
+from teetotal.answers.events import Semantics
+from teetotal.engines.executions import watched
+from teetotal.engines.executions.parts import Exploration, PartAnswer
+from teetotal.engines.executions.watched import Question, Watched
+from teetotal.histories.generate import random_history, to_axe
+from teetotal.programs.program import Program
+from teetotal.scale.crew import Tally, WorkerDied
+from teetotal.scale.scale import Scale, Slice
+
+PAIRS = """
+#include <pthread.h>
+#include <stdatomic.h>
+atomic_int x;
+static void *count(void *unused) {
+    for (int i = 0; i < ROUNDS; i++) { int v = atomic_load(&x); atomic_store(&x, v + 1); }
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, count, 0);
+    pthread_create(&b, 0, count, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+"""
+WAITING = Path(__file__).parent / "waiting.c"
+
+
+def questions(folder: Path) -> dict[str, list[str]]:
+    pairs = folder / "pairs.c"
+    pairs.write_text(PAIRS.replace("ROUNDS", "7"))
+    histories = folder / "histories.axe"
+    histories.write_text(
+        "\ncheck\n".join(to_axe(random_history(operations=600, seed=seed)) for seed in range(600)) + "\ncheck\n"
+    )
+    fenced = folder / "fenced.c"
+    fenced.write_text(FENCED)
+    return {
+        "C, 2 threads × 7 × (load; store)": ["check", str(pairs)],
+        "C, Dekker with 4 sections": ["check", "--args", "dekker", "--args", "2", "--args", "4", str(WAITING)],
+        "600 histories of 600 operations": ["history", "--no-order", str(histories)],
+        "fence, 2 threads × 5 × (load; store) and store buffering": ["fence", "--all", str(fenced)],
+    }
+
+
+FENCED = """
+#include <pthread.h>
+volatile int x, y, z;
+static void *left(void *unused) {
+    for (int i = 0; i < 5; i++) { int v = z; z = v + 1; }
+    x = 1;
+    int r = y;
+    y = r;
+    return unused;
+}
+static void *right(void *unused) {
+    for (int i = 0; i < 5; i++) { int v = z; z = v + 1; }
+    y = 1;
+    int r = x;
+    x = r;
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, left, 0);
+    pthread_create(&b, 0, right, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+"""
+
+
+class Run:
+    """A command, once: seconds, those of processors, and how long workers were idle."""
+
+    def __init__(self, words: list[str], *options: str) -> None:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        with tempfile.NamedTemporaryFile("r") as log:
+            started = time.monotonic()
+            asked = [sys.executable, "-m", "teetotal", words[0], "--json", "--log", log.name, *options, *words[1:]]
+            told = subprocess.run(asked, capture_output=True, check=False)
+            self.seconds = time.monotonic() - started
+            end = json.loads(log.read().splitlines()[-1])
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        self.answers = sorted(_without_times(json.loads(line)) for line in told.stdout.splitlines())
+        busy = sum(worker["busy"] for worker in end["workers"])
+        self.idle = 1 - busy / (len(end["workers"]) * end["seconds"]) if end["workers"] else 0.0
+
+
+def _without_times(answer: Any) -> str:
+    def strip(told: Any) -> Any:
+        if isinstance(told, dict):
+            return {name: strip(value) for name, value in told.items() if name not in ("seconds", "cpu")}
+        return [strip(value) for value in told] if isinstance(told, list) else told
+
+    return json.dumps(strip(answer), sort_keys=True)
+
+
+def compare(many: tuple[str, ...]) -> None:
+    print(f"{'':58}{'1':>8}{'2':>8}{'ratio':>7}{'idle':>6}{'more work':>11}{'on two':>8}")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, words in questions(Path(folder)).items():
+            one, two = Run(words, "--workers", "1"), Run(words, *many)
+            assert one.answers == two.answers, name
+            more = two.cpu / one.cpu
+            seconds = f"{one.seconds:7.1f}s{two.seconds:7.1f}s{one.seconds / two.seconds:7.2f}"
+            print(f"{name:58}{seconds}{two.idle:6.0%}{more - 1:11.0%}{2 * (1 - two.idle) / more:8.2f}", flush=True)
+
+
+# -- many more --------------------------------------------------------------------------------------------------------
+
+
+def pairs(rounds: int) -> Program:
+    side = [step for _ in range(rounds) for step in (ld("r", "x"), st("x", 1))]
+    return program(side, side)
+
+
+class Simulated:
+    """Workers that take as long as measured ones, on a clock that only the coordinator's own time is added to. Each item
+    is explored for real: what comes back, and what can be set aside then, is what it would be."""
+
+    def __init__(self, size: int, start: float, execution: float) -> None:
+        self.size, self.start, self.execution = size, start, execution
+        self.tallies: list[Tally] = []
+        self.now = 0.0
+        self.own = 0.0
+        self.looked = time.process_time()
+        self.given: dict[int, tuple[float, tuple[Question, str, float], PartAnswer[Watched]]] = {}
+        self.done: list[tuple[float, int]] = []
+
+    @property
+    def free(self) -> int:
+        return self.size - len(self.given)
+
+    def _pass(self) -> None:
+        spent = time.process_time() - self.looked
+        self.now += spent
+        self.own += spent
+
+    def _explored(self, item: tuple[Question, str, float], seconds: float) -> PartAnswer[Watched]:
+        question, part, _ = item
+        return watched.explore((question, part, Slice(1e9, max(1, int(seconds / self.execution)))))
+
+    def submit(self, number: int, item: tuple[Question, str, float]) -> None:
+        self._pass()
+        answer = self._explored(item, item[2])
+        self.given[number] = (self.now, item, answer)
+        heapq.heappush(self.done, (self.now + self.start + answer.executions * self.execution, number))
+        self.looked = time.process_time()
+
+    def receive(self, seconds: float | None = None) -> tuple[int, PartAnswer[Watched] | WorkerDied] | None:
+        self._pass()
+        until = self.now + (1e9 if seconds is None else seconds)
+        self.looked = time.process_time()
+        if not self.done or self.done[0][0] > until:
+            self.now = until
+            return None
+        moment, number = heapq.heappop(self.done)
+        self.now = max(self.now, moment)
+        return number, self.given.pop(number)[2]
+
+    def hurry(self, number: int) -> bool:
+        """What it would have by now."""
+        self._pass()
+        began, item, _ = self.given[number]
+        self.cancel(number)
+        answer = self._explored(item, self.now - began - self.start)
+        self.given[number] = (began, item, answer)
+        moment = began + self.start + answer.executions * self.execution
+        heapq.heappush(self.done, (max(self.now, moment), number))
+        self.looked = time.process_time()
+        return True
+
+    def cancel(self, number: int) -> None:
+        self.given.pop(number, None)
+        self.done = [entry for entry in self.done if entry[1] != number]
+        heapq.heapify(self.done)
+
+    def close(self) -> None:
+        pass
+
+
+def simulate() -> None:
+    start = 0.03
+    print(f"{'':44}{'workers':>8}{'seconds':>9}{'ratio':>8}{'parts':>8}{'coordinator':>13}")
+    for rounds, execution, told in ((6, 5e-6, "5 µs"), (7, 5e-6, "5 µs"), (7, 1e-3, "1 ms")):
+        question = Question(pairs(rounds), Semantics(), "skip", (), "c20", 1024)
+        for workers in (1, 10, 100, 1000):
+            exploration = Exploration("", Watched, Scale())
+            crew = Simulated(workers, start, execution)
+            exploration.clock = lambda crew=crew: crew.now  # type: ignore[misc]
+            items = [0]
+
+            def item(part: str, share: float, question: Question = question, items: list[int] = items) -> Any:
+                items[0] += 1
+                return question, part, share * Slice().seconds
+
+            exploration.run(crew, item)
+            alone = exploration.executions * execution
+            name = f"{exploration.executions:,} executions of {told} each"
+            print(
+                f"{name:44}{workers:8,}{crew.now:9.1f}{alone / crew.now:8.1f}{items[0]:8,}{crew.own:12.1f}s", flush=True
+            )
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONWARNINGS", "ignore")
+    if "--simulate" in sys.argv:
+        simulate()
+    else:
+        compare(("--cluster", "local") if "--ray" in sys.argv else ("--workers", "2"))

@@ -1,0 +1,145 @@
+"""An exploration in parts tells what one search tells: the same counts, the same reports, in the same order.
+
+Whoever helps answers in any order here, after any number of executions, and now and then dies: the schedule of workers is
+random, and the answer is not.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amounts import some
+from program_strategies import describe
+from random_programs import SHAPES, seeded
+from teetotal import _core
+from teetotal.answers.events import Semantics
+from teetotal.engines.encoding import encode, encode_semantics
+from teetotal.engines.executions import watched
+from teetotal.engines.executions.parts import Exploration, PartAnswer
+from teetotal.engines.executions.watched import Question, Watched
+from teetotal.programs.program import Program
+from teetotal.scale.checkpoint import Checkpoint
+from teetotal.scale.crew import Tally, WorkerDied
+from teetotal.scale.scale import Scale, Slice
+from waiting_programs import dekker, mcs_lock, peterson, spin_lock, ticket_lock, ttas
+
+CROWD = {"threads": (3, 4, 5, 5, 6, 7), "operations": (3, 3, 2, 2, 2, 1), "addresses": 4}
+MONITORS = ("exact-tso", "exact-pso")
+MOST = 3000
+
+
+class Shuffled:
+    """A crew whose members answer in any order, after a few executions."""
+
+    def __init__(self, chance: random.Random, size: int, slices: tuple[int, ...], deaths: float = 0.0) -> None:
+        self.chance, self.size, self.slices, self.deaths = chance, size, slices, deaths
+        self.tallies: list[Tally] = []
+        self.given: dict[int, Any] = {}
+
+    @property
+    def free(self) -> int:
+        return self.size - len(self.given)
+
+    def submit(self, number: int, item: tuple[Question, str]) -> None:
+        self.given[number] = item
+
+    def receive(self, seconds: float | None = None) -> tuple[int, PartAnswer[Watched] | WorkerDied] | None:
+        if not self.given:
+            return None
+        number = self.chance.choice(list(self.given))
+        question, part = self.given.pop(number)
+        if self.chance.random() < self.deaths:
+            return number, WorkerDied("killed", 3)
+        return number, watched.explore((question, part, Slice(1e9, self.chance.choice(self.slices))))
+
+    def hurry(self, number: int) -> bool:
+        return self.chance.random() < 0.5
+
+    def cancel(self, number: int) -> None:
+        self.given.pop(number, None)
+
+    def close(self) -> None:
+        pass
+
+
+def asked(program: Program) -> Question:
+    return Question(program, Semantics(), "skip", MONITORS, "c20", 1024)
+
+
+def alone(program: Program) -> Any:
+    result, findings, cuts, _ = _core.monitored_search(
+        encode(program), encode_semantics(Semantics()), True, "all", 0, 0, 0, list(MONITORS), 1e9, 1024, None
+    )
+    counts = watched.Counts(
+        result.executions, result.blocked, result.cut, result.complete, result.full, result.endless, result.bounded
+    )
+    return counts, [tuple(finding) for finding in findings], cuts
+
+
+def by_many(question: Question, crew: Shuffled, scale: Scale, steps: float = float("inf")) -> Any:
+    exploration = Exploration("search", Watched, scale)
+    exploration.run(crew, lambda part, share: (question, part), steps=steps)
+    counts, findings, cuts, _ = watched.together(exploration.all_told(), exploration.finished, False)
+    return counts, [tuple(finding) for finding in findings], cuts
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_as_one_search_would_tell_it(shape: str) -> None:
+    explored = 0
+    for crowd in ({}, CROWD):
+        for number, program in enumerate(seeded(31, some(150), SHAPES[shape]._replace(**crowd))):
+            try:
+                expected = alone(program)
+            except _core.MixedMutex:
+                continue
+            if expected[0].executions > MOST:
+                continue
+            chance = random.Random(f"{shape} {number}")
+            crew = Shuffled(chance, chance.choice((1, 2, 3, 8)), (1, 1, 2, 7, 30), deaths=0.02)
+            assert by_many(asked(program), crew, Scale()) == expected, describe(program)
+            explored += expected[0].executions
+    assert explored > 0
+
+
+@pytest.mark.parametrize(
+    "program",
+    [dekker(2), dekker(3), peterson(3), ticket_lock(4), mcs_lock(3), spin_lock(ttas, 3)],
+    ids=["dekker 2", "dekker 3", "peterson 3", "ticket 4", "mcs 3", "ttas 3"],
+)
+@pytest.mark.parametrize("workers", [1, 2, 5, 40])
+def test_programs_that_wait(program: Program, workers: int) -> None:
+    crew = Shuffled(random.Random(workers), workers, (1, 5, 40), deaths=0.01)
+    assert by_many(asked(program), crew, Scale()) == alone(program)
+
+
+def test_gone_on_with_from_a_checkpoint(tmp_path: Path) -> None:
+    """Every few answers all is forgotten but what is in the file."""
+    chance = random.Random(5)
+    for number, program in enumerate(
+        [dekker(3), peterson(3), *seeded(32, some(40), SHAPES["plain"]._replace(**CROWD))]
+    ):
+        expected = alone(program)
+        if expected[0].executions > 2 * MOST:
+            continue
+        path = str(tmp_path / f"{number}.db")
+        question, resume = asked(program), False
+        while True:
+            checkpoint = Checkpoint(path, "a test", "", resume=resume)
+            crew = Shuffled(chance, 3, (20, 80, 320))
+            told = by_many(question, crew, Scale(3, checkpoint=checkpoint), steps=chance.choice((1, 2, 5, 20)))
+            checkpoint.close()
+            if told[0].complete:
+                break
+            resume = True
+        assert told == expected
+
+
+def test_a_part_that_is_none_is_refused() -> None:
+    whole = _core.whole_search()
+    for text in ("", "x", whole + "1 ", whole[:-2], "2 " + whole[2:], whole.replace("1 ", "-1 ", 1)):
+        with pytest.raises(ValueError, match="part of a search"):
+            _core.state_of_part(text)
