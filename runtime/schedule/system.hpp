@@ -168,6 +168,9 @@ class Controlled final : public System {
   // Whether a step is the look of an operation that then goes on to write: see attempt. It is not told.
   bool first_half(std::size_t index) const;
 
+  // Whether threads had to begin in order.
+  bool symmetric() const { return symmetric_; }
+
   // How often a snapshot took the place of the beginning.
   std::uint64_t restored() const { return restored_; }
 
@@ -316,6 +319,7 @@ class Controlled final : public System {
   bool stale_ = true;  // the program stands elsewhere
   Snapshots snapshots_;
   std::uint64_t restored_ = 0;
+  bool symmetric_ = false;
   std::vector<Event> next_;  // of each thread, without `writes` where that depends on memory
   enum class Standing : std::uint8_t {
     gone,     // it is not there, or does nothing more

@@ -234,6 +234,8 @@ class _Findings:
             f"nondet-low={options.nondet[0]}", f"nondet-high={options.nondet[1]}", f"spurious={options.spurious}",
         ]  # fmt: skip
         request += [f"monitor={monitor.name}" for monitor in self.monitors]
+        if all(monitor.over_classes for monitor in self.monitors):
+            request.append(f"symmetry={options.symmetry}")
         if options.seconds != math.inf:
             request.append(f"seconds={options.seconds}")
         request.append(f"memory={options.max_megabytes}")
@@ -486,6 +488,7 @@ class _Findings:
             notes=notes,
             cpu=end.cpu,
             goal=self.options.goal,
+            symmetric=end.symmetric,
             races=self.orders.races,
         )
 
