@@ -15,6 +15,7 @@ import pytest
 from amounts import some
 from c_letters import INTERPRETER
 from c_programs import compiled, explore
+from teetotal.answers.numbers import Verb
 
 VECTOR, THREAD = 4, 12  # tags: the last of data, and creating, beginning, ending and joining
 
@@ -45,8 +46,8 @@ def _class(steps: list[list[int]], names: dict[int, int]) -> Class:
     position: defaultdict[int, int] = defaultdict(int)
     accesses: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
     events = []
-    for thread, kind, tag, cell, place, writes, before, after, *_ in steps:
-        if tag == THREAD:
+    for thread, kind, tag, cell, place, writes, before, after, verb, *_ in steps:
+        if tag == THREAD or verb in (Verb.ARRIVE, Verb.LEAVE):  # who leaves comes after all who arrived
             continue
         name = names.get(thread, thread)
         position[name] += 1

@@ -279,3 +279,69 @@ def test_a_failed_trylock_that_writes_is_no_place_for_a_lock() -> None:
         end, _ = explore(program, "strategy=all", "classes=1", "failed-cas=write")
     assert end["complete"]
     assert end["executions"] == end["classes"] == 10
+
+
+COMMUTE = """
+#include <pthread.h>
+#include <semaphore.h>
+static pthread_mutex_t m, n;
+static pthread_rwlock_t l;
+static sem_t s;
+static void *thread(void *which) { THREAD; return 0; }
+int main(void) {
+  pthread_t t[3];
+  sem_init(&s, 0, 0); pthread_rwlock_init(&l, 0);
+  BEFORE;
+  for (long i = 0; i < 3; i++) pthread_create(&t[i], 0, thread, (void *)i);
+  for (int i = 0; i < 3; i++) pthread_join(t[i], 0);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("thread", "before", "executions"),
+    [
+        ("", "", 1),
+        ("pthread_rwlock_rdlock(&l); pthread_rwlock_unlock(&l)", "", 1),
+        ("pthread_rwlock_tryrdlock(&l)", "pthread_rwlock_wrlock(&l)", 1),
+        ("pthread_mutex_trylock(&m)", "pthread_mutex_lock(&m)", 1),
+        ("sem_trywait(&s)", "", 1),
+        ("int v; sem_getvalue(&s, &v)", "", 1),
+        # What one thread does to a mutex is nothing to another one's.
+        ("if (which == 0) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m); } "
+         "if ((long)which == 1) { pthread_mutex_lock(&n); pthread_mutex_unlock(&n); } "
+         "if ((long)which == 2) sem_post(&s)", "", 1),
+        # Posts lead to the same state in any order, but their order is part of the trace: see the next test.
+        ("sem_post(&s)", "", 6),
+        ("sem_wait(&s)", "sem_post(&s); sem_post(&s); sem_post(&s)", 6),
+    ],
+)  # fmt: skip
+def test_what_commutes(thread: str, before: str, executions: int) -> None:
+    with compiled(COMMUTE.replace("THREAD", thread).replace("BEFORE", before)) as program:
+        reduced, _ = explore(program, "classes=1")
+        every, _ = explore(program, "strategy=interleavings", "classes=1", "executions=60000")
+    assert (reduced["complete"], reduced["redundant"]) == (True, 0)
+    assert reduced["executions"] == reduced["classes"] == executions
+    assert not every["complete"] or every["classes"] == executions
+
+
+def test_the_order_of_posts_decides_robustness(tmp_path: Path) -> None:
+    """Where the first post is b's, TSO lets both loads see nothing, which SC does not; were posts independent, it would."""
+    path = tmp_path / "posts.c"
+    path.write_text(
+        """#include <pthread.h>
+#include <semaphore.h>
+volatile int x, y; sem_t s;
+void *a(void *p) { x = 1; int r = y; return 0; }
+void *b(void *p) { y = 1; sem_post(&s); return 0; }
+void *c(void *p) { sem_post(&s); int r = x; return 0; }
+int main(void) {
+  pthread_t t[3]; void *(*run[3])(void *) = {a, b, c};
+  sem_init(&s, 0, 0);
+  for (int i = 0; i < 3; i++) pthread_create(&t[i], 0, run[i], 0);
+  for (int i = 0; i < 3; i++) pthread_join(t[i], 0);
+}
+"""
+    )
+    answer = check(Source((str(path),)))
+    assert answer.models["tso"].robust is False
