@@ -39,6 +39,7 @@ static void run(unsigned long letters) {  // by value: nobody else can see it
     case 'W': if (!pthread_rwlock_trywrlock(&l)) pthread_rwlock_unlock(&l); break;
     case 'f': syscall(SYS_futex, &word, FUTEX_WAIT, 0, 0); break;
     case 'F': syscall(SYS_futex, &word, FUTEX_WAKE, 1); break;
+    case 'a': __atomic_store_n(&word, 1, __ATOMIC_SEQ_CST); break;  // between two fences
     case 'j': __atomic_store_n(&word, 1, __ATOMIC_RELAXED); break;
     case 'b': pthread_barrier_wait(&b); break;
     case 'o': pthread_once(&o, first); break;

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -68,7 +69,24 @@ def _groups(code: Sequence[str]) -> list[list[int]]:
 
 @pytest.mark.parametrize(
     "letters",
-    ["kl", "PVpg", "CSsB", "CDS", "fFj", "MTl", "rwl", "rwRW", "bk", "oMl", "PVCSMl", "ukl", "vjk", "hkl", "ekl"],
+    [
+        "kl",
+        "ajv",
+        "PVpg",
+        "CSsB",
+        "CDS",
+        "fFj",
+        "MTl",
+        "rwl",
+        "rwRW",
+        "bk",
+        "oMl",
+        "PVCSMl",
+        "ukl",
+        "vjk",
+        "hkl",
+        "ekl",
+    ],
 )
 def test_every_class_up_to_exchange(letters: str) -> None:
     chance = random.Random(f"alike: {letters}")
@@ -107,7 +125,7 @@ static pthread_t of_second;
 static pthread_key_t key;
 static _Thread_local int local;
 static void *thread(void *argument) {
-  long turn = atomic_fetch_add(&first, 1);
+  FIRST;
   THREAD;
   return (void *)turn;
 }
@@ -124,11 +142,17 @@ int main(void) {
 JOINED = "pthread_join(a, 0); pthread_join(b, 0)"
 
 
-def _text(thread: str = "", end: str = JOINED, between: str = "", argument: str = "0") -> str:
-    parts = {"THREAD": thread, "BETWEEN": between, "ARGUMENT": argument, "END": end}
+def _text(
+    thread: str = "",
+    end: str = JOINED,
+    between: str = "",
+    argument: str = "0",
+    first: str = "long turn = atomic_fetch_add(&first, 1)",
+) -> str:
     text = ALIKE
+    parts = {"FIRST": first, "THREAD": thread, "BETWEEN": between, "ARGUMENT": argument, "END": end}
     for name, part in parts.items():
-        text = text.replace(f"{name};" if name != "ARGUMENT" else name, part + (";" if name != "ARGUMENT" else ""))
+        text = re.sub(rf"\b{name}\b", part, text)
     return text
 
 
@@ -140,6 +164,7 @@ def _text(thread: str = "", end: str = JOINED, between: str = "", argument: str 
         _text(end=f"{JOINED}; assert(first == 2)"),
         _text(end="x = 1; pthread_join(b, 0); pthread_join(a, 0)"),
         _text(end="return 0"),
+        _text(first="x = 1; long turn = 0"),  # a fence comes first
     ],
 )
 def test_threads_that_nothing_tells_apart(text: str) -> None:
