@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -42,7 +43,7 @@ int main(int count, char **given) {
 """
 ALIKE = (
     ("take a lock", "while (atomic_flag_test_and_set(&lock)); atomic_flag_clear(&lock)", (4, 6, 8)),
-    ("add", "atomic_fetch_add(&x, 1)", (5, 7, 9)),
+    ("add", "atomic_fetch_add(&x, 1)", (4, 6, 8)),
     ("store, then load", "x = 1; (void)x", (3, 4, 5)),
     ("load, then store", "x = x + 1", (3, 4)),
 )
@@ -201,13 +202,11 @@ def print_identical() -> None:
             with built(Source((str(file),))) as program:
                 for threads in sizes:
                     ends = [
-                        answer
+                        quickest(program, [*MONITORS, f"symmetry={symmetry}"], str(threads))
                         for symmetry in ("on", "off")
-                        for answer in runtime.answers(program, [*MONITORS, f"symmetry={symmetry}"], (str(threads),))
-                        if isinstance(answer, End)
                     ]
                     counts = "".join(
-                        f"{end.executions:>{width},}{1000 * end.seconds:>9.1f}"
+                        f"{end.executions:>{width},}{milliseconds(end):>9.1f}"
                         for end, width in zip(ends, (14, 18), strict=True)
                     )
                     print(f"{f'{threads} {title}':<36}{counts}")
@@ -218,11 +217,21 @@ def print_waiting() -> None:
     print(f"\n{'threads that wait':<36}{'executions':>14}{'ms':>9}{'GenMC 0.11 --sc':>18}")
     with built(Source((str(PROGRAMS.parent / "waiting.c"),))) as program:
         for title, name, threads, rounds, peer in WAITING:
-            for answer in runtime.answers(program, list(MONITORS), (name, str(threads), str(rounds))):
-                if isinstance(answer, End):
-                    vain = f"+{answer.blocked:,}" if answer.blocked else ""
-                    counted = f"{answer.executions - answer.blocked:,}{vain}"
-                    print(f"{title:<36}{counted:>14}{1000 * answer.seconds:>9.1f}{peer:>18}")
+            end = quickest(program, MONITORS, name, str(threads), str(rounds))
+            vain = f"+{end.blocked:,}" if end.blocked else ""
+            counted = f"{end.executions - end.blocked:,}{vain}"
+            print(f"{title:<36}{counted:>14}{milliseconds(end):>9.1f}{peer:>18}")
+
+
+def quickest(program: Path, options: Sequence[str], *arguments: str) -> End:
+    """Of three explorations: on a machine with other work to do."""
+    told = (answer for _ in range(3) for answer in runtime.answers(program, list(options), arguments))
+    return min((answer for answer in told if isinstance(answer, End)), key=milliseconds)
+
+
+def milliseconds(end: End) -> float:
+    """Of the search, or of the processor where others had that meanwhile."""
+    return 1000 * min(end.seconds, end.cpu or end.seconds)
 
 
 if __name__ == "__main__":
