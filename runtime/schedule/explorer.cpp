@@ -350,10 +350,11 @@ void Explorer::tell_end(const char* reason) {
       ",\"complete\":" + (result.complete && !stopped_ && !process.incomplete ? "true" : "false") +
       ",\"steps\":" + std::to_string(totals_.steps) + ",\"fresh\":" + std::to_string(totals_.fresh) +
       ",\"longest\":" + std::to_string(totals_.longest) + ",\"classes\":" + std::to_string(classes_.size()) +
-      ",\"restarts\":" + std::to_string(restarts_) + ",\"restored\":" + std::to_string(system_.restored()) +
-      ",\"seconds\":" + std::to_string(elapsed()) + ",\"cpu\":" + std::to_string(survival.processor_seconds()) +
-      ",\"reporting\":[" + reporting + "],\"passes\":[" + passes + "],\"oddities\":[" + oddities + "],\"loops\":[" +
-      loops + "],\"threads\":" + std::to_string(process.numbers.size() + 1) + ",\"unseen\":[" + Output::unseen() +
+      ",\"symmetric\":" + (system_.symmetric() ? "true" : "false") + ",\"restarts\":" + std::to_string(restarts_) +
+      ",\"restored\":" + std::to_string(system_.restored()) + ",\"seconds\":" + std::to_string(elapsed()) +
+      ",\"cpu\":" + std::to_string(survival.processor_seconds()) + ",\"reporting\":[" + reporting + "],\"passes\":[" +
+      passes + "],\"oddities\":[" + oddities + "],\"loops\":[" + loops +
+      "],\"threads\":" + std::to_string(process.numbers.size() + 1) + ",\"unseen\":[" + Output::unseen() +
       "],\"races\":[" + races + "],\"hazards\":[" + hazards + "],\"evaluated\":[" + evaluated + "],\"mixed\":[" +
       mixed + "],\"assembly\":" + (process.assembly ? "true" : "false") + "}");
 }

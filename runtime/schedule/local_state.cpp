@@ -123,6 +123,7 @@ bool LocalStates::may_wait(const Thread& thread) const {
 LocalState LocalStates::of(const Thread& thread) const {
   const Operation& operation = thread.operation;
   std::uint64_t hash = mix(mix(mix(thread.nondet, thread.random), thread.clock), thread.changes);
+  hash = mix(hash, thread.number);  // the next operation may be on its own stack
   const auto add = [&](std::uint64_t word) { hash = mix(hash, word + 0x9E37); };
   const auto add_wide = [&](Wide value) {
     add(static_cast<std::uint64_t>(value));

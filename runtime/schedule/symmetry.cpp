@@ -48,9 +48,12 @@ void watch_join(const Thread& self, const Thread& joined, bool for_result) {
 void watch_symmetry(const Thread& thread, const Operation& done, Wide stored) {
   if (thread.group != 0) {
     const bool asked = (thread.nondet | thread.random | thread.clock | thread.changes) != 0 || !thread.specific.empty();
-    const bool own =
-        done.kind != Kind::ld && is_data(done.tag) && stack_owner(static_cast<std::uintptr_t>(stored)) == thread.number;
-    if (asked || own) tell_apart(thread);
+    const auto own = [&](Wide value) {
+      const auto address = static_cast<std::uintptr_t>(value);
+      return stack_owner(address) == thread.number || address - thread.tls < thread.tls_size;
+    };
+    const bool stores = done.kind != Kind::ld && is_data(done.tag);
+    if (asked || (stores && (own(stored) || own(stored >> 64U)))) tell_apart(thread);
   }
   if (done.verb != Verb::join || (thread.state == State::parked && thread.operation.verb == Verb::join)) return;
   for (const Thread& joined : threads())

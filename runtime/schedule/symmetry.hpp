@@ -10,7 +10,7 @@
 // for good, and the search begins again without.
 //
 // - a thread of theirs asks who it is, draws a number, asks for a value, memory or the time, calls into a library, has
-//   data by key, creates threads, or stores an address of its own stack;
+//   data by key, creates threads, or stores an address of its own stack or thread-local variables;
 // - others use its stack or its thread-local variables;
 // - they are not joined one after the other by one thread, all of them, for nothing but their ends; or are detached,
 //   named, looked at.

@@ -178,8 +178,10 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   step.sees = look && operation.kind != Kind::st;
   if (operation.tag == Tag::thread && operation.waiting == Waiting::other)
     step.operation.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
-  else if (follows_twin(number))
+  else if (follows_twin(number)) {
     step.operation.enabler = twins_step(number);
+    symmetric_ = true;
+  }
   if (relaxed()) enablers_.push_back(flushing(number, step.kind(), operation));
   if (operation.verb == Verb::leave) {
     const std::vector<std::int32_t> all = arrivals(operation);
@@ -433,7 +435,7 @@ void Controlled::begin() {
 
 void Controlled::forget() {
   steps_.clear();
-  ahead_ = judged_ = false;
+  ahead_ = judged_ = symmetric_ = false;
   known_pasts_ = 0;
   spins_.clear();
   onward_.clear();

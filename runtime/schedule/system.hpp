@@ -175,6 +175,9 @@ class Controlled final : public System {
   // Whether a step is the look of an operation that then goes on to write: see attempt. It is not told.
   bool first_half(std::size_t index) const;
 
+  // Whether threads had to begin in order.
+  bool symmetric() const { return symmetric_; }
+
   // How often a snapshot took the place of the beginning.
   std::uint64_t restored() const { return restored_; }
 
@@ -265,12 +268,18 @@ class Controlled final : public System {
   // Of a thread that is to take its first step, if it is to wait for another's: symmetry.hpp. And that one, or -1.
   bool follows_twin(std::uint32_t number) const {
     const Thread& thread = process.threads[number];
-    return thread.twin != 0 && own_[number].size() == 1 && thread.operation.enabler < 0 &&
-           thread.operation.verb != Verb::join && process.symmetry && !relaxed();
+    return thread.twin != 0 && process.symmetry && thread.operation.enabler < 0 &&
+           thread.operation.verb != Verb::join && !own_[number].empty() && !is_fence(thread.operation.kind) &&
+           first_step(number) < 0 && !relaxed();
   }
-  std::int32_t twins_step(std::uint32_t number) const {
-    const auto& own = own_[process.threads[number].twin];
-    return own.size() < 2 ? -1 : static_cast<std::int32_t>(own[1]);
+  std::int32_t twins_step(std::uint32_t number) const { return first_step(process.threads[number].twin); }
+
+  // After its beginning, and after fences, which conflict with nothing.
+  std::int32_t first_step(std::uint32_t number) const {
+    const auto& own = own_[number];
+    for (std::size_t i = 1; i < own.size(); ++i)
+      if (!is_fence(steps_[own[i]].operation.kind)) return static_cast<std::int32_t>(own[i]);
+    return -1;
   }
   bool spinning(std::uint32_t thread) const { return !own_[thread].empty() && steps_[own_[thread].back()].spin != 0; }
   bool sees_changes(std::uint32_t thread) const;
@@ -323,6 +332,7 @@ class Controlled final : public System {
   bool stale_ = true;  // the program stands elsewhere
   Snapshots snapshots_;
   std::uint64_t restored_ = 0;
+  bool symmetric_ = false;
   std::vector<Event> next_;  // of each thread, without `writes` where that depends on memory
   enum class Standing : std::uint8_t {
     gone,     // it is not there, or does nothing more

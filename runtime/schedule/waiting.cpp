@@ -292,6 +292,8 @@ std::vector<std::int32_t> Controlled::arrivals(const Operation& leave) const {
 
 void Controlled::note_data_races(std::uint32_t thread) {
   const Operation& mine = process.threads[thread].operation;
+  if (follows_twin(thread) && mine.plain && mine.kind != Kind::ld && mine.verb == Verb::none)  // so did that one
+    data_races_.insert({mine.place, mine.place, mine.address});
   for (std::uint32_t number = 0; number < process.count; ++number) {
     const Thread& other = process.threads[number];
     const Operation& theirs = other.operation;

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_c_synchronisation import INTERPRETER
 
 from amounts import some
+from c_letters import INTERPRETER
 from c_programs import compiled, explore
+from teetotal.answers.numbers import Verb
 
 VECTOR, THREAD = 4, 12  # tags: the last of data, and creating, beginning, ending and joining
 
@@ -45,8 +47,8 @@ def _class(steps: list[list[int]], names: dict[int, int]) -> Class:
     position: defaultdict[int, int] = defaultdict(int)
     accesses: defaultdict[int, list[tuple[int, int, int]]] = defaultdict(list)
     events = []
-    for thread, kind, tag, cell, place, writes, before, after, *_ in steps:
-        if tag == THREAD:
+    for thread, kind, tag, cell, place, writes, before, after, verb, *_ in steps:
+        if tag == THREAD or verb in (Verb.ARRIVE, Verb.LEAVE):  # who leaves comes after all who arrived
             continue
         name = names.get(thread, thread)
         position[name] += 1
@@ -67,7 +69,24 @@ def _groups(code: Sequence[str]) -> list[list[int]]:
 
 @pytest.mark.parametrize(
     "letters",
-    ["kl", "PVpg", "CSsB", "CDS", "fFj", "MTl", "rwl", "rwRW", "bk", "oMl", "PVCSMl", "ukl", "vjk", "hkl", "ekl"],
+    [
+        "kl",
+        "ajv",
+        "PVpg",
+        "CSsB",
+        "CDS",
+        "fFj",
+        "MTl",
+        "rwl",
+        "rwRW",
+        "bk",
+        "oMl",
+        "PVCSMl",
+        "ukl",
+        "vjk",
+        "hkl",
+        "ekl",
+    ],
 )
 def test_every_class_up_to_exchange(letters: str) -> None:
     chance = random.Random(f"alike: {letters}")
@@ -89,3 +108,112 @@ def test_every_class_up_to_exchange(letters: str) -> None:
             assert left <= every, arguments
             fewer += left < every
     assert fewer
+
+
+ALIKE = """
+#define _GNU_SOURCE
+#include <assert.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+int __VERIFIER_nondet_int(void);
+static atomic_int first, second, x, y;
+static void *where[2];
+static pthread_t of_second;
+static pthread_key_t key;
+static _Thread_local int local;
+static void *thread(void *argument) {
+  FIRST;
+  THREAD;
+  return (void *)turn;
+}
+int main(void) {
+  pthread_t a, b;
+  void *result = 0;
+  pthread_key_create(&key, 0);
+  pthread_create(&a, 0, thread, 0);
+  BETWEEN;
+  pthread_create(&b, 0, thread, ARGUMENT);
+  END;
+}
+"""
+JOINED = "pthread_join(a, 0); pthread_join(b, 0)"
+
+
+def _text(
+    thread: str = "",
+    end: str = JOINED,
+    between: str = "",
+    argument: str = "0",
+    first: str = "long turn = atomic_fetch_add(&first, 1)",
+) -> str:
+    text = ALIKE
+    parts = {"FIRST": first, "THREAD": thread, "BETWEEN": between, "ARGUMENT": argument, "END": end}
+    for name, part in parts.items():
+        text = re.sub(rf"\b{name}\b", part, text)
+    return text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _text(),
+        _text("if (turn) x = 1; else assert(!x || x)"),
+        _text(end=f"{JOINED}; assert(first == 2)"),
+        _text(end="x = 1; pthread_join(b, 0); pthread_join(a, 0)"),
+        _text(end="return 0"),
+        _text(first="x = 1; long turn = 0"),  # a fence comes first
+    ],
+)
+def test_threads_that_nothing_tells_apart(text: str) -> None:
+    with compiled(text) as program:
+        reduced, _ = explore(program, "symmetry=on")
+        every, _ = explore(program, "symmetry=off")
+    assert (reduced["complete"], reduced["symmetric"], every["symmetric"]) == (True, True, False)
+    assert reduced["executions"] < every["executions"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _text("where[turn] = &turn", end=f"{JOINED}; assert(where[0] < where[1])"),
+        _text("if (!turn) x = gettid()", end=f"int mine = gettid(); {JOINED}; assert(x == mine + 1)"),
+        _text("if (!turn) x = sched_getcpu()", end=f"{JOINED}; assert(x == 1)"),
+        _text("if (!turn) assert(!pthread_equal(pthread_self(), of_second))", end=f"of_second = b; {JOINED}"),
+        _text(end="pthread_join(a, &result); pthread_join(b, 0); assert(!result)"),
+        _text("if (turn) x = 1; else y = 1", end="pthread_join(a, 0); assert(y); pthread_join(b, 0)"),
+        _text("if (turn) x = 1; else y = 1", end="pthread_join(a, 0); assert(y)"),
+        _text("if (turn) x = 1; else y = 1", end="if (!pthread_tryjoin_np(a, 0)) assert(y); pthread_join(b, 0)"),
+        _text("if (!turn) x = __VERIFIER_nondet_int()", end=f"{JOINED}; assert(x == 0)"),
+    ],
+)
+def test_what_tells_threads_apart_is_noticed(text: str) -> None:
+    """Each fails only where the second thread comes first."""
+    with compiled(text) as program:
+        end, told = explore(program, "symmetry=on")
+        every, _ = explore(program, "symmetry=off")
+    assert (end["complete"], end["symmetric"], end["executions"]) == (True, False, every["executions"])
+    assert "assertion" in [answer["what"] for answer in told if answer["type"] == "failure"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _text(argument="(void *)1"),
+        _text(between="x = 1"),
+        _text("pthread_setspecific(key, &first)"),
+        _text("free(malloc(1))"),
+        _text("where[turn] = &local; if (turn) ++*(int *)where[0]"),
+        _text("where[turn] = &local"),
+        _text(end="pthread_detach(b); pthread_join(a, 0)"),
+        _text(end='pthread_setname_np(b, "other"); pthread_join(a, 0); pthread_join(b, 0)'),
+        _text(end="pthread_join(b, 0); pthread_exit(0)"),
+    ],
+)
+def test_threads_that_something_tells_apart(text: str) -> None:
+    with compiled(text) as program:
+        end, _ = explore(program, "symmetry=on")
+        every, _ = explore(program, "symmetry=off")
+    assert (end["complete"], end["symmetric"], end["executions"]) == (True, False, every["executions"])

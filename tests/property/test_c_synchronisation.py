@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from c_letters import INTERPRETER
 from c_programs import compiled, explore
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.options import CheckOptions
@@ -17,78 +18,6 @@ from teetotal.answers.verdict import Verdict
 from teetotal.checking import check
 from teetotal.engines.runtime.replaying import replay
 from teetotal.programs.c.build import Source
-
-INTERPRETER = r"""
-#include <linux/futex.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-pthread_mutex_t m; pthread_cond_t c; sem_t s, s2; pthread_rwlock_t l; pthread_barrier_t b; pthread_once_t o;
-volatile int x; int word;
-int taken;
-static void first(void) { x = 2; }
-static int word_now(void) { return __atomic_load_n(&word, __ATOMIC_RELAXED); }
-static void run(unsigned long letters) {  // by value: nobody else can see it
-  for (; letters; letters >>= 8) switch (letters & 255) {
-    case 'M': pthread_mutex_lock(&m); pthread_mutex_unlock(&m); break;
-    case 'T': if (!pthread_mutex_trylock(&m)) pthread_mutex_unlock(&m); break;
-    case 'C': pthread_mutex_lock(&m); pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m); break;
-    case 'D': {  // its limit is its own: to read it is no event, of which every interleaving would be counted
-      struct timespec never = {0, 0};
-      pthread_mutex_lock(&m); pthread_cond_timedwait(&c, &m, &never); pthread_mutex_unlock(&m); break;
-    }
-    case 'S': pthread_cond_signal(&c); break;
-    case 's': pthread_mutex_lock(&m); pthread_cond_signal(&c); pthread_mutex_unlock(&m); break;
-    case 'B': pthread_cond_broadcast(&c); break;
-    case 'P': sem_wait(&s); break;
-    case 'V': sem_post(&s); break;
-    case 'Q': sem_wait(&s2); break;
-    case 'U': sem_post(&s2); break;
-    case 'p': sem_trywait(&s); break;
-    case 'g': { int v; sem_getvalue(&s, &v); break; }
-    case 'r': pthread_rwlock_rdlock(&l); pthread_rwlock_unlock(&l); break;
-    case 'w': pthread_rwlock_wrlock(&l); pthread_rwlock_unlock(&l); break;
-    case 'R': if (!pthread_rwlock_tryrdlock(&l)) pthread_rwlock_unlock(&l); break;
-    case 'W': if (!pthread_rwlock_trywrlock(&l)) pthread_rwlock_unlock(&l); break;
-    case 'f': syscall(SYS_futex, &word, FUTEX_WAIT, 0, 0); break;
-    case 'F': syscall(SYS_futex, &word, FUTEX_WAKE, 1); break;
-    case 'j': __atomic_store_n(&word, 1, __ATOMIC_RELAXED); break;
-    case 'b': pthread_barrier_wait(&b); break;
-    case 'o': pthread_once(&o, first); break;
-    case '(': pthread_rwlock_rdlock(&l); break;
-    case '[': pthread_rwlock_wrlock(&l); break;
-    case ')': case ']': pthread_rwlock_unlock(&l); break;
-    case '{': pthread_mutex_lock(&m); break;
-    case '?': if (pthread_mutex_trylock(&m)) return; break;
-    case '}': pthread_mutex_unlock(&m); break;
-    case 'l': { int r = x; break; }
-    case 'k': x = 1; break;
-    case 'u': while (!x) {} break;
-    case 'v': while (!x && !word_now()) {} break;
-    case 'h': while (!__sync_bool_compare_and_swap(&taken, 0, 1)) {}
-      __atomic_store_n(&taken, 0, __ATOMIC_RELEASE); break;
-    case 'e': exit(0);
-  }
-}
-static void *thread(void *letters) { run((unsigned long)letters); return 0; }
-int main(int n, char **given) {
-  unsigned long a[12];
-  pthread_t t[8];
-  for (int i = 1; i < n; i++) {
-    if (strlen(given[i]) > sizeof a[i]) abort();
-    a[i] = 0;
-    memcpy(&a[i], given[i], strlen(given[i]));
-  }
-  sem_init(&s, 0, atoi(given[1])); pthread_barrier_init(&b, 0, 2);
-  for (int i = 3; i < n; i++) pthread_create(&t[i - 3], 0, thread, (void *)a[i]);
-  run(a[2]);
-  for (int i = 3; i < n; i++) pthread_join(t[i - 3], 0);
-}
-"""
-"""Each argument but the first is what one thread does, a letter an operation."""
 
 
 def programs(letters: str, count: int) -> Iterator[list[str]]:
@@ -350,3 +279,69 @@ def test_a_failed_trylock_that_writes_is_no_place_for_a_lock() -> None:
         end, _ = explore(program, "strategy=all", "classes=1", "failed-cas=write")
     assert end["complete"]
     assert end["executions"] == end["classes"] == 10
+
+
+COMMUTE = """
+#include <pthread.h>
+#include <semaphore.h>
+static pthread_mutex_t m, n;
+static pthread_rwlock_t l;
+static sem_t s;
+static void *thread(void *which) { THREAD; return 0; }
+int main(void) {
+  pthread_t t[3];
+  sem_init(&s, 0, 0); pthread_rwlock_init(&l, 0);
+  BEFORE;
+  for (long i = 0; i < 3; i++) pthread_create(&t[i], 0, thread, (void *)i);
+  for (int i = 0; i < 3; i++) pthread_join(t[i], 0);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("thread", "before", "executions"),
+    [
+        ("", "", 1),
+        ("pthread_rwlock_rdlock(&l); pthread_rwlock_unlock(&l)", "", 1),
+        ("pthread_rwlock_tryrdlock(&l)", "pthread_rwlock_wrlock(&l)", 1),
+        ("pthread_mutex_trylock(&m)", "pthread_mutex_lock(&m)", 1),
+        ("sem_trywait(&s)", "", 1),
+        ("int v; sem_getvalue(&s, &v)", "", 1),
+        # What one thread does to a mutex is nothing to another one's.
+        ("if (which == 0) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m); } "
+         "if ((long)which == 1) { pthread_mutex_lock(&n); pthread_mutex_unlock(&n); } "
+         "if ((long)which == 2) sem_post(&s)", "", 1),
+        # Posts lead to the same state in any order, but their order is part of the trace: see the next test.
+        ("sem_post(&s)", "", 6),
+        ("sem_wait(&s)", "sem_post(&s); sem_post(&s); sem_post(&s)", 6),
+    ],
+)  # fmt: skip
+def test_what_commutes(thread: str, before: str, executions: int) -> None:
+    with compiled(COMMUTE.replace("THREAD", thread).replace("BEFORE", before)) as program:
+        reduced, _ = explore(program, "classes=1")
+        every, _ = explore(program, "strategy=interleavings", "classes=1", "executions=60000")
+    assert (reduced["complete"], reduced["redundant"]) == (True, 0)
+    assert reduced["executions"] == reduced["classes"] == executions
+    assert not every["complete"] or every["classes"] == executions
+
+
+def test_the_order_of_posts_decides_robustness(tmp_path: Path) -> None:
+    """Where the first post is b's, TSO lets both loads see nothing, which SC does not; were posts independent, it would."""
+    path = tmp_path / "posts.c"
+    path.write_text(
+        """#include <pthread.h>
+#include <semaphore.h>
+volatile int x, y; sem_t s;
+void *a(void *p) { x = 1; int r = y; return 0; }
+void *b(void *p) { y = 1; sem_post(&s); return 0; }
+void *c(void *p) { sem_post(&s); int r = x; return 0; }
+int main(void) {
+  pthread_t t[3]; void *(*run[3])(void *) = {a, b, c};
+  sem_init(&s, 0, 0);
+  for (int i = 0; i < 3; i++) pthread_create(&t[i], 0, run[i], 0);
+  for (int i = 0; i < 3; i++) pthread_join(t[i], 0);
+}
+"""
+    )
+    answer = check(Source((str(path),)))
+    assert answer.models["tso"].robust is False

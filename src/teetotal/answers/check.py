@@ -76,6 +76,7 @@ class CheckAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
     goal: CheckGoal = "robust"
     triage: Triage | None = None
     waiting: Waiting = "skip"
+    symmetric: bool = False
     races: list[Race] = []
     hazards: list[Hazard] = []
     isolated: bool | None = None
@@ -105,6 +106,7 @@ class CheckAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
             cpu=None if self.cpu is None or other.cpu is None else self.cpu + other.cpu,
             goal=self.goal,
             waiting=self.waiting,
+            symmetric=self.symmetric or other.symmetric,
             races=self.races + other.races,
             hazards=self.hazards + other.hazards,
             triage=worst([self.triage, other.triage]),

@@ -14,7 +14,7 @@ from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.history import Engine, HistoryModel
 from teetotal.answers.strategies import Strategy
 from teetotal.answers.targets import Target
-from teetotal.answers.verdict import CheckGoal, Goal, Waiting
+from teetotal.answers.verdict import CheckGoal, Goal, Symmetry, Waiting
 
 MAX_STATES = 20_000_000
 MAX_MEGABYTES = 4096
@@ -86,10 +86,11 @@ class ProgramOptions(Options, frozen=True, kw_only=True):
 
 class CheckOptions(ProgramOptions, frozen=True, kw_only=True):
     """``explore``: which executions are watched. ``max_states``: of each model. For C: ``executions`` at most, the
-    range of ``nondet`` values, how often a thread may wake up on a condition variable for no reason (``spurious``), and
-    ``triage``: seconds to find out, for each model under which the program is not robust, whether that breaks something
-    (elsewhere that is known anyway). ``shorten``: failures are told by an execution with as few steps as can be found.
-    Of C11: ``races`` alone, whether or not anything is weak; ``whole_races``: with what leads to them."""
+    range of ``nondet`` values, how often a thread may wake up on a condition variable for no reason (``spurious``),
+    whether threads that nothing tells apart are exchanged (``symmetry``), and ``triage``: seconds to find out, for each
+    model under which the program is not robust, whether that breaks something (elsewhere that is known anyway).
+    ``shorten``: failures are told by an execution with as few steps as can be found. Of C11: ``races`` alone,
+    whether or not anything is weak; ``whole_races``: with what leads to them."""
 
     goal: CheckGoal = "robust"  # type: ignore[assignment]
     triage: float = TRIAGE_SECONDS
@@ -100,6 +101,7 @@ class CheckOptions(ProgramOptions, frozen=True, kw_only=True):
     executions: int | None = None
     nondet: tuple[int, int] = (0, 1)
     spurious: int = 0
+    symmetry: Symmetry = "on"
     races: bool = False
     whole_races: bool = False
 

@@ -62,3 +62,6 @@ def total(a: int | None, b: int | None) -> int | None:
 Waiting = Literal["skip", "count"]
 """Whether rounds of a loop in which nothing happens are left out of executions, or counted as what the papers call
 executions: docs/explanation/waiting.md."""
+
+Symmetry = Literal["on", "off"]
+"""Whether executions that differ in which of several identical threads did what are explored once."""

@@ -65,6 +65,9 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
 )
 @semantics_options
 @waiting_option
+@click.option("--symmetry", type=click.Choice(["on", "off"]), default="on", show_default=True,
+              help="Whether executions of a C program that differ in which of several identical threads did what are "
+              "explored once.")  # fmt: skip
 @c_options
 @click.option("--each", is_flag=True, help="Each C file is a program of its own.")
 @click.option("--goal", type=click.Choice(["robust", "safe", "both"]), default="robust", show_default=True,
@@ -115,6 +118,7 @@ def check(
     mutex: str,
     failed_cas: str,
     waiting: str,
+    symmetry: str,
     compiler: str | None,
     trust: bool,
     arguments: tuple[str, ...],
@@ -148,6 +152,7 @@ def check(
         models=("c11",) if races else models,
         semantics=semantics(rmw, mutex, failed_cas),
         waiting=waiting,  # type: ignore[arg-type]
+        symmetry=symmetry,  # type: ignore[arg-type]
         explore=strategies.parse(explore),
         monitors=monitor_names(monitors),
         seconds=float("inf") if seconds is None else seconds,

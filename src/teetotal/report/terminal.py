@@ -288,7 +288,8 @@ def _counts(result: CheckAnswer) -> str:
             else ""
         )
         noun = "SC execution" if result.goal != "safe" else "execution"
-        counts.append(f"{counted(result.executions, noun)}{blocked}{rate}")
+        exchanged = " up to exchanging identical threads" if result.symmetric else ""
+        counts.append(f"{counted(result.executions, noun)}{exchanged}{blocked}{rate}")
     for name, model in result.models.items():
         if model.executions is not None:
             counts.append(counted(model.executions, f"{name.upper()} execution"))

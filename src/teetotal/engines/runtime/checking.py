@@ -252,6 +252,8 @@ class _Findings:
             f"nondet-low={options.nondet[0]}", f"nondet-high={options.nondet[1]}", f"spurious={options.spurious}",
         ]  # fmt: skip
         request += [f"monitor={monitor.name}" for monitor in self.monitors]
+        if all(monitor.over_classes for monitor in self.monitors):
+            request.append(f"symmetry={options.symmetry}")
         request.append(f"memory={options.max_megabytes}")
         if options.executions is not None:
             request.append(f"executions={options.executions}")
@@ -539,6 +541,7 @@ class _Findings:
             notes=notes,
             cpu=end.cpu,
             goal=self.options.goal,
+            symmetric=end.symmetric,
             races=self.orders.races,
             hazards=hazards,
             isolated=None if self.isolated or self.source.trust else False,

@@ -268,6 +268,7 @@ def end_of(ends: Sequence[End], finished: bool, stopped: str) -> End:
         evaluated=sorted({place for end in ends for place in end.evaluated}),
         mixed=sorted({address for end in ends for address in end.mixed}),
         assembly=any(end.assembly for end in ends),
+        symmetric=any(end.symmetric for end in ends),
         stopped=stopped,
         complete=finished and not any(end.cut for end in ends),
     )

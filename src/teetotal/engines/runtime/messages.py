@@ -177,6 +177,7 @@ class End(Message, frozen=True, tag="end"):
     seconds: float = 0.0
     cpu: float | None = None
     threads: int = 2
+    symmetric: bool = False
     reporting: list[Any] = []
     passes: list[int] = []
     oddities: list[str] = []
