@@ -17,6 +17,7 @@ from hypothesis import strategies as st_
 from amounts import some
 from c11_programs import c11, random_program
 from fencing_tools import NEEDS_COMPILER
+from teetotal import check as checked
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Kind, Location, MemoryOrder
 from teetotal.answers.options import FenceOptions
@@ -417,6 +418,55 @@ def test_a_fence_goes_where_no_order_is_written(tmp_path: Path) -> None:
     found = repaired(tmp_path / "mp.c", text)
     assert {(was, kind) for _, was, kind in changed(found)} == {("", "sfence"), ("", "acquire_fence")}
     assert "atomic_thread_fence(memory_order_acquire);" in found.text
+
+
+@NEEDS_COMPILER
+def test_marks_are_no_events(tmp_path: Path) -> None:
+    """Between two stores of one location a mark is another location, which would hand on what the first one knows."""
+    text = """#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int x, y;
+static void *first(void *none) {
+    atomic_store(&x, 1);
+    atomic_store_explicit(&x, 2, memory_order_release);
+    return none;
+}
+static void *second(void *none) {
+    if (atomic_load_explicit(&x, memory_order_acquire) == 2) atomic_load(&y);
+    return none;
+}
+int main(void) {
+    pthread_t threads[2];
+    pthread_create(&threads[0], 0, first, 0);
+    pthread_create(&threads[1], 0, second, 0);
+    atomic_store(&y, 1);
+    atomic_load(&x);
+    pthread_join(threads[0], 0);
+    pthread_join(threads[1], 0);
+}
+"""
+    path = tmp_path / "same.c"
+    path.write_text(text)
+    as_it_is = checked(str(path), models=("c11",))
+    assert as_it_is.models["c11"].robust is False
+    repair = fence(str(path), FenceOptions(models=("c11",)))
+    assert repair.answer.verdict is Verdict.SAFE
+    assert repair.answer.fences
+    weakened = fence(str(path), FenceOptions(models=("c11",), weaken=True))
+    assert weakened.answer.verdict is Verdict.VIOLATION  # with all that is written it is weak
+
+
+def test_success_is_as_strong_as_failure() -> None:
+    here = Location("f", 1)
+    places = [
+        Place(what="rmw", was="relaxed", location=here),
+        Place(what="failure", was="relaxed", location=here, success=0),
+    ]
+    sites = Sites(places)
+    for site, order in enumerate(sites.order_of):
+        success, failure = sites.orders(frozenset({site}))
+        assert success == order
+        assert failure == ("relaxed" if sites.place_of[site] == 0 else order)
 
 
 REFUSED = {

@@ -306,3 +306,50 @@ def test_load_buffering(tmp_path: Path) -> None:
         c11 = answer.models["c11"]
         hazard = LOAD_BUFFERING[name][1]
         assert (c11.robust, c11.race_free, c11.portable, bool(answer.hazards)) == (True, True, not hazard, hazard), name
+
+
+RELAXED = """#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int a, b;
+static void *f(void *none) { atomic_store(&a, 1); atomic_store_explicit(&b, 1, memory_order_release); return none; }
+int main(void) {
+  pthread_t t; pthread_create(&t, 0, f, 0);
+  int seen = atomic_load_explicit(&b, memory_order_relaxed) && atomic_load_explicit(&a, memory_order_relaxed);
+  pthread_join(t, 0); return seen - seen;
+}
+"""
+PLAIN = """#include <pthread.h>
+static volatile int a, b;
+static void *f(void *none) { a = 1; (void)b; return none; }
+int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); b = 1; (void)a; pthread_join(t, 0); }
+"""
+LOCKED = """#include <pthread.h>
+static int a; static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static void *f(void *none) { pthread_mutex_lock(&m); a++; pthread_mutex_unlock(&m); return none; }
+int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); f(0); pthread_join(t, 0); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "status", "models", "says"),
+    [
+        (RELAXED, [], 1, ["sc", "tso", "pso", "c11"], "; with --model tso,pso, without C11: 0"),
+        (RELAXED, ["--model", "tso,pso"], 0, ["sc", "tso", "pso"], ""),
+        (RELAXED, ["--goal", "both"], 1, ["sc", "tso", "pso", "c11"], ""),
+        (PLAIN, [], 1, ["sc", "tso", "pso"], "C11 gives plain and volatile variables"),
+        (LOCKED, [], 0, ["sc", "tso", "pso"], ""),
+    ],
+    ids=["atomics", "named", "both", "volatile", "mutex"],
+)
+def test_c11_without_being_asked(
+    tmp_path: Path, text: str, options: list[str], status: int, models: list[str], says: str
+) -> None:
+    path = tmp_path / "program.c"
+    path.write_text(text)
+    told = CliRunner().invoke(check, [*options, str(path)], standalone_mode=False)
+    assert told.return_value == status
+    assert says in " ".join(told.output.split())
+    assert says or "C11 gives" not in told.output
+    asked = json.loads(CliRunner().invoke(check, [*options, "--json", str(path)], standalone_mode=False).output)
+    assert list(asked["models"]) == models
+    assert asked["models"].get("c11", {}).get("by_default", False) == ("c11" in models)
