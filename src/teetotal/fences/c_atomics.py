@@ -30,6 +30,8 @@ _FUNCTIONS: tuple[tuple[str, What, int, int], ...] = (
     (rf"\.(?:exchange|{_FETCH})", "rmw", 1, 1),
     (r"\.compare_exchange_(?:strong|weak)", "rmw", 2, 2),
     (r"\.test_and_set", "rmw", 0, 1),
+    (r"\.test", "load", 0, 1),
+    (r"\.clear", "store", 0, 1),
     (r"__atomic_load_n", "load", 1, 1),
     (r"__atomic_load", "load", 2, 1),
     (r"__atomic_store(?:_n)?", "store", 2, 1),
@@ -41,6 +43,8 @@ _FUNCTIONS: tuple[tuple[str, What, int, int], ...] = (
     (r"__atomic_thread_fence", "fence", 0, 1),
 )
 """Name, what it is, how many arguments come before the orders, and how many orders."""
+_OTHERS_TOO = (".test", ".clear")
+"""Members that many classes have: atomic where an order is given."""
 _COMPILED = [(re.compile(pattern), what, before, orders) for pattern, what, before, orders in _FUNCTIONS]
 _ORDER = re.compile(
     r"(?P<prefix>(?:std\s*::\s*)?memory_order(?:_|\s*::\s*)|__ATOMIC_)"
@@ -114,7 +118,7 @@ def read(node: Node, at: Callable[[int], int], cpp: bool, in_loop: bool) -> Atom
                 return None
             order: MemoryOrder = found["order"].lower()  # type: ignore[assignment]
             orders.append(WrittenOrder(order, at(argument.start_byte), at(argument.end_byte), found["prefix"], False))
-    elif len(given) == before and what != "fence" and not called.startswith("__"):
+    elif len(given) == before and what != "fence" and not called.startswith("__") and called not in _OTHERS_TOO:
         end = at(node.end_byte) - 1
         prefix = "std::memory_order_" if cpp else "memory_order_"
         implicit = WrittenOrder("seq_cst", end, end, prefix, bool(given) or not member)
