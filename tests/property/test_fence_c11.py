@@ -421,6 +421,22 @@ def test_a_fence_goes_where_no_order_is_written(tmp_path: Path) -> None:
 
 
 @NEEDS_COMPILER
+def test_macros_are_written_out(tmp_path: Path) -> None:
+    macros = """#define LOAD(place) atomic_load_explicit(&(place), memory_order_relaxed)
+#define STORE(place, value) atomic_store_explicit(&(place), (value), memory_order_relaxed)
+#define PUBLISH(value) STORE(flag, value)
+static int data;"""
+    text = C.replace("static int data;", macros, 1)
+    text = text.replace(
+        "atomic_store_explicit(&flag, atomic_load_explicit(&unused, memory_order_relaxed) + 1, memory_order_relaxed)",
+        "PUBLISH(1)",
+    )
+    found = repaired(tmp_path / "mp.c", text)
+    assert changed(found) == [(13, "relaxed", "release"), (19, "relaxed", "acquire")]
+    assert "    atomic_store_explicit(&(flag), (1), memory_order_release);\n" in found.text
+
+
+@NEEDS_COMPILER
 def test_marks_are_no_events(tmp_path: Path) -> None:
     """Between two stores of one location a mark is another location, which would hand on what the first one knows."""
     text = """#include <pthread.h>
