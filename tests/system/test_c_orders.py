@@ -330,6 +330,11 @@ int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); f(0); pthread_join(t,
 """
 
 
+ASSEMBLY = RELAXED.replace(
+    "static void *f(void *none) {", 'static void *f(void *none) { __asm__ volatile("lock incl %0" : "+m"(a));'
+).replace("memory_order_relaxed", "memory_order_seq_cst")
+
+
 @pytest.mark.parametrize(
     ("text", "options", "status", "models", "says"),
     [
@@ -338,8 +343,9 @@ int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); f(0); pthread_join(t,
         (RELAXED, ["--goal", "both"], 1, ["sc", "tso", "pso", "c11"], ""),
         (PLAIN, [], 1, ["sc", "tso", "pso"], "C11 gives plain and volatile variables"),
         (LOCKED, [], 0, ["sc", "tso", "pso"], ""),
+        (ASSEMBLY, [], 0, ["sc", "tso", "pso"], "C11 gives inline assembly no meaning"),
     ],
-    ids=["atomics", "named", "both", "volatile", "mutex"],
+    ids=["atomics", "named", "both", "volatile", "mutex", "assembly"],
 )
 def test_c11_without_being_asked(
     tmp_path: Path, text: str, options: list[str], status: int, models: list[str], says: str

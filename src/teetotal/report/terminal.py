@@ -242,7 +242,7 @@ def _wrong(result: CheckAnswer) -> Iterator[str]:
             yield f"not robust under {_models(found)}, {told}"
     if (c11 := relaxed.get("c11")) is not None:
         if c11.race_free is False:
-            yield f"data race: {_first(result, 'c11')}"
+            yield _first(result, "c11")
         elif c11.robust is False:
             yield "not robust under C11"
 

@@ -470,6 +470,9 @@ class _Findings:
         notes += self._vacuous(end, complete)
         models = {self.model: self._model(self.model, complete, True)}
         hazards: list[Hazard] = []
+        if self.options.fitting and end.assembly and "c11" in self.relaxed:  # nobody asked for what cannot be known
+            notes += self.orders.notes(end.assembly)
+            self.relaxed, self.orders = [m for m in self.relaxed if m != "c11"], Orders(self.source, self.options)
         for model in self.relaxed:
             watching = [monitor for monitor in self.monitors if monitor.model == model]
             sure = any(monitor.misses_nothing(self.options.explore) for monitor in watching)
