@@ -63,6 +63,17 @@ def peterson(me: int, claim: MemoryOrder, give: MemoryOrder, look: MemoryOrder, 
     yield st(f"flag{me}", 0, leave)
 
 
+def peterson_fenced(me: int, before: MemoryOrder, after: MemoryOrder, look: MemoryOrder, leave: MemoryOrder) -> Thread:
+    yield st(f"flag{me}", 1, "relaxed")
+    yield thread_fence(before)
+    yield st("turn", 1 - me, "relaxed")
+    yield thread_fence(after)
+    while (yield ld(f"flag{1 - me}", look)) == 1 and (yield ld("turn", "relaxed")) != me:
+        pass
+    yield st("data", me)
+    yield st(f"flag{me}", 0, leave)
+
+
 def peterson_by_exchange(me: int, give: MemoryOrder, look: MemoryOrder, leave: MemoryOrder) -> Thread:
     yield st(f"flag{me}", 1, "relaxed")
     yield xchg("turn", 1 - me, give)
@@ -233,6 +244,11 @@ CLASSICS: dict[str, Classic] = {
     "Peterson": (
         both(peterson),
         {"claim": ("store", SC), "give": ("store", SC), "look": ("load", SC), "leave": ("store", REL)},
+        {**FLAGS, "turn": 0},
+    ),
+    "Peterson, two fences": (
+        both(peterson_fenced),
+        {"before": ("fence", SC), "after": ("fence", SC), "look": ("load", ACQ), "leave": ("store", REL)},
         {**FLAGS, "turn": 0},
     ),
     "Peterson, by exchange": (
