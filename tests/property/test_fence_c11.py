@@ -267,6 +267,31 @@ exists (0:r0=0 /\\ 1:r0=0)
     assert "left as they are" in found.answer.notes[0]
 
 
+FENCED = """C SB
+{}
+P0(atomic_int* x, atomic_int* y) {
+  atomic_store_explicit(x, 1, memory_order_relaxed);
+  atomic_thread_fence(memory_order_release);
+  int r0 = atomic_load_explicit(y, memory_order_relaxed);
+}
+P1(atomic_int* x, atomic_int* y) {
+  atomic_store_explicit(y, 1, memory_order_relaxed);
+  atomic_thread_fence(memory_order_release);
+  int r0 = atomic_load_explicit(x, memory_order_relaxed);
+}
+exists (0:r0=0 /\\ 1:r0=0)
+"""
+
+
+@pytest.mark.parametrize("models", [("c11",), ("tso", "pso", "c11")])
+def test_a_fence_that_is_there_is_made_stronger(tmp_path: Path, models: tuple[str, ...]) -> None:
+    path = tmp_path / "sb.litmus"
+    path.write_text(FENCED)
+    found = fence(str(path), FenceOptions(models=models, target="x86", minimum=True))  # type: ignore[arg-type]
+    assert changed(found) == [(5, "sfence", "mfence"), (10, "sfence", "mfence")]
+    assert found.text == FENCED.replace("memory_order_release", "memory_order_seq_cst")
+
+
 PYTHON = """from teetotal import cas, ld, mfence, program, relaxed, st
 
 
