@@ -80,7 +80,7 @@ def check(what: Path | Sequence[Path] | Subject, options: CheckOptions | None = 
     from teetotal.answers.options import CheckOptions
     from teetotal.programs import files
 
-    asked = _asked(CheckOptions, options, settings)
+    asked = _asked(CheckOptions, options, {"fitting": options is None and "models" not in settings, **settings})
     if isinstance(what, str | PathLike | Sequence):
         paths = _paths(what)
         what = files.chosen(files.read(paths, asked), " ".join(paths), asked.program)

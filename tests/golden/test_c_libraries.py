@@ -76,6 +76,29 @@ def test_clients_of_libraries(client: Client, goal: Goal, tmp_path: Path) -> Non
     assert is_right(client, word), word
 
 
+IN_C11 = {
+    "boost-stack": ("safe", ""),
+    "moodycamel-concurrentqueue": ("safe", ""),
+    "xenium-vyukov": ("safe", ""),
+    "xenium-chase-lev": ("weak", "deque.bottom may still see 2"),
+    "ck-ring": ("race", "ring.p_tail"),
+}
+"""Each is explained in docs/explanation/c11.md."""
+
+
+@pytest.mark.parametrize("client", [client for client in CLIENTS if client.name in IN_C11], ids=lambda each: each.name)
+def test_clients_of_libraries_in_c11(client: Client, tmp_path: Path) -> None:
+    installed(client)
+    answer = check(Source((write(client, tmp_path),), client.flags), CheckOptions(models=("c11",), seconds=60))
+    expected, about = IN_C11[client.name]
+    c11 = answer.models["c11"]
+    if expected == "safe":
+        assert (c11.robust, c11.race_free, c11.portable, c11.safe) == (True, True, True, True)
+    else:
+        assert (c11.robust, c11.race_free) == ((False, True) if expected == "weak" else (None, False))
+        assert about in c11.violations[0].message
+
+
 def weaken(weakened: Weakened, folder: Path) -> tuple[Path, int]:
     """A copy of the library with the fence or the order taken out, and the line where it was."""
     home = Path(weakened.file).parent

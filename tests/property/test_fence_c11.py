@@ -17,6 +17,7 @@ from hypothesis import strategies as st_
 from amounts import some
 from c11_programs import c11, random_program
 from fencing_tools import NEEDS_COMPILER
+from teetotal import check as checked
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Kind, Location, MemoryOrder
 from teetotal.answers.options import FenceOptions
@@ -266,6 +267,31 @@ exists (0:r0=0 /\\ 1:r0=0)
     assert "left as they are" in found.answer.notes[0]
 
 
+FENCED = """C SB
+{}
+P0(atomic_int* x, atomic_int* y) {
+  atomic_store_explicit(x, 1, memory_order_relaxed);
+  atomic_thread_fence(memory_order_release);
+  int r0 = atomic_load_explicit(y, memory_order_relaxed);
+}
+P1(atomic_int* x, atomic_int* y) {
+  atomic_store_explicit(y, 1, memory_order_relaxed);
+  atomic_thread_fence(memory_order_release);
+  int r0 = atomic_load_explicit(x, memory_order_relaxed);
+}
+exists (0:r0=0 /\\ 1:r0=0)
+"""
+
+
+@pytest.mark.parametrize("models", [("c11",), ("tso", "pso", "c11")])
+def test_a_fence_that_is_there_is_made_stronger(tmp_path: Path, models: tuple[str, ...]) -> None:
+    path = tmp_path / "sb.litmus"
+    path.write_text(FENCED)
+    found = fence(str(path), FenceOptions(models=models, target="x86", minimum=True))  # type: ignore[arg-type]
+    assert changed(found) == [(5, "sfence", "mfence"), (10, "sfence", "mfence")]
+    assert found.text == FENCED.replace("memory_order_release", "memory_order_seq_cst")
+
+
 PYTHON = """from teetotal import cas, ld, mfence, program, relaxed, st
 
 
@@ -417,6 +443,71 @@ def test_a_fence_goes_where_no_order_is_written(tmp_path: Path) -> None:
     found = repaired(tmp_path / "mp.c", text)
     assert {(was, kind) for _, was, kind in changed(found)} == {("", "sfence"), ("", "acquire_fence")}
     assert "atomic_thread_fence(memory_order_acquire);" in found.text
+
+
+@NEEDS_COMPILER
+def test_macros_are_written_out(tmp_path: Path) -> None:
+    macros = """#define LOAD(place) atomic_load_explicit(&(place), memory_order_relaxed)
+#define STORE(place, value) atomic_store_explicit(&(place), (value), memory_order_relaxed)
+#define PUBLISH(value) STORE(flag, value)
+static int data;"""
+    text = C.replace("static int data;", macros, 1)
+    text = text.replace(
+        "atomic_store_explicit(&flag, atomic_load_explicit(&unused, memory_order_relaxed) + 1, memory_order_relaxed)",
+        "PUBLISH(1)",
+    )
+    found = repaired(tmp_path / "mp.c", text)
+    assert changed(found) == [(13, "relaxed", "release"), (19, "relaxed", "acquire")]
+    assert "    atomic_store_explicit(&(flag), (1), memory_order_release);\n" in found.text
+
+
+@NEEDS_COMPILER
+def test_marks_are_no_events(tmp_path: Path) -> None:
+    """Between two stores of one location a mark is another location, which would hand on what the first one knows."""
+    text = """#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int x, y;
+static void *first(void *none) {
+    atomic_store(&x, 1);
+    atomic_store_explicit(&x, 2, memory_order_release);
+    return none;
+}
+static void *second(void *none) {
+    if (atomic_load_explicit(&x, memory_order_acquire) == 2) atomic_load(&y);
+    return none;
+}
+int main(void) {
+    pthread_t threads[2];
+    pthread_create(&threads[0], 0, first, 0);
+    pthread_create(&threads[1], 0, second, 0);
+    atomic_store(&y, 1);
+    atomic_load(&x);
+    pthread_join(threads[0], 0);
+    pthread_join(threads[1], 0);
+}
+"""
+    path = tmp_path / "same.c"
+    path.write_text(text)
+    as_it_is = checked(str(path), models=("c11",))
+    assert as_it_is.models["c11"].robust is False
+    repair = fence(str(path), FenceOptions(models=("c11",)))
+    assert repair.answer.verdict is Verdict.SAFE
+    assert repair.answer.fences
+    weakened = fence(str(path), FenceOptions(models=("c11",), weaken=True))
+    assert weakened.answer.verdict is Verdict.VIOLATION  # with all that is written it is weak
+
+
+def test_success_is_as_strong_as_failure() -> None:
+    here = Location("f", 1)
+    places = [
+        Place(what="rmw", was="relaxed", location=here),
+        Place(what="failure", was="relaxed", location=here, success=0),
+    ]
+    sites = Sites(places)
+    for site, order in enumerate(sites.order_of):
+        success, failure = sites.orders(frozenset({site}))
+        assert success == order
+        assert failure == ("relaxed" if sites.place_of[site] == 0 else order)
 
 
 REFUSED = {

@@ -171,7 +171,8 @@ def test_sharing_a_stack_is_seen_and_replayed(tmp_path: Path) -> None:
 
 
 def test_flags_arguments_compiler_and_each(tmp_path: Path) -> None:
-    told = teetotal("check", "--each", str(FENCED), str(EXAMPLE), "--json", "--", "-DFENCED", expect=1)
+    models = ("--model", "tso,pso")
+    told = teetotal("check", *models, "--each", str(FENCED), str(EXAMPLE), "--json", "--", "-DFENCED", expect=1)
     assert [json.loads(line)["verdict"] for line in told.splitlines()] == ["safe", "violation"]
     file = tmp_path / "arguments.c"
     file.write_text("#include <assert.h>\nint main(int n, char **v) { assert(n < 3); return 0; }")

@@ -39,6 +39,8 @@ class ModelAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     portable: bool | msgspec.UnsetType | None = msgspec.UNSET
     """Of C11 alone: no data race under SC; and robust, race-free and without hazard, so that SC's executions are all that
     any processor and compiler has."""
+    by_default: bool = False
+    """Of C11 alone: nobody asked for it; the program uses atomics."""
 
     def __add__(self, other: ModelAnswer) -> ModelAnswer:
         """Two shares of the same program's executions under one model. Outcomes belong to whole programs: they are
@@ -60,6 +62,7 @@ class ModelAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
             executions=total(self.executions, other.executions),
             triage=worst([self.triage, other.triage]),
             reason=self.reason or other.reason,
+            by_default=self.by_default or other.by_default,
         )
 
 

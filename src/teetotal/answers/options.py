@@ -90,7 +90,8 @@ class CheckOptions(ProgramOptions, frozen=True, kw_only=True):
     whether threads that nothing tells apart are exchanged (``symmetry``), and ``triage``: seconds to find out, for each
     model under which the program is not robust, whether that breaks something (elsewhere that is known anyway).
     ``shorten``: failures are told by an execution with as few steps as can be found. Of C11: ``races`` alone,
-    whether or not anything is weak; ``whole_races``: with what leads to them."""
+    whether or not anything is weak; ``whole_races``: with what leads to them; ``fitting``: nobody named the models,
+    so that C11 comes beside the others for C programs that use atomics, unless ``safe`` is the goal."""
 
     goal: CheckGoal = "robust"  # type: ignore[assignment]
     triage: float = TRIAGE_SECONDS
@@ -104,6 +105,7 @@ class CheckOptions(ProgramOptions, frozen=True, kw_only=True):
     symmetry: Symmetry = "on"
     races: bool = False
     whole_races: bool = False
+    fitting: bool = False
 
 
 class FenceOptions(ProgramOptions, frozen=True, kw_only=True):

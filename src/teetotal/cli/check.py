@@ -150,6 +150,7 @@ def check(
         raise click.UsageError("--races is a question of its own: without --model")
     options = CheckOptions(
         models=("c11",) if races else models,
+        fitting=given is click.core.ParameterSource.DEFAULT and not races,
         semantics=semantics(rmw, mutex, failed_cas),
         waiting=waiting,  # type: ignore[arg-type]
         symmetry=symmetry,  # type: ignore[arg-type]

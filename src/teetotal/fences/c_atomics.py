@@ -2,8 +2,10 @@
 
 Known are C11's and C++'s functions (``atomic_load_explicit``, with or without ``std::``), the members of ``std::atomic``
 and ``atomic_flag``, and GCC's ``__atomic_…``. Without an order they are seq_cst: with one they get ``_explicit``, or one
-argument more. An order that is no word of the language's own (a macro, a variable) is left alone, and so is an assignment
-to an atomic variable: those have the order that they have."""
+argument more. A macro of the user's that is such a call and nothing else is written out with its new order. An order that
+is no word of the language's own (a macro, a variable) is left alone, and so is an assignment to an atomic variable: those
+have the order that they have.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +14,10 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from teetotal.answers.events import MemoryOrder
-from teetotal.fences.c_syntax import Node, arguments
+from teetotal.fences.c_macros import Macros
+from teetotal.fences.c_syntax import Expression, Node, arguments
 from teetotal.fences.orders import What
-from teetotal.fences.text import Edit
+from teetotal.fences.text import Edit, apply
 
 _FETCH = r"fetch_(?:add|sub|or|and|xor|nand|max|min)"
 _FUNCTIONS: tuple[tuple[str, What, int, int], ...] = (
@@ -30,6 +33,8 @@ _FUNCTIONS: tuple[tuple[str, What, int, int], ...] = (
     (rf"\.(?:exchange|{_FETCH})", "rmw", 1, 1),
     (r"\.compare_exchange_(?:strong|weak)", "rmw", 2, 2),
     (r"\.test_and_set", "rmw", 0, 1),
+    (r"\.test", "load", 0, 1),
+    (r"\.clear", "store", 0, 1),
     (r"__atomic_load_n", "load", 1, 1),
     (r"__atomic_load", "load", 2, 1),
     (r"__atomic_store(?:_n)?", "store", 2, 1),
@@ -41,6 +46,8 @@ _FUNCTIONS: tuple[tuple[str, What, int, int], ...] = (
     (r"__atomic_thread_fence", "fence", 0, 1),
 )
 """Name, what it is, how many arguments come before the orders, and how many orders."""
+_OTHERS_TOO = (".test", ".clear")
+"""Members that many classes have: atomic where an order is given."""
 _COMPILED = [(re.compile(pattern), what, before, orders) for pattern, what, before, orders in _FUNCTIONS]
 _ORDER = re.compile(
     r"(?P<prefix>(?:std\s*::\s*)?memory_order(?:_|\s*::\s*)|__ATOMIC_)"
@@ -63,7 +70,8 @@ class WrittenOrder(NamedTuple):
 
 
 class AtomicCall(NamedTuple):
-    """``orders``: for success, and perhaps one for failure. ``rename``: what makes an ``_explicit`` one of it."""
+    """``orders``: for success, and perhaps one for failure. ``rename``: what makes an ``_explicit`` one of it.
+    ``meant``: where it is a call of a macro, what that stands for, which is written out where an order changes."""
 
     what: What
     start: int
@@ -71,6 +79,7 @@ class AtomicCall(NamedTuple):
     in_loop: bool
     orders: tuple[WrittenOrder, ...]
     rename: Edit | None
+    meant: tuple[Expression, AtomicCall] | None = None
 
     @property
     def is_implicit(self) -> bool:
@@ -78,6 +87,12 @@ class AtomicCall(NamedTuple):
 
     def edits(self, changed: dict[int, MemoryOrder], key: object) -> Iterator[Edit]:
         """With these of its orders changed, each by its number. Where none was written, all are."""
+        if self.meant is not None:
+            if changed:
+                expression, call = self.meant
+                words = expression.words(apply(expression.source, call.edits(changed, None)).text)
+                yield Edit(self.start, self.end, words, (key, min(changed)))
+            return
         if self.is_implicit and changed:
             changed = {number: changed.get(number, order.order) for number, order in enumerate(self.orders)}
             if self.rename is not None:
@@ -86,8 +101,15 @@ class AtomicCall(NamedTuple):
             yield self.orders[number].edit(order, (key, number))
 
 
-def read(node: Node, at: Callable[[int], int], cpp: bool, in_loop: bool) -> AtomicCall | None:
-    """``at`` gives the place in the text of one in bytes."""
+def read(
+    node: Node,
+    at: Callable[[int], int],
+    cpp: bool,
+    in_loop: bool,
+    macros: Macros,
+    behind: frozenset[str] = frozenset(),
+) -> AtomicCall | None:
+    """``at`` gives the place in the text of one in bytes; ``behind``: the macros that led here."""
     callee = node.child("function")
     if callee is None:
         return None
@@ -97,7 +119,7 @@ def read(node: Node, at: Callable[[int], int], cpp: bool, in_loop: bool) -> Atom
     spelled = re.sub(r"\s", "", called)
     row = next((row for row in _COMPILED if row[0].fullmatch(spelled) is not None), None)
     if row is None:
-        return None
+        return _of_a_macro(node, at, cpp, in_loop, macros, behind)
     pattern, what, before, count = row
     match = pattern.fullmatch(spelled)
     assert match is not None
@@ -114,7 +136,7 @@ def read(node: Node, at: Callable[[int], int], cpp: bool, in_loop: bool) -> Atom
                 return None
             order: MemoryOrder = found["order"].lower()  # type: ignore[assignment]
             orders.append(WrittenOrder(order, at(argument.start_byte), at(argument.end_byte), found["prefix"], False))
-    elif len(given) == before and what != "fence" and not called.startswith("__"):
+    elif len(given) == before and what != "fence" and not called.startswith("__") and called not in _OTHERS_TOO:
         end = at(node.end_byte) - 1
         prefix = "std::memory_order_" if cpp else "memory_order_"
         implicit = WrittenOrder("seq_cst", end, end, prefix, bool(given) or not member)
@@ -124,3 +146,23 @@ def read(node: Node, at: Callable[[int], int], cpp: bool, in_loop: bool) -> Atom
     if not orders:
         return None
     return AtomicCall(what, at(node.start_byte), at(node.end_byte), in_loop, tuple(orders), rename)
+
+
+def _of_a_macro(
+    node: Node, at: Callable[[int], int], cpp: bool, in_loop: bool, macros: Macros, behind: frozenset[str]
+) -> AtomicCall | None:
+    """A macro that is such a call and nothing else, without another among its arguments: that has places of its own."""
+    function = node.child("function")
+    name = "" if function is None else function.text
+    given = arguments(node)
+    words = macros.expanded(name, [argument.text for argument in given]) if name not in behind else None
+    if words is None:
+        return None
+    meant = Expression(words, cpp)
+    calls = (inner for argument in given for inner in argument.all() if inner.type == "call_expression")
+    if meant.root is None or meant.root.type != "call_expression" or next(calls, None) is not None:
+        return None
+    call = read(meant.root, meant.at, cpp, in_loop, macros, behind | {name})
+    if call is None:
+        return None
+    return AtomicCall(call.what, at(node.start_byte), at(node.end_byte), in_loop, call.orders, None, (meant, call))

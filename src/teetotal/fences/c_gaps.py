@@ -144,7 +144,7 @@ class Gaps:
                 if store is not None:
                     self.stores.append(store)
             if in_code and node.type == "call_expression" and self._atomics:
-                call = c_atomics.read(node, self._at, self._cpp, inside)
+                call = c_atomics.read(node, self._at, self._cpp, inside, self.macros)
                 if call is not None:
                     self.atomics.append(call)
             for child in reversed(node.children):

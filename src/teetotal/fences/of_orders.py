@@ -84,10 +84,12 @@ class Skeleton:
                     break
                 assert owner is not None or isinstance(here, Fence)
                 if owner is not None and not there:
-                    passing += _absent(sites, owner)
+                    passing += sites.as_fences(owner.place, owner.part)
                     if owner.part is None:
                         found.append(Item(thread, None, owner.place))
                 state = program.update(thread, state, None)
+            if owner is not None and sites.places[owner.place].is_fence:  # it could be a stronger one
+                passing += sites.as_fences(owner.place, None)
             found.append(_item(event, owner))
             states[thread] = program.update(thread, state, event.value if event.kind is Kind.LD else event.read)
         return found, passed
@@ -115,17 +117,6 @@ def _is_there(sites: Sites, owner: Owner, orders: Sequence[MemoryOrder]) -> bool
     if owner.part is not None:
         return owner.part in needs(place.what, order)
     return not place.is_fence or order != "relaxed"
-
-
-def _absent(sites: Sites, owner: Owner) -> list[tuple[int, Kind]]:
-    """The sites that would put it there, as which fence."""
-    found: list[tuple[int, Kind]] = []
-    for site in sites.of_place[owner.place]:
-        kinds = needs(sites.places[owner.place].what, sites.order_of[site])
-        kind = fence_kind(sites.order_of[site]) if owner.part is None else owner.part
-        if (owner.part is None or owner.part in kinds) and kind is not Kind.FENCE:
-            found.append((site, kind))
-    return found
 
 
 def _ordered(instruction: Instruction, owner: Owner, orders: Sequence[MemoryOrder]) -> Instruction:

@@ -23,7 +23,7 @@ from teetotal.fences.evidence import Item
 from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.killers import killers
 from teetotal.fences.of_orders import of_race, of_weak
-from teetotal.fences.orders import Place, Sites, fence_kind, needs
+from teetotal.fences.orders import Place, Sites, needs
 from teetotal.fences.sources import Patched
 from teetotal.fences.text import Edit, apply
 from teetotal.programs.c.build import Source
@@ -174,27 +174,18 @@ class OrderedCFiles(OwnFiles[OrderedCText]):
         waiting: dict[int, list[tuple[int, Kind]]] = {}
         for item in self.items(events, orders):
             own = waiting.setdefault(item.thread, [])
+            if item.place is not None and self.places[item.place].is_fence:  # not there, or it could be a stronger one
+                own += self.ordered.as_fences(item.place, None)
             if item.event is None:
-                own += self._absent(item.place, orders, None)
                 continue
             own += self._absent(item.place, orders, Kind.SFENCE)
             found[item.event.id] = own.copy()
             own[:] = self._absent(item.place, orders, Kind.MFENCE)
         return found
 
-    def _absent(
-        self, place: int | None, orders: Sequence[MemoryOrder], part: Kind | None
-    ) -> Iterator[tuple[int, Kind]]:
-        if place is None:
-            return
-        what = self.places[place].what
-        for site in self.ordered.of_place[place]:
-            order = self.ordered.order_of[site]
-            if part is None and fence_kind(order) is not Kind.FENCE:
-                yield site, fence_kind(order)
-            elif part in needs(what, order) and part not in needs(what, orders[place]):
-                assert part is not None
-                yield site, part
+    def _absent(self, place: int | None, orders: Sequence[MemoryOrder], part: Kind) -> Iterator[tuple[int, Kind]]:
+        if place is not None and part not in needs(self.places[place].what, orders[place]):
+            yield from self.ordered.as_fences(place, part)
 
 
 class COrdersProblem(Exploring):

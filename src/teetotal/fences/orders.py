@@ -11,7 +11,7 @@ for failure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Literal
 
@@ -147,6 +147,15 @@ class Sites:
             if other is not None and (found[number] != place.was or found[other] != self.places[other].was):
                 found[other] = join(found[other], found[number])
         return found
+
+    def as_fences(self, place: int, part: Kind | None) -> Iterator[tuple[int, Kind]]:
+        """The sites of a fence's place, as what each would be to TSO and PSO; or of an access those that need this fence
+        (``part``) beside it."""
+        for site in self.of_place[place]:
+            order = self.order_of[site]
+            kind = fence_kind(order) if part is None else part
+            if kind is not Kind.FENCE and (part is None or part in needs(self.places[place].what, order)):
+                yield site, kind
 
     def changes(self, on: frozenset[int]) -> dict[int, MemoryOrder]:
         """The orders of the places that do not stay as they are written."""

@@ -242,7 +242,7 @@ def _wrong(result: CheckAnswer) -> Iterator[str]:
             yield f"not robust under {_models(found)}, {told}"
     if (c11 := relaxed.get("c11")) is not None:
         if c11.race_free is False:
-            yield f"data race: {_first(result, 'c11')}"
+            yield _first(result, "c11")
         elif c11.robust is False:
             yield "not robust under C11"
 
@@ -267,14 +267,18 @@ def _status(result: CheckAnswer, page: Page) -> Iterator[str]:
         "both": "every execution sequentially consistent, and nothing fails",
     }[result.goal]
     other = ""
+    asked_for = [model for model in result.models.values() if not model.by_default]  # with --goal safe
     if result.triage is not None:
         safe: bool | None = True
-        for model in result.models.values():
+        for model in asked_for:
             safe = both(safe, model.safe)
         if safe is not True or all(
             model.outcomes is None for model in result.models.values()
         ):  # nothing more is claimed
             other = f"; with --goal safe: {Verdict.of(safe).exit_status}"
+    elif any(model.by_default for model in result.models.values()):
+        without = sum((model.verdict for model in asked_for), Verdict.SAFE)
+        other = f"; with --model tso,pso, without C11: {without.exit_status}"
     yield from page.wrapped(f"Exit status {result.verdict.exit_status} (--goal {result.goal}: {asked}){other}")
 
 

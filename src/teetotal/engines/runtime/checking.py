@@ -43,7 +43,7 @@ from teetotal.engines.runtime.messages import (
     Trouble,
     Unseen,
 )
-from teetotal.engines.runtime.orders import Orders
+from teetotal.engines.runtime.orders import NO_MEANING, Orders
 from teetotal.programs.c.build import Source, built, unseen
 from teetotal.programs.c.symbols import Symbols
 from teetotal.programs.c.undefined import undefined
@@ -106,6 +106,8 @@ def _explored(
 ) -> CheckAnswer:
     """SC and, where that is the goal, each relaxed model; each by the rounds of the strategy. Then, where the program is
     not robust, the relaxed models once more, to see what that means."""
+    if options.fitting and options.goal != "safe" and not options.monitors and symbols.uses_atomics:
+        options = replace(options, models=(*options.models, "c11"))
     models = [m for m in MODELS if m == "sc" or (options.goal == "safe" and m in options.models)]
     answer: CheckAnswer | None = None
     interrupted = False
@@ -503,6 +505,12 @@ class _Findings:
         if self.options.explore.name == "exactly" and (self.settled or self.options.explore.is_last):
             notes.append(strategies.how_far(self.options.explore, any(self.violations.values())))
         notes += self._data_races(end.races)
+        if (
+            self.options.fitting
+            and "c11" not in self.relaxed
+            and (end.races or any(map(self.violations.get, self.relaxed)))
+        ):
+            notes.append(NO_MEANING)
         if end.complete and not end.executions:
             notes.append("no execution was explored: nothing is known")
         complete = bool(end.complete and end.executions) and not self.undecided and not self.ended_early
@@ -510,6 +518,9 @@ class _Findings:
             notes += vacuous.proof(end)
         models = {self.model: self._model(self.model, complete, True)}
         hazards: list[Hazard] = []
+        if self.options.fitting and end.assembly and "c11" in self.relaxed:  # nobody asked for what cannot be known
+            notes += self.orders.notes(end.assembly)
+            self.relaxed, self.orders = [m for m in self.relaxed if m != "c11"], Orders(self.source, self.options)
         for model in self.relaxed:
             watching = [monitor for monitor in self.monitors if monitor.model == model]
             sure = any(monitor.misses_nothing(self.options.explore) for monitor in watching)

@@ -18,6 +18,10 @@ from teetotal.programs.c.build import Source
 
 _HAZARDS = 20
 """Told at most."""
+NO_MEANING = (
+    "C11 gives plain and volatile variables that threads share without synchronisation no meaning: _Atomic or std::atomic, "
+    "with an order, says what is meant"
+)
 
 
 class Orders:
@@ -92,10 +96,7 @@ class Orders:
                 "C11 gives inline assembly no meaning: its locked instructions are taken for seq_cst operations"
             )
         if self.races and not self.uses_atomics:
-            notes.append(
-                "C11 gives plain and volatile variables that threads share without synchronisation no meaning: "
-                "_Atomic or std::atomic, with an order, says what is meant"
-            )
+            notes.append(NO_MEANING)
         return notes
 
     def answer(self, proved: bool, fails_in_sc: bool, by_x86: bool | None, hazards: bool) -> ModelAnswer:
@@ -114,4 +115,5 @@ class Orders:
             violations=found,
             race_free=race_free,
             portable=None if races_alone and race_free is not False else both(both(robust, race_free), not hazards),
+            by_default=self.options.fitting,
         )

@@ -33,6 +33,7 @@ class Inlined(NamedTuple):
     location: Location
 
 
+_ATOMIC = re.compile(r"__tsan_atomic\d")
 _OFFSETS = ("DW_OP_addr", "DW_OP_const8u", "DW_OP_const4u")
 _THREAD_LOCAL = ("DW_OP_GNU_push_tls_address", "DW_OP_form_tls_address")
 _LIBRARY_NAMES = re.compile(r"_Z(N[VKRO]*)?(St|9__gnu_cxx|10__cxxabiv)|_ZL\d+__gthr")
@@ -74,6 +75,12 @@ class Symbols:
         """Whether the program calls for this symbol of a library."""
         table: Any = self._elf.get_section_by_name(".dynsym")
         return table is not None and bool(table.get_symbol_by_name(name))
+
+    @property
+    def uses_atomics(self) -> bool:
+        """Whether some access of the program is atomic to C11: the compiler's hooks tell."""
+        table: Any = self._elf.get_section_by_name(".dynsym")
+        return table is not None and any(_ATOMIC.match(symbol.name) for symbol in table.iter_symbols())
 
     # -- lines ----------------------------------------------------------------------------------------------------------
 
