@@ -9,6 +9,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "histories/budget.hpp"
 #include "histories/cycles.hpp"
 #include "histories/mapped.hpp"
 #include "histories/readers.hpp"
@@ -117,6 +118,7 @@ void bind_histories(nb::module_& m) {
       .def_prop_ro("end", [](nb::handle self) { return view(nb::cast<History&>(self).end, self); })
       .def("__len__", &History::size);
   m.def("make_history", &make_history);
+  m.def("affordable", &affordable);
   m.def("read_history_file", &read_file, "path"_a, "format"_a, "split_transactions"_a = false,
         "seconds"_a.none() = nb::none());
   m.def(

@@ -1,8 +1,7 @@
 #include "histories/budget.hpp"
 
+#include <cstdio>
 #include <fstream>
-#include <new>
-#include <string>
 
 namespace teetotal::histories {
 namespace {
@@ -16,8 +15,17 @@ std::size_t available_memory() {
 
 }  // namespace
 
+NotEnough::NotEnough(std::size_t needed, std::size_t there) {
+  char text[80];
+  const auto gigabytes = [](std::size_t bytes) { return static_cast<double>(bytes) / 1e9; };
+  std::snprintf(text, sizeof text, "it needs %.1f GB, and there are %.1f GB to spare", gigabytes(needed),
+                gigabytes(there));
+  what_ = text;
+}
+
 std::size_t affordable(std::size_t bytes) {
-  if (bytes >= std::size_t{1} << 28 && bytes > available_memory() / 10 * 9) throw std::bad_alloc();
+  if (bytes < std::size_t{1} << 28) return bytes;
+  if (const std::size_t there = available_memory() / 10 * 9; bytes > there) throw NotEnough(bytes, there);
   return bytes;
 }
 

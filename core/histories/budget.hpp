@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <new>
+#include <string>
 
 namespace teetotal::histories {
 
@@ -18,8 +20,18 @@ struct Budget {
 
 struct OutOfBudget {};
 
-// The bytes, or std::bad_alloc if this machine does not have them to spare: the system would hand them out all the
-// same, and kill somebody when they are used.
+// Thrown before anything is allocated.
+class NotEnough final : public std::bad_alloc {
+ public:
+  NotEnough(std::size_t needed, std::size_t there);
+  const char* what() const noexcept override { return what_.c_str(); }
+
+ private:
+  std::string what_;
+};
+
+// The bytes, or NotEnough if this machine does not have them to spare: the system would hand them out all the same, and
+// kill somebody when they are used.
 std::size_t affordable(std::size_t bytes);
 
 }  // namespace teetotal::histories

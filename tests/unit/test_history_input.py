@@ -3,6 +3,7 @@ off, operations that failed; and what must never reach a terminal."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -257,3 +258,11 @@ def test_many_threads_and_addresses() -> None:
     for model in ("sc", "tso", "pso"):
         assert check(history, model, use_order=False).verdict is Verdict.SAFE  # type: ignore[arg-type]
     assert isinstance(history, History)
+
+
+def test_a_file_that_no_memory_holds_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "endless.axe"
+    path.write_text("0: M[0] := 1\n" * 10_000)
+    os.truncate(path, 1 << 43)  # without a block more on the disk
+    with pytest.raises(ParseError, match=r"too large for this machine's memory: it needs \d+\.\d GB, and there are"):
+        read(path)

@@ -117,8 +117,8 @@ class Check:
             return self._decide()
         except TimeoutError:
             return self._outcome("unknown", "saturation", learned="the saturation did not end")
-        except MemoryError:
-            return self._outcome("unknown", "memory", learned="nothing: the memory is not enough")
+        except MemoryError as error:
+            return self._outcome("unknown", "memory", learned=f"nothing: {str(error) or 'the memory is not enough'}")
         except ProcessEnded as ended:
             return self._outcome("unknown", "sat", learned=f"nothing: {ended}")
 

@@ -13,6 +13,9 @@ from teetotal.answers.events import Location
 from teetotal.histories import formats
 from teetotal.histories.history import History
 
+_MEMORY = {"axe": 2.0, "text": 2.0}
+_LITTLE = 0.4
+"""Bytes of memory for a byte of a file of that format, at least: 39 for an operation, and lines of 13 to 19; or of 100."""
 _BEGINNING = 1 << 16
 """Bytes in which a format must show itself."""
 
@@ -29,6 +32,7 @@ def read(
         if format is None:
             with open(path, "rb") as file:
                 format = detect(file.read(_BEGINNING), path)
+        _core.affordable(int(os.stat(path).st_size * _MEMORY.get(format, _LITTLE)))
         columns = _core.read_history_file(path, format, split_transactions, seconds)
     except TimeoutError:
         raise
@@ -37,7 +41,9 @@ def read(
     except _core.HistoryFault as fault:
         raise _parse_error(fault, path) from fault
     except MemoryError as error:
-        raise ParseError(f"{path}: too large for this machine's memory") from error
+        raise ParseError(
+            f"{path}: too large for this machine's memory" + (f": {error}" if str(error) else "")
+        ) from error
     return _named(columns)
 
 
