@@ -18,7 +18,7 @@ from teetotal.answers.strategies import parse
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import check
 from teetotal.engines.runtime import driver as runtime
-from teetotal.engines.runtime.checking import _Findings
+from teetotal.engines.runtime.findings import Findings
 from teetotal.engines.runtime.messages import AnyMessage, End, Restart
 from teetotal.programs.c.build import CompileError, Source
 from teetotal.report import terminal
@@ -412,7 +412,7 @@ def test_what_was_told_before_a_restart_is_forgotten(tmp_path: Path) -> None:
     """The runtime begins again where it learns that a stack is shared, and tells everything anew."""
     text = HEAD + "volatile int x; void *f(void *p) { assert(!x); x = 1; return 0; } RUN(f, f)"
     found = run(tmp_path, text).models["sc"].violations
-    findings = _Findings(Source(("program.c",)), CheckOptions(), None, "sc")  # type: ignore[arg-type]
+    findings = Findings(Source(("program.c",)), CheckOptions(), None, "sc")  # type: ignore[arg-type]
     findings.violations["sc"] += found
     findings.notes.append("something")
     findings.undecided = True

@@ -9,7 +9,7 @@ from teetotal.answers.events import ModelName
 from teetotal.answers.options import COMPILED_LOOP_BOUND
 from teetotal.answers.strategies import Strategy
 from teetotal.engines.runtime import driver, events
-from teetotal.engines.runtime.checking import STEPS
+from teetotal.engines.runtime.findings import STEPS
 from teetotal.engines.runtime.messages import End, Executed, Loaded, Restart, Trouble
 from teetotal.programs.c import build
 from teetotal.programs.c.build import Source, built
