@@ -183,6 +183,7 @@ def test_threads_that_nothing_tells_apart(text: str) -> None:
         _text("if (!turn) x = sched_getcpu()", end=f"{JOINED}; assert(x == 1)"),
         _text("if (!turn) assert(!pthread_equal(pthread_self(), of_second))", end=f"of_second = b; {JOINED}"),
         _text(end="pthread_join(a, &result); pthread_join(b, 0); assert(!result)"),
+        _text(end="pthread_join(a, 0); pthread_join(b, &result); assert(result)"),
         _text("if (turn) x = 1; else y = 1", end="pthread_join(a, 0); assert(y); pthread_join(b, 0)"),
         _text("if (turn) x = 1; else y = 1", end="pthread_join(a, 0); assert(y)"),
         _text("if (turn) x = 1; else y = 1", end="if (!pthread_tryjoin_np(a, 0)) assert(y); pthread_join(b, 0)"),
