@@ -74,6 +74,15 @@ def test_own_stores_in_release_sequences_are_c11s_alone() -> None:
     assert watched(program, "c20") == specification.verdict(program, "c20") == "weak"
 
 
+@pytest.mark.parametrize("between", ["acq", "rel", "ar"])
+def test_a_fence_of_c11_keeps_no_store_before_a_load(between: str) -> None:
+    """On TSO and PSO: the execution behind the report was not found where an acquire fence stood there."""
+    program = c11(f"y=2; fence.{between}; r=x ‖ r=y; x=1; fence.sc; xchg(y,2)")
+    found = robustness(program, ["tso", "pso"])
+    assert found.violations["tso"]
+    assert found.violations["pso"]
+
+
 CLASSICS = {
     "sb": ("x=1{a}; r=y{b} ‖ y=1{a}; r=x{b}", [".sc .sc"], [".rel .acq", ".sc .acq", ".rel .sc"]),
     "sb, fences": ("x=1; fence{a}; r=y ‖ y=1; fence{b}; r=x", [".sc .sc"], [".sc .ar", ".ar .ar"]),

@@ -476,14 +476,17 @@ static void *second(void *none) {
     if (atomic_load_explicit(&x, memory_order_acquire) == 2) atomic_load(&y);
     return none;
 }
+static void *third(void *none) {
+    atomic_store(&y, 1);
+    while (atomic_load(&x) != 0) ;
+    return none;
+}
 int main(void) {
-    pthread_t threads[2];
+    pthread_t threads[3];
     pthread_create(&threads[0], 0, first, 0);
     pthread_create(&threads[1], 0, second, 0);
-    atomic_store(&y, 1);
-    atomic_load(&x);
-    pthread_join(threads[0], 0);
-    pthread_join(threads[1], 0);
+    pthread_create(&threads[2], 0, third, 0);
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
 }
 """
     path = tmp_path / "same.c"

@@ -115,7 +115,7 @@ class _Constraints:
         """Whether the machine makes a store visible before a later event of its thread."""
         store, fences_before = entry
         event = self.events[later]
-        if event.kind in (Kind.LD, Kind.SFENCE):
+        if event.kind in (Kind.LD, Kind.SFENCE, Kind.FENCE):
             return False
         if event.kind is Kind.MFENCE or self.report.model == "tso":
             return True
