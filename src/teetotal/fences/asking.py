@@ -67,7 +67,7 @@ class Asking:
         self.waiting = [key for key in likely[1:] if key not in self.known and key not in self.running.values()]
         if self.waiting and self.crew is None:
             self.crew = Processes(self._answer, self.scale.workers - 1)
-            self.scale.tallies = self.crew.tallies
+            self.scale.crews.append(self.crew.tallies)
         self._receive(0)
 
     def _receive(self, seconds: float | None) -> None:

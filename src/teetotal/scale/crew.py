@@ -54,6 +54,12 @@ class Tally(msgspec.Struct):
     executions: int = 0
     died: int = 0
 
+    def add(self, more: Tally) -> None:
+        self.items += more.items
+        self.busy += more.busy
+        self.executions += more.executions
+        self.died += more.died
+
 
 class Crew(Protocol[Given, Got]):
     size: int

@@ -43,8 +43,17 @@ class Scale:
     ) -> None:
         self.workers, self.cluster, self.checkpoint, self.slice = workers, cluster, checkpoint, slice
         self.log = log or Log()
-        self.tallies: list[Tally] = []
+        self.crews: list[list[Tally]] = []
         self.notes: list[str] = []
+
+    @property
+    def tallies(self) -> list[Tally]:
+        """Of each worker, whatever crew it was in: one after the other has the same place."""
+        found = [Tally() for _ in range(max(map(len, self.crews), default=0))]
+        for tallies in self.crews:
+            for worker, more in zip(found, tallies, strict=False):
+                worker.add(more)
+        return found
 
     @property
     def alone(self) -> bool:
@@ -61,7 +70,7 @@ class Scale:
         """For that many items at most, each with so much time and memory (see ``local.Processes``). Where the cluster
         cannot be used, the processors of this machine do."""
         crew = self._crew(work, items, seconds, megabytes)
-        self.tallies = crew.tallies
+        self.crews.append(crew.tallies)
         return crew
 
     def _crew(
