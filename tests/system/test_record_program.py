@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,16 @@ def test_from_the_command_line(tmp_path: Path) -> None:
     assert run("history", "h.txt", "--model", "sc").returncode == 0
     assert sorted(path.name for path in (tmp_path / "traces").iterdir()) == ["0.jsonl", "1.jsonl", "2.jsonl"]
     assert teetotal.monitor(tmp_path / "traces" / "0.jsonl").verdict is Verdict.VIOLATION
+
+
+def test_the_time_is_kept_though_executions_come_faster_than_they_can_be_written(tmp_path: Path) -> None:
+    """The explorer is far ahead of who writes: what it has told by then is not waited for."""
+    path = tmp_path / "h.txt"
+    began = time.process_time()
+    words = ["program", str(DEKKER), "--count", "1000000", "--time", "1", "--output", str(path), "-q"]
+    assert cli.teetotal.main(["record", *words], standalone_mode=False) == 0
+    assert time.process_time() - began < 5
+    assert len(teetotal.read_histories(path)) > 1
 
 
 def test_what_is_refused() -> None:

@@ -51,7 +51,9 @@ def program(
     )
     if traces is not None:
         found = _traced(found, Path(traces))
-    status = recorded("program", found, output, "text", count=count, as_json=as_json, input=source.name)
+    status = recorded(
+        "program", found, output, "text", count=count, seconds=seconds, as_json=as_json, input=source.name
+    )
     for what in missed:
         click.echo(f"note: what cannot be seen, and is in no history: {what}", err=True)
     return status

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import re
 import time
 from collections.abc import Iterable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -88,6 +89,28 @@ def _functions(lines: list[str]) -> dict[str, int]:
     return found
 
 
+class _Latest:
+    """The program that was built last, kept: a row runs it in several ways."""
+
+    def __init__(self) -> None:
+        self._source: Source | None = None
+        self._open = ExitStack()
+        atexit.register(self._open.close)
+
+    def built(self, name: str, flags: tuple[str, ...]) -> tuple[Path, Symbols]:
+        source = Source((str(program(name)),), flags)
+        if source != self._source:
+            self._open.close()
+            self._source = None
+            self._object = self._open.enter_context(built(source))
+            self._symbols = self._open.enter_context(closing(Symbols(self._object, source.files)))
+            self._source = source
+        return self._object, self._symbols
+
+
+_LATEST = _Latest()
+
+
 def count(
     name: str,
     strategy: Strategy,
@@ -101,42 +124,37 @@ def count(
     """``preempted``: before what a thread may be."""
     options = [*_options(strategy, monitors, seed, semantics), f"preempted={sum(1 << kind for kind in preempted)}"]
     triples: dict[str, set[tuple[int, int, int]]] = {monitor: set() for monitor in monitors}
-    source = Source((str(program(name)),), flags)
-    with built(source) as object_file, closing(Symbols(object_file, source.files)) as symbols:
-        base = 0
-        for answer in driver.answers(object_file, options):
-            match answer:
-                case Loaded():
-                    base = answer.base
-                case Restart():
-                    triples = {monitor: set() for monitor in monitors}
-                case Found():
-                    places = [answer.steps[event].place for event in answer.report]
-                    triples[answer.monitor].add((places[0], places[1], places[2]))
-                case End():
-                    return Counts(
-                        executions=answer.executions,
-                        seconds=answer.cpu or 0.0,
-                        length=answer.steps / max(answer.executions, 1),
-                        reporting=dict(zip(monitors, answer.reporting, strict=True)),
-                        triples=triples,
-                        lines={
-                            place: str(symbols.line(place - base))
-                            for found in triples.values()
-                            for told in found
-                            for place in told
-                        },
-                    )
+    object_file, symbols = _LATEST.built(name, flags)
+    base = 0
+    for answer in driver.answers(object_file, options):
+        match answer:
+            case Loaded():
+                base = answer.base
+            case Restart():
+                triples = {monitor: set() for monitor in monitors}
+            case Found():
+                places = [answer.steps[event].place for event in answer.report]
+                triples[answer.monitor].add((places[0], places[1], places[2]))
+            case End():
+                told_at = {place for found in triples.values() for told in found for place in told}
+                return Counts(
+                    executions=answer.executions,
+                    seconds=answer.cpu or 0.0,
+                    length=answer.steps / max(answer.executions, 1),
+                    reporting=dict(zip(monitors, answer.reporting, strict=True)),
+                    triples=triples,
+                    lines={place: str(symbols.line(place - base)) for place in told_at},
+                )
     raise TeetotalError(f"{name}: the exploration did not come to its end")
 
 
 def first_report(name: str, strategy: Strategy, monitor: str, *, flags: tuple[str, ...] = ()) -> float | None:
     """Seconds until a monitor reports something; None where it never does."""
-    with built(Source((str(program(name)),), flags)) as object_file:
-        begun = time.monotonic()
-        for answer in driver.answers(object_file, _options(strategy, [monitor], 0, PAPERS)):
-            if isinstance(answer, Found):
-                return time.monotonic() - begun
+    object_file, _ = _LATEST.built(name, flags)
+    begun = time.monotonic()
+    for answer in driver.answers(object_file, _options(strategy, [monitor], 0, PAPERS)):
+        if isinstance(answer, Found):
+            return time.monotonic() - begun
     return None
 
 
