@@ -22,7 +22,7 @@ COLUMNS = (
 )  # fmt: skip
 NOTES = [
     "LOC: without the harness, as the papers count",
-    "the harnesses are not printed in the paper: ours do what CheckFence's do, as often as makes the number of"
+    "the harnesses are not printed in the paper: ours do each operation a few times, as often as makes the number of"
     " interleavings with one preemption nearest to the paper's; the numbers beside it, and those for two, follow",
     "a thread can be preempted before every operation here, starting a thread is one, and violations are told apart by"
     " machine instruction; differences says what else was tried, and which number became the paper's by that",

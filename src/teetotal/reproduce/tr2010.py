@@ -23,7 +23,7 @@ COLUMNS = (
 )  # fmt: skip
 NOTES = [
     "ms a run: what the monitor adds to an execution, on average; at so few events a run it is within what is measured",
-    "the harnesses are not printed in the report: ours do what CheckFence's do, as often as makes executions about as"
+    "the harnesses are not printed in the report: ours do each operation a few times, as often as makes executions about as"
     " long as the report's; the other numbers follow",
     "distinct: by machine instruction here; differences says what else was tried, and which number became the paper's"
     " by that",
