@@ -37,7 +37,7 @@ HASTE = 0.1
 
 class PartAnswer(msgspec.Struct, Generic[Told], frozen=True):
     """Of a slice: what is left, what it asks of those above, and what was told. ``over``: it ended the whole search.
-    ``refused``: why this search cannot be explored in parts."""
+    ``refused``: why this search cannot be explored in parts. ``died``: what happened to a process that was needed."""
 
     left: str = ""
     asks: str = ""
@@ -46,6 +46,7 @@ class PartAnswer(msgspec.Struct, Generic[Told], frozen=True):
     over: bool = False
     interrupted: bool = False
     refused: str = ""
+    died: str = ""
 
 
 class Refused(Exception):
@@ -123,8 +124,8 @@ class Exploration(Generic[Told]):
                 found = crew.receive(min(HASTE if crew.free else 1.0, max(0.0, until - time.monotonic())))
                 if found is not None:
                     number, answer = found
-                    if isinstance(answer, WorkerDied):
-                        self._lost(number, answer)
+                    if isinstance(answer, WorkerDied) or answer.died:
+                        self._lost(number, str(answer) if isinstance(answer, WorkerDied) else answer.died)
                     else:
                         del self.running[number]
                         self.take(number, answer)
@@ -204,9 +205,9 @@ class Exploration(Generic[Told]):
             self.checkpoint.save_parts({known: (self.parts[known], self.told[known]) for known in begun})
         self.log("explored", part=number, executions=answer.executions)
 
-    def _lost(self, number: int, death: WorkerDied) -> None:
+    def _lost(self, number: int, death: str) -> None:
         self.running.pop(number, None)
-        self.log("died", part=number, why=str(death))
+        self.log("died", part=number, why=death)
         self.deaths[number] = self.deaths.get(number, 0) + 1
         if self.deaths[number] == MOST_DEATHS:
             raise Refused(f"a worker died {MOST_DEATHS} times: {death}")

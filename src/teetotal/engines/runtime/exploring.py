@@ -83,6 +83,8 @@ def explore(item: tuple[Question, str, int, Slice]) -> PartAnswer[Told]:
             return told.answer(restarts)
     except Refused as why:
         return PartAnswer(refused=str(why))
+    except driver.RuntimeDied as death:
+        return PartAnswer(died=str(death))
     except (TeetotalError, OSError, AssertionError) as error:
         return PartAnswer(refused=str(error))
 
