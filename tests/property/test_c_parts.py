@@ -62,7 +62,7 @@ def told(messages: Any) -> list[Any]:
 
 def in_parts(program: Path, arguments: list[str], workers: int, executions: int) -> tuple[list[Any], list[str]]:
     scale = InTurns(workers, slice=Slice(60.0, executions))
-    found = told(exploring.answers(program, REQUEST, arguments, Budget(scale=scale)))
+    found = told(exploring.answers(program, REQUEST, Source((), arguments=tuple(arguments)), Budget(scale=scale)))
     return found, scale.notes
 
 

@@ -145,7 +145,7 @@ def unsafe_text(seed: int) -> str | None:
     return None
 
 
-def _quietly(states: int, frontier: int, depth: int) -> None:
+def _quietly(states: int, fraction: float) -> None:
     pass
 
 

@@ -101,7 +101,18 @@ def _explorers(leader: int) -> list[int]:
 
 def test_a_worker_that_somebody_else_kills_is_no_fault_of_the_program() -> None:
     file = Path(__file__).parents[2] / "benchmarks" / "programs" / "dekker.c"
-    command = [sys.executable, "-m", "teetotal", "check", "--json", "--executions", "100000", str(file)]
+    command = [
+        sys.executable,
+        "-m",
+        "teetotal",
+        "check",
+        "--json",
+        "--model",
+        "tso,pso",
+        "--executions",
+        "100000",
+        str(file),
+    ]
     command += ["--", "-DROUNDS=5", "-DFENCED"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         assert process.stdout is not None

@@ -410,7 +410,7 @@ def test_a_killed_worker_costs_its_file_only(tmp_path: Path) -> None:
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [answer["input"] for answer in answers] == files
     assert [answer["input"] for answer in answers if "error" in answer] == ["deadly.py"]
-    assert "deadly.py: its process ended by signal SIGKILL" in done.stderr
+    assert "deadly.py:1: ends Python by itself: its process ended by signal SIGKILL" in done.stderr
 
 
 def test_output_that_nobody_reads_is_no_violation(tmp_path: Path) -> None:

@@ -168,7 +168,7 @@ def test_the_table_of_the_paper() -> None:
     assert done.returncode == 0
     rows = [json.loads(line)["row"] for line in done.stdout.splitlines()]
     assert len(rows) == 11
-    for title, _, _, _, states, _, mfences, sfences, _, _, their_states, _, their_mfences, their_sfences, _ in rows:
+    for title, _, _, _, states, _, mfences, sfences, _, _, _, their_states, _, their_mfences, their_sfences, _ in rows:
         same = (mfences, sfences) == (their_mfences, their_sfences)
         assert same != (title in ("Szymanski", "Lamport's fast mutex")), title
         assert isinstance(states, int), f"{title}: the method of the paper does not end"

@@ -160,6 +160,7 @@ class _Worker(Generic[Item, Answer]):
     def _again(self) -> int:
         """A new process in the place of one that has ended; how that did."""
         self.process.join()
+        supervision.sweep_after(self.process.pid)
         code: int = self.process.exitcode
         self.pipe.close()
         self._start()
@@ -170,6 +171,7 @@ class _Worker(Generic[Item, Answer]):
         if self.process.is_alive():
             self.process.kill()  # one that has just been forked still hears SIGTERM as its parent does, and goes on
         self.process.join()
+        supervision.sweep_after(self.process.pid)
 
 
 def _hurried(*_: object) -> None:

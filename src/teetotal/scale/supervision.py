@@ -148,7 +148,7 @@ def _less_memory(size: int) -> Iterator[None]:
 def scratch_folder() -> Iterator[str]:
     """A folder for as long as it is needed, and no longer, even if the process is ended by force. It is locked, so that
     another one can see that somebody needs it."""
-    with tempfile.TemporaryDirectory(prefix=f"teetotal-{_owner}-") as folder:
+    with tempfile.TemporaryDirectory(prefix=f"teetotal-{_owner}-{os.getpid()}-") as folder:
         held = os.open(folder, os.O_RDONLY)
         try:
             with suppress(OSError):  # not every file system has locks
@@ -160,6 +160,12 @@ def scratch_folder() -> Iterator[str]:
 
 def _sweep() -> None:
     for left in Path(tempfile.gettempdir()).glob(f"teetotal-{_owner}-*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def sweep_after(process: int | None) -> None:
+    """What a process that we started, and that has ended, could not remove."""
+    for left in Path(tempfile.gettempdir()).glob(f"teetotal-{_owner}-{process}-*"):
         shutil.rmtree(left, ignore_errors=True)
 
 

@@ -85,7 +85,7 @@ def explored(
 ) -> tuple[Counts, list[Finding], list[Cut], bool] | None:
     """By whoever helps: as ``_core.monitored_search`` would tell it. None: that has to be asked alone."""
     scale = budget.scale
-    name = digest(msgspec.json.encode(question))
+    name = digest(repr(question).encode(errors="backslashreplace"))
     try:
         exploration = Exploration(name, Watched, scale)
         if not exploration.over and not exploration.parts[0].begun:

@@ -187,7 +187,7 @@ def _left(budget: Budget) -> list[str]:
 
 
 def _name(program: Path, question: Question) -> str:
-    return digest(program.read_bytes(), msgspec.json.encode((question.request, question.arguments)))
+    return digest(program.read_bytes(), repr((question.request, question.arguments)).encode(errors="backslashreplace"))
 
 
 def _run(
