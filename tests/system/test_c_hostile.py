@@ -360,7 +360,7 @@ def test_a_signal_to_any_process_ends_all_and_what_was_found_is_told(who: str, n
 
 
 def test_what_is_left_when_all_are_killed_is_removed_by_the_next() -> None:
-    with _at_work() as process:
+    with _at_work("--workers", "1") as process:
         process.kill()
         process.wait()
         while _alive(process.pid):

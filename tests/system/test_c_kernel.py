@@ -148,7 +148,8 @@ def _spent(process: int) -> int:
 
 def test_ctrl_z_stops_the_explorer_too_and_it_goes_on() -> None:
     file = ROOT / "benchmarks" / "programs" / "dekker.c"
-    command = [sys.executable, "-m", "teetotal", "check", "--json", str(file), "--", "-DROUNDS=9"]
+    command = [sys.executable, "-m", "teetotal", "check", "--json", "--workers", "1", str(file)]
+    command += ["--", "-DROUNDS=9"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, process_group=0, preexec_fn=hear_interrupts
     ) as process:

@@ -51,10 +51,13 @@ def adopt_orphans() -> None:
 
 
 def children(process: int | str = "self") -> Iterator[int]:
-    """The processes that this one has to wait for."""
-    for task in Path(f"/proc/{process}/task").glob("*/children"):
+    """The processes that this one has to wait for; none where it has ended meanwhile."""
+    tasks: list[str] = []
+    with contextlib.suppress(OSError):
+        tasks = os.listdir(f"/proc/{process}/task")
+    for task in tasks:
         with contextlib.suppress(OSError):
-            yield from map(int, task.read_text().split())
+            yield from map(int, Path(f"/proc/{process}/task/{task}/children").read_text().split())
 
 
 def largest(process: int) -> int:
