@@ -20,6 +20,7 @@ from teetotal.answers.errors import TeetotalError
 from teetotal.answers.options import CheckOptions
 from teetotal.programs import files
 from teetotal.report.json import to_json
+from teetotal.scale import processes
 from teetotal.scale.checkpoint import Checkpoint
 from teetotal.scale.crew import Crew, Log, each, in_order
 from teetotal.scale.here import Here
@@ -290,3 +291,11 @@ scale = OnCluster(1, "local", slice=Slice(60.0, 300))
 many = watched.explored(question, Budget(scale=scale), None)
 print(json.dumps({"same": many == alone, "died": sum(tally.died for tally in scale.tallies)}))
 """
+
+
+def test_a_process_that_has_ended_has_no_children() -> None:
+    """It was an error, and ended whoever looked at the memory of explorers that come and go."""
+    child = subprocess.Popen(["true"])
+    child.wait()
+    assert list(processes.children(child.pid)) == []
+    assert processes.largest(child.pid) == 0
