@@ -15,10 +15,14 @@ from typing import Any
 
 import pytest
 
-from teetotal import checking
+from teetotal import _core, checking
 from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import Semantics
 from teetotal.answers.options import CheckOptions
+from teetotal.engines.executions.parts import PartAnswer
+from teetotal.engines.runtime import driver, exploring
 from teetotal.programs import files
+from teetotal.programs.c import build
 from teetotal.report.json import to_json
 from teetotal.scale import processes
 from teetotal.scale.checkpoint import Checkpoint
@@ -112,6 +116,29 @@ def test_the_same_verbs(crew: Any) -> None:
     one.submit(8, 4)
     assert one.receive() == (8, 16)
     one.close()
+
+
+def test_whoever_explores_tells_what_there_is_when_somebody_waits(tmp_path: Path) -> None:
+    """Each within a slice that nobody would live to see the end of."""
+    path = tmp_path / "counting.c"
+    path.write_text(COUNTING.replace("ROUNDS", "20"))
+    with build.built(build.Source((str(path),))) as program:
+        question = exploring.Question(str(program), tuple(driver.semantics_options(Semantics())), (), trust=True)
+        crew = Processes(exploring.explore, 1)
+        try:
+            crew.submit(0, (question, _core.whole_search(), 0, Slice(1e9)))
+            for _ in range(600):
+                crew.hurry(0)  # however early: it is heard once there is something to be told
+                if (found := crew.receive(0.1)) is not None:
+                    break
+            assert found is not None
+            answer = found[1]
+            assert isinstance(answer, PartAnswer)
+            assert (answer.refused, answer.died) == ("", "")
+            assert answer.executions > 0
+            assert not _core.state_of_part(answer.left).finished
+        finally:
+            crew.close()
 
 
 class Killing(Log):

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Generic
 
-from teetotal.scale.crew import Answer, Item, Tally, Work, WorkerDied
+from teetotal.scale.crew import Answer, Item, Tally, Work, WorkerDied, timed
 from teetotal.scale.local import Processes, available_workers
 from teetotal.scale.processes import any_size
 from teetotal.scale.supervision import INCONCLUSIVE
@@ -48,7 +48,7 @@ class Cluster(Generic[Item, Answer]):
             self.size = self._processors()
         except Exception as error:  # Ray has many, and what is no address is one of them
             raise Unavailable(f"the cluster {address} cannot be reached ({str(error).splitlines()[0]})") from error
-        self.task = ray.remote(work).options(max_retries=0, num_cpus=1)
+        self.task = self.ray.remote(timed).options(max_retries=0, num_cpus=1)
         self.tallies = [Tally() for _ in range(self.size)]
         self.running: dict[Any, tuple[int, float, Tally]] = {}
 
@@ -64,7 +64,7 @@ class Cluster(Generic[Item, Answer]):
             return self.instead.submit(number, item)
         busy = [tally for _, _, tally in self.running.values()]
         tally = next((tally for tally in self.tallies if all(tally is not other for other in busy)), self.tallies[0])
-        self.running[self.task.remote(item)] = (number, time.monotonic(), tally)
+        self.running[self.task.remote(self.work, item)] = (number, time.monotonic(), tally)
         return None
 
     def receive(self, seconds: float | None = None) -> tuple[int, Answer | WorkerDied] | None:
@@ -78,13 +78,13 @@ class Cluster(Generic[Item, Answer]):
         number, began, tally = self.running.pop(done[0])
         tally.busy += time.monotonic() - began
         try:
-            answer: Answer = self.ray.get(done[0])
+            answer: Answer
+            answer, cpu = self.ray.get(done[0])
         except self.ray.exceptions.RayError as error:
             tally.died += 1
             self._look_around()
             return number, WorkerDied(str(error).splitlines()[0], INCONCLUSIVE)
-        tally.items += 1
-        tally.executions += getattr(answer, "executions", 0)
+        tally.done(answer, cpu)
         return number, answer
 
     def _look_around(self) -> None:

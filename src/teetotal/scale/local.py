@@ -18,14 +18,11 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from teetotal import _core
 from teetotal.scale import supervision
-from teetotal.scale.crew import Answer, Item, OutOfBudget, Tally, Work, WorkerDied
-from teetotal.scale.processes import children, die_with_parent, largest
+from teetotal.scale.crew import Answer, Item, OutOfBudget, Tally, Work, WorkerDied, timed
+from teetotal.scale.processes import HURRY, children, die_with_parent, largest
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
-
-
-HURRY = signal.SIGUSR1
 
 
 def available_workers() -> int:
@@ -142,14 +139,14 @@ class _Worker(Generic[Item, Answer]):
             self.end()
             return OutOfBudget(memory)
         try:
-            answer: Answer = self.pipe.recv()
+            answer: Answer
+            answer, cpu = self.pipe.recv()
         except (EOFError, OSError):
             code = self._again()
             self.tally.died += 1
             status, why = supervision.death(code)
             return WorkerDied(why, status)
-        self.tally.items += 1
-        self.tally.executions += getattr(answer, "executions", 0)
+        self.tally.done(answer, cpu)
         return answer
 
     def end(self) -> None:
@@ -179,7 +176,7 @@ def _hurried(*_: object) -> None:
     _core.pause_part()
     for child in children():
         with suppress(ProcessLookupError):
-            os.kill(child, signal.SIGINT)
+            os.kill(child, HURRY)
 
 
 def _serve(work: Work[Item, Answer], pipe: Connection) -> None:
@@ -192,4 +189,4 @@ def _serve(work: Work[Item, Answer], pipe: Connection) -> None:
             item = pipe.recv()
         except (EOFError, OSError):
             return
-        pipe.send(work(item))
+        pipe.send(timed(work, item))
