@@ -63,7 +63,8 @@ def helping(verb: str, workers: int, files: Sequence[str], *asked: Options) -> I
         yield scale
     finally:
         seconds = time.monotonic() - began
-        scale.log("end", seconds=round(seconds, 3), workers=[msgspec.to_builtins(tally) for tally in scale.tallies])
+        tallies = [msgspec.to_builtins(tally) for tally in scale.tallies]
+        scale.log("end", seconds=round(seconds, 3), beside=round(scale.beside, 3), workers=tallies)
         if said("stats"):
             for line in [*told(scale.tallies, seconds), *scale.notes]:
                 click.echo(f"teetotal: {line}", err=True)

@@ -71,15 +71,12 @@ class Tally(msgspec.Struct):
 
 def timed(work: Callable[[Item], Answer], item: Item) -> tuple[Answer, float]:
     """The answer, and the seconds of processors that it took, here and in processes that were started for it."""
-    before = sum(map(_cpu, _OWN))
+    before = cpu() + cpu(resource.RUSAGE_CHILDREN)
     answer = work(item)
-    return answer, sum(map(_cpu, _OWN)) - before
+    return answer, cpu() + cpu(resource.RUSAGE_CHILDREN) - before
 
 
-_OWN = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-
-
-def _cpu(whose: int) -> float:
+def cpu(whose: int = resource.RUSAGE_SELF) -> float:
     used = resource.getrusage(whose)
     return used.ru_utime + used.ru_stime
 

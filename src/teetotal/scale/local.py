@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from teetotal import _core
 from teetotal.scale import supervision
-from teetotal.scale.crew import Answer, Item, OutOfBudget, Tally, Work, WorkerDied, timed
+from teetotal.scale.crew import Answer, Item, OutOfBudget, Tally, Work, WorkerDied, cpu, timed
 from teetotal.scale.processes import HURRY, children, die_with_parent, largest
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ def available_workers() -> int:
 
 
 class Processes(Generic[Item, Answer]):
+    """``beside``, once it is closed: the processor seconds of whoever asked, meanwhile."""
+
     def __init__(
         self, work: Work[Item, Answer], workers: int, seconds: float | None = None, megabytes: float | None = None
     ) -> None:
@@ -37,6 +39,7 @@ class Processes(Generic[Item, Answer]):
         self.pool = [_Worker(work, seconds, megabytes) for _ in range(workers)]
         self.tallies = [worker.tally for worker in self.pool]
         self.busy: list[_Worker[Item, Answer]] = []
+        self.began, self.beside = cpu(), 0.0
 
     @property
     def free(self) -> int:
@@ -81,6 +84,7 @@ class Processes(Generic[Item, Answer]):
         for worker in self.pool:
             worker.stop()
         self.busy = []
+        self.beside = cpu() - self.began
 
 
 def _soonest(busy: Sequence[_Worker[Item, Answer]]) -> float | None:
@@ -140,13 +144,13 @@ class _Worker(Generic[Item, Answer]):
             return OutOfBudget(memory)
         try:
             answer: Answer
-            answer, cpu = self.pipe.recv()
+            answer, spent = self.pipe.recv()
         except (EOFError, OSError):
             code = self._again()
             self.tally.died += 1
             status, why = supervision.death(code)
             return WorkerDied(why, status)
-        self.tally.done(answer, cpu)
+        self.tally.done(answer, spent)
         return answer
 
     def end(self) -> None:

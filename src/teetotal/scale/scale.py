@@ -44,6 +44,7 @@ class Scale:
         self.workers, self.cluster, self.checkpoint, self.slice = workers, cluster, checkpoint, slice
         self.log = log or Log()
         self.crews: list[list[Tally]] = []
+        self.asked: list[object] = []
         self.notes: list[str] = []
 
     @property
@@ -71,7 +72,13 @@ class Scale:
         cannot be used, the processors of this machine do."""
         crew = self._crew(work, items, seconds, megabytes)
         self.crews.append(crew.tallies)
+        self.asked.append(crew)
         return crew
+
+    @property
+    def beside(self) -> float:
+        """Processor seconds of this process while others worked for it."""
+        return sum(crew.beside for crew in self.asked if isinstance(crew, Processes))
 
     def _crew(
         self, work: Work[Item, Answer], items: int | None, seconds: float | None, megabytes: float | None
