@@ -12,6 +12,7 @@ from msgspec.structs import asdict
 from amounts import some
 from c_programs import compiled, translate
 from random_programs import ATOMIC, LOCKED, MIXED, PLAIN, seeded
+from teetotal.answers.strategies import Strategy
 from teetotal.budget import Budget
 from teetotal.engines.runtime import driver, exploring
 from teetotal.engines.runtime.messages import End, Progress, Restart
@@ -21,7 +22,9 @@ from teetotal.scale.here import Here
 from teetotal.scale.scale import Scale, Slice
 
 WAITING = Path(__file__).parents[2] / "benchmarks" / "waiting.c"
-REQUEST = ["strategy=all", "monitor=exact-tso", "monitor=exact-pso"]
+ALL = Strategy("all")
+MONITORS = ["monitor=exact-tso", "monitor=exact-pso"]
+REQUEST = ["strategy=all", *MONITORS]
 PRIVATE = {"seconds", "cpu", "fresh", "restored", "restarts"}
 """Of an end: what is about the processes, and not about the program."""
 
@@ -60,10 +63,18 @@ def told(messages: Any) -> list[Any]:
     return found
 
 
-def in_parts(program: Path, arguments: list[str], workers: int, executions: int) -> tuple[list[Any], list[str]]:
+def in_parts(
+    program: Path, arguments: list[str], workers: int, executions: int, explore: Strategy = ALL, model: str = "sc"
+) -> tuple[list[Any], list[str]]:
     scale = InTurns(workers, slice=Slice(60.0, executions))
-    found = told(exploring.answers(program, REQUEST, Source((), arguments=tuple(arguments)), Budget(scale=scale)))
+    source = Source((), arguments=tuple(arguments))
+    found = told(exploring.answers(program, request(explore, model), source, Budget(scale=scale), explore))
     return found, scale.notes
+
+
+def request(explore: Strategy, model: str = "sc") -> list[str]:
+    asked = [f"model={model}", f"strategy={explore.name}", f"count={explore.count}", f"depth={explore.depth}", "seed=7"]
+    return [*asked, *(MONITORS if explore.is_reduced else ["monitor=burnim-tso"] if model == "sc" else [])]
 
 
 def test_random_programs() -> None:
@@ -74,6 +85,21 @@ def test_random_programs() -> None:
             found, notes = in_parts(program, [str(number)], 1 + number % 3, 1 + number % 4)
             assert found == expected, number
             assert not notes, number
+
+
+@pytest.mark.parametrize("model", ["sc", "pso"])
+@pytest.mark.parametrize("explore", [Strategy("random", 150), Strategy("pct", 150, 3)], ids=str)
+def test_random_walks(explore: Strategy, model: str) -> None:
+    """By any number of processes, in slices of any size: those of one process, found in the same order."""
+    programs = [program for shape in (PLAIN, LOCKED) for program in seeded(52, some(6, least=3), shape)]
+    with compiled(translate(programs)) as program:
+        for number in range(len(programs)):
+            expected = told(driver.answers(program, request(explore, model), [str(number)]))
+            found, notes = in_parts(program, [str(number)], 1 + number % 3, (40, 7, 90)[number % 3], explore, model)
+            assert found == expected, number
+            assert not notes, number
+            assert not found[-1]["complete"]
+            assert found[-1]["executions"] == 150
 
 
 @pytest.fixture(scope="module")
@@ -91,3 +117,12 @@ def test_programs_that_wait(waiting: Path, name: str, threads: int, rounds: int)
     assert found == told(driver.answers(waiting, REQUEST, arguments))
     assert not notes
     assert found[-1]["executions"] > 10
+
+
+@pytest.mark.parametrize("explore", [Strategy("random", 300), Strategy("pct", 300, 3)], ids=str)
+def test_random_walks_of_different_lengths(waiting: Path, explore: Strategy) -> None:
+    """Those by which pct measures how long they are, each process has to take first."""
+    arguments = ["dekker", "2", "3"]
+    found, notes = in_parts(waiting, arguments, 3, 50, explore)
+    assert found == told(driver.answers(waiting, request(explore), arguments))
+    assert not notes

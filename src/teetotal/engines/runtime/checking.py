@@ -84,7 +84,7 @@ def _explored(
             given = [*request, *findings.seconds()]
             answers = driver.answers(program, given, source.arguments, trust=source.trust)
         else:
-            answers = exploring.answers(program, request, source, budget)
+            answers = exploring.answers(program, request, source, budget, asked.explore)
         try:
             with closing(answers) as messages:
                 for told in messages:
