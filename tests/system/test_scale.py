@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import random
@@ -250,6 +251,14 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
         Checkpoint(str(text), "", "", resume=True)
 
 
+@pytest.mark.parametrize("resume", [False, True])
+def test_what_can_be_no_checkpoint(tmp_path: Path, resume: bool) -> None:
+    with pytest.raises(TeetotalError, match="no checkpoint can be kept there: it is a directory"):
+        Checkpoint(str(tmp_path), "", "", resume=resume)
+    with pytest.raises(TeetotalError, match="no checkpoint can be kept there: it is no regular file"):
+        Checkpoint("/dev/full", "", "", resume=resume)
+
+
 def test_a_full_disk_loses_nothing_that_was_kept(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     kept = str(tmp_path / "run.db")
     checkpoint = Checkpoint(kept, "", "", resume=False)
@@ -272,10 +281,23 @@ def test_a_full_disk_loses_nothing_that_was_kept(tmp_path: Path, capfd: pytest.C
 
 
 def test_without_ray_this_machine_does_the_work(counting: Path, alone: dict[str, Any], monkeypatch: Any) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     scale = Scale(2, "auto", slice=SMALL)
     assert told(counting, scale) == alone
     assert "Ray is not installed" in scale.notes[0]
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere", "127.0.0.1:many", "127.0.0.1:99999999"])
+def test_an_address_that_cannot_be_reached_is_told(address: str, tmp_path: Path) -> None:
+    """Also of a question that needs no help."""
+    pytest.importorskip("ray")
+    test = tmp_path / "one.litmus"
+    test.write_text("X86 one\n{ x=0; }\n P0 ;\n MOV [x],$1 ;\nexists (x=1)\n")
+    command = [sys.executable, "-m", "teetotal", "check", "--cluster", address, str(test)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0
+    (warning,) = run.stderr.splitlines()
+    assert f"warning: the cluster {address} cannot be reached" in warning
 
 
 def test_a_cluster_of_which_a_worker_is_killed(tmp_path: Path) -> None:

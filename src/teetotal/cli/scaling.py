@@ -59,6 +59,7 @@ def helping(verb: str, workers: int, files: Sequence[str], *asked: Options) -> I
         raise TeetotalError(f"{said('log')}: {error.strerror}") from error
     scale = Scale(workers, said("cluster"), checkpoint, log)
     began = time.monotonic()
+    scale.look_for_cluster()
     try:
         yield scale
     finally:

@@ -6,8 +6,10 @@ ends; and where the whole cluster is lost, processes of this machine take its pl
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import os
+import socket
 import time
 from collections.abc import Callable
 from typing import Any, Generic
@@ -20,18 +22,37 @@ from teetotal.scale.supervision import INCONCLUSIVE
 LOCAL = "local"
 _STORE = 100 << 20
 """Bytes for what is sent to and fro on a cluster of this machine: texts."""
+_PATIENCE = 5.0
+"""Seconds for an address to answer."""
 
 
 class Unavailable(Exception):
     """There is no such cluster: why."""
 
 
+def look_for(address: str) -> None:
+    """``Unavailable`` where it can be told without Ray, which takes its time, that there is none."""
+    if importlib.util.find_spec("ray") is None:
+        raise Unavailable("Ray is not installed (pip install 'teetotal[ray]')")
+    if address in (LOCAL, "auto"):
+        return
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise _unreachable(address, error) from error
+
+
+def _unreachable(address: str, error: Exception) -> Unavailable:
+    said = str(error).splitlines() or [type(error).__name__]
+    return Unavailable(f"the cluster {address} cannot be reached ({said[0]})")
+
+
 class Cluster(Generic[Item, Answer]):
     def __init__(self, work: Work[Item, Answer], address: str, warn: Callable[[str], None]) -> None:
-        try:
-            import ray
-        except ImportError as error:
-            raise Unavailable("Ray is not installed (pip install 'teetotal[ray]')") from error
+        look_for(address)
+        import ray
+
         self.ray: Any = ray
         self.work, self.warn = work, warn
         self.instead: Processes[Item, Answer] | None = None
@@ -47,7 +68,7 @@ class Cluster(Generic[Item, Answer]):
                         ray.init(address=address, **quiet)
             self.size = self._processors()
         except Exception as error:  # Ray has many, and what is no address is one of them
-            raise Unavailable(f"the cluster {address} cannot be reached ({str(error).splitlines()[0]})") from error
+            raise _unreachable(address, error) from error
         self.task = self.ray.remote(timed).options(max_retries=0, num_cpus=1)
         self.tallies = [Tally() for _ in range(self.size)]
         self.running: dict[Any, tuple[int, float, Tally]] = {}

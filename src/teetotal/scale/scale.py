@@ -89,11 +89,25 @@ class Scale:
             try:
                 return Cluster(work, self.cluster, self.warn)
             except Unavailable as why:
-                self.warn(f"{why}: the processors of this machine do the work")
+                self._without_cluster(why)
         workers = self.workers if items is None else min(self.workers, items)
         if workers <= 1 and (seconds is None or items == 1):
             return Here(work)
         return Processes(work, max(1, workers), seconds, megabytes)
+
+    def look_for_cluster(self) -> None:
+        """Before anything is asked of it: what turns out to need no help would not tell that there is none."""
+        if self.cluster is not None:
+            from teetotal.scale.cluster import Unavailable, look_for
+
+            try:
+                look_for(self.cluster)
+            except Unavailable as why:
+                self._without_cluster(why)
+
+    def _without_cluster(self, why: Exception) -> None:
+        self.warn(f"{why}: the processors of this machine do the work")
+        self.cluster = None
 
     def warn(self, why: str) -> None:
         self.notes.append(why)
