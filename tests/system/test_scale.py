@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -22,6 +23,7 @@ from teetotal.answers.events import Semantics
 from teetotal.answers.options import CheckOptions
 from teetotal.engines.executions.parts import PartAnswer
 from teetotal.engines.runtime import driver, exploring
+from teetotal.histories.generate import random_history, to_axe
 from teetotal.programs import files
 from teetotal.programs.c import build
 from teetotal.report.json import to_json
@@ -50,6 +52,19 @@ int main(void) {
     pthread_join(a, 0);
     pthread_join(b, 0);
     assert(x != 2);
+    return 0;
+}
+"""
+BUFFERING = """
+#include <pthread.h>
+volatile int x, y, r, s;
+static void *left(void *unused) { x = 1; r = y; return unused; }
+int main(void) {
+    pthread_t a;
+    pthread_create(&a, 0, left, 0);
+    y = 1;
+    s = x;
+    pthread_join(a, 0);
     return 0;
 }
 """
@@ -213,7 +228,60 @@ def test_killed_at_any_moment_and_gone_on_with(counting: Path, alone: dict[str, 
         assert json.loads(answer) == alone
 
 
-def test_ctrl_c_keeps_what_is_known(tmp_path: Path) -> None:
+KILLED = """
+import os, signal, sys
+from teetotal.__main__ import main
+from teetotal.scale.checkpoint import Checkpoint
+write, left = Checkpoint._write, [int(sys.argv.pop(1))]
+
+def killed(self, changes):
+    left[0] -= 1
+    if left[0] == 0:  # between two transactions, or within one
+        if self.file.execute("SELECT count(*) FROM items").fetchone()[0] % 2:
+            self.file.execute("BEGIN")
+            self.file.execute(*changes[0])
+        os.killpg(0, signal.SIGKILL)
+    return write(self, changes)
+
+Checkpoint._write = killed
+main()
+"""
+
+
+@pytest.mark.parametrize("verb", ["history", "fence"])
+def test_killed_while_it_keeps_something_and_gone_on_with(verb: str, tmp_path: Path) -> None:
+    """At the second thing that is kept, the next time at the third, and so on: what a search begins with it finds again."""
+    subject = tmp_path / {"history": "many.axe", "fence": "counting.c"}[verb]
+    if verb == "history":
+        drawn = (random_history(operations=40, seed=seed) for seed in range(16))
+        subject.write_text("".join(map(to_axe, drawn)))
+    else:
+        subject.write_text(BUFFERING)
+    asked = [verb, "--json", "--workers", "2"]
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *command, str(subject)],
+            capture_output=True, text=True, check=False, start_new_session=True, timeout=120,
+        )  # fmt: skip
+
+    def answers(output: str) -> list[str]:
+        found = [json.loads(line) for line in output.splitlines()]
+        return sorted(re.sub(r'"(seconds|cpu)": [^,}]*', "", json.dumps(answer, sort_keys=True)) for answer in found)
+
+    expected = run("-m", "teetotal", *asked)
+    assert expected.returncode in (0, 1)
+    kept = ["--checkpoint", str(tmp_path / "run.db"), "--resume"]
+    deaths = 0
+    while (found := run("-c", KILLED, str(deaths + 2), *asked, *kept)).returncode == -signal.SIGKILL:
+        deaths += 1
+    assert (found.returncode, found.stderr) == (expected.returncode, expected.stderr)
+    assert answers(found.stdout) == answers(expected.stdout)
+    assert deaths > 0
+
+
+@pytest.mark.parametrize("asks_to_end", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def test_what_asks_to_end_keeps_what_is_known(tmp_path: Path, asks_to_end: signal.Signals) -> None:
     program, kept = tmp_path / "counting.c", tmp_path / "run.db"
     program.write_text(COUNTING.replace("ROUNDS", "7"))
     command = [sys.executable, "-m", "teetotal", "check", "--triage", "0", "--checkpoint", str(kept), "--log", "-"]
@@ -221,7 +289,7 @@ def test_ctrl_c_keeps_what_is_known(tmp_path: Path) -> None:
     assert run.stderr is not None
     first = json.loads(run.stderr.readline())
     assert first["event"] == "explored"
-    run.send_signal(signal.SIGINT)
+    run.send_signal(asks_to_end)
     said, _ = run.communicate()
     assert run.returncode not in (0, 70)
     assert "interrupted" in said
