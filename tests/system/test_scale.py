@@ -368,27 +368,39 @@ def test_an_address_that_cannot_be_reached_is_told(address: str, tmp_path: Path)
     assert f"warning: the cluster {address} cannot be reached" in warning
 
 
-def test_a_cluster_of_which_a_worker_is_killed(tmp_path: Path) -> None:
+def test_a_cluster_that_changes(tmp_path: Path) -> None:
     """A real one: slow to start, so once for all that is asked of it."""
-    ray = pytest.importorskip("ray")
+    pytest.importorskip("ray")
     script = tmp_path / "on_cluster.py"
     script.write_text(ON_CLUSTER)
     command = [sys.executable, str(script), str(tmp_path / "died"), str(Path(__file__).parents[1])]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert run.returncode == 0, run.stderr
-    assert json.loads(run.stdout.splitlines()[-1]) == {"same": True, "died": 1}
-    assert ray.__version__
+    found = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+    assert [told["same"] for told in found] == [True, True, True]
+    killed, added, lost = found
+    assert killed["died"] == 1
+    assert added["workers"] == 3
+    assert lost["notes"] == ["the cluster has 2 processors left, of 3"]
 
 
 ON_CLUSTER = """
-import json, os, sys
+import json, os, sys, time
 from pathlib import Path
+import ray
+from ray.cluster_utils import Cluster as Machines
 sys.path.insert(0, sys.argv[2])
 from teetotal.answers.events import Semantics
 from teetotal.budget import Budget
 from teetotal.engines.executions import watched
+from teetotal.scale import cluster
+from teetotal.scale.crew import Log
+from teetotal.scale.processes import any_size
 from teetotal.scale.scale import Scale, Slice
 from waiting_programs import dekker
+
+FLAG = sys.argv[1]
+cluster.Cluster.look = 0.0
 
 def explore_or_die(item):
     if not Path(FLAG).exists():
@@ -396,17 +408,47 @@ def explore_or_die(item):
         os.kill(os.getpid(), 9)
     return watched.explore(item)
 
-FLAG = sys.argv[1]
-question = watched.Question(dekker(3), Semantics(), "skip", ("exact-tso", "exact-pso"), "c20", 1024)
-alone = watched.explored(question, Budget(), None)
-
 class OnCluster(Scale):
     def crew(self, work, *limits):
         return super().crew(explore_or_die, *limits)
 
-scale = OnCluster(1, "local", slice=Slice(60.0, 300))
-many = watched.explored(question, Budget(scale=scale), None)
-print(json.dumps({"same": many == alone, "died": sum(tally.died for tally in scale.tallies)}))
+class Changing(Log):
+    def __init__(self, change):
+        super().__init__()
+        self.change, self.heard = change, 0
+
+    def __call__(self, event, **told):
+        self.heard += event == "explored"
+        if self.heard == 3:
+            self.change()
+
+def ask(change):
+    scale = OnCluster(1, "auto", log=Changing(change), slice=Slice(60.0, 100))
+    many = watched.explored(question, Budget(scale=scale), None)
+    died = sum(tally.died for tally in scale.tallies)
+    same = many == alone
+    print(json.dumps({"same": same, "died": died, "workers": len(scale.tallies), "notes": scale.notes}), flush=True)
+
+nodes = []
+
+def add():
+    if not nodes:
+        nodes.append(machines.add_node(num_cpus=1))
+
+def lose():
+    if nodes:
+        machines.remove_node(nodes.pop(), allow_graceful=False)
+        while ray.cluster_resources()["CPU"] > 2:  # until Ray has noticed
+            time.sleep(0.05)
+
+question = watched.Question(dekker(3), Semantics(), "skip", ("exact-tso", "exact-pso"), "c20", 1024)
+alone = watched.explored(question, Budget(), None)
+with any_size():
+    machines = Machines(initialize_head=True, head_node_args={"num_cpus": 2, "object_store_memory": 100 << 20})
+    ray.init(address=machines.address, log_to_driver=False)
+ask(lambda: None)
+ask(add)
+ask(lose)
 """
 
 

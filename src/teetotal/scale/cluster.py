@@ -49,6 +49,9 @@ def _unreachable(address: str, error: Exception) -> Unavailable:
 
 
 class Cluster(Generic[Item, Answer]):
+    look = 5.0
+    """Seconds between two looks at who is there: nodes may be added."""
+
     def __init__(self, work: Work[Item, Answer], address: str, warn: Callable[[str], None]) -> None:
         look_for(address)
         import ray
@@ -72,6 +75,7 @@ class Cluster(Generic[Item, Answer]):
         self.task = self.ray.remote(timed).options(max_retries=0, num_cpus=1)
         self.tallies = [Tally() for _ in range(self.size)]
         self.running: dict[Any, tuple[int, float, Tally]] = {}
+        self.looked = time.monotonic()
 
     def _processors(self) -> int:
         return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
@@ -89,6 +93,8 @@ class Cluster(Generic[Item, Answer]):
         return None
 
     def receive(self, seconds: float | None = None) -> tuple[int, Answer | WorkerDied] | None:
+        if self.instead is None and time.monotonic() - self.looked >= self.look:
+            self._look_around()
         if self.instead is not None and not self.running:
             return self.instead.receive(seconds)
         if not self.running:
@@ -109,7 +115,8 @@ class Cluster(Generic[Item, Answer]):
         return number, answer
 
     def _look_around(self) -> None:
-        """After a loss: who is still there."""
+        """Now and then, and after a loss: who is there."""
+        self.looked = time.monotonic()
         try:
             left = self._processors() if any(node["Alive"] for node in self.ray.nodes()) else 0
         except Exception:
@@ -119,7 +126,8 @@ class Cluster(Generic[Item, Answer]):
             self.instead = Processes(self.work, available_workers())
         elif left < self.size:
             self.warn(f"the cluster has {left} processors left, of {self.size}")
-            self.size = left
+        self.tallies += [Tally() for _ in range(left - len(self.tallies))]
+        self.size = left or self.size
 
     def hurry(self, number: int) -> bool:
         return self.instead is not None and self.instead.hurry(number)  # Ray has no word for it
