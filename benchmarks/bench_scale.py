@@ -2,7 +2,7 @@
 
 python benchmarks/bench_scale.py [WORD…]         two processes and one, on the same questions; a minute or two
 python benchmarks/bench_scale.py --simulate      10, 100 and 1,000 workers, by simulation; a minute
-python benchmarks/bench_scale.py --ray           the same as local processes, by a Ray cluster of this machine
+python benchmarks/bench_scale.py --ray           what an item costs by local processes, and by Ray on this machine
 
 Seconds are those of a clock, and so is their ratio. On a machine that others use, two processes do not get two processors;
 so beside it stands what does not depend on others ("by work"): the processor time of one worker, by what two processors
@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,10 @@ from teetotal.engines.executions.parts import Exploration, PartAnswer
 from teetotal.engines.executions.watched import Question, Watched
 from teetotal.histories.generate import random_history, to_axe
 from teetotal.programs.program import Program
-from teetotal.scale.crew import Tally, WorkerDied
+from teetotal.scale.cluster import Cluster
+from teetotal.scale.crew import Crew, Tally, WorkerDied
+from teetotal.scale.here import Here
+from teetotal.scale.local import Processes
 from teetotal.scale.scale import Scale, Slice
 
 TWO_THREADS = """
@@ -124,17 +128,56 @@ def _without_times(answer: Any) -> str:
     return json.dumps(strip(answer), sort_keys=True)
 
 
-def compare(many: tuple[str, ...], wanted: list[str]) -> None:
+def compare(wanted: list[str]) -> None:
     print(f"{'':58}{'1':>8}{'2':>8}{'ratio':>7}{'idle':>6}{'more work':>11}{'by work':>9}")
     with tempfile.TemporaryDirectory() as folder:
         for name, words in questions(Path(folder)).items():
             if wanted and words[0] not in wanted:
                 continue
-            one, two = Run(words, "--workers", "1"), Run(words, *many)
+            one, two = Run(words, "--workers", "1"), Run(words, "--workers", "2")
             assert one.answers == two.answers, name
             seconds = f"{one.seconds:7.1f}s{two.seconds:7.1f}s{one.seconds / two.seconds:7.2f}"
             more = two.cpu / one.cpu - 1
             print(f"{name:58}{seconds}{two.idle:6.0%}{more:11.0%}{one.cpu / two.longest:9.2f}", flush=True)
+
+
+# -- what an item costs -------------------------------------------------------------------------------------------------
+
+ITEMS = 300
+
+
+def echo(item: bytes) -> bytes:
+    return item
+
+
+def overhead() -> None:
+    """Of items that are no work: from giving the first to its answer, and then one after the other, of two sizes."""
+    two = Scale(2)
+    crews: dict[str, Callable[[], Crew[bytes, bytes]]] = {
+        "whoever asks": lambda: Here(echo),
+        "two processes": lambda: Processes(echo, 2),
+        "Ray, two processors": lambda: Cluster(echo, "local", two.warn),
+    }
+    print(f"{'':22}{'to begin':>10}{'an item':>11}{'of 100 kB':>11}{'CPU of an item':>16}")
+    for name, made in crews.items():
+        began = time.monotonic()
+        crew = made()
+        _sent(crew, 1, b"")
+        first = time.monotonic() - began
+        seconds, spent = _sent(crew, ITEMS, b"")
+        large, _ = _sent(crew, ITEMS, b"x" * 100_000)
+        crew.close()
+        each = f"{1e3 * seconds / ITEMS:9.2f}ms{1e3 * large / ITEMS:9.2f}ms{1e3 * spent / ITEMS:14.2f}ms"
+        print(f"{name:22}{first:9.2f}s{each}", flush=True)
+
+
+def _sent(crew: Crew[bytes, bytes], items: int, item: bytes) -> tuple[float, float]:
+    """Seconds by the clock, and of this process."""
+    began, spent = time.monotonic(), time.process_time()
+    for number in range(items):
+        crew.submit(number, item)
+        assert crew.receive() == (number, item)
+    return time.monotonic() - began, time.process_time() - spent
 
 
 # -- many more --------------------------------------------------------------------------------------------------------
@@ -237,6 +280,7 @@ if __name__ == "__main__":
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
     if "--simulate" in sys.argv:
         simulate()
+    elif "--ray" in sys.argv:
+        overhead()
     else:
-        many = ("--cluster", "local") if "--ray" in sys.argv else ("--workers", "2")
-        compare(many, [word for word in sys.argv[1:] if not word.startswith("-")])
+        compare(sys.argv[1:])

@@ -449,6 +449,8 @@ with any_size():
 ask(lambda: None)
 ask(add)
 ask(lose)
+ray.shutdown()
+machines.shutdown()
 """
 
 

@@ -66,7 +66,9 @@ class Cluster(Generic[Item, Answer]):
                 if not ray.is_initialized():
                     if address == LOCAL:
                         cores = available_workers()
-                        ray.init(num_cpus=cores, include_dashboard=False, object_store_memory=_STORE, **quiet)
+                        ray.init(
+                            address=LOCAL, num_cpus=cores, include_dashboard=False, object_store_memory=_STORE, **quiet
+                        )
                     else:
                         ray.init(address=address, **quiet)
             self.size = self._processors()
