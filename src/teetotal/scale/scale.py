@@ -15,7 +15,7 @@ class Slice(NamedTuple):
     """For so many seconds, and executions, somebody works on a part of an exploration before it is looked at who could
     help."""
 
-    seconds: float = 2.0
+    seconds: float = 4.0
     executions: int = 2**62
 
     @property
