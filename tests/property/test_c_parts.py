@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import asdict
 
 from amounts import some
+from c_letters import INTERPRETER
 from c_programs import compiled, translate
 from random_programs import ATOMIC, LOCKED, MIXED, PLAIN, seeded
 from teetotal.budget import Budget
@@ -60,9 +61,11 @@ def told(messages: Any) -> list[Any]:
     return found
 
 
-def in_parts(program: Path, arguments: list[str], workers: int, executions: int) -> tuple[list[Any], list[str]]:
+def in_parts(
+    program: Path, arguments: list[str], workers: int, executions: int, request: list[str] = REQUEST
+) -> tuple[list[Any], list[str]]:
     scale = InTurns(workers, slice=Slice(60.0, executions))
-    found = told(exploring.answers(program, REQUEST, Source((), arguments=tuple(arguments)), Budget(scale=scale)))
+    found = told(exploring.answers(program, request, Source((), arguments=tuple(arguments)), Budget(scale=scale)))
     return found, scale.notes
 
 
@@ -74,6 +77,31 @@ def test_random_programs() -> None:
             found, notes = in_parts(program, [str(number)], 1 + number % 3, 1 + number % 4)
             assert found == expected, number
             assert not notes, number
+
+
+def test_threads_that_nothing_tells_apart() -> None:
+    chance = random.Random(63)
+    request = [*REQUEST, "monitor=exact-c11", "symmetry=on"]
+    divided = 0
+    with compiled(INTERPRETER) as program:
+        for number in range(some(30, least=12)):
+            letters = chance.choice(["ajv", "kl", "PVpg", "fFj", "rwl", "ukl", "CSsB"])
+            own = "".join(chance.choices(letters, k=2))
+            arguments = [
+                str(chance.randint(0, 2)),
+                chance.choice(letters),
+                *[own] * 3,
+                *chance.choices(letters, k=number % 2),
+            ]
+            asked = [*request, "executions=400"]
+            expected = told(driver.answers(program, asked, arguments))
+            if not expected[-1]["complete"]:
+                continue
+            found, notes = in_parts(program, arguments, 1 + number % 3, 1 + number % 7, request)
+            assert found == expected, arguments
+            assert not notes, arguments
+            divided += expected[-1]["executions"] > 8
+    assert divided
 
 
 @pytest.fixture(scope="module")
