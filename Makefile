@@ -66,6 +66,7 @@ fuzz: build
 	$(BIN)/python tests/fuzz_inputs.py $(N) --seed $$(date +%s)
 	PYTHONPATH=tests $(BIN)/python -m battery
 	$(BIN)/python tests/fuzz_simulator.py
+	$(BIN)/python tests/fuzz_kills.py
 	$(BIN)/python tests/fuzz.py $(SECONDS) -n 2
 
 # Faults planted in a copy of the tree, each with the test that must notice it; AREAS="models search" for some of them.

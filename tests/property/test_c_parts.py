@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from amounts import some
 from c_letters import INTERPRETER
 from c_programs import compiled, translate
 from random_programs import ATOMIC, LOCKED, MIXED, PLAIN, seeded
+from teetotal.answers.strategies import Strategy
 from teetotal.budget import Budget
 from teetotal.engines.runtime import driver, exploring
 from teetotal.engines.runtime.messages import End, Progress, Restart
@@ -22,7 +24,9 @@ from teetotal.scale.here import Here
 from teetotal.scale.scale import Scale, Slice
 
 WAITING = Path(__file__).parents[2] / "benchmarks" / "waiting.c"
-REQUEST = ["strategy=all", "monitor=exact-tso", "monitor=exact-pso"]
+ALL = Strategy("all")
+MONITORS = ["monitor=exact-tso", "monitor=exact-pso"]
+REQUEST = ["strategy=all", *MONITORS]
 PRIVATE = {"seconds", "cpu", "fresh", "restored", "restarts"}
 """Of an end: what is about the processes, and not about the program."""
 
@@ -62,11 +66,24 @@ def told(messages: Any) -> list[Any]:
 
 
 def in_parts(
-    program: Path, arguments: list[str], workers: int, executions: int, request: list[str] = REQUEST
+    program: Path,
+    arguments: list[str],
+    workers: int,
+    executions: int,
+    explore: Strategy = ALL,
+    model: str = "sc",
+    more: Sequence[str] = (),
 ) -> tuple[list[Any], list[str]]:
     scale = InTurns(workers, slice=Slice(60.0, executions))
-    found = told(exploring.answers(program, request, Source((), arguments=tuple(arguments)), Budget(scale=scale)))
+    source = Source((), arguments=tuple(arguments))
+    asked = [*request(explore, model), *more]
+    found = told(exploring.answers(program, asked, source, Budget(scale=scale), explore))
     return found, scale.notes
+
+
+def request(explore: Strategy, model: str = "sc") -> list[str]:
+    asked = [f"model={model}", f"strategy={explore.name}", f"count={explore.count}", f"depth={explore.depth}", "seed=7"]
+    return [*asked, *(MONITORS if explore.is_reduced else ["monitor=burnim-tso"] if model == "sc" else [])]
 
 
 def test_random_programs() -> None:
@@ -81,7 +98,7 @@ def test_random_programs() -> None:
 
 def test_threads_that_nothing_tells_apart() -> None:
     chance = random.Random(63)
-    request = [*REQUEST, "monitor=exact-c11", "symmetry=on"]
+    more = ["monitor=exact-c11", "symmetry=on"]
     divided = 0
     with compiled(INTERPRETER) as program:
         for number in range(some(30, least=12)):
@@ -93,15 +110,29 @@ def test_threads_that_nothing_tells_apart() -> None:
                 *[own] * 3,
                 *chance.choices(letters, k=number % 2),
             ]
-            asked = [*request, "executions=400"]
-            expected = told(driver.answers(program, asked, arguments))
+            expected = told(driver.answers(program, [*REQUEST, *more, "executions=400"], arguments))
             if not expected[-1]["complete"]:
                 continue
-            found, notes = in_parts(program, arguments, 1 + number % 3, 1 + number % 7, request)
+            found, notes = in_parts(program, arguments, 1 + number % 3, 1 + number % 7, more=more)
             assert found == expected, arguments
             assert not notes, arguments
             divided += expected[-1]["executions"] > 8
     assert divided
+
+
+@pytest.mark.parametrize("model", ["sc", "pso"])
+@pytest.mark.parametrize("explore", [Strategy("random", 150), Strategy("pct", 150, 3)], ids=str)
+def test_random_walks(explore: Strategy, model: str) -> None:
+    """By any number of processes, in slices of any size: those of one process, found in the same order."""
+    programs = [program for shape in (PLAIN, LOCKED) for program in seeded(52, some(6, least=3), shape)]
+    with compiled(translate(programs)) as program:
+        for number in range(len(programs)):
+            expected = told(driver.answers(program, request(explore, model), [str(number)]))
+            found, notes = in_parts(program, [str(number)], 1 + number % 3, (40, 7, 90)[number % 3], explore, model)
+            assert found == expected, number
+            assert not notes, number
+            assert not found[-1]["complete"]
+            assert found[-1]["executions"] == 150
 
 
 @pytest.fixture(scope="module")
@@ -119,3 +150,12 @@ def test_programs_that_wait(waiting: Path, name: str, threads: int, rounds: int)
     assert found == told(driver.answers(waiting, REQUEST, arguments))
     assert not notes
     assert found[-1]["executions"] > 10
+
+
+@pytest.mark.parametrize("explore", [Strategy("random", 300), Strategy("pct", 300, 3)], ids=str)
+def test_random_walks_of_different_lengths(waiting: Path, explore: Strategy) -> None:
+    """Those by which pct measures how long they are, each process has to take first."""
+    arguments = ["dekker", "2", "3"]
+    found, notes = in_parts(waiting, arguments, 3, 50, explore)
+    assert found == told(driver.answers(waiting, request(explore), arguments))
+    assert not notes
