@@ -94,13 +94,25 @@ def race(
 ) -> Race:
     """Two accesses that nothing orders, told."""
     events, request = before(program, schedule, semantics)
+    first, after, deciding = triple
     thread = schedule[-1]
+    if after != deciding:
+        numbers = while_waiting(events, thread, after)
+        events, first = [events[number] for number in numbers], numbers.index(first)
+        schedule = [*(schedule[number] for number in numbers), thread]
     index = sum(event.thread == thread for event in events)
     second = _done(thread, index, request, None)
     replayed = models.replay(program, "sc", tuple(map(Issue, schedule)), semantics)
     if len(replayed.events[thread]) > index:
         second = replayed.events[thread][index]
-    return race_between([*events, second], triple[0], _replay(program, schedule, semantics), whole)
+    return race_between([*events, second], first, _replay(program, schedule, semantics), whole)
+
+
+def while_waiting(events: Sequence[Event], thread: int, after: int) -> list[int]:
+    """What has to come before a round of a loop in which a thread only waits, right after an event: rounds that wait are no
+    part of an execution, and yet they read, and race."""
+    own = [number for number, event in enumerate(events) if event.thread == thread]
+    return sorted({*happens_before(events, after), *(happens_before(events, own[-1]) if own else ())})
 
 
 def race_between(events: Sequence[Event], at: int, replay: str, whole: bool) -> Race:

@@ -62,9 +62,18 @@ class Orders:
 
     def _race(self, told: Found, execution: events.Execution) -> None:
         """Each pair of places once."""
-        first, _, second = told.report
-        replay = self._command(execution, second + 1, told.context)
-        found = weak.race_between(execution.events[: second + 1], first, replay, self.options.whole_races)
+        first, after, second = told.report
+        before, deciding, last = execution.events[:second], execution.events[second], second + 1
+        if after != second:
+            numbers = weak.while_waiting(before, deciding.thread, after)
+            before, first, last = [before[number] for number in numbers], numbers.index(first), len(numbers)
+            seen = [event.value for event in before if event.address == deciding.address and event.writes]
+            deciding = events.having_seen(
+                deciding, seen[-1] or 0 if seen else execution.initial[deciding.address or ""]
+            )[-1]
+            execution = execution._replace(events=before, schedule=[execution.schedule[number] for number in numbers])
+        replay = self._command(execution, last, told.context)
+        found = weak.race_between([*before, deciding], first, replay, self.options.whole_races)
         if all((set(found.locations), found.address) != (set(race.locations), race.address) for race in self.races):
             self.races.append(found)
             self.violations.append(weak.as_violation(found))
