@@ -463,13 +463,14 @@ static int data;"""
 
 @NEEDS_COMPILER
 def test_marks_are_no_events(tmp_path: Path) -> None:
-    """Between two stores of one location a mark is another location, which would hand on what the first one knows."""
+    """Between two writes of one location a mark is another location, which would hand on what the first one knows: then
+    x = 3 could not come before x = 1, and nothing would seem to be missing."""
     text = """#include <pthread.h>
 #include <stdatomic.h>
 static atomic_int x, y;
 static void *first(void *none) {
     atomic_store(&x, 1);
-    atomic_store_explicit(&x, 2, memory_order_release);
+    atomic_exchange_explicit(&x, 2, memory_order_release);
     return none;
 }
 static void *second(void *none) {
@@ -478,7 +479,7 @@ static void *second(void *none) {
 }
 static void *third(void *none) {
     atomic_store(&y, 1);
-    while (atomic_load(&x) != 0) ;
+    atomic_store(&x, 3);
     return none;
 }
 int main(void) {

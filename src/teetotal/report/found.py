@@ -82,6 +82,8 @@ def headline(violation: Violation) -> str:
     what = violation.message or " → ".join(str(violation.events[edge.source]) for edge in violation.cycle)
     if isinstance(violation, HistoryViolation):
         what = what or f"{len(violation.events)} operations that no order explains"
+    if violation.kind == "race":  # which says so itself
+        return f"{violation.model.upper()}: {what}"
     kind = "not robust" if violation.kind == "robustness" else violation.kind
     return f"{violation.model.upper()}: {kind}{f': {what}' if what else ''}"
 
