@@ -67,6 +67,7 @@ fuzz: build
 	PYTHONPATH=tests $(BIN)/python -m battery
 	$(BIN)/python tests/fuzz_simulator.py
 	PYTHONPATH=tests/reference $(BIN)/python tests/fuzz_c11.py --programs $(N) --seed $$(date +%s)
+	PYTHONPATH=tests/reference $(BIN)/python tests/fuzz_orders.py --seed $$(date +%s)
 	$(BIN)/python tests/fuzz.py $(SECONDS) -n 2
 
 # Faults planted in a copy of the tree, each with the test that must notice it; AREAS="models search" for some of them.

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st_
 
+import fuzz_orders
 from amounts import some
 from c11_programs import c11, random_program
 from fencing_tools import NEEDS_COMPILER
@@ -121,6 +122,17 @@ def test_of_a_minimal_set_nothing_can_go(seed: int, weaken: bool) -> None:
     assert case.works(found)
     for site in found:
         assert not case.works(found - {site})
+
+
+def test_what_is_written_is_minimal_by_definition() -> None:
+    """By text: litmus tests, for the weakest and for the cheapest; ``make fuzz`` does the same with C as well, and more."""
+    found = fuzz_orders.run(some(40), c=False, seed=15)
+    assert found["cheaper_sets"] > 20
+
+
+@NEEDS_COMPILER
+def test_what_is_written_in_c_is_minimal_by_definition() -> None:
+    assert fuzz_orders.run(4, c=True, seed=16)["minimal"] == 4
 
 
 SMALLEST = {
