@@ -18,6 +18,8 @@ from fuzz_c11 import compare, drawn
 from shared import data
 from teetotal.answers.events import EventId
 from teetotal.answers.options import ReleaseSequence
+from teetotal.answers.schedules import TokenError, known_writes
+from teetotal.engines import weak
 from teetotal.engines.executions.robustness import robustness
 from teetotal.models import c11 as specification
 from teetotal.programs.litmus import read_file
@@ -116,6 +118,50 @@ def test_the_weakest_orders_of_the_classics(name: str) -> None:
     for orders, expected in [*((o, "robust") for o in robust), *((o, "weak") for o in weak)]:
         a, b = orders.split()
         assert watched(c11(text.replace("{a}", a).replace("{b}", b))) == expected, orders
+
+
+ALL = ["ARMv8", "POWER", "RISC-V"]
+SHOWN = {
+    "x=1; r=y ‖ y=1; r=x": ALL,
+    "x=1.rel; r=y.acq ‖ y=1.rel; r=x.acq": ["POWER", "ARMv8 (with ldapr)"],
+    "x=1; fence.ar; r=y ‖ y=1; fence.ar; r=x": ["POWER"],
+    "x=1; y=1 ‖ r=y; r=x": ALL,
+    "x=1; y=1 ‖ r=y.acq; r=x": ALL,
+    "x=1; y=1.rel ‖ r=y; r=x": ALL,
+    "x=1; y=2 ‖ y=1; x=2": ALL,
+    "x=1.rel; y=2.rel ‖ y=1.rel; x=2.rel": [],
+    "x=1; fence.ar; y=2 ‖ y=1; fence.ar; x=2": [],
+    "x=1.rel ‖ y=1.rel ‖ r=x.acq; r=y.acq ‖ r=y.acq; r=x.acq": ["POWER"],
+    "x=1 ‖ y=1 ‖ r=x; fence.ar; r=y ‖ r=y; fence.ar; r=x": ["POWER"],
+}
+
+
+@pytest.mark.parametrize("text", SHOWN)
+def test_who_can_show_it(text: str) -> None:
+    """The table of docs/explanation/c11.md, which herd's models have given; and one side alone in order."""
+    found = robustness(c11(text), ["c11"]).violations["c11"]
+    assert {tuple(weak.shown(violation, None).shown_by) for violation in found} == {tuple(SHOWN[text])}
+
+
+@pytest.mark.parametrize("text", [text for text, verdict in TRAPS.values() if verdict == "weak"])
+def test_what_c11_allows_can_be_seen_again(text: str) -> None:
+    """Its token leads to the same graph: the same events, the same cycle."""
+    program = c11(text)
+    for found in robustness(program, ["c11"]).violations["c11"]:
+        token = found.replay.split()[2]
+        sequential = known_writes(token)
+        assert sequential is not None
+        again = weak.replayed(program, *sequential)
+        assert (again.events, again.cycle, again.steps) == (found.events, found.cycle, found.steps)
+        assert again.relations == found.relations
+
+
+@pytest.mark.parametrize("token", ["1c:0x2.1o0", "1c:0x2.1.1o1", "1c:1o0", "1c:0x2.1x3.1o0", "1c:0.1.1o0"])
+def test_a_token_of_another_program_is_refused(token: str) -> None:
+    sequential = known_writes(token)
+    assert sequential is not None
+    with pytest.raises(TokenError, match="belongs to another program"):
+        weak.replayed(c11("x=1; y=1 ‖ r=y; r=x"), *sequential)
 
 
 @pytest.mark.parametrize("release_sequence", ["c20", "c11"])

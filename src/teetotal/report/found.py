@@ -17,7 +17,6 @@ from teetotal.answers.record import StressAnswer
 from teetotal.answers.verify import Confirmation, VerifyAnswer
 from teetotal.answers.violation import Violation
 from teetotal.report.json import numbered
-from teetotal.report.story import again
 
 _KINDS: dict[str, type[Violation]] = {"history": HistoryViolation, "monitor": MonitorViolation}
 
@@ -99,7 +98,7 @@ def story(violation: Violation) -> Iterator[str]:
     if violation.cycle:
         yield f"so {violation.events[violation.cycle[0].source]} would come before itself: a contradiction."
     if violation.replay:
-        yield f"{again(violation)}: {violation.replay}"
+        yield f"Again: {violation.replay}"
 
 
 def places(violation: Violation) -> list[Location]:

@@ -8,11 +8,11 @@ from teetotal.answers.check import ModelAnswer
 from teetotal.answers.events import Event, Kind
 from teetotal.answers.numbers import Tag
 from teetotal.answers.options import CheckOptions
-from teetotal.answers.schedules import to_token
+from teetotal.answers.schedules import to_token, to_weak_token
 from teetotal.answers.verdict import Verdict, both
 from teetotal.answers.violation import Hazard, Race, Violation
 from teetotal.engines import weak
-from teetotal.engines.runtime import events, replaying
+from teetotal.engines.runtime import events, replaying, words
 from teetotal.engines.runtime.messages import End, Found
 from teetotal.programs.c.build import Source
 
@@ -58,7 +58,14 @@ class Orders:
             lambda seen: events.having_seen(deciding, seen),
             self.options.release_sequence,
         )
-        self.violations.append(replace(found, replay=self._command(execution, at, told.context)))
+        before = execution.events[:at]
+        known = weak.known_writes(before, before[told.report[0]])
+        program = events.straight_line(self.source.name, execution, execution.schedule, self.source.name)
+        token = to_weak_token(
+            execution.schedule[:at], deciding.thread, known, list(program.memory), self.options.semantics
+        )
+        replay = replaying.command(self.source, token, told.context, self.options.spurious)
+        self.violations.append(replace(words.values_named(found, execution.pointers), replay=replay))
 
     def _race(self, told: Found, execution: events.Execution) -> None:
         """Each pair of places once."""
