@@ -2,68 +2,19 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
-from typing import Any
 
 import pytest
-from msgspec.structs import asdict
 
 from amounts import some
 from c_programs import compiled, translate
+from in_parts import in_parts, told
 from random_programs import ATOMIC, LOCKED, MIXED, PLAIN, seeded
-from teetotal.budget import Budget
-from teetotal.engines.runtime import driver, exploring
-from teetotal.engines.runtime.messages import End, Progress, Restart
+from teetotal.engines.runtime import driver
 from teetotal.programs.c.build import Source, build
-from teetotal.scale.crew import Crew
-from teetotal.scale.here import Here
-from teetotal.scale.scale import Scale, Slice
 
 WAITING = Path(__file__).parents[2] / "benchmarks" / "waiting.c"
 REQUEST = ["strategy=all", "monitor=exact-tso", "monitor=exact-pso"]
-PRIVATE = {"seconds", "cpu", "fresh", "restored", "restarts"}
-"""Of an end: what is about the processes, and not about the program."""
-
-
-class Several(Here[Any, Any]):
-    """As many as that, who take turns."""
-
-    def __init__(self, work: Any, size: int) -> None:
-        super().__init__(work)
-        self.size = size
-        self.chance = random.Random(size)
-
-    @property
-    def free(self) -> int:
-        return self.size - len(self.waiting)
-
-    def receive(self, seconds: float | None = None) -> Any:
-        self.waiting.rotate(self.chance.randrange(len(self.waiting) or 1))
-        return super().receive(seconds)
-
-
-class InTurns(Scale):
-    def crew(self, work: Any, *limits: Any) -> Crew[Any, Any]:
-        return Several(work, self.workers)
-
-
-def told(messages: Any) -> list[Any]:
-    found: list[Any] = []
-    for message in messages:
-        if isinstance(message, Restart):
-            found = found[:1]
-        elif isinstance(message, End):
-            found.append({name: value for name, value in asdict(message).items() if name not in PRIVATE})
-        elif not isinstance(message, Progress):
-            found.append(message)
-    return found
-
-
-def in_parts(program: Path, arguments: list[str], workers: int, executions: int) -> tuple[list[Any], list[str]]:
-    scale = InTurns(workers, slice=Slice(60.0, executions))
-    found = told(exploring.answers(program, REQUEST, Source((), arguments=tuple(arguments)), Budget(scale=scale)))
-    return found, scale.notes
 
 
 def test_random_programs() -> None:
@@ -71,7 +22,7 @@ def test_random_programs() -> None:
     with compiled(translate(programs)) as program:
         for number in range(len(programs)):
             expected = told(driver.answers(program, REQUEST, [str(number)]))
-            found, notes = in_parts(program, [str(number)], 1 + number % 3, 1 + number % 4)
+            found, notes = in_parts(program, REQUEST, [str(number)], 1 + number % 3, 1 + number % 4)
             assert found == expected, number
             assert not notes, number
 
@@ -87,7 +38,7 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_programs_that_wait(waiting: Path, name: str, threads: int, rounds: int) -> None:
     arguments = [name, str(threads), str(rounds)]
-    found, notes = in_parts(waiting, arguments, 3, 10)
+    found, notes = in_parts(waiting, REQUEST, arguments, 3, 10)
     assert found == told(driver.answers(waiting, REQUEST, arguments))
     assert not notes
     assert found[-1]["executions"] > 10
