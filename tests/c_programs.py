@@ -44,10 +44,10 @@ def answers(program: Path, options: Sequence[str], arguments: Sequence[str] = ()
 
 
 def explore(program: Path, *options: str, arguments: Sequence[str] = ()) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The last line that the runtime tells, and the others, without those before a restart."""
+    """The last line that the runtime tells, and the others, without what it found before a restart."""
     told: list[dict[str, Any]] = []
     for answer in answers(program, options, arguments):
-        told = [] if answer["type"] == "restart" else [*told, answer]
+        told = told[:1] if answer["type"] == "restart" else [*told, answer]
     return told[-1], told[:-1]
 
 
