@@ -326,6 +326,18 @@ struct Process : ProcessRecord {
 
 extern Process process;
 
+// What is allocated or freed in its time belongs to no moment of an execution: snapshots before it are still good.
+class Lasting {
+ public:
+  Lasting() = default;
+  ~Lasting() { process.outside = outside_; }
+  Lasting(const Lasting&) = delete;
+  Lasting& operator=(const Lasting&) = delete;
+
+ private:
+  std::uint64_t outside_ = process.outside;
+};
+
 // When a compare-and-swap writes: where it succeeds, or, as the papers have it, always.
 inline Writes swap_writes() { return process.failed_cas_writes ? Writes::always : Writes::if_equal; }
 
@@ -376,6 +388,7 @@ void put_lasting_back();
 // The thread does nothing more in this execution.
 [[noreturn]] void stop(Thread& self, State state);
 [[noreturn]] void fail(Thread& self, Failure failure, std::string message, std::uintptr_t place);
+[[noreturn]] void fail(Thread& self, Failure failure, const char* message, std::uintptr_t place);
 [[noreturn]] void fail(Thread& self, const Fault& fault, std::uintptr_t place);
 
 // The thread runs its end: thread-local destructors, keys, and the step that others can join.

@@ -342,9 +342,9 @@ class Controlled final : public System {
     depends,  // whether it can, or what it does then, depends on others
     halted,   // it is cut, or spins
   };
-  std::vector<Standing> standing_;                    // of each thread
-  std::vector<std::vector<std::uint32_t>> own_;       // steps of each thread
-  std::unordered_map<std::uint64_t, Onward> onward_;  // by local state and value
+  std::vector<Standing> standing_;               // of each thread
+  std::vector<std::vector<std::uint32_t>> own_;  // steps of each thread
+  Hashed<Onward> onward_;                        // by local state and value
   struct Asked {
     bool known = false, waits = false;
     Wide value = 0;
