@@ -65,7 +65,8 @@ class Symbols:
         self._stream = path.open("rb")
         self._elf = ELFFile(self._stream)
         self._dwarf: Any = None
-        if self._elf.has_dwarf_info():  # what is linked needs no relocating, and to look for it takes longer than the rest
+        # What is linked has no relocations, and to look for them takes longer than the rest.
+        if self._elf.has_dwarf_info():
             self._dwarf = self._elf.get_dwarf_info(relocate_dwarf_sections=False)
         self._table: Any = self._elf.get_section_by_name(".symtab")
         self.objects = Objects(self._dwarf)
