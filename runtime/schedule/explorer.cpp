@@ -25,6 +25,8 @@ void Explorer::begin_monitors() {
 }
 
 void Explorer::run() {
+  process.marks_begin = process.memory.object_begin() + request_.marks;
+  process.mark_count = request_.mark_count;
   try {
     learn();
   } catch (const OptimalSearch::Elsewhere& error) {
@@ -263,8 +265,7 @@ void Explorer::find_hazards(std::span<const Event> execution, std::size_t shared
 }
 
 std::size_t Explorer::mark_of_event(const Event& event) const {
-  if (is_fence(event.kind)) return ~std::size_t{0};
-  return process.cells[event.address].address - (process.memory.object_begin() + request_.marks);
+  return is_fence(event.kind) ? ~std::size_t{0} : process.cells[event.address].address - process.marks_begin;
 }
 
 void Explorer::count_passes(std::span<const Event> execution) {

@@ -96,7 +96,7 @@ def _explored(
         except KeyboardInterrupt:
             findings.ended_early = "interrupted"
             interrupted = True
-        if marks is not None:
+        if marks is not None and model == "sc":
             marks.passes = findings.passes()
         findings.count_unseen(unseen(program))
         evaluated.update(findings.end.evaluated if findings.end is not None else ())
@@ -117,7 +117,7 @@ def _explored(
         executions = options.executions
         for searched in options.explore.rounds():
             asked = replace(options, explore=searched, seconds=budget.left, executions=executions)
-            findings = search(model, asked, marks if model == "sc" else None)
+            findings = search(model, asked, marks)
             watched = findings if model == "sc" else watched
             result = verdicts.result(findings, command)
             answer = result if answer is None else answer + result
