@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from teetotal.scale import supervision
-from teetotal.scale.crew import Answer, Item, Work, WorkerDied, each, in_order
+from teetotal.scale.crew import Answer, Item, Work, WorkerDied
 from teetotal.scale.local import Processes
 from teetotal.scale.scale import Scale
 
@@ -84,11 +84,32 @@ class Budget:
         self.scale.crews.append(crew.tallies)
         return crew
 
-    def by_copies(self, work: Work[Item, Answer], items: Sequence[Item]) -> Iterator[Answer]:
-        """The answers in order, where there are several workers each by a copy; what one that died would have answered is
-        found out here."""
+    def by_copies(self, work: Work[Item, Answer], items: Sequence[Item]) -> tuple[list[Answer | None], bool]:
+        """The answers, where there are several workers each by a copy, and whether somebody interrupted it: those that are
+        at work then tell what they have. What one that died would have answered is found out here."""
+        found: list[Answer | None] = [None] * len(items)
         if min(self.scale.workers, len(items)) <= 1:
-            yield from map(work, items)
-            return
-        for item, answer in zip(items, in_order(each(self.copies(work, len(items)), items)), strict=True):
-            yield work(item) if isinstance(answer, WorkerDied) else answer
+            for number, item in enumerate(items):
+                found[number] = work(item)
+            return found, False
+        crew = self.copies(work, len(items))
+        waiting, running, interrupted = list(range(len(items))), set[int](), False
+        try:
+            while running or (waiting and not interrupted):
+                try:
+                    while crew.free and waiting and not interrupted:
+                        running.add(waiting[0])
+                        crew.submit(waiting[0], items[waiting.pop(0)])
+                    if (told := crew.receive()) is not None:
+                        number, answer = told
+                        running.discard(number)
+                        found[number] = work(items[number]) if isinstance(answer, WorkerDied) else answer
+                except KeyboardInterrupt:
+                    if interrupted:
+                        raise
+                    interrupted = True
+                    for number in running:
+                        crew.hurry(number)
+        finally:
+            crew.close()
+        return found, interrupted

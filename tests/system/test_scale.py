@@ -21,6 +21,7 @@ from teetotal import _core, checking
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Semantics
 from teetotal.answers.options import CheckOptions
+from teetotal.budget import Budget
 from teetotal.engines.executions.parts import PartAnswer
 from teetotal.engines.runtime import driver, exploring
 from teetotal.histories.generate import random_history, to_axe
@@ -78,8 +79,7 @@ def counting(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def told(path: Path, scale: Scale | None = None) -> dict[str, Any]:
-    options = CheckOptions(triage=0.0)
+def told(path: Path, scale: Scale | None = None, options: CheckOptions = CheckOptions(triage=0.0)) -> dict[str, Any]:
     (subject,) = files.read((str(path),), options)
     answer = json.loads(to_json(checking.check(subject, options, scale=scale)))
     return {name: value for name, value in answer.items() if name not in ("seconds", "cpu")}
@@ -155,6 +155,36 @@ def test_whoever_explores_tells_what_there_is_when_somebody_waits(tmp_path: Path
             assert not _core.state_of_part(answer.left).finished
         finally:
             crew.close()
+
+
+def _asleep_until_hurried(item: tuple[Path, int]) -> int:
+    """The first sees that both are asleep, and then it is as if somebody pressed Ctrl-C."""
+    folder, number = item
+    with subprocess.Popen(["sleep", "1000"]):
+        (folder / str(number)).touch()
+        while number == 0 and not (folder / "1").exists():
+            time.sleep(0.01)
+        if number == 0:
+            os.kill(os.getppid(), signal.SIGINT)
+    return number
+
+
+def test_copies_tell_what_they_have_when_somebody_interrupts(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        items = [(tmp_path, number) for number in range(3)]
+        assert Budget(scale=Scale(2)).by_copies(_asleep_until_hurried, items) == ([0, 1, None], True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_models_with_buffers_by_a_worker_each(tmp_path: Path) -> None:
+    path = tmp_path / "buffering.c"
+    path.write_text(BUFFERING)
+    options = CheckOptions(goal="safe", models=("tso", "pso"))
+    scale = Scale(2)
+    assert told(path, scale, options) == told(path, None, options)
+    assert [tally.items for tally in scale.tallies] == [1, 1]
 
 
 class Killing(Log):

@@ -6,9 +6,9 @@ What a search tells is ``findings``'s, what follows from it ``verdicts``'s; ``tr
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from fractions import Fraction
-from itertools import zip_longest
 from pathlib import Path
 
 import msgspec
@@ -24,6 +24,9 @@ from teetotal.engines.runtime import driver, exploring, triage, vacuous, verdict
 from teetotal.engines.runtime.findings import Findings
 from teetotal.programs.c.build import Source, built, unseen
 from teetotal.programs.c.symbols import Symbols
+
+Explored = tuple[CheckAnswer | None, set[int], bool]
+"""An answer, which assertions were evaluated by then, and whether somebody interrupted it."""
 
 
 class Marks(msgspec.Struct):
@@ -113,47 +116,63 @@ def _explored(
         findings = search("sc", replace(options, goal="robust", seconds=budget.left))
         answer = _as_safe(verdicts.result(findings, command))
         models = [model for model in models if model not in answer.models]
-    for model in () if interrupted else models:
+
+    def whole(model: ModelName) -> Explored:
+        """By the rounds of the strategy."""
+        nonlocal watched
+        result: CheckAnswer | None = None
         executions = options.executions
         for searched in options.explore.rounds():
+            if interrupted:
+                break
             asked = replace(options, explore=searched, seconds=budget.left, executions=executions)
             findings = search(model, asked, marks)
             watched = findings if model == "sc" else watched
-            result = verdicts.result(findings, command)
-            answer = result if answer is None else answer + result
+            found = verdicts.result(findings, command)
+            result = found if result is None else result + found
             if executions is not None:
-                executions -= result.executions or 0
+                executions -= found.executions or 0
             if findings.settled:
                 break
-        if interrupted:
-            break
+        return result, evaluated, interrupted
+
+    def of_each(work: Callable[[ModelName], Explored], models: Sequence[ModelName]) -> list[CheckAnswer | None]:
+        """Random walks are divided, those of each model by all workers. Other searches with buffers are not, so each is
+        left to a worker. (What counts marks tells that here.)"""
+        nonlocal interrupted
+        if marks is None and options.explore.name not in ("random", "pct"):
+            told, ended = budget.by_copies(work, models)
+            interrupted = interrupted or ended
+        else:
+            told = [work(model) for model in models]
+        for _, seen, ended in filter(None, told):
+            evaluated.update(seen)
+            interrupted = interrupted or ended
+        return [found and found[0] for found in told]
+
+    sc, relaxed = [model for model in models if model == "sc"], [model for model in models if model != "sc"]
+    for result in [*of_each(whole, sc), *of_each(whole, [] if interrupted else relaxed)]:
+        answer = answer + result if answer is not None and result is not None else answer or result
     assert answer is not None
     known = answer.models
 
-    def meaning(name: ModelName) -> tuple[CheckAnswer | None, set[int]]:
-        """What the program does under the model, as far as there is time for it; and which assertions were evaluated."""
-        relaxed: CheckAnswer | None = None
+    def meaning(model: ModelName) -> Explored:
+        """What a program that is not robust does, as far as there is time for it."""
+        result: CheckAnswer | None = None
         for searched in options.explore.rounds():
-            if known[name].safe is not None or options.triage <= 0 or interrupted or budget.over:
+            if known[model].safe is not None or options.triage <= 0 or interrupted or budget.over:
                 break
             seconds = min(budget.left, options.triage)
             asked = replace(options, goal="safe", explore=searched, seconds=seconds)
-            findings = search(name, asked, to_first_failure=True)
-            relaxed = verdicts.result(findings, command)
+            findings = search(model, asked, to_first_failure=True)
+            result = verdicts.result(findings, command)
             if findings.settled:
                 break
-        return relaxed, evaluated
+        return result, evaluated, interrupted
 
     broken = [name for name, found in known.items() if found.robust is False and name != "c11"]
-    meanings: list[CheckAnswer | None] = []
-    try:
-        for relaxed, seen in budget.by_copies(meaning, broken):
-            meanings.append(relaxed)
-            evaluated |= seen
-    except KeyboardInterrupt:
-        interrupted = True
-    for name, relaxed in zip_longest(broken, meanings):
-        answer = triage.told(answer, name, relaxed, asserts=symbols.uses("__assert_fail"))
+    for name, told in zip(broken, of_each(meaning, broken), strict=True):
+        answer = triage.told(answer, name, told, asserts=symbols.uses("__assert_fail"))
     cycles = bool(answer.violations) and all(violation.kind == "robustness" for violation in answer.violations)
     if cycles and watched is not None and options.shorten and not interrupted:
         answer = watched.tell_shortest(answer, program, budget)
