@@ -19,6 +19,10 @@ Watcher = Callable[[str, int, float], None]
 """Told now and then what is being counted, how many there are so far, and an estimate of the fraction done (0: unknown)."""
 
 
+_AGAIN = 0.3
+"""Seconds after which those who are in no hurry are asked again."""
+
+
 class Budget:
     """So many seconds from now on (None or infinity: no limit), so many megabytes, and whoever helps."""
 
@@ -100,16 +104,19 @@ class Budget:
                     while crew.free and waiting and not interrupted:
                         running.add(waiting[0])
                         crew.submit(waiting[0], items[waiting.pop(0)])
-                    if (told := crew.receive()) is not None:
+                    for number in running if interrupted else ():  # again and again: it may be about to begin
+                        crew.hurry(number)
+                    if (told := crew.receive(_AGAIN if interrupted else None)) is not None:
                         number, answer = told
                         running.discard(number)
-                        found[number] = work(items[number]) if isinstance(answer, WorkerDied) else answer
+                        if not isinstance(answer, WorkerDied):
+                            found[number] = answer
+                        elif not interrupted:
+                            found[number] = work(items[number])
                 except KeyboardInterrupt:
                     if interrupted:
                         raise
                     interrupted = True
-                    for number in running:
-                        crew.hurry(number)
         finally:
             crew.close()
         return found, interrupted
