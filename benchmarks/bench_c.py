@@ -1,6 +1,6 @@
-"""Executions of C programs per processor second, with the exact monitors and without, and with C11's; how many there are where threads
-wait for each other, beside those of another model checker; and what it is worth that threads are identical. One core.
-``--profile``: where the time goes instead, as ``perf`` has it."""
+"""Executions of C programs per processor second, with the exact monitors and without, and with C11's; how many there are
+where threads wait for each other, beside those of another model checker; and what it is worth that threads are identical.
+One core. ``--profile``: where the time goes instead, as ``perf`` has it."""
 
 from __future__ import annotations
 
