@@ -62,7 +62,8 @@ TRAPS = {
     "swap fails on an older value": ("x=1; y=1 ‖ r=y; cas(x,1,2)", "weak"),
     "a round that waits has a race": ("x=1.na; x=2.rel ‖ await(x==2).acq", "race"),
     "and the first of its thread": ("x=1.na ‖ await(x==2).acq", "race"),
-    "it reads what is handed over": ("x=1.na; x=2.rel; y=1 ‖ await(y==1); await(x==2).acq", "robust"),
+    "it reads what is handed over": ("x=1.na; x=2.rel; y=1; x=3.rel ‖ await(y==1); await(x==3).acq", "robust"),
+    "an atomic store and then a plain load": ("x=1; y=1 ‖ await(y==1); r=x.na", "race"),
     "one of its rounds does not": (
         "x=1.na; x=2.rel; y=1.rel ‖ await(y==1); await(x==4).acq ‖ await(y==1).acq; x=3; x=4.rel", "race"
     ),
