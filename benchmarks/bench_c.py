@@ -1,6 +1,6 @@
-"""Executions of C programs per processor second, with the exact monitors and without; how many there are where threads
-wait for each other, beside those of another model checker; and what it is worth that threads are identical. One core.
-``--profile``: where the time goes instead, as ``perf`` has it."""
+"""Executions of C programs per processor second, with the exact monitors and without, and with C11's; how many there are
+where threads wait for each other, beside those of another model checker; and what it is worth that threads are identical.
+One core. ``--profile``: where the time goes instead, as ``perf`` has it."""
 
 from __future__ import annotations
 
@@ -58,6 +58,7 @@ LIMIT = 200_000
 
 
 MONITORS = ("monitor=exact-tso", "monitor=exact-pso")
+C11 = "monitor=exact-c11"
 
 
 class Row(NamedTuple):
@@ -176,7 +177,7 @@ def main() -> None:
         return profile()
     print(
         f"{'program':<26}{'executions':>11}{'events':>8}{'new':>6}{'plain/s':>11}{'monitored/s':>13}{'overhead':>10}"
-        f"{'without snapshots':>19}{'ratio':>7}"
+        f"{'without snapshots':>19}{'ratio':>7}{'C11/s':>11}{'of plain':>10}"
     )
     with TemporaryDirectory() as directory:
         for title, name, flags in CASES:
@@ -184,12 +185,13 @@ def main() -> None:
             plain = measure(file, flags)
             watched = measure(file, flags, *MONITORS)
             again = measure(file, flags, *MONITORS, "snapshots=0")
+            ordered = measure(file, flags, C11)
             print(
                 f"{title:<26}{plain.executions:>11,}{plain.events:>8.0f}{plain.fresh:>6.0f}{plain.speed:>11,.0f}"
                 f"{watched.speed:>13,.0f}{plain.speed / watched.speed - 1:>10.0%}{again.speed:>19,.0f}"
-                f"{watched.speed / again.speed:>7.2f}"
+                f"{watched.speed / again.speed:>7.2f}{ordered.speed:>11,.0f}{ordered.speed / plain.speed:>10.0%}"
             )
-            speeds = {"plain": plain, "monitored": watched, "without snapshots": again}
+            speeds = {"plain": plain, "monitored": watched, "without snapshots": again, "C11": ordered}
             told = {f"{words}, executions a second": round(row.speed) for words, row in speeds.items()}
             tell("c", "C programs: executions by processor second", {"program": title, **told})
     print_waiting()

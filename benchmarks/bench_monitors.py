@@ -99,12 +99,31 @@ def by_addresses(count: int) -> None:
         print(f"{name:16}" + "".join(f"{rate:9.1f}" for rate in rates))
 
 
+def of_orders(count: int) -> None:
+    """exact-c11, which takes back what it has seen and so keeps it: over atomic accesses, without seq_cst and with it."""
+    sizes = (2, 4, 8, 16)
+    print(f"\nexact-c11: millions of events a second, N = {count:,}, {ADDRESSES} addresses")
+    print(f"{'orders':16}" + "".join(f"{f'P={threads}':>9}" for threads in sizes))
+    for title, strong in (("up to acq_rel", 0.0), ("a fifth seq_cst", 0.2)):
+        cells = {}
+        for threads in sizes:
+            events = block(threads)
+            rng = np.random.default_rng(threads)
+            orders = rng.integers(1, 5, BLOCK, np.uint8)  # relaxed to acq_rel
+            orders[rng.random(BLOCK) < strong] = 5
+            seconds, _ = measure("exact-c11", events._replace(order=orders), count)
+            cells[f"P={threads}"] = round(count / seconds / 1e6, 1)
+        print(f"{title:16}" + "".join(f"{rate:9.1f}" for rate in cells.values()))
+        tell("monitors-c11", "exact-c11: millions of events a second, by threads", {"orders": title, **cells})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="up to 10^8 events")
     arguments = parser.parse_args()
     by_threads(4_000_000)
     by_addresses(4_000_000)
+    of_orders(200_000)
     by_length(10**8 if arguments.full else 10**7)
 
 

@@ -122,10 +122,14 @@ class _Drawn:
         return self.rng.choice(orders)
 
 
-def random_program(rng: random.Random, awaits: float | None = None, *, full: bool = False) -> Program:
-    """``awaits``: how many of the loads wait, where that is not drawn. ``full``: no thread is shorter than can be."""
+def random_program(
+    rng: random.Random, awaits: float | None = None, *, plain: float | None = None, full: bool = False
+) -> Program:
+    """``awaits``: how many of the loads wait, ``plain``: how many accesses are not atomic, where that is not drawn.
+    ``full``: no thread is shorter than can be."""
     drawn = _Drawn(rng)
     drawn.awaits = drawn.awaits if awaits is None else awaits
+    drawn.plain = drawn.plain if plain is None else plain
     drawn.fewest = drawn.operations if full else 1
     threads = tuple(_thread(rng, drawn, number) for number in range(drawn.threads))
     return Program(name="random", threads=threads, memory=dict.fromkeys(drawn.locations, 0))

@@ -55,10 +55,13 @@ def compare(programs: Sequence[Program], release_sequence: ReleaseSequence) -> C
 
 
 def drawn(count: int, seed: int) -> Iterator[tuple[list[Program], ReleaseSequence]]:
-    """Every second one with as many operations as fit."""
+    """Every second one with as many operations as fit; every fifth waits often, at locations that are not only atomic."""
     for begin in range(0, count, AT_ONCE):
         rng = random.Random(f"{seed} {begin}")
-        programs = [random_program(rng, full=n % 2 == 1) for n in range(begin, min(begin + AT_ONCE, count))]
+        programs = [
+            random_program(rng, awaits=0.5, plain=0.25) if n % 5 == 0 else random_program(rng, full=n % 2 == 1)
+            for n in range(begin, min(begin + AT_ONCE, count))
+        ]
         yield programs, rng.choice(RULES)
 
 

@@ -29,29 +29,37 @@ template <class T>
 using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Words = Column<std::uint32_t>;
 using Bytes = Column<std::uint8_t>;
-using Found = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+using Found =
+    std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint32_t, std::uint32_t, std::uint32_t, bool>;
 
 constexpr std::size_t chunk = 1 << 11;      // events: small enough for the nearest cache
 constexpr std::size_t between_polls = 256;  // chunks
 
 Found as_tuple(const Report& r) {
-  return {r.delayed, r.previous, r.deciding, r.delayed_location, r.previous_location, r.deciding_location};
+  const bool race = (r.models & Report::race) != 0;
+  return {r.delayed, r.previous, r.deciding, r.delayed_location, r.previous_location, r.deciding_location, race};
 }
 
-void check_kinds(const std::uint8_t* kinds, std::size_t count) {
+void check(const std::uint8_t* numbers, std::size_t count, std::uint8_t most, const char* what) {
   std::uint8_t largest = 0;
-  for (std::size_t i = 0; i < count; ++i) largest = std::max(largest, kinds[i]);
-  if (largest > static_cast<std::uint8_t>(Kind::fence)) {
-    throw std::invalid_argument("no kind of event has the number " + std::to_string(largest));
-  }
+  for (std::size_t i = 0; i < count; ++i) largest = std::max(largest, numbers[i]);
+  if (largest > most) throw std::invalid_argument("no " + std::string(what) + " has the number " + std::to_string(largest));
+}
+void check_kinds(const std::uint8_t* kinds, std::size_t count) {
+  check(kinds, count, static_cast<std::uint8_t>(Kind::fence), "kind of event");
+}
+void check_orders(const std::uint8_t* orders, std::size_t count) {
+  check(orders, count, static_cast<std::uint8_t>(Order::seq_cst), "order");
 }
 
-// Whether it writes is known from the kind, except for an atomic operation.
+// Whether it writes is known from the kind, except for an atomic operation. The order of one that wrote nothing is that
+// for failure.
 Event make_event(std::uint32_t thread, std::uint8_t number, std::uint8_t wrote, std::uint32_t address,
-                 std::uint32_t location) {
+                 std::uint32_t location, std::uint8_t order) {
   const Kind kind = static_cast<Kind>(number);
   const bool writes = (kind == Kind::st) | (is_atomic(kind) & (wrote != 0));
-  return Event{thread, kind, writes, Order::na, 0, address, location};
+  const auto failure = static_cast<std::uint8_t>(kind == Kind::rmw && !writes ? order : 0);
+  return Event{thread, kind, writes, static_cast<Order>(order), failure, address, location};
 }
 
 class PyMonitor {
@@ -64,19 +72,19 @@ class PyMonitor {
 
   nb::object step(std::uint32_t thread, std::uint8_t kind, bool writes, std::uint32_t address, std::uint32_t location) {
     check_kinds(&kind, 1);
-    const auto found = monitor_->observe(make_event(thread, kind, writes, address, location));
+    const auto found = monitor_->observe(make_event(thread, kind, writes, address, location, 0));
     return found ? nb::cast(as_tuple(*found)) : nb::none();
   }
 
-  std::vector<Found> observe(Words thread, Bytes kind, Bytes writes, Words address, Words location) {
+  std::vector<Found> observe(Words thread, Bytes kind, Bytes writes, Words address, Words location, Bytes order) {
     std::vector<Found> all;
-    feed(thread, kind, writes, address, location, [&](const Report& r) { all.push_back(as_tuple(r)); });
+    feed(thread, kind, writes, address, location, order, [&](const Report& r) { all.push_back(as_tuple(r)); });
     return all;
   }
 
-  std::uint64_t summarise(Words thread, Bytes kind, Bytes writes, Words address, Words location) {
+  std::uint64_t summarise(Words thread, Bytes kind, Bytes writes, Words address, Words location, Bytes order) {
     std::uint64_t count = 0;
-    feed(thread, kind, writes, address, location, [&](const Report& r) {
+    feed(thread, kind, writes, address, location, order, [&](const Report& r) {
       distinct_.add(r);
       ++count;
     });
@@ -101,9 +109,11 @@ class PyMonitor {
  private:
   template <class Sink>
   void feed(const Words& thread, const Bytes& kind, const Bytes& writes, const Words& address, const Words& location,
-            Sink sink) {
+            const Bytes& order, Sink sink) {
     const std::size_t size = thread.size();
-    if (kind.size() != size || writes.size() != size || address.size() != size || location.size() != size) {
+    const bool ordered = order.size() != 0;  // or else no event has one
+    if (kind.size() != size || writes.size() != size || address.size() != size || location.size() != size ||
+        (ordered && order.size() != size)) {
       throw std::invalid_argument("the columns differ in length");
     }
     nb::gil_scoped_release free;
@@ -112,11 +122,12 @@ class PyMonitor {
     for (std::size_t from = 0, chunks = 1; from < size; from += chunk, ++chunks) {
       const std::size_t count = std::min(size - from, chunk);
       check_kinds(kind.data() + from, count);
+      if (ordered) check_orders(order.data() + from, count);
       events.resize(count);
       for (std::size_t i = 0; i < count; ++i) {
         const std::size_t at = from + i;
-        events[i] =
-            make_event(thread.data()[at], kind.data()[at], writes.data()[at], address.data()[at], location.data()[at]);
+        events[i] = make_event(thread.data()[at], kind.data()[at], writes.data()[at], address.data()[at],
+                               location.data()[at], ordered ? order.data()[at] : std::uint8_t{0});
       }
       reports.clear();
       monitor_->observe(events, reports);
@@ -143,9 +154,10 @@ void bind_monitors(nb::module_& m) {
       .def("step", &PyMonitor::step, nb::arg("thread"), nb::arg("kind"), nb::arg("writes"), nb::arg("address"),
            nb::arg("location"), "One event; what it gives, or None.")
       .def("observe", &PyMonitor::observe, nb::arg("thread"), nb::arg("kind"), nb::arg("writes"), nb::arg("address"),
-           nb::arg("location"), "Columns of events; every report.")
+           nb::arg("location"), nb::arg("order"), "Columns of events; every report. The last may be empty.")
       .def("summarise", &PyMonitor::summarise, nb::arg("thread"), nb::arg("kind"), nb::arg("writes"),
-           nb::arg("address"), nb::arg("location"), "Columns of events; how many reports, kept by place: see distinct.")
+           nb::arg("address"), nb::arg("location"), nb::arg("order"),
+           "Columns of events; how many reports, kept by place: see distinct.")
       .def("distinct", &PyMonitor::distinct, nb::arg("since") = 0,
            "(count, first report) for each triple of places summarised so far, but for the first `since`.")
       .def("undo", &PyMonitor::undo, nb::arg("count") = 1)

@@ -56,7 +56,7 @@ class C11Monitor final : public Monitor {
 
   void undo(std::uint64_t events) override {
     sc_ ? sc_->undo(events) : plain_->undo(events);
-    history_.resize(static_cast<std::size_t>(events));
+    for (; history_.size() > events; history_.pop_back()) numbers_[history_.back().thread].pop_back();
   }
 
   std::uint64_t events() const override { return history_.size(); }
@@ -80,6 +80,8 @@ class C11Monitor final : public Monitor {
     make_room(event);
     sc_ ? sc_->step(event, weak(reports), racy(event, reports))
         : plain_->step(event, weak(reports), racy(event, reports));
+    if (event.thread >= numbers_.size()) numbers_.resize(event.thread + std::size_t{1});
+    numbers_[event.thread].push_back(history_.size());
     history_.push_back(event);
   }
 
@@ -97,21 +99,19 @@ class C11Monitor final : public Monitor {
     if constexpr (Sc) plain_.reset();
     std::vector<Event> seen;
     seen.swap(history_);
+    numbers_.clear();
     std::vector<Report> known;
     for (const Event& event : seen) see(event, known);
   }
 
   // Which event of the execution a thread's `index`-th is.
-  std::size_t number_of(Word thread, Word index) const {
-    std::size_t number = 0;
-    for (;; ++number)
-      if (history_[number].thread == thread && --index == 0) return number;
-  }
+  std::size_t number_of(Word thread, Word index) const { return numbers_[thread][index - 1]; }
 
   Options options_;
   std::optional<C11<false>> plain_;
   std::optional<C11<true>> sc_;
   std::vector<Event> history_;
+  std::vector<std::vector<std::size_t>> numbers_;  // in it, of each thread's events
 };
 
 }  // namespace

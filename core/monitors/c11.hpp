@@ -145,7 +145,7 @@ class C11 : public State<c11_layout(Sc), true> {
     }
     if (const Write* w = candidate(e, false)) found(this->report(*w, this->thread_row(e.thread), e));
     if (e.address >= lists_.size()) lists_.resize(e.address + std::size_t{1});
-    if (older_ != nullptr && e.kind != Kind::lock && reads(e) &&
+    if (older_ != nullptr && (e.kind == Kind::ld || e.kind == Kind::rmw) &&
         older_->waits(static_cast<std::size_t>(this->events())))
       race_waiting(e, false, raced);
     Word* thread = this->begin_event(e, n);

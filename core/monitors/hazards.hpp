@@ -29,8 +29,11 @@ class Hazards {
           std::find_if(execution.begin() + static_cast<std::ptrdiff_t>(shared), execution.end(), is_relaxed_load) -
           execution.begin());
     if (first_ == execution.size()) return;
-    for (Thread& thread : threads_) thread = {};
-    handed_.clear();
+    for (Thread& thread : threads_) {  // and keep the room that they have
+      thread.pending.clear();
+      thread.known.clear();
+    }
+    handed_count_ = 0;
     for (std::size_t i = first_; i < execution.size(); ++i) step(execution[i], i, tell);
   }
 
@@ -49,11 +52,19 @@ class Hazards {
     return reads(e) && e.checked() && e.effective() != Order::na && !acquires(e.effective());
   }
 
+  static void join(Taints& into, const Taint& taint) {
+    const auto same = [&](const Taint& t) { return t.thread == taint.thread && t.address == taint.address; };
+    if (std::none_of(into.begin(), into.end(), same)) into.push_back(taint);
+  }
   static void join(Taints& into, const Taints& more) {
-    for (const Taint& taint : more) {
-      const auto same = [&](const Taint& t) { return t.thread == taint.thread && t.address == taint.address; };
-      if (std::none_of(into.begin(), into.end(), same)) into.push_back(taint);
-    }
+    for (const Taint& taint : more) join(into, taint);
+  }
+
+  void hand(std::uint32_t address) {
+    if (handed_count_ == handed_.size()) handed_.emplace_back();
+    auto& [where, taints] = handed_[handed_count_++];
+    where = address;
+    taints.swap(fresh_);
   }
 
   template <class Tell>
@@ -64,20 +75,18 @@ class Hazards {
       if (e.order > Order::relaxed) thread.pending.clear();
       return;
     }
-    const auto known =
-        std::find_if(handed_.begin(), handed_.end(), [&](const auto& h) { return h.first == e.address; });
-    if (reads(e) && known != handed_.end()) join(thread.known, known->second);
+    const auto end = handed_.begin() + static_cast<std::ptrdiff_t>(handed_count_);
+    const auto known = std::find_if(handed_.begin(), end, [&](const auto& h) { return h.first == e.address; });
+    if (reads(e) && known != end) join(thread.known, known->second);
     if (e.writes) {
       for (const Taint& taint : thread.known)
         if (taint.address == e.address && taint.thread != e.thread) tell(taint.load, taint.store, at);
-      Taints out = thread.known;
+      Taints& out = known != end ? known->second : fresh_;
+      out = thread.known;
       if (e.checked() && e.order != Order::na && !releases(e.order))
         for (const auto& [address, load] : thread.pending)
-          if (address != e.address) join(out, {{e.thread, address, load, at}});
-      if (known != handed_.end())
-        known->second = std::move(out);
-      else if (!out.empty())
-        handed_.emplace_back(e.address, std::move(out));
+          if (address != e.address) join(out, Taint{e.thread, address, load, at});
+      if (known == end && !out.empty()) hand(e.address);
     }
     if (is_relaxed_load(e)) {
       const auto same = [&](const auto& p) { return p.first == e.address; };
@@ -88,6 +97,8 @@ class Hazards {
   std::size_t first_ = ~std::size_t{0};
   std::vector<Thread> threads_;
   std::vector<std::pair<std::uint32_t, Taints>> handed_;  // by the last write of an address
+  std::size_t handed_count_ = 0;                          // of these; the others are room
+  Taints fresh_;
 };
 
 }  // namespace teetotal::monitors

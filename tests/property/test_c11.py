@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import random
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -16,14 +17,16 @@ from c11_many import verdicts
 from c11_programs import awaited, c11, random_program
 from fuzz_c11 import compare, drawn
 from shared import data
-from teetotal.answers.events import EventId
+from teetotal import models
+from teetotal.answers.events import Event, EventId
 from teetotal.answers.options import ReleaseSequence
 from teetotal.answers.schedules import TokenError, known_writes
 from teetotal.engines import weak
+from teetotal.engines.executions import monitors
 from teetotal.engines.executions.robustness import robustness
 from teetotal.models import c11 as specification
 from teetotal.programs.litmus import read_file
-from teetotal.programs.program import Program
+from teetotal.programs.program import Program, Rmw
 
 
 def watched(program: Program, release_sequence: ReleaseSequence = "c20") -> specification.Verdict:
@@ -59,7 +62,8 @@ TRAPS = {
     "swap fails on an older value": ("x=1; y=1 ‖ r=y; cas(x,1,2)", "weak"),
     "a round that waits has a race": ("x=1.na; x=2.rel ‖ await(x==2).acq", "race"),
     "and the first of its thread": ("x=1.na ‖ await(x==2).acq", "race"),
-    "it reads what is handed over": ("x=1.na; x=2.rel; y=1 ‖ await(y==1); await(x==2).acq", "robust"),
+    "it reads what is handed over": ("x=1.na; x=2.rel; y=1; x=3.rel ‖ await(y==1); await(x==3).acq", "robust"),
+    "an atomic store and then a plain load": ("x=1; y=1 ‖ await(y==1); r=x.na", "race"),
     "one of its rounds does not": (
         "x=1.na; x=2.rel; y=1.rel ‖ await(y==1); await(x==4).acq ‖ await(y==1).acq; x=3; x=4.rel", "race"
     ),
@@ -194,6 +198,31 @@ def test_the_monitor_finds_what_the_definition_has() -> None:
     for programs, release_sequence in drawn(some(600), 15):
         seen += compare(programs, release_sequence)
     assert min(seen["race"], seen["weak"], seen["robust"], seen["hazard"]) > 2
+
+
+def traces(program: Program) -> Iterator[list[Event]]:
+    """One SC execution after the other, as recorded."""
+    for execution in models.executions(program, "sc"):
+        own = [iter(events) for events in execution.events]
+        yield [next(own[step.thread]) for step in execution.schedule]
+
+
+def test_recorded_traces_show_what_the_definition_has() -> None:
+    """Over the traces of all executions: but for waits and compare-and-swaps, of which a trace knows one outcome alone."""
+    rng = random.Random(15)
+    seen = set()
+    programs: list[Program] = []
+    while len(programs) < some(150):
+        program = random_program(rng)
+        code = [i for thread in program.threads for i in thread.code]
+        if len(code) < 7 and not any(isinstance(i, Rmw) and i.when for i in code) and awaited(program) == program:
+            programs.append(program)
+    for program, expected in zip(programs, verdicts(programs), strict=True):
+        reports = [report for trace in traces(program) for report in monitors.run("exact-c11", trace)]
+        told = "race" if any(report.race for report in reports) else "weak" if reports else "robust"
+        assert told == expected.verdict, program
+        seen.add(told)
+    assert seen == {"race", "weak", "robust"}
 
 
 @settings(max_examples=some(100))

@@ -511,6 +511,8 @@ int main(void) {
     assert repair.answer.fences
     weakened = fence(str(path), FenceOptions(models=("c11",), weaken=True))
     assert weakened.answer.verdict is Verdict.VIOLATION  # with all that is written it is weak
+    for told in (*repair.answer.violations, *weakened.answer.violations):
+        assert all(max(a, b) < len(told.events) for a, b, _ in told.relations)
 
 
 def test_success_is_as_strong_as_failure() -> None:

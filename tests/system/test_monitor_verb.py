@@ -22,6 +22,7 @@ from click.testing import CliRunner
 from interrupts import PATIENCE, hear_interrupts
 from recorded import recorded_events
 from teetotal import models, traces
+from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Event, Kind, Location, Semantics
 from teetotal.answers.monitor import MonitorAnswer
 from teetotal.answers.options import MonitorOptions
@@ -428,3 +429,64 @@ def test_a_batch_without_events_is_nothing_special() -> None:
 
     reader = Empty(Trace.from_events(STORE_BUFFERING), 1)
     assert monitoring.monitor(reader, MonitorOptions()).verdict is Verdict.VIOLATION
+
+
+# -- C11: traces that say which order each event has --------------------------------------------------------------------
+
+HEADER = '{"format": "teetotal-trace", "version": 1}\n'
+
+
+def message(first: str, second: str, third: str) -> str:
+    lines = [
+        f'{{"thread": 0, "kind": "st", "address": "x", "value": 1, "location": "mp.c:1", {first}}}',
+        f'{{"thread": 0, "kind": "st", "address": "y", "value": 1, "location": "mp.c:2", {second}}}',
+        f'{{"thread": 1, "kind": "ld", "address": "y", "value": 1, "location": "mp.c:3", {third}}}',
+        f'{{"thread": 1, "kind": "ld", "address": "x", "value": 1, "location": "mp.c:4", {first}}}',
+    ]
+    return HEADER + "\n".join(lines) + "\n"
+
+
+RELAXED, RELEASE, ACQUIRE, PLAIN = (f'"order": "{word}"' for word in ("relaxed", "release", "acquire", "na"))
+
+
+@pytest.mark.parametrize(
+    ("orders", "status", "told"),
+    [
+        ((RELAXED, RELAXED, ACQUIRE), 1, "mp.c:4 can overtake mp.c:1 (once)"),
+        ((RELAXED, RELEASE, ACQUIRE), 0, "no violation can be seen"),
+        ((PLAIN, RELEASE, ACQUIRE), 0, "no violation can be seen"),
+        ((PLAIN, RELAXED, ACQUIRE), 1, "mp.c:4 races with mp.c:1 (once)"),
+    ],
+)
+def test_orders_of_c11(orders: tuple[str, str, str], status: int, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "mp.jsonl"
+    path.write_text(message(*orders))
+    again = tmp_path / "again.jsonl"
+    traces.convert(path, again)
+    for written in (path, again):
+        result = CliRunner().invoke(teetotal, ["monitor", "--model", "c11", str(written)], standalone_mode=False)
+        assert (result.return_value, told in result.output) == (status, True), result.output
+
+
+def test_what_has_no_orders_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mp.jsonl"
+    path.write_text(message(RELAXED, RELEASE, '"location": "mp.c:3"').replace('"mp.c:3", "location": ', ""))
+    result = CliRunner().invoke(teetotal, ["monitor", "--monitor", "exact-c11", str(path)], standalone_mode=False)
+    assert result.return_value == 2
+    assert "event 2: T1: ld y → 1 does not say which order of C11 it has" in result.output
+    with pytest.raises(TeetotalError, match="a binary trace has no room for C11's orders; JSON lines have"):
+        traces.convert(path, tmp_path / "mp.tet", "binary")
+    path.write_text(HEADER + '{"thread": 0, "kind": "lock", "address": "m", "order": "acquire"}\n')
+    result = CliRunner().invoke(teetotal, ["monitor", str(path)], standalone_mode=False)
+    assert result.return_value == 2
+    assert "mp.jsonl:2: lock has no order of its own" in result.output
+
+
+def test_models_or_monitors(tmp_path: Path) -> None:
+    for arguments, problem in (
+        (["--model", "c11", "--monitor", "exact-tso"], "not both"),
+        (["--model", "arm"], "there are tso, pso and c11"),
+    ):
+        result = CliRunner().invoke(teetotal, ["monitor", *arguments, str(tmp_path)])
+        assert result.exit_code == 2
+        assert problem in result.output

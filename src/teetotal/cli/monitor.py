@@ -18,16 +18,19 @@ from teetotal.answers.verdict import Verdict
 from teetotal.cli import completing, outputs
 from teetotal.cli.options import budget_options, monitor_names, semantics, semantics_options
 from teetotal.cli.telling import page, quiet, telling_options, watching
-from teetotal.engines.executions.monitors import MONITORS
+from teetotal.engines.executions.monitors import EXACT_C11, MONITORS
 from teetotal.report.json import to_json
 from teetotal.report.progress import Watcher
 
 
 @click.command(short_help="The monitors over a recorded SC trace.")
 @click.argument("paths", nargs=-1, required=True, metavar="TRACE…", shell_complete=completing.files)
-@click.option("--monitor", "monitors", default="exact-tso,exact-pso", show_default=True, metavar="NAMES",
+@click.option("--model", "models", metavar="MODELS",
+              help="The exact monitors of these, separated by commas: tso, pso, c11 (of traces that say which order each "
+                   "event has).  [default: tso,pso]")  # fmt: skip
+@click.option("--monitor", "monitors", metavar="NAMES",
               shell_complete=completing.several_of(completing.monitors),
-              help=f"Which, separated by commas: {', '.join(MONITORS)}.",
+              help=f"Which, separated by commas: {', '.join([*MONITORS, EXACT_C11.name])}.",
 )  # fmt: skip
 @semantics_options
 @click.option(
@@ -45,7 +48,8 @@ from teetotal.report.progress import Watcher
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per trace, each on a line.")
 def monitor(
     paths: tuple[str, ...],
-    monitors: str,
+    models: str | None,
+    monitors: str | None,
     rmw: str,
     mutex: str,
     failed_cas: str,
@@ -55,10 +59,17 @@ def monitor(
     as_json: bool,
 ) -> int:
     """Read recorded traces (files, or - for standard input) and tell which delayed stores would make the same program
-    leave sequential consistency on TSO and PSO. A damaged trace is monitored up to the damage."""
+    leave sequential consistency on TSO and PSO, or under C11. A damaged trace is monitored up to the damage."""
     from teetotal.report import monitored
     from teetotal.traces import monitoring, open_trace
 
+    if models is not None and monitors is not None:
+        raise click.UsageError("--model stands for the exact monitors of the models, --monitor names others: not both")
+    if monitors is None:
+        asked = [model.strip() for model in (models or "tso,pso").split(",") if model.strip()]
+        if unknown := [model for model in asked if model not in ("tso", "pso", "c11")]:
+            raise click.UsageError(f"--model {unknown[0]}: there are tso, pso and c11")
+        monitors = ",".join(f"exact-{model}" for model in asked)
     names = monitor_names(monitors)
     if not names:
         raise click.UsageError("--monitor names no monitor")

@@ -72,5 +72,5 @@ def _traced(found: Iterable[RecordedExecution | None], folder: Path) -> Iterator
             written.clear()
         else:
             written.append(folder / f"{len(written)}.jsonl")
-            write(one.trace, written[-1])
+            write(one.trace, written[-1], orders=one.orders)
         yield one

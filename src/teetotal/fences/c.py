@@ -196,4 +196,5 @@ def without_marks(violation: Violation) -> Violation:
         for edge in violation.cycle
     ]
     events = [violation.events[n] for n in kept]
-    return msgspec.structs.replace(violation, events=events, steps=steps, cycle=cycle, replay="")
+    relations = [(number[a], number[b], why) for a, b, why in violation.relations if a in number and b in number]
+    return msgspec.structs.replace(violation, events=events, steps=steps, cycle=cycle, relations=relations, replay="")

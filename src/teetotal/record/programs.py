@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from teetotal.answers.events import Event, Kind, ModelName
+from teetotal.answers.events import Event, Kind, MemoryOrder, ModelName
 from teetotal.answers.strategies import Strategy
 from teetotal.engines.runtime.events import Execution
 from teetotal.engines.runtime.recording import executions
@@ -47,6 +47,11 @@ class RecordedExecution(NamedTuple):
             replace(event, kind=Kind.RMW) if event.kind.is_atomic and event.address in held else event
             for event in self.execution.events
         )
+
+    @property
+    def orders(self) -> list[MemoryOrder]:
+        """C11's, of the events of ``trace``."""
+        return [event.order for event in self.execution.events]
 
     @property
     def operations(self) -> int:

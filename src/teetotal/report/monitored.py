@@ -89,7 +89,8 @@ def _headline(violation: MonitorViolation) -> str:
     times = "once" if violation.count == 1 else f"{violation.count:,} times"
     delayed, *between, deciding = violation.locations
     by_way = f" after {between[0]}" if between else ""
-    return f"{violation.model.upper()}, {violation.monitor}: {deciding}{by_way} can overtake {delayed} ({times})"
+    what = f"races with {delayed}" if violation.kind == "race" else f"can overtake {delayed}"
+    return f"{violation.model.upper()}, {violation.monitor}: {deciding}{by_way} {what} ({times})"
 
 
 def _identity(violation: MonitorViolation) -> object:

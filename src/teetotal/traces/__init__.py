@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol
 
 from teetotal.answers.errors import ParseError, TeetotalError
+from teetotal.answers.events import MemoryOrder
 from teetotal.traces.batch import Batch, Tables, batches_of, to_trace
 from teetotal.traces.binary import MAGIC, BinaryReader, BinaryWriter
 from teetotal.traces.jsonl import JsonlReader, JsonlWriter
@@ -111,14 +112,21 @@ def _writers() -> dict[str, Callable[[BinaryIO, Tables], Writer]]:
     return {"binary": BinaryWriter, "jsonl": JsonlWriter, **arrows}
 
 
-def write(trace: Trace, target: str | Path | BinaryIO, format: Format | None = None) -> None:
-    """A trace whose events are in the order in which they happened: src and co follow from it and are not written."""
+def write(
+    trace: Trace,
+    target: str | Path | BinaryIO,
+    format: Format | None = None,
+    *,
+    orders: Sequence[MemoryOrder] | None = None,
+) -> None:
+    """A trace whose events are in the order in which they happened: src and co follow from it and are not written.
+    ``orders``: C11's, of each event, where the format has room for them."""
     if not trace.is_sequential():
         raise TeetotalError("only a trace whose src and co follow from the order of its events can be written")
     tables = Tables(trace.addresses, trace.locations)
     with create(target, tables, format) as writer:
         for batch in batches_of(trace):
-            writer.write(batch)
+            writer.write(batch if orders is None else batch.ordered(orders[batch.first : batch.first + batch.size]))
 
 
 def convert(source: str | Path, target: str | Path | BinaryIO, format: Format | None = None) -> int:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from teetotal.answers.errors import ParseError, TeetotalError
 from teetotal.answers.events import Kind
-from teetotal.traces.batch import Batch, Tables, parse_location
+from teetotal.traces.batch import Batch, Tables, parse_location, refuse_orders
 from teetotal.traces.reader import Source, TraceFileError, TraceReader
 from teetotal.traces.trace import MAX_THREADS
 
@@ -207,6 +207,7 @@ class ArrowWriter:
         self._writer = makers[format](file, self._schema)
 
     def write(self, batch: Batch) -> None:
+        refuse_orders(batch, "an Arrow table")
         pa = self._pa
         atomic = np.isin(batch.kind, [k.value for k in Kind if k.is_atomic])
         load = batch.kind == Kind.LD

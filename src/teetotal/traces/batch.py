@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from teetotal.answers.errors import ParseError
-from teetotal.answers.events import Location
+from teetotal.answers.errors import ParseError, TeetotalError
+from teetotal.answers.events import ORDERS, Location, MemoryOrder
 from teetotal.traces.trace import Trace
 
 COLUMNS = {
@@ -28,8 +28,13 @@ COLUMNS = {
 }
 
 
+UNSAID = 255
+"""The order of an event that does not say which it has."""
+
+
 class Batch(NamedTuple):
-    """Events ``first``, ``first + 1``, … The columns are those of ``Trace``."""
+    """Events ``first``, ``first + 1``, … The columns are those of ``Trace``; and C11's orders by number, None where no
+    event says its own."""
 
     first: int
     thread: NDArray[np.int32]
@@ -40,24 +45,44 @@ class Batch(NamedTuple):
     read: NDArray[np.int64]
     written: NDArray[np.int64]
     valued: NDArray[np.bool_]
+    order: NDArray[np.uint8] | None = None
 
     @property
     def size(self) -> int:
         return len(self.thread)
 
+    @property
+    def columns(
+        self,
+    ) -> tuple[
+        NDArray[np.int32], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_],
+        NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_],
+    ]:  # fmt: skip
+        """Those of ``Trace``."""
+        return self[1:9]
+
     def part(self, start: int, size: int) -> Batch:
-        columns: Any = (column[start : start + size] for column in self[1:])
+        columns: Any = (None if column is None else column[start : start + size] for column in self[1:])
         return Batch(self.first + start, *columns)
+
+    def ordered(self, orders: Sequence[MemoryOrder]) -> Batch:
+        return self._replace(order=np.array([ORDERS.index(order) for order in orders], np.uint8))
 
     def head(self, size: int) -> Batch:
         return self.part(0, size)
 
     @classmethod
-    def of_rows(cls, first: int, rows: Sequence[tuple[Any, ...]]) -> Batch:
+    def of_rows(cls, first: int, rows: Sequence[tuple[Any, ...]], orders: Sequence[int] | None = None) -> Batch:
         """From tuples in the order of ``COLUMNS``."""
         columns = zip(*rows, strict=True) if rows else [()] * len(COLUMNS)
         arrays: Any = (np.array(c, dtype) for c, dtype in zip(columns, COLUMNS.values(), strict=True))
-        return cls(first, *arrays)
+        return cls(first, *arrays)._replace(order=None if orders is None else np.array(orders, np.uint8))
+
+
+def refuse_orders(batch: Batch, what: str) -> None:
+    """Of a format that has no room for them."""
+    if batch.order is not None:
+        raise TeetotalError(f"{what} has no room for C11's orders; JSON lines have")
 
 
 class Tables:
@@ -100,7 +125,7 @@ def batches_of(trace: Trace, size: int = 1 << 16) -> Iterator[Batch]:
 def to_trace(batches: Sequence[Batch], tables: Tables, compact: bool = False) -> Trace:
     """All of them as one trace. ``compact``: with only the addresses that occur, for a short part of a long trace."""
     empty: Any = (np.empty(0, dtype) for dtype in COLUMNS.values())
-    columns = zip(*(batch[1:] for batch in batches), strict=True) if batches else ((c,) for c in empty)
+    columns = zip(*(batch.columns for batch in batches), strict=True) if batches else ((c,) for c in empty)
     whole: dict[str, Any] = {name: np.concatenate(parts) for name, parts in zip(COLUMNS, columns, strict=True)}
     addresses: Sequence[str] = tables.addresses
     if compact:

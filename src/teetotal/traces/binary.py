@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from teetotal.answers.events import Location
-from teetotal.traces.batch import Batch, Tables
+from teetotal.traces.batch import Batch, Tables, refuse_orders
 from teetotal.traces.reader import Source, TraceFileError, TraceReader
 
 MAGIC = b"\x89TEETOT\n"
@@ -201,6 +201,7 @@ class BinaryWriter:
 
     def write(self, batch: Batch) -> None:
         """The events of a batch, after the names that are new."""
+        refuse_orders(batch, "a binary trace")
         self._write_tables()
         for start in range(0, batch.size, 1 << 16):
             self._write_events(batch.part(start, 1 << 16))

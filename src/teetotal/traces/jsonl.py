@@ -11,8 +11,8 @@ from typing import Annotated, Any, BinaryIO, Literal
 import msgspec
 
 from teetotal.answers.errors import ParseError
-from teetotal.answers.events import Event, Kind, Location
-from teetotal.traces.batch import Batch, Tables, parse_location
+from teetotal.answers.events import ORDERS, Event, Kind, Location, MemoryOrder
+from teetotal.traces.batch import UNSAID, Batch, Tables, parse_location
 from teetotal.traces.reader import Source, TraceFileError, TraceReader, event_of
 from teetotal.traces.trace import MAX_THREADS
 
@@ -41,6 +41,7 @@ class Line(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     read: Value | None = None
     wrote: bool | None = None
     location: str | None = None
+    order: MemoryOrder | None = None
 
 
 class End(msgspec.Struct, forbid_unknown_fields=True):
@@ -54,6 +55,7 @@ class JsonlReader(TraceReader):
         super().__init__(source)
         self._line = 0
         self._lines: list[int] = []  # of the events of the latest batch
+        self._orders: list[int] = []  # the same
         self._first = 0
         self._places: dict[str, int] = {}
 
@@ -135,7 +137,10 @@ class JsonlReader(TraceReader):
     def _row(self, line: Line) -> tuple[Any, ...]:
         kind = KINDS[line.kind]
         read, written, wrote, valued = self._values(line, kind)
+        if line.order is not None and kind in (Kind.LOCK, Kind.UNLOCK):
+            raise self.error(f"{kind} has no order of its own: a lock acquires, an unlock releases")
         address = -1 if line.address is None else self.tables.address(line.address)
+        self._orders.append(UNSAID if line.order is None else ORDERS.index(line.order))
         return line.thread, kind, address, self._place(line.location), wrote, read, written, valued
 
     def _values(self, line: Line, kind: Kind) -> tuple[int, int, bool, bool]:
@@ -168,7 +173,8 @@ class JsonlReader(TraceReader):
         return number
 
     def _flush(self, rows: list[tuple[Any, ...]]) -> Batch:
-        batch = Batch.of_rows(self._first, rows)
+        orders, self._orders = self._orders[: len(rows)], []
+        batch = Batch.of_rows(self._first, rows, orders if any(order != UNSAID for order in orders) else None)
         self._first += len(rows)
         return batch
 
@@ -184,7 +190,8 @@ class JsonlWriter:
         self._put(Header(FORMAT, VERSION, end=True))
 
     def write(self, batch: Batch) -> None:
-        lines = [self._encode(line_of(event_of(batch, i, self._tables))) for i in range(batch.size)]
+        said = [batch.order is not None and batch.order[i] != UNSAID for i in range(batch.size)]
+        lines = [self._encode(line_of(event_of(batch, i, self._tables), said[i])) for i in range(batch.size)]
         self._file.write(b"".join(line + b"\n" for line in lines))
         self._events += batch.size
 
@@ -196,7 +203,7 @@ class JsonlWriter:
         self._file.write(self._encode(line) + b"\n")
 
 
-def line_of(event: Event) -> Line:
+def line_of(event: Event, ordered: bool = False) -> Line:
     mutex = event.kind in (Kind.LOCK, Kind.UNLOCK)
     usual = mutex and (event.read, event.value) == (int(event.kind is Kind.UNLOCK), int(event.kind is Kind.LOCK))
     return Line(
@@ -207,4 +214,5 @@ def line_of(event: Event) -> Line:
         read=None if usual else event.read,
         wrote=False if event.kind.is_atomic and not event.writes else None,
         location=None if event.location is None else str(event.location),
+        order=event.order if ordered and not mutex else None,
     )

@@ -29,12 +29,16 @@ from teetotal.answers.monitor import MonitorAnswer, MonitorModel, MonitorViolati
 from teetotal.answers.options import MonitorOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.answers.violation import Edge
-from teetotal.engines.executions.monitors import MONITORS, Columns, MonitorInfo, Report, Stream, monitor_info
+from teetotal.engines.executions.monitors import EXACT_C11, MONITORS, Columns, MonitorInfo, Report, Stream, monitor_info
 from teetotal.traces import Batch, Tables, TraceReader, event_of, open_trace, to_trace
+from teetotal.traces.batch import UNSAID
 from teetotal.traces.trace import MAX_THREADS, Trace
 
 THREADS = 1024
 """Monitors compare clocks with an entry per thread, for each thread and address: more threads than this are refused."""
+
+LONGEST_ORDERED = 1_000_000
+"""exact-c11 keeps what it has seen: longer traces are refused there."""
 
 UNPLACED = 1 << 31
 """Places from this number on stand for events without a source location."""
@@ -90,6 +94,7 @@ class Watch:
         self.places = Places(tables)
         self.window = Window(options.window, tables)
         self.watchers = [Watcher(name, options) for name in dict.fromkeys(options.monitors)]
+        self.ordered = any(watcher.info is EXACT_C11 for watcher in self.watchers)
 
     def feed(self, batch: Batch) -> None:
         self.window.add(batch)
@@ -99,12 +104,29 @@ class Watch:
             writes=batch.wrote.view(np.uint8),
             address=np.maximum(batch.address, 0).view(np.uint32),
             location=self.places.numbers(batch),
+            order=self._orders(batch) if self.ordered else None,
         )
         if len(self.threads) > THREADS:
             raise TeetotalError(f"event {batch.first} or soon after: more than {THREADS} threads cannot be monitored")
         for watcher in self.watchers:
             if watcher.stream.summarise(columns):
                 watcher.collect(self.window)
+
+    def _orders(self, batch: Batch) -> NDArray[np.uint8]:
+        """C11's, which every event has to say but for mutexes and the fences of processors."""
+        if batch.first + batch.size > LONGEST_ORDERED:
+            raise TeetotalError(
+                f"event {LONGEST_ORDERED}: {EXACT_C11.name} keeps all that it has seen, and takes no longer traces"
+            )
+        order = np.full(batch.size, UNSAID, np.uint8) if batch.order is None else batch.order
+        asked = np.isin(batch.kind, [Kind.LD, Kind.ST, Kind.RMW, Kind.FENCE])
+        if (unsaid := np.flatnonzero(asked & (order == UNSAID))).size:
+            event = event_of(batch, int(unsaid[0]), self.tables)
+            raise TeetotalError(
+                f"event {event.index}: {event} does not say which order of C11 it has, as {EXACT_C11.name} has to know; "
+                'JSON lines can say it, with the key "order"'
+            )
+        return np.where(order == UNSAID, 0, order).astype(np.uint8)
 
     @property
     def events(self) -> int:
@@ -170,12 +192,13 @@ class Told:
 
     def __init__(self, report: Report, window: Window) -> None:
         self.report = report
-        self.report_numbers = (report.delayed, report.previous, report.deciding)
+        between = () if report.race else (report.previous,)
+        self.report_numbers = (report.delayed, *between, report.deciding)
         self.known = {number: window.event(number) for number in self.report_numbers if number in window}
         self.lost = [number for number in self.report_numbers if number not in window]
         self.path: list[Edge] | None = None
         self.window = window.size
-        if report.delayed in window:
+        if report.delayed in window and not report.race:
             trace = to_trace(window.batches(report.delayed, report.deciding), window.tables, compact=True)
             path = trace.path(0, report.previous - report.delayed)
             self.path = [self._in_trace(trace, edge) for edge in path]
@@ -195,6 +218,7 @@ class Told:
         self, info: MonitorInfo, count: int, locations: list[str], recalled: dict[int, Event]
     ) -> MonitorViolation:
         report = self.report
+        locations = [locations[0], locations[-1]] if report.race else locations
         events = self.known | {number: recalled[number] for number in self.report_numbers if number in recalled}
         cycle: list[Edge] = []
         if self.path is not None:
@@ -207,7 +231,7 @@ class Told:
             numbers = [number for number in self.report_numbers if number in events]
         return MonitorViolation(
             model=info.model,
-            kind="robustness",
+            kind="race" if report.race else "robustness",
             monitor=info.name,
             locations=locations,
             count=count,
@@ -235,6 +259,9 @@ class Told:
             known = events.get(number)
             return f"event {number}, at {place}" if known is None else f"{_with_place(known)} (event {number})"
 
+        if report.race:
+            first, second = event(report.delayed, locations[0]), event(report.deciding, locations[-1])
+            return f"a data race: in C11 nothing orders {first} and {second}"
         message = (
             f"under {info.model.upper()}, {event(report.deciding, locations[-1])} may take effect before "
             f"{event(report.delayed, locations[0])}, which happens before it in this trace"

@@ -13,8 +13,8 @@ from typing import BinaryIO, Protocol, Self
 
 from teetotal import _core
 from teetotal.answers.errors import ParseError
-from teetotal.answers.events import Event, Kind, Location
-from teetotal.traces.batch import Batch, Tables
+from teetotal.answers.events import ORDERS, Event, Kind, Location
+from teetotal.traces.batch import UNSAID, Batch, Tables
 from teetotal.traces.trace import MAX_THREADS
 
 
@@ -110,7 +110,7 @@ class TraceReader:
         check = _core.TraceCheck(MAX_THREADS)
         for batch in self.read():
             names, places = len(self.tables.addresses), len(self.tables.locations)
-            event, fault, other, expected = check.feed(*batch[1:], names, places)
+            event, fault, other, expected = check.feed(*batch.columns, names, places)
             good = batch if fault == 0 else batch.head(event - batch.first)
             self.events += good.size
             if good.size:
@@ -179,6 +179,7 @@ def event_of(batch: Batch, i: int, tables: Tables) -> Event:
     kind, address, place = Kind(batch.kind[i]), int(batch.address[i]), int(batch.location[i])
     wrote, valued = bool(batch.wrote[i]), bool(batch.valued[i])
     value = batch.written[i] if wrote else batch.read[i] if kind is Kind.LD else None
+    order = UNSAID if batch.order is None else int(batch.order[i])
     return Event(
         thread=int(batch.thread[i]),
         index=batch.first + i,
@@ -188,4 +189,5 @@ def event_of(batch: Batch, i: int, tables: Tables) -> Event:
         read=int(batch.read[i]) if valued and kind.is_atomic else None,
         location=None if place < 0 else tables.locations[place],
         wrote=kind.is_atomic and wrote and not valued,
+        order="na" if order == UNSAID else ORDERS[order],
     )

@@ -17,7 +17,7 @@ accepts. docs/explanation/monitors.md has the theory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -92,14 +92,14 @@ MONITORS: dict[str, MonitorInfo] = {
 }
 """Over executions of a search, and over recorded traces."""
 EXACT_C11 = MonitorInfo("exact-c11", "c11", "ours", "classes")
-"""Over executions of a search alone: a trace does not say which order an access has."""
+"""Of traces over those alone that say which order an access has."""
 
 
 class Report(msgspec.Struct, frozen=True):
     """Numbers of events in the monitored order, from 0, and the numbers of their places in the program.
 
     ``delayed`` is the store e′ that stays behind, ``deciding`` the event e that overtakes it, ``previous`` the event of
-    e's thread just before e.
+    e's thread just before e. ``race``, of exact-c11: ``delayed`` and ``deciding`` are a data race.
     """
 
     monitor: str
@@ -110,6 +110,7 @@ class Report(msgspec.Struct, frozen=True):
     delayed_location: int
     previous_location: int
     deciding_location: int
+    race: bool = False
 
     @property
     def pair(self) -> tuple[int, int]:
@@ -147,8 +148,6 @@ class Stream:
         from teetotal import _core
 
         self.info = monitor_info(name)
-        if self.info is EXACT_C11:
-            raise TeetotalError("exact-c11: the events of a trace have no orders of C11")
         self._monitor: _Monitor = _core.Monitor(
             name,
             rmw_flushes_all=semantics.rmw == "all",
@@ -183,7 +182,7 @@ class Stream:
         """The memory in use by the monitor's state."""
         return self._monitor.bytes
 
-    def _report(self, *found: int) -> Report:
+    def _report(self, *found: Any) -> Report:
         return Report(self.info.name, self.info.model, *found)
 
 

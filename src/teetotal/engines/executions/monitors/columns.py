@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from teetotal.answers.events import Event, Location
+from teetotal.answers.events import ORDERS, Event, Location
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +18,7 @@ class Columns(NamedTuple):
     ``kind`` holds ``Kind`` numbers. ``writes`` tells an atomic operation that wrote from a failed compare-and-swap, and
     is ignored for all else. ``address`` and ``location`` number the addresses and the places in the program from 0,
     without gaps; fences have any address. ``threads`` is one more than the largest thread that will ever appear, None
-    where that is not known.
+    where that is not known. ``order``: C11's, by number; None where nobody asks for it.
     """
 
     thread: NDArray[np.uint32]
@@ -29,11 +29,16 @@ class Columns(NamedTuple):
     threads: int | None = None
     addresses: tuple[str, ...] = ()
     locations: tuple[Location | None, ...] = ()
+    order: NDArray[np.uint8] | None = None
 
     def arrays(
         self,
-    ) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint32]]:
-        return self.thread, self.kind, self.writes, self.address, self.location
+    ) -> tuple[
+        NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint32],
+        NDArray[np.uint8],
+    ]:  # fmt: skip
+        order = self.kind[:0] if self.order is None else self.order
+        return self.thread, self.kind, self.writes, self.address, self.location, order
 
     def rows(self, chosen: slice) -> Columns:
         return self._replace(
@@ -42,6 +47,7 @@ class Columns(NamedTuple):
             writes=self.writes[chosen],
             address=self.address[chosen],
             location=self.location[chosen],
+            order=None if self.order is None else self.order[chosen],
         )
 
 
@@ -70,4 +76,5 @@ def columns(events: Sequence[Event]) -> Columns:
         1 + max((event.thread for event in events), default=0),
         tuple(addresses),
         tuple(locations),
+        np.array([ORDERS.index(event.order) for event in events], np.uint8),
     )
