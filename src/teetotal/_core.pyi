@@ -231,6 +231,7 @@ def search(
     keep: int,
     seconds: float,
     megabytes: int,
+    twins: Sequence[int] = (),
 ) -> tuple[SearchResult, list[list[int]], bool]: ...
 def count_classes(program: Program, semantics: Semantics, skip_waiting: bool, most: int) -> tuple[int, int]: ...
 def monitored_search(
@@ -246,6 +247,7 @@ def monitored_search(
     megabytes: int,
     watcher: Callable[[int, float], None] | None,
     release_sequence_c11: bool = False,
+    twins: Sequence[int] = (),
 ) -> tuple[
     SearchResult, list[tuple[int, tuple[int, int, int], list[int], bool]], list[tuple[int, int, int, int]], bool
 ]: ...
@@ -259,6 +261,7 @@ def monitored_part(
     seconds: float,
     most: int,
     megabytes: int,
+    twins: Sequence[int] = (),
 ) -> tuple[
     SearchResult,
     list[tuple[tuple[int, int, int], tuple[int, tuple[int, int, int], list[int], bool]]],
