@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
+from teetotal.answers.strategies import Strategy
 from teetotal.budget import Budget
 from teetotal.engines.runtime import exploring
 from teetotal.engines.runtime.messages import End, Failed, Found, Progress, Restart
@@ -64,9 +65,15 @@ def told(messages: Any) -> list[Any]:
 
 
 def in_parts(
-    program: Path, request: Sequence[str], arguments: Sequence[str], workers: int, executions: int
+    program: Path,
+    request: Sequence[str],
+    arguments: Sequence[str],
+    workers: int,
+    executions: int,
+    explore: Strategy = Strategy("all"),
 ) -> tuple[list[Any], list[str]]:
     """What is told, and notes on why it was not explored in parts."""
     scale = InTurns(workers, slice=Slice(60.0, executions))
-    found = told(exploring.answers(program, request, Source((), arguments=tuple(arguments)), Budget(scale=scale)))
+    source = Source((), arguments=tuple(arguments))
+    found = told(exploring.answers(program, request, source, Budget(scale=scale), explore))
     return found, scale.notes

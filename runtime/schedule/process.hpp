@@ -232,8 +232,13 @@ struct Process : ProcessRecord {
   bool loaded = false;
   bool unlock_needs_fence = false;  // papers' PSO: creating and ending a thread flush by a fence of their own
   bool post_needs_fence = false;    // an unlock is a fence, but an rmw is not
-  bool rmw_needs_marker = false;    // rmw=address: a releasing rmw is an sfence and the rmw
-  bool failed_cas_writes = false;   // a failed compare-and-swap writes the old value back
+  std::uintptr_t marks_begin = 0;   // bytes of the object whose loads are none of the program's
+  std::size_t mark_count = 0;
+  bool is_mark(const Operation& operation) const { return operation.address - marks_begin < mark_count; }
+  // A fence, or a mark: neither reads nor writes anything that another thread could change.
+  bool passes_by(const Operation& operation) const { return is_fence(operation.kind) || is_mark(operation); }
+  bool rmw_needs_marker = false;   // rmw=address: a releasing rmw is an sfence and the rmw
+  bool failed_cas_writes = false;  // a failed compare-and-swap writes the old value back
   bool show_output = false;
   bool symmetry = false;           // threads that nothing has told apart begin in order: symmetry.hpp
   std::size_t snapshots = 12;      // a snapshot every so many steps; 0: none

@@ -303,9 +303,11 @@ class Controlled final : public System {
                ? 0
                : steps_[static_cast<std::size_t>(earlier)].local;
   }
-  // A read of memory, whatever it does besides; or a try to take an object.
+  // A read of the program's memory, whatever it does besides; or a try to take an object.
   static bool may_wait(const Operation& operation) {
-    if ((operation.kind != Kind::ld && operation.kind != Kind::rmw) || operation.enabled != nullptr) return false;
+    if ((operation.kind != Kind::ld && operation.kind != Kind::rmw) || operation.enabled != nullptr ||
+        process.is_mark(operation))
+      return false;
     const bool tries =
         operation.verb == Verb::try_lock || operation.verb == Verb::try_take || operation.verb == Verb::look;
     if (operation.tag <= Tag::vector) return operation.verb == Verb::none || tries;

@@ -6,8 +6,8 @@
 //   completes(p, v)                                  completes, of where the read leads with the value
 //   run p on with a value                            tried; look_ahead where it is the value that is there
 //
-// Fences are looked through: a read after which only fences stand between its thread and where it was completes the
-// round.
+// Fences, and marks that were put into the text, are looked through: a read after which only these stand between its
+// thread and where it was completes the round.
 #include <algorithm>
 #include <utility>
 
@@ -93,7 +93,7 @@ bool Controlled::look_ahead(std::uint32_t number) {
                                                                 : seen_by(process.threads[number].operation));
   execute(as);
   const Thread& thread = process.threads[number];
-  const bool beyond = thread.state == State::parked && is_fence(thread.operation.kind) && !thread.calls;
+  const bool beyond = thread.state == State::parked && process.passes_by(thread.operation) && !thread.calls;
   Onward onward = onward_from(number);
   onward.changes = steps_.back().quiet == 0;
   onward_.add(key, onward);
@@ -112,7 +112,7 @@ void Controlled::drop_ahead() { rewind(steps_.size() - 1); }
 // Where a thread stands once it is through all fences. It cannot be left there: to be run again.
 Controlled::Onward Controlled::onward_from(std::uint32_t number) {
   Thread& thread = process.threads[number];
-  const auto at_fence = [&] { return thread.state == State::parked && is_fence(thread.operation.kind); };
+  const auto at_fence = [&] { return thread.state == State::parked && process.passes_by(thread.operation); };
   for (int i = 0; i < kMostFences && at_fence() && !thread.calls; ++i) process.resume(thread);
   if (thread.state != State::parked) return {};
   return {waiting_state(thread).hash, thread.operation};
@@ -205,7 +205,7 @@ bool Controlled::goes_on_alone(std::uint32_t number) {
     if (thread.state != State::parked) return true;
     const Operation operation = thread.operation;
     if (thread.calls) return true;
-    if (is_fence(operation.kind)) {
+    if (process.passes_by(operation)) {
       process.resume(thread);
       continue;
     }

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
 
 from amounts import some
+from c_letters import INTERPRETER
 from c_programs import compiled, translate
 from in_parts import in_parts, told
 from random_programs import ATOMIC, LOCKED, MIXED, PLAIN, seeded
+from teetotal.answers.strategies import Strategy
 from teetotal.engines.runtime import driver
 from teetotal.programs.c.build import Source, build
 
 WAITING = Path(__file__).parents[2] / "benchmarks" / "waiting.c"
-REQUEST = ["strategy=all", "monitor=exact-tso", "monitor=exact-pso"]
+MONITORS = ["monitor=exact-tso", "monitor=exact-pso"]
+REQUEST = ["strategy=all", *MONITORS]
+
+
+def request(explore: Strategy, model: str = "sc") -> list[str]:
+    asked = [f"model={model}", f"strategy={explore.name}", f"count={explore.count}", f"depth={explore.depth}", "seed=7"]
+    return [*asked, *(MONITORS if explore.is_reduced else ["monitor=burnim-tso"] if model == "sc" else [])]
 
 
 def test_random_programs() -> None:
@@ -25,6 +34,46 @@ def test_random_programs() -> None:
             found, notes = in_parts(program, REQUEST, [str(number)], 1 + number % 3, 1 + number % 4)
             assert found == expected, number
             assert not notes, number
+
+
+def test_threads_that_nothing_tells_apart() -> None:
+    chance = random.Random(63)
+    asked = [*REQUEST, "monitor=exact-c11", "symmetry=on"]
+    divided = 0
+    with compiled(INTERPRETER) as program:
+        for number in range(some(30, least=12)):
+            letters = chance.choice(["ajv", "kl", "PVpg", "fFj", "rwl", "ukl", "CSsB"])
+            own = "".join(chance.choices(letters, k=2))
+            arguments = [
+                str(chance.randint(0, 2)),
+                chance.choice(letters),
+                *[own] * 3,
+                *chance.choices(letters, k=number % 2),
+            ]
+            expected = told(driver.answers(program, [*asked, "executions=400"], arguments))
+            if not expected[-1]["complete"]:
+                continue
+            found, notes = in_parts(program, asked, arguments, 1 + number % 3, 1 + number % 7)
+            assert found == expected, arguments
+            assert not notes, arguments
+            divided += expected[-1]["executions"] > 8
+    assert divided
+
+
+@pytest.mark.parametrize("model", ["sc", "pso"])
+@pytest.mark.parametrize("explore", [Strategy("random", 150), Strategy("pct", 150, 3)], ids=str)
+def test_random_walks(explore: Strategy, model: str) -> None:
+    """By any number of processes, in slices of any size: those of one process, found in the same order."""
+    programs = [program for shape in (PLAIN, LOCKED) for program in seeded(52, some(6, least=3), shape)]
+    with compiled(translate(programs)) as program:
+        for number in range(len(programs)):
+            asked = request(explore, model)
+            expected = told(driver.answers(program, asked, [str(number)]))
+            found, notes = in_parts(program, asked, [str(number)], 1 + number % 3, (40, 7, 90)[number % 3], explore)
+            assert found == expected, number
+            assert not notes, number
+            assert not found[-1]["complete"]
+            assert found[-1]["executions"] == 150
 
 
 @pytest.fixture(scope="module")
@@ -42,3 +91,12 @@ def test_programs_that_wait(waiting: Path, name: str, threads: int, rounds: int)
     assert found == told(driver.answers(waiting, REQUEST, arguments))
     assert not notes
     assert found[-1]["executions"] > 10
+
+
+@pytest.mark.parametrize("explore", [Strategy("random", 300), Strategy("pct", 300, 3)], ids=str)
+def test_random_walks_of_different_lengths(waiting: Path, explore: Strategy) -> None:
+    """Those by which pct measures how long they are, each process has to take first."""
+    arguments = ["dekker", "2", "3"]
+    found, notes = in_parts(waiting, request(explore), arguments, 3, 50, explore)
+    assert found == told(driver.answers(waiting, request(explore), arguments))
+    assert not notes
