@@ -6,14 +6,16 @@
 
 namespace teetotal {
 
-Execution::Execution(const Program& program, Semantics semantics, Waiting waiting)
+Execution::Execution(const Program& program, Semantics semantics, Waiting waiting, std::vector<std::int32_t> twins)
     : locals_(program),
       semantics_(semantics),
       waiting_(waiting),
+      twins_(std::move(twins)),
       halted_(program.threads.size(), Halt::no),
       by_thread_(program.threads.size()),
       visits_(program.threads.size()),
       use_(program.memory.size(), Use::unknown) {
+  twins_.resize(threads(), -1);
   std::uint32_t instructions = 0;
   for (std::uint32_t thread = 0; thread < threads(); ++thread) {
     current_.push_back(locals_.start(thread));
@@ -32,6 +34,8 @@ Pending Execution::pending(std::uint32_t thread) const {
   const Local& local = locals_.at(thread, current_[thread]);
   Event event = described(thread, local);
   if (local.status != Status::running || halted_[thread] != Halt::no) return {Readiness::stopped, event};
+  if (follows_twin(thread, local) && first_step(static_cast<std::uint32_t>(twins_[thread])) < 0)
+    return {Readiness::stopped, event};
   switch (local.kind) {
     case Kind::ld:
     case Kind::mfence:
@@ -50,7 +54,25 @@ Pending Execution::pending(std::uint32_t thread) const {
 
 bool Execution::enabled(std::uint32_t thread) const {
   const Local& local = locals_.at(thread, current_[thread]);
-  return local.status == Status::running && halted_[thread] == Halt::no && !waits_now(thread, local);
+  if (local.status != Status::running || halted_[thread] != Halt::no) return false;
+  if (follows_twin(thread, local) && first_step(static_cast<std::uint32_t>(twins_[thread])) < 0) return false;
+  return !waits_now(thread, local);
+}
+
+// Whether a thread that does the same as another stands before its first step: fences conflict with nothing.
+bool Execution::follows_twin(std::uint32_t thread, const Local& local) const {
+  return twins_[thread] >= 0 && !is_fence(local.kind) && first_step(thread) < 0;
+}
+
+std::int32_t Execution::first_step(std::uint32_t thread) const {
+  for (const std::size_t index : by_thread_[thread])
+    if (!is_fence(steps_[index].event.kind)) return static_cast<std::int32_t>(index);
+  return -1;
+}
+
+std::vector<std::int32_t> Execution::awaited(std::uint32_t thread) const {
+  if (!follows_twin(thread, locals_.at(thread, current_[thread]))) return {};
+  return {first_step(static_cast<std::uint32_t>(twins_[thread]))};
 }
 
 bool Execution::waits_now(std::uint32_t thread, const Local& local) const {
@@ -93,6 +115,7 @@ Event Execution::execute(std::uint32_t thread) {
   auto& own = by_thread_[thread];
   step.quiet = changed ? 0 : own.empty() ? 1 : steps_[own.back()].quiet + 1;
   step.may_wait = local.may_wait && waiting_ == Waiting::skip;
+  if (follows_twin(thread, local)) step.enabler = first_step(static_cast<std::uint32_t>(twins_[thread]));
   current_[thread] = locals_.update(thread, before, read);
   if (step.may_wait) {
     auto& visits = visits_[thread];

@@ -13,6 +13,9 @@
 // Cuts. Where a program has no `loop_bound` of its own, loops that end are not cut. A thread stops after `kMostIdle`
 // rounds in which it changed nothing and read what it had read, but came to another local state (it counts), if it
 // would go on like that for ever; and after kMostSteps steps.
+//
+// Threads that do the same (`twins`) take their first steps, fences apart, in the order of their numbers: as far as
+// their names go, nothing is lost by that (Theorem 5 of docs/explanation/exploration.md).
 #pragma once
 
 #include <set>
@@ -33,7 +36,8 @@ struct Cut {
 
 class Execution final : public System {
  public:
-  Execution(const Program& program, Semantics semantics, Waiting waiting);
+  // `twins`: of each thread, the latest before it that does the same, or -1; empty: they are not asked for.
+  Execution(const Program& program, Semantics semantics, Waiting waiting, std::vector<std::int32_t> twins = {});
 
   std::uint32_t threads() const override { return locals_.threads(); }
   Pending pending(std::uint32_t thread) const override;
@@ -41,6 +45,8 @@ class Execution final : public System {
   Event execute(std::uint32_t thread) override;
   void rewind(std::size_t length) override;
   bool would_write(std::uint32_t thread, std::size_t index, std::size_t before) const override;
+  std::ptrdiff_t enabler(std::size_t index) const override { return steps_[index].enabler; }
+  std::vector<std::int32_t> awaited(std::uint32_t thread) const override;
   bool waits(std::size_t index) const override;
   bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const override;
   bool skips_waiting() const override { return waiting_ == Waiting::skip; }
@@ -67,10 +73,13 @@ class Execution final : public System {
     std::uint32_t quiet = 0;        // how many of its thread's latest steps, itself included, changed nothing
     bool may_wait = false;          // Local::may_wait, where that matters
     std::uint32_t idle = 0;         // rounds up to it that were like the one before
+    std::int32_t enabler = -1;      // of its thread's first step: that of its twin
   };
   enum class Halt : std::uint8_t { no, spinning, cut, endless };
 
   Status status(std::uint32_t thread) const { return locals_.at(thread, current_[thread]).status; }
+  bool follows_twin(std::uint32_t thread, const Local& local) const;
+  std::int32_t first_step(std::uint32_t thread) const;
   std::size_t position(std::uint32_t thread, std::size_t index) const;
   LocalId local_at(std::uint32_t thread, std::size_t position) const;
   bool waits_now(std::uint32_t thread, const Local& local) const;
@@ -89,6 +98,7 @@ class Execution final : public System {
   mutable Locals locals_;  // grows with what is asked
   Semantics semantics_;
   Waiting waiting_;
+  std::vector<std::int32_t> twins_;
   std::vector<LocalId> current_;
   std::vector<Halt> halted_;
   std::vector<Cell> memory_;

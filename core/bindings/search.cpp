@@ -97,15 +97,17 @@ void bind_search(nb::module_& m) {
   m.def(
       "search",
       [](const Program& program, Semantics semantics, bool skip_waiting, std::string strategy, std::uint64_t count,
-         std::uint32_t depth, std::uint64_t seed, std::uint64_t keep, double seconds, std::size_t megabytes) {
+         std::uint32_t depth, std::uint64_t seed, std::uint64_t keep, double seconds, std::size_t megabytes,
+         std::vector<std::int32_t> twins) {
         Budget budget(seconds);
-        Execution execution(program, semantics, skip_waiting ? Waiting::skip : Waiting::count);
+        Execution execution(program, semantics, skip_waiting ? Waiting::skip : Waiting::count, std::move(twins));
         Collector collector(keep, budget);
         const SearchResult result = run({std::move(strategy), count, depth, seed, megabytes}, execution, collector);
         return nb::make_tuple(result, std::move(collector.schedules), budget.interrupted());
       },
       nb::arg("program"), nb::arg("semantics"), nb::arg("skip_waiting"), nb::arg("strategy"), nb::arg("count"),
       nb::arg("depth"), nb::arg("seed"), nb::arg("keep"), nb::arg("seconds"), nb::arg("megabytes"),
+      nb::arg("twins") = std::vector<std::int32_t>{},
       "The search's counts, the first `keep` schedules, and whether the user interrupted it.");
 
   m.def(
@@ -127,9 +129,9 @@ void bind_search(nb::module_& m) {
       "monitored_search",
       [](const Program& program, Semantics semantics, bool skip_waiting, std::string strategy, std::uint64_t count,
          std::uint32_t depth, std::uint64_t seed, const std::vector<std::string>& names, double seconds,
-         std::size_t megabytes, nb::object watcher, bool release_sequence_c11) {
+         std::size_t megabytes, nb::object watcher, bool release_sequence_c11, std::vector<std::int32_t> twins) {
         Budget budget(seconds, std::move(watcher));
-        Execution execution(program, semantics, skip_waiting ? Waiting::skip : Waiting::count);
+        Execution execution(program, semantics, skip_waiting ? Waiting::skip : Waiting::count, std::move(twins));
         const monitors::Options options{.semantics = semantics, .release_sequence_c11 = release_sequence_c11};
         Monitoring monitoring(execution, names, options, [&](std::uint64_t executions, double explored) {
           return budget.spent(executions, explored);
@@ -142,6 +144,7 @@ void bind_search(nb::module_& m) {
       nb::arg("program"), nb::arg("semantics"), nb::arg("skip_waiting"), nb::arg("strategy"), nb::arg("count"),
       nb::arg("depth"), nb::arg("seed"), nb::arg("monitors"), nb::arg("seconds"), nb::arg("megabytes"),
       nb::arg("watcher").none(), nb::arg("release_sequence_c11") = false,
+      nb::arg("twins") = std::vector<std::int32_t>{},
       "The search's counts, the first report of each distinct violation (which monitor; delayed, previous, deciding "
       "event; schedule; whether it is a data race), the loops that were cut (thread, first and last instruction, "
       "rounds), and whether the user "
@@ -150,11 +153,11 @@ void bind_search(nb::module_& m) {
   m.def(
       "monitored_part",
       [](const Program& program, Semantics semantics, bool skip_waiting, const std::vector<std::string>& names,
-         bool release_sequence_c11, const std::string& part, double seconds, std::uint64_t most,
-         std::size_t megabytes) {
+         bool release_sequence_c11, const std::string& part, double seconds, std::uint64_t most, std::size_t megabytes,
+         std::vector<std::int32_t> twins) {
         asked_to_pause = false;
         Budget budget(seconds);
-        Execution execution(program, semantics, skip_waiting ? Waiting::skip : Waiting::count);
+        Execution execution(program, semantics, skip_waiting ? Waiting::skip : Waiting::count, std::move(twins));
         const monitors::Options options{.semantics = semantics, .release_sequence_c11 = release_sequence_c11};
         Monitoring monitoring(execution, names, options, [&](std::uint64_t, double) { return budget.spent(); });
         Slice slice(monitoring, most);
@@ -177,6 +180,7 @@ void bind_search(nb::module_& m) {
       },
       nb::arg("program"), nb::arg("semantics"), nb::arg("skip_waiting"), nb::arg("monitors"),
       nb::arg("release_sequence_c11"), nb::arg("part"), nb::arg("seconds"), nb::arg("most"), nb::arg("megabytes"),
+      nb::arg("twins") = std::vector<std::int32_t>{},
       "As monitored_search, of a part of --explore all, for so many seconds and executions: the counts, the reports "
       "with their places, the loops that were cut, how locations were used, whether the user interrupted it, what is "
       "left, and what it asks of those above.");

@@ -125,7 +125,7 @@ std::uint8_t Controlled::which_own(const Operation& load, std::uint32_t thread, 
 
 std::uint8_t Controlled::own_before(std::uint32_t as, std::size_t index, std::size_t before) const {
   const std::uint32_t thread = agents_[as].thread;
-  const Operation& load = index < steps_.size() ? steps_[index].operation : process.threads[thread].operation;
+  const Operation& load = operation_at(as, index);
   const auto& own = own_[thread];
   for (auto at = std::ranges::lower_bound(own, static_cast<std::uint32_t>(index)); at != own.begin();) {
     const std::uint32_t issued = *--at;

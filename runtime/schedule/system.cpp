@@ -395,8 +395,11 @@ void Controlled::arrive() {
     if (process.threads[thread].state == State::parked) describe(thread);
 }
 
+// Of a step, or of what comes next: the program may have been run elsewhere since, to find out where a read leads.
 const Operation& Controlled::operation_at(std::uint32_t number, std::size_t index) const {
-  return index < steps_.size() ? steps_[index].operation : process.threads[owner(number)].operation;
+  if (index < steps_.size()) return steps_[index].operation;
+  catch_up();
+  return process.threads[owner(number)].operation;
 }
 
 bool Controlled::would_write(std::uint32_t number, std::size_t index, std::size_t before) const {

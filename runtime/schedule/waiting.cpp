@@ -246,13 +246,14 @@ std::vector<Failed> Controlled::failed() const {
 }
 
 Ending Controlled::ending() const {
-  const_cast<Controlled*>(this)->judge();
-  Ending ending{.vain = vain_};
+  Ending ending;
   for (std::uint32_t number = 0; number < process.count; ++number) {
     const Thread& thread = process.threads[number];
     ending.blocked = ending.blocked || thread.state == State::parked || thread.state == State::stopped;
     ending.cut = ending.cut || (process.enabled(thread) && cut(number));
   }
+  const_cast<Controlled*>(this)->judge();  // which may leave the program elsewhere
+  ending.vain = vain_;
   return ending;
 }
 

@@ -233,6 +233,7 @@ def search(
     keep: int,
     seconds: float,
     megabytes: int,
+    twins: Sequence[int] = (),
 ) -> tuple[SearchResult, list[list[int]], bool]: ...
 def count_classes(program: Program, semantics: Semantics, skip_waiting: bool, most: int) -> tuple[int, int]: ...
 def monitored_search(
@@ -248,6 +249,7 @@ def monitored_search(
     megabytes: int,
     watcher: Callable[[int, float], None] | None,
     release_sequence_c11: bool = False,
+    twins: Sequence[int] = (),
 ) -> tuple[
     SearchResult, list[tuple[int, tuple[int, int, int], list[int], bool]], list[tuple[int, int, int, int]], bool
 ]: ...
@@ -261,6 +263,7 @@ def monitored_part(
     seconds: float,
     most: int,
     megabytes: int,
+    twins: Sequence[int] = (),
 ) -> tuple[
     SearchResult,
     list[tuple[tuple[int, int, int], tuple[int, tuple[int, int, int], list[int], bool]]],

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from amounts import some
-from c_programs import COMPILERS, explore
+from c_programs import COMPILERS, compiled, explore
 from looping_programs import looping_program
 from teetotal.programs.c.build import Source, build
 from waiting_checks import MONITORS, Definition, in_one_object
@@ -98,3 +98,35 @@ def test_random_loops_as_by_definition(compiler: str) -> None:
             together.agrees(definition, number)
             if number % 10 == 0:
                 together.agrees_in_parts(number)
+
+
+LATE_LOCK = """
+#include <pthread.h>
+#include <stdatomic.h>
+#define R memory_order_relaxed
+static atomic_int x, y;
+static void *stores(void *unused) {
+  for (int n = 0; n < 2; n++) { atomic_store_explicit(&x, 1, R); (void)atomic_load_explicit(&x, R); }
+  return 0;
+}
+static void *takes(void *unused) {
+  atomic_store_explicit(&y, 0, R);
+  while (atomic_exchange_explicit(&x, 1, R)) {}
+  return 0;
+}
+int main(void) {
+  pthread_t t[2];
+  pthread_create(&t[0], 0, stores, 0); pthread_create(&t[1], 0, takes, 0);
+  pthread_join(t[0], 0); pthread_join(t[1], 0);
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_what_comes_next_is_asked_of_the_program_where_it_stands(compiler: str) -> None:
+    """To find out where the exchange leads with 0, the thread is run on; then it was asked what it stands before, and
+    that was taken for the exchange: a step was planned that is not possible."""
+    with compiled(LATE_LOCK, compiler=compiler) as program:
+        for model in ("sc", "tso", "pso"):
+            end, _ = explore(program, f"model={model}")
+            assert (end["executions"], end["blocked"], end["redundant"]) == (2, 1, 0), model

@@ -17,11 +17,12 @@ from small_programs import ld, st
 from small_programs import program as small
 from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.strategies import Strategy
+from teetotal.engines.encoding import twins
 from teetotal.engines.executions import executions
 from teetotal.engines.executions.robustness import robustness
 from teetotal.engines.states.outcomes import outcomes
-from teetotal.programs.expressions import Const, Op, Reg
-from teetotal.programs.program import Branch, Instruction, Program
+from teetotal.programs.expressions import Addr, Const, Final, Op, Reg
+from teetotal.programs.program import Branch, Instruction, Load, Program, Store, Thread
 from waiting_checks import RELAXED, Definition, interpreted
 from waiting_programs import (
     await_n,
@@ -93,6 +94,39 @@ def test_random_loops_beside_mutexes(seed: int) -> None:
 @given(st_.integers(0, 2**32))
 def test_random_loops_in_threads_that_do_the_same(seed: int) -> None:
     agrees(looping_program(random.Random(seed), alike=True))
+
+
+def test_threads_are_told_apart_by_registers() -> None:
+    """The same code with another register at first is another thread; so is one of which something else is observed."""
+    code: tuple[Instruction, ...] = (Store(address=Addr("x"), value=Reg("a")), Load(register="b", address=Addr("x")))
+    for registers, observed in (({"a": 1, "b": 0}, "b"), ({"a": 2, "b": 0}, "b"), ({"a": 1, "b": 0}, "a")):
+        threads = (Thread("P0", code, {"a": 1, "b": 0}), Thread("P1", code, registers))
+        shown = (Final(0, "b"), Final(1, observed))
+        program = Program(name="registers", threads=threads, memory={"x": 0}, observed=shown)
+        alike = registers["a"] == 1 and observed == "b"
+        assert twins(program) == [-1, 0 if alike else -1]
+        assert (executions(program, symmetry="on").executions, executions(program).executions) == (2 if alike else 4, 4)
+
+
+@pytest.mark.parametrize(("threads", "left"), [(2, 1), (4, 1), (6, 1)])
+def test_a_lock_is_taken_in_one_order(threads: int, left: int) -> None:
+    """Who of the threads that do the same is the first does not matter."""
+    program = spin_lock(tas, threads)
+    found = robustness(program, RELAXED, symmetry="on")
+    assert (found.executions, found.symmetric, found.complete) == (left, True, True)
+    assert found.proves("tso")
+
+
+def test_each_of_those_that_do_the_same_is_told_of() -> None:
+    thread: list[Instruction] = [st("x", 1), ld("a", "y"), st("y", 1), ld("b", "x")]
+    program = small(thread, thread, thread)
+    on, off = (robustness(program, RELAXED, symmetry=symmetry) for symmetry in ("on", "off"))
+    assert on.executions < off.executions
+    assert not robustness(program, ["tso"], symmetry="on", monitors=["sober-corrected"]).symmetric
+    for model in RELAXED:
+        assert {violation.shape for violation in on.violations[model]} == {
+            violation.shape for violation in off.violations[model]
+        }
 
 
 @settings(max_examples=some(100))

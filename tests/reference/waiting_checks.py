@@ -16,10 +16,13 @@ from typing import Any, NamedTuple
 import waitless
 from c_programs import compiled, explore, translate
 from in_parts import in_parts, told
+from teetotal import _core
 from teetotal.answers.events import Kind, ModelName, Semantics
 from teetotal.answers.numbers import Tag
-from teetotal.engines.executions import executions
+from teetotal.engines.encoding import encode, encode_semantics, twins
+from teetotal.engines.executions import exchanging, executions
 from teetotal.engines.executions.robustness import robustness
+from teetotal.engines.executions.watched import Finding
 from teetotal.engines.runtime import driver
 from teetotal.engines.runtime.messages import COMMIT, StepRow
 from teetotal.engines.states.outcomes import outcomes
@@ -81,6 +84,41 @@ def interpreted(definition: Definition) -> None:
         assert reached.values == summary.outcomes, (model, under)
         assert (reached.deadlock is not None or reached.livelock is not None) == summary.hangs, (model, under)
         assert {failure.thread for failure in reached.failures} == {thread for thread, _ in summary.failures}
+    if alike(program):
+        exchanged(definition, traces)
+
+
+def exchanged(definition: Definition, every: Sequence[Trace]) -> None:
+    """Threads that do the same in order: the same classes up to exchanging them, none more, and the same violations."""
+    program, semantics = definition.program, definition.semantics
+    machine = waitless.Machine(program, "sc", semantics)
+    found = executions(program, semantics=semantics, keep=100_000, symmetry="on")
+    left = [machine.run(schedule).trace for schedule in found.schedules]
+    assert len(set(left)) == len(left) == found.executions <= len(every)
+    assert (found.redundant, found.complete) == (0, True)
+    assert {least(trace, program) for trace in left} == {least(trace, program) for trace in every}
+    names, numbers = ["exact-tso", "exact-pso"], twins(program)
+    for under in {under for _, under in definition.relaxed}:
+        on, off = (
+            {
+                (names[monitor], *(_place(machine, renamed, event) for event in triple))
+                for monitor, triple, schedule, _ in _reports(program, under, names, given)
+                for renamed in exchanging.exchanged(schedule, schedule[triple[0]], schedule[-1], given)
+            }
+            for given in (numbers, [])
+        )
+        assert on == off, under
+
+
+def _reports(program: Program, semantics: Semantics, names: list[str], given: list[int]) -> list[Finding]:
+    request = (encode(program), encode_semantics(semantics), True, "all", 0, 0, 0, names, 1e9, 1024, None, False, given)
+    return _core.monitored_search(*request)[1]
+
+
+def _place(machine: waitless.Machine, schedule: list[int], event: int) -> tuple[int, int]:
+    """The thread and the instruction of an event of an execution, or of what comes behind its last one."""
+    thread = schedule[event]
+    return thread, machine.run(schedule[:event]).locals[thread].pc
 
 
 # -- the same program in C ---------------------------------------------------------------------------------------------

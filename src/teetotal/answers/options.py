@@ -85,10 +85,10 @@ class ProgramOptions(Options, frozen=True, kw_only=True):
 
 
 class CheckOptions(ProgramOptions, frozen=True, kw_only=True):
-    """``explore``: which executions are watched. ``max_states``: of each model. For C: ``executions`` at most, the
-    range of ``nondet`` values, how often a thread may wake up on a condition variable for no reason (``spurious``),
-    whether threads that nothing tells apart are exchanged (``symmetry``), and ``triage``: seconds to find out, for each
-    model under which the program is not robust, whether that breaks something (elsewhere that is known anyway).
+    """``explore``: which executions are watched. ``max_states``: of each model. ``symmetry``: whether threads that nothing
+    tells apart are exchanged. For C: ``executions`` at most, the range of ``nondet`` values, how often a thread may wake
+    up on a condition variable for no reason (``spurious``), and ``triage``: seconds to find out, for each model under
+    which the program is not robust, whether that breaks something (elsewhere that is known anyway).
     ``shorten``: failures are told by an execution with as few steps as can be found. Of C11: ``races`` alone,
     whether or not anything is weak; ``whole_races``: with what leads to them; ``fitting``: nobody named the models,
     so that C11 comes beside the others for C programs that use atomics, unless ``safe`` is the goal."""

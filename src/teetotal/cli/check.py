@@ -67,8 +67,8 @@ _INT = click.IntRange(min=-(2**31), max=2**31 - 1)
 @semantics_options
 @waiting_option
 @click.option("--symmetry", type=click.Choice(["on", "off"]), default="on", show_default=True,
-              help="Whether executions of a C program that differ in which of several identical threads did what are "
-              "explored once.")  # fmt: skip
+              help="Whether executions that differ in which of several identical threads did what are explored "
+              "once.")  # fmt: skip
 @c_options
 @click.option("--each", is_flag=True, help="Each C file is a program of its own.")
 @click.option("--goal", type=click.Choice(["robust", "safe", "both"]), default="robust", show_default=True,

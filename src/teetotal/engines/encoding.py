@@ -41,16 +41,15 @@ Encoded = tuple[int, int, int, list[int], list[int], list[int], int, int]
 
 
 def encode(program: Program) -> _core.Program:
-    addresses = {name: number for number, name in enumerate(program.memory, start=1)}
-    observed = encode_observed(program)
     return _core.Program(
-        [
-            (*_encode_thread(thread, addresses), [register for of, register in observed if of == number])
-            for number, thread in enumerate(program.threads)
-        ],
-        [wrap(value) for value in program.memory.values()],
-        program.loop_bound,
+        _encode_threads(program), [wrap(value) for value in program.memory.values()], program.loop_bound
     )
+
+
+def twins(program: Program) -> list[int]:
+    """Of each thread, the latest before it that does the same and of which the same is observed, or -1."""
+    threads = _encode_threads(program)
+    return [max((b for b in range(a) if threads[b] == threads[a]), default=-1) for a in range(len(threads))]
 
 
 def encode_semantics(semantics: Semantics) -> _core.Semantics:
@@ -69,6 +68,15 @@ def encode_observed(program: Program) -> list[tuple[int, int]]:
         if what.thread is None
         else (what.thread, registers[what.thread].index(what.name))
         for what in program.observed
+    ]
+
+
+def _encode_threads(program: Program) -> list[tuple[list[Encoded], list[int], list[int]]]:
+    addresses = {name: number for number, name in enumerate(program.memory, start=1)}
+    observed = encode_observed(program)
+    return [
+        (*_encode_thread(thread, addresses), [register for of, register in observed if of == number])
+        for number, thread in enumerate(program.threads)
     ]
 
 

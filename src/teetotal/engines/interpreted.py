@@ -70,6 +70,7 @@ def check(program: Program, options: CheckOptions, budget: Budget, *, command: s
             release_sequence=options.release_sequence,
             seed=options.seed,
             budget=budget,
+            symmetry=options.symmetry,
         )
     results: dict[ModelName, ModelAnswer] = {
         model: _model_result(program, model, reached, watched, options) for model in asked
@@ -231,4 +232,5 @@ def _answer(
         races=[] if watched is None else watched.races,
         hazards=found_hazards,
         triage=worst(result.triage for result in results.values()),
+        symmetric=watched is not None and watched.symmetric,
     )

@@ -9,8 +9,8 @@ from teetotal import _core
 from teetotal.answers.events import Semantics
 from teetotal.answers.options import MAX_MEGABYTES
 from teetotal.answers.strategies import Strategy
-from teetotal.answers.verdict import Waiting
-from teetotal.engines.encoding import encode, encode_semantics
+from teetotal.answers.verdict import Symmetry, Waiting
+from teetotal.engines.encoding import encode, encode_semantics, twins
 from teetotal.engines.states.outcomes import translated_errors
 from teetotal.programs.program import Program
 
@@ -50,8 +50,10 @@ def executions(
     seed: int = 0,
     seconds: float = math.inf,
     max_megabytes: int = MAX_MEGABYTES,
+    symmetry: Symmetry = "off",
 ) -> Executions:
-    """Of ``preemptions:0..K``, one of its ``rounds`` at a time: who watches them decides where it ends."""
+    """Of ``preemptions:0..K``, one of its ``rounds`` at a time: who watches them decides where it ends. With ``symmetry``,
+    up to exchanging threads that do the same."""
     with translated_errors(program):
         result, schedules, interrupted = _core.search(
             encode(program),
@@ -64,6 +66,7 @@ def executions(
             keep,
             seconds,
             max_megabytes,
+            twins(program) if symmetry == "on" and strategy.name == "all" else [],
         )
     return Executions(
         result.executions, result.blocked, result.vain, result.redundant, result.complete, schedules, interrupted

@@ -17,17 +17,20 @@ from teetotal.answers import strategies
 from teetotal.answers.events import Issue, ModelName, Semantics
 from teetotal.answers.options import LOOP_BOUND, MAX_MEGABYTES, ReleaseSequence
 from teetotal.answers.strategies import Strategy
-from teetotal.answers.verdict import Waiting
+from teetotal.answers.verdict import Symmetry, Waiting
 from teetotal.answers.violation import Race, Violation
 from teetotal.budget import Budget
 from teetotal.engines import story, weak
-from teetotal.engines.encoding import encode, encode_semantics
+from teetotal.engines.encoding import encode, encode_semantics, twins
 from teetotal.engines.executions import watched
+from teetotal.engines.executions.exchanging import exchanged
 from teetotal.engines.executions.monitors import MonitorInfo, Report, monitor_info, witness
 from teetotal.engines.executions.watched import Counts, Finding
 from teetotal.engines.states.outcomes import translated_errors
 from teetotal.programs.program import Program
 
+_EXCHANGING = frozenset({"exact-tso", "exact-pso"})
+"""Monitors that say the same, up to names, of executions in which threads that do the same are exchanged."""
 MOST_TOLD = 2000
 """Steps of an execution that has no end: what takes more to go wrong is looked for again with loops cut."""
 
@@ -46,6 +49,8 @@ class Robustness(NamedTuple):
     interrupted: bool
     waiting: Waiting
     races: list[Race]
+    symmetric: bool = False
+    """Executions are counted up to exchanging threads that do the same."""
 
     def proves(self, model: ModelName) -> bool:
         return model in self.proved
@@ -63,9 +68,11 @@ def robustness(
     seed: int = 0,
     budget: Budget | None = None,
     whole_races: bool = False,
+    symmetry: Symmetry = "off",
 ) -> Robustness:
     """``monitors`` default to the exact ones, which are complete over any strategy that is. The others are of the papers,
-    where waiting rounds count."""
+    where waiting rounds count. With ``symmetry``, of executions that differ in which of several threads that do the same
+    did what, one is watched, and what it shows is told of each of them."""
     budget = budget or Budget()
     watching = [monitor_info(name) for name in monitors or [f"exact-{model}" for model in relaxed]]
     watching = [monitor for monitor in watching if monitor.model in relaxed]
@@ -76,7 +83,11 @@ def robustness(
         notes.append(f"{', '.join(plain)}: waiting rounds are counted, as with --waiting count")
     if waiting == "count" and program.loop_bound is None:
         program = msgspec.structs.replace(program, loop_bound=LOOP_BOUND)
-    search = _Search(program, relaxed, semantics, watching, waiting, release_sequence, seed, budget, whole_races)
+    exchanging = symmetry == "on" and strategy.name == "all" and all(m.name in _EXCHANGING for m in watching)
+    search = _Search(
+        program, relaxed, semantics, watching, waiting, release_sequence, seed, budget, whole_races,
+        twins(program) if exchanging else [],
+    )  # fmt: skip
     search.run(strategy)
     if search.result.endless and not search.over:
         endless = search.cuts
@@ -102,7 +113,7 @@ def robustness(
             notes.append(f"no monitor for {model.upper()} was chosen with --monitor")
     return Robustness(
         search.violations, search.executions, search.blocked, complete, frozenset(proved), notes, search.interrupted,
-        waiting, search.races,
+        waiting, search.races, any(twin >= 0 for twin in search.twins),
     )  # fmt: skip
 
 
@@ -120,8 +131,9 @@ class _Search:
         seed: int,
         budget: Budget,
         whole_races: bool,
+        twins: list[int],
     ) -> None:
-        self.whole_races = whole_races
+        self.whole_races, self.twins = whole_races, twins
         self.program, self.semantics, self.watching, self.waiting = program, semantics, watching, waiting
         self.release_sequence, self.seed, self.budget = release_sequence, seed, budget
         self.max_megabytes = int(MAX_MEGABYTES if budget.megabytes is None else budget.megabytes)
@@ -151,9 +163,10 @@ class _Search:
                 if racy:
                     self._add_race(weak.race(self.program, triple, schedule, self.semantics, self.whole_races))
                     continue
-                found = self._violation(self.watching[number], triple, schedule)
-                if all(found.shape != known.shape for known in self.violations[found.model]):
-                    self.violations[found.model].append(found)
+                for renamed in exchanged(schedule, schedule[triple[0]], schedule[-1], self.twins):
+                    found = self._violation(self.watching[number], triple, renamed)
+                    if all(found.shape != known.shape for known in self.violations[found.model]):
+                        self.violations[found.model].append(found)
             if self.over or self.result.endless or not self.result.bounded:
                 break
 
@@ -175,6 +188,7 @@ class _Search:
                 self.max_megabytes,
                 self._counting(),
                 self.release_sequence == "c11",
+                self.twins,
             )
         self.result = Counts(
             result.executions, result.blocked, result.cut, result.complete, result.full, result.endless, result.bounded
@@ -185,8 +199,9 @@ class _Search:
         """The same by whoever helps; None where that cannot be."""
         names = tuple(monitor.name for monitor in self.watching)
         question = watched.Question(
-            self.program, self.semantics, self.waiting, names, self.release_sequence, self.max_megabytes
-        )
+            self.program, self.semantics, self.waiting, names, self.release_sequence, self.max_megabytes,
+            tuple(self.twins),
+        )  # fmt: skip
         found = watched.explored(question, self.budget, self._counting())
         if found is None:
             return None

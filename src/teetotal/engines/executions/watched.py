@@ -42,6 +42,8 @@ class Question(msgspec.Struct, frozen=True):
     monitors: tuple[str, ...]
     release_sequence: ReleaseSequence
     megabytes: int
+    twins: tuple[int, ...] = ()
+    """As ``encoding.twins``, where threads that do the same are to begin in order."""
 
 
 class Watched(msgspec.Struct, frozen=True):
@@ -72,6 +74,7 @@ def explore(item: tuple[Question, str, Slice]) -> PartAnswer[Watched]:
             slice.seconds,
             slice.executions,
             question.megabytes,
+            question.twins,
         )
     except Exception as error:
         return PartAnswer(refused=str(error))
