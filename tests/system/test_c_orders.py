@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,12 @@ CASES: dict[str, tuple[list[str], str]] = {
     "plain message": (["x = 1; STORE(b, 1, relaxed);", "if (LOAD(b, relaxed)) y = x;"], "race"),
     "plain message, released": (["x = 1; STORE(b, 1, release);", "if (LOAD(b, acquire)) y = x;"], "robust"),
     "volatile": (["v = 1;", "y = v;"], "race"),
+    "a round that waits": (["y = 1; __atomic_store_n(&y, 2, __ATOMIC_RELEASE);",
+                            "while (__atomic_load_n(&y, __ATOMIC_ACQUIRE) != 2) ;"], "race"),
+    "it waits for ever": (["y = 1;", "while (__atomic_load_n(&y, __ATOMIC_ACQUIRE) != 2) ;"], "race"),
+    "it reads what is handed over": (["y = 1; __atomic_store_n(&y, 2, __ATOMIC_RELEASE); STORE(a, 1, relaxed);",
+                                      "while (!LOAD(a, relaxed)) ; while (__atomic_load_n(&y, __ATOMIC_ACQUIRE) != 2) ;"],
+                                     "robust"),
     "futex": (["x = 1; STORE(a, 1, release); FUTEX(WAKE, 1);", "while (!LOAD(a, acquire)) FUTEX(WAIT, 0); y = x;"],
               "robust"),
     "futex, relaxed": (["x = 1; STORE(a, 1, relaxed); FUTEX(WAKE, 1);",
@@ -418,3 +425,19 @@ def test_c11_without_being_asked(
     asked = json.loads(CliRunner().invoke(check, [*options, "--json", str(path)], standalone_mode=False).output)
     assert list(asked["models"]) == models
     assert asked["models"].get("c11", {}).get("by_default", False) == ("c11" in models)
+
+
+def test_what_c11_allows_can_be_seen_again(run: Callable[..., tuple[int, str, str]]) -> None:
+    Path("message.c").write_text(
+        MESSAGE.replace("int data", "atomic_int data")
+        .replace("data = 42", "atomic_store_explicit(&data, 42, memory_order_relaxed)")
+        .replace("? data", "? atomic_load_explicit(&data, memory_order_relaxed)")
+        .replace("ORDER", "memory_order_relaxed")
+    )
+    status, out, _ = run("check", "--model", "c11", "message.c")
+    assert status == 1
+    (again,) = (line for line in out.splitlines() if line.startswith("  Again: "))
+    status, out, _ = run(*shlex.split(again.removeprefix("  Again: teetotal ")))
+    assert status == 1
+    assert "T0 ld data → 0, the value before T1's st data = 42" in out
+    assert "No sequentially consistent execution does that" in out
