@@ -38,15 +38,15 @@ bool of_executable(std::uintptr_t address);
 
 [[gnu::noinline, gnu::cold]] inline void bad_heap_access(Thread& self, std::uintptr_t address, std::uintptr_t place) {
   check_owner(self, address, place, 0);
-  if (process.memory.block(address).address == 0) fail(self, Failure::overflow, "", place);
+  fail(self, Failure::overflow, "", place);
 }
 
 // Whether the memory at an address is there, now that the operation is done.
-[[gnu::always_inline]] inline void check_memory(Thread& self, std::uintptr_t address, std::uintptr_t place) {
+[[gnu::always_inline]] inline void check_memory(Thread& self, std::uintptr_t address, std::size_t size,
+                                                std::uintptr_t place) {
   if (process.memory.in_object(address)) return;
   if (in_heap(address)) {
-    const Grain grain = process.memory.grain(address);
-    if (grain != Grain::first && grain != Grain::more) [[unlikely]]
+    if (!Memory::in_use(address, size)) [[unlikely]]
       bad_heap_access(self, address, place);
   } else {
     check_owner(self, address, place, reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)));
@@ -78,7 +78,7 @@ bool of_executable(std::uintptr_t address);
   } else {
     ++process.progress;
   }
-  check_memory(self, address, place);
+  check_memory(self, address, size_of(tag), place);
 }
 
 // The running code is about to write `size` bytes at `to`, or nothing that matters (0), with what it reads at `from`,

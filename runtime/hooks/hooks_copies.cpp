@@ -64,8 +64,8 @@ void store(Thread& self, std::uintptr_t to, const char* parts, std::size_t size,
 }
 
 void check_range(Thread& self, std::uintptr_t address, std::size_t size, std::uintptr_t place) {
-  check_memory(self, address, place);
-  check_memory(self, address + size - 1, place);
+  check_memory(self, address, 1, place);
+  check_memory(self, address + size - 1, 1, place);
 }
 
 // Whether a call is what the compiler has just announced.

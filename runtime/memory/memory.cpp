@@ -191,9 +191,10 @@ void* Memory::allocate(std::uint32_t thread, std::size_t size, std::size_t align
   used = start + grains * kGrain;
   const std::uintptr_t address = kHeap + thread * kHeapStride + start;
   *reinterpret_cast<Header*>(address - kGrain) = {size & kSizes, 0, place};
-  auto* shadow = reinterpret_cast<Grain*>(kShadow + (address - kHeap) / kGrain);
-  std::memset(shadow, static_cast<int>(Grain::more), grains);
-  *shadow = Grain::first;
+  std::memset(&shadow(address), static_cast<int>(Grain::more), grains);
+  shadow(address) = static_cast<std::uint8_t>(Grain::first);
+  std::uint8_t& last = shadow(address + (grains - 1) * kGrain);
+  last = static_cast<std::uint8_t>(last | (grains * kGrain - size) << kBehind);
   return reinterpret_cast<void*>(address);
 }
 
@@ -209,9 +210,8 @@ Block Memory::block(std::uintptr_t address) const {
 void Memory::release(const Block& block, std::uint32_t end) {
   reinterpret_cast<Header*>(block.address - kGrain)->end = end & 0xFF'FFFF;
   const std::size_t grains = std::max<std::size_t>(1, (block.size + kGrain - 1) / kGrain);
-  auto* shadow = reinterpret_cast<Grain*>(kShadow + (block.address - kHeap) / kGrain);
-  std::memset(shadow, static_cast<int>(Grain::freed_more), grains);
-  *shadow = Grain::freed_first;
+  std::memset(&shadow(block.address), static_cast<int>(Grain::freed_more), grains);
+  shadow(block.address) = static_cast<std::uint8_t>(Grain::freed_first);
 }
 
 }  // namespace teetotal::runtime

@@ -26,7 +26,9 @@ inline constexpr std::size_t kHeapStride = std::size_t{16} << 30;
 inline constexpr std::uintptr_t kShadow = 0x6800'0000'0000;
 inline constexpr std::size_t kGrain = 16;
 
+// What the heap's shadow says of each grain, with how many bytes of it are behind the end of its block above that.
 enum class Grain : std::uint8_t { unused = 0, first = 1, more = 2, freed_first = 3, freed_more = 4 };
+inline constexpr unsigned kKinds = 7, kBehind = 3;
 
 struct Block {
   std::uintptr_t address = 0;
@@ -65,7 +67,15 @@ class Memory {
   // Zeros, by whichever way is quick.
   static void clear(std::uintptr_t begin, std::size_t size);
 
-  Grain grain(std::uintptr_t address) const { return *reinterpret_cast<Grain*>(kShadow + (address - kHeap) / kGrain); }
+  static std::uint8_t& shadow(std::uintptr_t address) {
+    return *reinterpret_cast<std::uint8_t*>(kShadow + (address - kHeap) / kGrain);
+  }
+  static Grain grain(std::uintptr_t address) { return static_cast<Grain>(shadow(address) & kKinds); }
+  // Whether so many bytes are a block's that is in use. They lie in one grain, or are not looked at behind it.
+  static bool in_use(std::uintptr_t address, std::size_t size) {
+    const unsigned told = shadow(address), kind = told & kKinds;
+    return kind - 1U < 2U && (told == kind || address % kGrain + size + (told >> kBehind) <= kGrain);
+  }
 
   bool in_object(std::uintptr_t address) const { return address - object_begin_ < object_end_ - object_begin_; }
   // Whether it lies in the object, where nothing can be written.

@@ -167,6 +167,36 @@ def test_what_goes_wrong_under_sc(tmp_path: Path, kind: str) -> None:
     assert found[0].replay.startswith("teetotal replay 1s:")
 
 
+BLOCKS = """#include <stdlib.h>
+#include <string.h>
+int main(int n, char **given) {
+  char *p = malloc(13), *none = malloc(0), *full = malloc(32); long *l = malloc(12); int at = atoi(given[2]);
+  switch (atoi(given[1])) {
+    case 0: p[at] = 1; break;
+    case 1: none[at] = 1; break;
+    case 2: full[at] = 1; break;
+    case 3: l[at] = 1; break;
+    case 4: memset(p, 0, at); break;
+    case 5: p = realloc(p, 20); p[at] = 1; break;
+    case 6: p = aligned_alloc(64, 70); p[at] = 1; break;
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "last"),
+    list(enumerate((12, -1, 31, 0, 13, 19, 69))),
+    ids=("char", "nothing", "whole", "long", "memset", "realloc", "aligned"),
+)
+def test_a_block_ends_at_its_last_byte(where: int, last: int, tmp_path: Path) -> None:
+    """Up to 15 bytes behind it were taken for its own."""
+    if last >= 0:
+        assert run(tmp_path, BLOCKS, arguments=(str(where), str(last))).verdict is Verdict.SAFE
+    result = run(tmp_path, BLOCKS, arguments=(str(where), str(last + 1)))
+    assert [violation.kind for violation in result.violations] == ["heap overflow"]
+
+
 @pytest.mark.parametrize(
     ("text", "what"),
     [

@@ -438,6 +438,25 @@ def test_the_digits_of_an_address_bar_a_proof(body: str, named: bool, tmp_path: 
     assert any("the digits of an address" in note for note in result.notes) is named
 
 
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ("int *p = malloc(4), *q = malloc(4); assert(p - q < 0);", True),
+        ("int own; static int *all; all = malloc(4); assert((char *)&own - (char *)all > 0);", True),
+        ("int *p = malloc(8), *q = p + 2; assert(q - p == 2);", False),
+        ("int own[4], *p = own, *q = own + 4; assert(q - p == 4); long n = 7, m = 9; assert(n - m == -2);", False),
+    ],
+)
+def test_the_distance_of_two_objects_bars_a_proof(body: str, named: bool, compiler: str, tmp_path: Path) -> None:
+    """Its sign is their order, and was not asked for."""
+    file = tmp_path / "p.c"
+    file.write_text("#include <assert.h>\n#include <stdlib.h>\nint main(void) { " + body + " }\n")
+    result = check(Source((str(file),), (), compiler))
+    assert result.verdict is (Verdict.INCONCLUSIVE if named else Verdict.SAFE), result.notes
+    assert any("how far they are apart" in note for note in result.notes) is named
+
+
 def test_what_is_read_from_cin_is_named(tmp_path: Path) -> None:
     file = tmp_path / "p.cpp"
     file.write_text("#include <iostream>\nint main() { int i = 0; std::cin >> i; return 0; }")

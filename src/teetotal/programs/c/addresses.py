@@ -5,7 +5,7 @@ and from run to run, and here it is always the same. So such instructions get a 
 looks at the values: numbers pass, and so do two addresses of one object. Others are named, and then nothing is proved.
 
 - Order: ``cmp`` of two values of eight bytes whose carry is looked at behind it, as compilers do it for unsigned numbers
-  and for pointers alone.
+  and for pointers alone; and ``sub``, since the sign of a distance is an order too.
 - Bits: right shifts, rotations, products, quotients and masks of eight bytes.
 
 A value that is small is passed by without a call.
@@ -62,8 +62,8 @@ class AddressWatch:
         name, operands = instruction.name, instruction.operands
         registers = [number for kind, number in operands if kind == "r"]
         constants = [number for kind, number in operands if kind == "i"]
-        if name == "cmp":
-            if constants or not _orders(following):
+        if name in ("cmp", "sub"):
+            if constants or RSP in registers or (name == "cmp" and not _orders(following)):
                 return
             kind = _COMPARE
         elif name == "and":
