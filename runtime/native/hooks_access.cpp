@@ -88,15 +88,18 @@ T atomic_change(volatile T* target, T operand, Change change, std::uintptr_t pla
   return old;
 }
 
+// What is expected is the program's memory, too, unless the compiler says it is not (`own`).
 template <typename T>
-bool compare_exchange(volatile T* target, T* expected, T value, std::uintptr_t place) {
+bool compare_exchange(volatile T* target, T* expected, T value, std::uintptr_t place, bool own = false) {
   Hook hook;
+  if (hook && !own) hook.load(address_of(expected), sizeof(T), place);
   const T wanted = *expected, old = swap_if(target, wanted, value);
   const bool done = old == wanted;
   if (!done) *expected = old;
-  if (hook)
-    hook.change(address_of(target), sizeof(T), static_cast<std::uint64_t>(old), static_cast<std::uint64_t>(value), done,
-                place);
+  if (!hook) return done;
+  hook.change(address_of(target), sizeof(T), static_cast<std::uint64_t>(old), static_cast<std::uint64_t>(value), done,
+              place);
+  if (!done && !own) hook.store(address_of(expected), sizeof(T), static_cast<std::uint64_t>(old), place);
   return done;
 }
 
@@ -168,7 +171,7 @@ HOOK __tsan_vptr_read(void** address) { read(address, sizeof *address, TEETOTAL_
     return compare_exchange(target, expected, value, TEETOTAL_PLACE);                                               \
   }                                                                                                                 \
   TEETOTAL_EXPORT T __tsan_atomic##bits##_compare_exchange_val(volatile T* target, T expected, T value, int, int) { \
-    compare_exchange(target, &expected, value, TEETOTAL_PLACE);                                                     \
+    compare_exchange(target, &expected, value, TEETOTAL_PLACE, true);                                               \
     return expected;                                                                                                \
   }
 ATOMICS(8, std::uint8_t)

@@ -14,9 +14,13 @@ void* __libc_calloc(std::size_t, std::size_t);
 
 namespace {
 
+thread_local std::uintptr_t asked_by_new = 0;  // operator new asks malloc
+
 void note(const void* block, std::size_t size, std::uintptr_t place) {
+  const std::uintptr_t asked = asked_by_new;
+  asked_by_new = 0;
   if (block == nullptr || block == MAP_FAILED || !recording_now()) return;
-  if (Hook hook; hook) hook.block(block, size, place);
+  if (Hook hook; hook) hook.block(block, size, asked != 0 ? asked : place);
 }
 
 // For calls that come before the library's function is found.
@@ -122,5 +126,17 @@ TEETOTAL_EXPORT void* mmap(void* where, std::size_t size, int protection, int fl
   void* block = real(where, size, protection, flags, file, offset);
   note(block, size, TEETOTAL_PLACE);
   return block;
+}
+
+// operator new and new[], as they are called where size_t is long.
+TEETOTAL_EXPORT void* _Znwm(std::size_t size) {
+  static Real<void*(std::size_t)> real("_Znwm");
+  asked_by_new = TEETOTAL_PLACE;
+  return real(size);
+}
+TEETOTAL_EXPORT void* _Znam(std::size_t size) {
+  static Real<void*(std::size_t)> real("_Znam");
+  asked_by_new = TEETOTAL_PLACE;
+  return real(size);
 }
 }

@@ -46,10 +46,9 @@ Thread* registered(std::uint32_t number) {
     slot.random = (window->seed + 1) * 0x9e3779b97f4a7c15U ^ (number + 1) * 0xbf58476d1ce4e5b9U;
     if (slot.random == 0) slot.random = 1;
     own = &slot;
-    slot.busy = true;  // what fills memory may be a hook of ours
     slot.pending.size = 0;
     slot.hooks_left = 1;
-    for (Load& load : slot.recent) load = {};
+    slot.last = {};
     slot.busy = false;
     return own;
   }
@@ -165,7 +164,7 @@ Hook::~Hook() {
 }
 
 void Hook::add(const Record& record) {
-  for (Load& load : self_->recent) load = {};
+  self_->last = {};
   append(record);
 }
 
@@ -174,14 +173,14 @@ void Hook::load(std::uintptr_t address, std::size_t size, std::uintptr_t place) 
   range(Kind::ld, address, size, place);
 }
 
-// One that repeats, with nothing but loads since then, is a round of a loop in which nothing happens.
+// One that repeats, with nothing between, is a round of a loop in which nothing happens: the first may stand for both.
 void Hook::load(std::uintptr_t address, std::size_t size, std::uint64_t value, std::uintptr_t place) {
-  for (const Load& load : self_->recent)
-    if (load.address == address && load.place == place && load.value == value) {
-      window->repeated.fetch_add(1, std::memory_order_relaxed);
-      return;
-    }
-  self_->recent[self_->next_recent++ % kRecentLoads] = {address, place, value};
+  const Load now{address, place, value};
+  if (self_->last == now) {
+    window->repeated.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  self_->last = now;
   append({address, value, 0, place, size, self_->number, Kind::ld, valued, 0});
 }
 
@@ -191,7 +190,7 @@ void Hook::store(std::uintptr_t address, std::size_t size, std::uint64_t value, 
 }
 
 void Hook::store_follows(std::uintptr_t address, std::size_t size, std::uintptr_t place) {
-  for (Load& load : self_->recent) load = {};
+  self_->last = {};
   self_->pending = {address, place, size};
 }
 

@@ -24,9 +24,9 @@ struct Pending {
 struct Load {
   std::uintptr_t address = 0, place = 0;
   std::uint64_t value = 0;
+  bool operator==(const Load&) const = default;
 };
 
-constexpr unsigned kRecentLoads = 4;
 constexpr std::uint32_t kMaxThreads = 4096;  // at a time
 
 struct Thread {
@@ -34,9 +34,8 @@ struct Thread {
   pid_t kernel_id = 0;
   bool busy = false;  // in a hook: those of a signal handler do nothing then
   std::atomic<bool> used = false;
-  Pending pending;            // a store that follows a hook; only the turn's holder has one
-  Load recent[kRecentLoads];  // since it last did anything else
-  unsigned next_recent = 0;
+  Pending pending;  // a store that follows a hook; only the turn's holder has one
+  Load last;        // if that was the last that it did
   std::uint64_t random = 1;
   int hooks_left = 0;
   std::atomic<std::uint32_t> granted = 0;

@@ -91,8 +91,10 @@ def converted(window: Window, modules: Modules) -> Converted:
     modules.know(window.maps)
     lives = Lives()
     notes: list[str] = []
-    steps = _steps(window, lives, notes)
+    noticed = _steps(window, lives, notes)
     accesses = int((window.records["kind"] != BLOCK).sum())
+    left_out = accesses - len({step.number for step in noticed})
+    steps = _without_repeated_loads(noticed)
     names = _names({step.key for step in steps if step.key is not None}, lives, modules)
     values = _Values(steps)
     if values.unclear:
@@ -125,7 +127,7 @@ def converted(window: Window, modules: Modules) -> Converted:
         counts[step.thread] += 1
     initial = {names[key]: value for key, value in values.initial.items()}
     execution = Execution(events, initial, [Issue(event.thread) for event in events], {})
-    return Converted(execution, accesses, accesses - len({step.number for step in steps}), notes)
+    return Converted(execution, accesses, left_out, notes)
 
 
 def _steps(window: Window, lives: Lives, notes: list[str]) -> list[Step]:
@@ -173,6 +175,18 @@ def _steps(window: Window, lives: Lives, notes: list[str]) -> list[Step]:
         known = part is not None and part == cell and row[4] in _VALUED_SIZES and any(shared.parts(*part))
         flags = row[7] if known else row[7] & ~VALUED
         result.append(Step(number, thread, kind, cell, flags, row[1], row[2], row[3]))
+    return result
+
+
+def _without_repeated_loads(steps: list[Step]) -> list[Step]:
+    """A load that sees what its thread's last step, the same load, saw is a round of a loop in which nothing happens: both
+    can happen when the first does, so that the first may stand for both."""
+    last: dict[int, Step] = {}
+    result: list[Step] = []
+    for step in steps:
+        before, last[step.thread] = last.get(step.thread), step
+        if step.kind is not Kind.LD or not step.flags & VALUED or before is None or before[1:] != step[1:]:
+            result.append(step)
     return result
 
 

@@ -52,7 +52,7 @@ class RecordedExecution(NamedTuple):
 
     @property
     def operations(self) -> int:
-        return len(self.execution.events)
+        return sum(map(_is_known, self.execution.events))
 
 
 def executed(
