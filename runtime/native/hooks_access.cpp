@@ -13,7 +13,7 @@ constexpr bool releases(int order) { return order >= kRelease && order <= kSeqCs
 std::uintptr_t address_of(const volatile void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
 inline void read(const void* pointer, std::size_t size, std::uintptr_t place) {
-  if (Hook hook; hook) hook.load(address_of(pointer), size, place);
+  if (Hook hook(place); hook) hook.load(address_of(pointer), size, place);
 }
 
 inline void write(const void* pointer, std::size_t size, std::uintptr_t place) {

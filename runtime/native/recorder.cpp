@@ -10,6 +10,8 @@
 
 #include <cstdlib>
 
+#include "copies.hpp"
+
 namespace teetotal::native {
 
 namespace {
@@ -133,13 +135,14 @@ void finish(Thread& thread) {
   append({done.address, 0, value, done.place, done.size, thread.number, Kind::st, flags, 0});
 }
 
-Hook::Hook() {
+Hook::Hook(std::uintptr_t place) {
   if (!recording_now() || has_ended) [[likely]]
     return;
   Thread* self = own != nullptr ? own : registered(new_number());
   if (self == nullptr || self->busy) return;
   self->busy = true;
-  if (turn.take(*self)) {
+  const bool copies = place != 0 && self->pending.size != 0 && writes_nothing(self->pending.place, place);
+  if (copies ? turn.take_again(*self) : turn.take(*self)) {
     if (recording_now()) {
       self_ = self;
       return;

@@ -19,7 +19,9 @@ inline bool recording_now() { return window->mode.load(std::memory_order_relaxed
 // A hook, from where it has the turn to where it returns. Empty where nothing is recorded.
 class Hook {
  public:
-  Hook();
+  Hook() : Hook(0) {}
+  // Of a load at `place`. The store of the hook before may still follow: a copy.
+  explicit Hook(std::uintptr_t place);
   ~Hook();
   Hook(const Hook&) = delete;
   Hook& operator=(const Hook&) = delete;

@@ -87,6 +87,11 @@ bool Turn::take(Thread& self) {
   return wait(self);
 }
 
+bool Turn::take_again(Thread& self) {
+  const std::uint64_t seen = word_.load();
+  return (state_of(seen) == outside && &holder_of(seen) == &self && try_word(seen, self)) || wait(self);
+}
+
 void Turn::keep(Thread& self) { word_.store(word_of(word_.load(), self, outside)); }
 
 void Turn::give(Thread& self) {

@@ -48,6 +48,8 @@ class Turn {
  public:
   // At a hook: the turn is ours, and what its last holder did is done. False if recording has ended meanwhile.
   bool take(Thread& self);
+  // The same, but what we do is not done yet, and nobody else may have the turn.
+  bool take_again(Thread& self);
   // At the end of a hook: the turn stays ours.
   void keep(Thread& self);
   // The same, but somebody else may have it.
