@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -82,7 +83,12 @@ void append(const Record& record) {
   if (window->mode.load() != recording || count >= window->capacity) return;
   records[count] = record;
   window->count.store(count + 1, std::memory_order_release);
-  if (count + 1 == window->capacity) window->mode.store(dormant);
+  if (count + 1 != window->capacity) return;
+  constexpr timespec kMoment{0, 200'000};
+  if (window->goes_on.load() == 0)
+    window->mode.store(dormant);
+  else
+    while (window->count.load() != 0) nanosleep(&kMoment, nullptr);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct Header {
   std::atomic<std::uint32_t> mode = dormant;  // set by who records; to dormant by the program, when the window is full
   std::uint32_t attached = 0;                 // a second thread was started
   std::uint32_t too_many_threads = 0;
+  std::atomic<std::uint32_t> goes_on = 0;  // when the window is full: wait until it has been taken, and fill it again
 };
 
 // As core/event.hpp numbers them, and what is no event.

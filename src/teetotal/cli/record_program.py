@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ from teetotal.cli.options import WithCompilerFlags, c_options
 from teetotal.cli.record import recorded, recording_options
 
 if TYPE_CHECKING:
-    from teetotal.programs.c.build import Source
     from teetotal.record.programs import RecordedExecution
 
 
@@ -61,10 +59,10 @@ def program(
     """
     from teetotal.programs.c.build import Source
     from teetotal.programs.files import is_c
+    from teetotal.record.natively import natively
     from teetotal.record.programs import executed
 
-    is_source = all(is_c(path) for path in files)
-    if not is_source and (not native or len(files) > 1):
+    if not all(is_c(path) for path in files) and (not native or len(files) > 1):
         raise TeetotalError("only C and C++ programs are recorded")
     if (traces is not None or native) and model != "sc":
         raise TeetotalError(f"{'a trace' if traces else 'what runs natively'} is of an SC execution: --model sc")
@@ -73,7 +71,7 @@ def program(
     source = Source(files, flags, compiler, arguments, trust)
     found: Iterable[RecordedExecution | None]
     if native:
-        found = _natively(source, is_source, notes, window, every, count, seed, seconds)
+        found = natively(source, window=window, every=every, count=count, seed=seed, seconds=seconds, notes=notes)
     else:
         found = executed(source, count=count, seed=seed, model=model, seconds=seconds, unseen=missed)
     if traces is not None:
@@ -86,21 +84,6 @@ def program(
     for note in notes:
         click.echo(f"note: {note}", err=True)
     return status
-
-
-def _natively(
-    source: Source, is_source: bool, notes: list[str], window: int, every: float, count: int, seed: int,
-    seconds: float | None,
-) -> Iterator[RecordedExecution]:  # fmt: skip
-    from teetotal.programs.c.build import built_to_record, refuse_unrecordable
-    from teetotal.record.natively import recorded as recorded_natively
-    from teetotal.record.windows import Run
-
-    with built_to_record(source) if is_source else nullcontext(Path(source.files[0])) as program:
-        refuse_unrecordable(program)
-        run = Run(program, source.arguments, capacity=window, every=every, count=count, seed=seed, seconds=seconds,
-                  trust=source.trust)  # fmt: skip
-        yield from recorded_natively(run, source, notes)
 
 
 def _traced(found: Iterable[RecordedExecution | None], folder: Path) -> Iterator[RecordedExecution | None]:

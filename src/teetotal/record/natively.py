@@ -10,14 +10,16 @@ from __future__ import annotations
 import bisect
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import PurePath
+from contextlib import nullcontext
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from teetotal.answers.events import Event, Issue, Kind, Location
 from teetotal.answers.numbers import Tag
 from teetotal.engines.runtime.events import Execution, signed
 from teetotal.engines.runtime.messages import Cell as ToldCell
-from teetotal.programs.c.build import Source
+from teetotal.programs.c.build import Source, built_to_record, refuse_unrecordable
+from teetotal.programs.files import is_c
 from teetotal.record.lives import SHIFT, Lives
 from teetotal.record.modules import Modules
 from teetotal.record.programs import RecordedExecution, told_name
@@ -49,58 +51,83 @@ class Step(NamedTuple):
     place: int
 
 
-class Converted(NamedTuple):
-    """``left_out`` of so many ``accesses``: nobody else can notice them."""
+class Known:
+    """What is known beside the executions. ``left_out`` of so many ``accesses``: nobody else can notice them."""
 
-    execution: Execution
-    accesses: int
-    left_out: int
-    notes: list[str]
+    def __init__(self) -> None:
+        self.accesses = self.left_out = 0
+        self.notes: dict[str, None] = {}
 
-
-def recorded(run: Run, source: Source, notes: list[str]) -> Iterator[RecordedExecution]:
-    """Each window that holds events, when it is full. ``notes`` is told at the end what else there is to know."""
-    modules = Modules(run.program, source.files)
-    called = told_name(PurePath(source.name).name)
-    accesses = left_out = number = 0
-    told: dict[str, None] = {}
-    try:
-        for window in run.windows():
-            found = converted(window, modules)
-            accesses, left_out = accesses + found.accesses, left_out + found.left_out
-            told |= dict.fromkeys(found.notes)
-            if found.execution.events:
-                yield RecordedExecution(f"{called}-{run.seed}-{number}", found.execution)
-                number += 1
-    finally:
-        modules.close()
-        if left_out:
-            notes.append(
-                f"{left_out:,} of {accesses:,} accesses were to memory that no other thread used then: left out"
-            )
-        notes += told
-        if not run.attached:
-            notes.append("the program started no second thread: there was nothing to record")
-        if run.too_many_threads:
-            notes.append(f"there were more than {AT_A_TIME:,} threads at a time: recording stopped")
-        if run.end:
-            notes.append(run.end)
+    def note(self, text: str) -> None:
+        self.notes[text] = None
 
 
-def converted(window: Window, modules: Modules) -> Converted:
+def natively(
+    source: Source,
+    *,
+    window: int = 100_000,
+    every: float = 0.0,
+    count: int = 10,
+    seed: int = 0,
+    seconds: float | None = None,
+    notes: list[str] | None = None,
+) -> Iterator[RecordedExecution]:
+    """One run of sources, or of an executable that was built with ``teetotal cflags --record``: each window that holds
+    events, when it is full or the program has ended. ``notes`` is told at the end what else there is to know."""
+    is_source = all(is_c(file) for file in source.files)
+    with built_to_record(source) if is_source else nullcontext(Path(source.files[0])) as program:
+        refuse_unrecordable(program)
+        run = Run(
+            program,
+            source.arguments,
+            capacity=window,
+            every=every,
+            count=count,
+            seed=seed,
+            seconds=seconds,
+            trust=source.trust,
+        )
+        modules = Modules(program, source.files)
+        known = Known()
+        try:
+            for number, one in enumerate(run.windows()):
+                execution = converted(one, modules, known)
+                if execution.events:
+                    yield RecordedExecution(f"{told_name(PurePath(source.name).name)}-{seed}-{number}", execution)
+        finally:
+            modules.close()
+            if notes is not None:
+                notes += _to_know(run, known)
+
+
+def _to_know(run: Run, known: Known) -> Iterator[str]:
+    if known.left_out:
+        yield (
+            f"{known.left_out:,} of {known.accesses:,} accesses were to memory that no other thread used then: left out"
+        )
+    yield from known.notes
+    if not run.attached:
+        yield "the program started no second thread: there was nothing to record"
+    if run.too_many_threads:
+        yield f"there were more than {AT_A_TIME:,} threads at a time: recording stopped"
+    if run.end:
+        yield run.end
+
+
+def converted(window: Window, modules: Modules, known: Known) -> Execution:
     modules.know(window.maps)
     lives = Lives()
-    notes: list[str] = []
-    noticed = _steps(window, lives, notes)
+    noticed = _steps(window, lives, known)
     accesses = int((window.records["kind"] != BLOCK).sum())
-    left_out = accesses - len({step.number for step in noticed})
+    known.accesses += accesses
+    known.left_out += accesses - len({step.number for step in noticed})
     steps = _without_repeated_loads(noticed)
     names = _names({step.key for step in steps if step.key is not None}, lives, modules)
     values = _Values(steps)
     if values.unclear:
         shown = sorted(names[key] for key in values.unclear)
         more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
-        notes.append(
+        known.note(
             f"written by code that was not built to be recorded, so without values: {', '.join(shown[:3])}{more}"
         )
     lines: dict[int, Location | None] = {}
@@ -126,11 +153,10 @@ def converted(window: Window, modules: Modules) -> Converted:
         )
         counts[step.thread] += 1
     initial = {names[key]: value for key, value in values.initial.items()}
-    execution = Execution(events, initial, [Issue(event.thread) for event in events], {})
-    return Converted(execution, accesses, left_out, notes)
+    return Execution(events, initial, [Issue(event.thread) for event in events], {})
 
 
-def _steps(window: Window, lives: Lives, notes: list[str]) -> list[Step]:
+def _steps(window: Window, lives: Lives, known: Known) -> list[Step]:
     """Those that others can notice, each with its cell."""
     rows: list[tuple[Kind, int, int, tuple[int, ...]]] = []
     for row in window.records.tolist():
@@ -147,7 +173,7 @@ def _steps(window: Window, lives: Lives, notes: list[str]) -> list[Step]:
     parts: list[tuple[int, Extent | None]] = []
     for number, (kind, begin, end, row) in enumerate(rows):
         if len(parts) >= MOST_EVENTS:
-            notes.append(f"cut after {MOST_EVENTS:,} events: long copies of what threads share are many")
+            known.note(f"cut after {MOST_EVENTS:,} events: long copies of what threads share are many")
             rows = rows[:number]
             break
         if kind.is_fence:
@@ -169,11 +195,11 @@ def _steps(window: Window, lives: Lives, notes: list[str]) -> list[Step]:
     for number, cell, part in kept:
         kind, _, _, row = rows[number]
         if row[5] not in threads and len(threads) == MOST_THREADS:
-            notes.append(f"cut after {len(result):,} events: a monitor takes {MOST_THREADS:,} threads")
+            known.note(f"cut after {len(result):,} events: a monitor takes {MOST_THREADS:,} threads")
             break
         thread = threads.setdefault(row[5], len(threads) if dense else row[5])
-        known = part is not None and part == cell and row[4] in _VALUED_SIZES and any(shared.parts(*part))
-        flags = row[7] if known else row[7] & ~VALUED
+        valued = part is not None and part == cell and row[4] in _VALUED_SIZES and any(shared.parts(*part))
+        flags = row[7] if valued else row[7] & ~VALUED
         result.append(Step(number, thread, kind, cell, flags, row[1], row[2], row[3]))
     return result
 

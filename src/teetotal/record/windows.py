@@ -35,8 +35,8 @@ BLOCK = 16
 """The kind of a record that is no event: a block of memory begins a new life."""
 
 _MAGIC = 0x3144524F43455254
-_HEADER = struct.Struct("<5Q3I")  # magic, capacity, seed, count, repeated, mode, attached, too many threads
-_COUNT, _MODE = 24, 40
+_HEADER = struct.Struct("<5Q4I")  # magic, capacity, seed, count, repeated, mode, attached, too many threads, goes on
+_COUNT, _MODE, _GOES_ON = 24, 40, 52
 _HEADER_BYTES, _MAPS_BYTES = 4096, 1 << 18
 _DORMANT, _RECORDING = 0, 1
 _LOOK = 0.005
@@ -81,7 +81,7 @@ class Run:
         try:
             os.ftruncate(file, size)
             with mmap.mmap(file, size) as memory, scratch_folder() as own:
-                _HEADER.pack_into(memory, 0, _MAGIC, self.capacity, self.seed, 0, 0, _RECORDING, 0, 0)
+                _HEADER.pack_into(memory, 0, _MAGIC, self.capacity, self.seed, 0, 0, _RECORDING, 0, 0, self._goes_on(0))
                 process = self._start(file, own)
                 try:
                     yield from self._watch(memory, process)
@@ -118,24 +118,29 @@ class Run:
                 now = time.monotonic()
                 if until is not None and now >= until:
                     break
-                full = taken < self.count and _word(memory, _MODE) == _DORMANT
-                if full and _long(memory, _COUNT):
-                    yield self._taken(memory, process)
+                closed = _word(memory, _MODE) == _DORMANT
+                recorded = _long(memory, _COUNT)
+                if taken < self.count and (recorded == self.capacity or (closed and recorded)):
                     taken += 1
+                    yield self._taken(memory, process, self._goes_on(taken))
                     open_again = time.monotonic() + self.every
-                elif full and now >= open_again and not self.too_many_threads:
+                elif taken < self.count and closed and now >= open_again and not self.too_many_threads:
                     memory[_MODE : _MODE + 4] = _RECORDING.to_bytes(4, "little")
                 time.sleep(_LOOK)
         except KeyboardInterrupt as pressed:
             interrupted = pressed
         self._end(process)
         if taken < self.count and _long(memory, _COUNT):
-            yield self._taken(memory, None)
+            yield self._taken(memory)
         self._look_at_header(memory)
         if interrupted is not None:
             raise interrupted
 
-    def _taken(self, memory: mmap.mmap, process: subprocess.Popen[bytes] | None) -> Window:
+    def _goes_on(self, taken: int) -> int:
+        """Whether the window that is now filled is followed by another at once."""
+        return int(self.every == 0 and taken + 1 < self.count)
+
+    def _taken(self, memory: mmap.mmap, process: subprocess.Popen[bytes] | None = None, goes_on: int = 0) -> Window:
         self._look_at_header(memory)
         count, repeated = struct.unpack_from("<2Q", memory, _COUNT)
         begin = _HEADER_BYTES + _MAPS_BYTES
@@ -144,11 +149,12 @@ class Run:
         if process is not None:
             with suppress(OSError):  # what has been loaded since then
                 maps += Path(f"/proc/{process.pid}/maps").read_bytes()
+        memory[_GOES_ON : _GOES_ON + 4] = goes_on.to_bytes(4, "little")
         struct.pack_into("<2Q", memory, _COUNT, 0, 0)
         return Window(records, maps.decode(errors="surrogateescape"), repeated)
 
     def _look_at_header(self, memory: mmap.mmap) -> None:
-        *_, attached, too_many = _HEADER.unpack_from(memory, 0)
+        *_, attached, too_many, _ = _HEADER.unpack_from(memory, 0)
         self.attached, self.too_many_threads = bool(attached), bool(too_many)
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
