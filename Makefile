@@ -1,7 +1,7 @@
 # One command each, from a clean clone, with nothing but python3, make and a C++ compiler.
 #   make demo      check examples/, as a new user would     make test      everything that must hold
 #   make lint      ruff, mypy, clang-format                 make bench     speed, as ratios of one run; charts in build/bench.html
-#   make fuzz      N=20000 damaged inputs, the battery, random tests for SECONDS=60      make sanitize  the tests under ASan and UBSan
+#   make fuzz      N=20000 damaged inputs, loops and programs of C11, the battery, random tests for SECONDS=60      make sanitize  the tests under ASan and UBSan
 #   make corpus    our litmus corpus (corpus-promote to accept new results)      make dist      sdist and manylinux wheel
 #   make mutants   planted faults that the tests must notice       make page      the HTML report's page, from web/ (needs node)
 #   make screenshots   the pictures in the docs (Chromium, tmux)       make docs      the site of the documentation
@@ -66,6 +66,10 @@ fuzz: build
 	$(BIN)/python tests/fuzz_inputs.py $(N) --seed $$(date +%s)
 	PYTHONPATH=tests $(BIN)/python -m battery
 	$(BIN)/python tests/fuzz_simulator.py
+	$(BIN)/python tests/fuzz_kills.py
+	PYTHONPATH=tests/reference $(BIN)/python tests/fuzz_c11.py --programs $(N) --seed $$(date +%s)
+	PYTHONPATH=tests/reference $(BIN)/python tests/fuzz_orders.py --seed $$(date +%s)
+	$(BIN)/python tests/fuzz_waiting.py $(N) --seed $$(date +%s)
 	$(BIN)/python tests/fuzz.py $(SECONDS) -n 2
 
 # Faults planted in a copy of the tree, each with the test that must notice it; AREAS="models search" for some of them.

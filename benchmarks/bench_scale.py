@@ -1,11 +1,13 @@
 """How much faster many are: ``python benchmarks/bench_scale.py`` prints the tables of docs/explanation/scale.md.
 
-python benchmarks/bench_scale.py                 two processes and one, on the same questions; a minute or two
+python benchmarks/bench_scale.py [WORD…]         two processes and one, on the same questions; a minute or two
 python benchmarks/bench_scale.py --simulate      10, 100 and 1,000 workers, by simulation; a minute
-python benchmarks/bench_scale.py --ray           the same as local processes, by a Ray cluster of this machine
+python benchmarks/bench_scale.py --ray           what an item costs by local processes, and by Ray on this machine
 
-Seconds are those of a clock. On a machine that others use, two processes do not get two processors; so beside them stands
-what they would come to if they did: by how long they were idle, and how much more processor time all took together.
+Seconds are those of a clock, and so is their ratio. On a machine that others use, two processes do not get two processors;
+so beside it stands what does not depend on others ("by work"): the processor time of one worker, by what two processors
+would need for what two workers did: all that is done while there are none, and then half of the rest, or what the busiest
+worker does where that is more. It does not see how long workers waited for each other; that is "idle", by the clock.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,46 +33,32 @@ from teetotal.engines.executions.parts import Exploration, PartAnswer
 from teetotal.engines.executions.watched import Question, Watched
 from teetotal.histories.generate import random_history, to_axe
 from teetotal.programs.program import Program
-from teetotal.scale.crew import Tally, WorkerDied
+from teetotal.scale.cluster import Cluster
+from teetotal.scale.crew import Crew, Tally, WorkerDied
+from teetotal.scale.here import Here
+from teetotal.scale.local import Processes
 from teetotal.scale.scale import Scale, Slice
 
-PAIRS = """
-#include <pthread.h>
-#include <stdatomic.h>
-atomic_int x;
-static void *count(void *unused) {
-    for (int i = 0; i < ROUNDS; i++) { int v = atomic_load(&x); atomic_store(&x, v + 1); }
-    return unused;
-}
+TWO_THREADS = """
 int main(void) {
     pthread_t a, b;
-    pthread_create(&a, 0, count, 0);
-    pthread_create(&b, 0, count, 0);
+    pthread_create(&a, 0, left, 0);
+    pthread_create(&b, 0, right, 0);
     pthread_join(a, 0);
     pthread_join(b, 0);
     return 0;
 }
 """
-WAITING = Path(__file__).parent / "waiting.c"
-
-
-def questions(folder: Path) -> dict[str, list[str]]:
-    pairs = folder / "pairs.c"
-    pairs.write_text(PAIRS.replace("ROUNDS", "7"))
-    histories = folder / "histories.axe"
-    histories.write_text(
-        "\ncheck\n".join(to_axe(random_history(operations=600, seed=seed)) for seed in range(3000)) + "\ncheck\n"
-    )
-    fenced = folder / "fenced.c"
-    fenced.write_text(FENCED)
-    return {
-        "C, 2 threads × 7 × (load; store)": ["check", str(pairs)],
-        "C, Dekker with 5 sections": ["check", "--args", "dekker", "--args", "2", "--args", "5", str(WAITING)],
-        "3,000 histories of 600 operations": ["history", "--no-order", str(histories)],
-        "fence, 2 threads × 6 × (load; store) and store buffering": ["fence", str(fenced)],
-    }
-
-
+PAIRS = """
+#include <pthread.h>
+#include <stdatomic.h>
+atomic_int x;
+static void *left(void *unused) {
+    for (int i = 0; i < ROUNDS; i++) { int v = atomic_load(&x); atomic_store(&x, v + 1); }
+    return unused;
+}
+#define right left
+"""
 FENCED = """
 #include <pthread.h>
 volatile int x, y, z;
@@ -87,19 +76,30 @@ static void *right(void *unused) {
     x = r;
     return unused;
 }
-int main(void) {
-    pthread_t a, b;
-    pthread_create(&a, 0, left, 0);
-    pthread_create(&b, 0, right, 0);
-    pthread_join(a, 0);
-    pthread_join(b, 0);
-    return 0;
-}
 """
+WAITING = Path(__file__).parent / "waiting.c"
+
+
+def questions(folder: Path) -> dict[str, list[str]]:
+    pairs = folder / "pairs.c"
+    pairs.write_text(PAIRS.replace("ROUNDS", "7") + TWO_THREADS)
+    histories = folder / "histories.axe"
+    each = (random_history(threads=16, addresses=32, operations=2000, seed=seed) for seed in range(1000))
+    histories.write_text("".join(map(to_axe, each)))
+    fenced = folder / "fenced.c"
+    fenced.write_text(FENCED + TWO_THREADS)
+    batch = ["history", "--no-order", "--model", "sc,tso,pso", str(histories)]
+    return {
+        "C, 2 threads × 7 × (load; store)": ["check", str(pairs)],
+        "C, Dekker with 5 sections": ["check", "--args", "dekker", "--args", "2", "--args", "5", str(WAITING)],
+        "1,000 histories of 2,000 operations, three models": batch,
+        "fence, 2 threads × 6 × (load; store) and store buffering": ["fence", str(fenced)],
+    }
 
 
 class Run:
-    """A command, once: seconds, those of processors, and how long workers were idle."""
+    """A command, once: seconds, those of processors, how long workers were idle, and what two processors would need: what
+    is done while there are no workers, and then half of the rest, or what the busiest worker does where that is more."""
 
     def __init__(self, words: list[str], *options: str) -> None:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -113,6 +113,9 @@ class Run:
         self.cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         self.answers = sorted(_without_times(json.loads(line)) for line in told.stdout.splitlines())
         busy = sum(worker["busy"] for worker in end["workers"])
+        by_workers = [worker["cpu"] for worker in end["workers"]]
+        shared = sum(by_workers) + end["beside"]
+        self.longest = self.cpu - shared + max(shared / 2, *by_workers, 0.0)
         self.idle = 1 - busy / (len(end["workers"]) * end["seconds"]) if end["workers"] else 0.0
 
 
@@ -125,15 +128,56 @@ def _without_times(answer: Any) -> str:
     return json.dumps(strip(answer), sort_keys=True)
 
 
-def compare(many: tuple[str, ...]) -> None:
-    print(f"{'':58}{'1':>8}{'2':>8}{'ratio':>7}{'idle':>6}{'more work':>11}{'on two':>8}")
+def compare(wanted: list[str]) -> None:
+    print(f"{'':58}{'1':>8}{'2':>8}{'ratio':>7}{'idle':>6}{'more work':>11}{'by work':>9}")
     with tempfile.TemporaryDirectory() as folder:
         for name, words in questions(Path(folder)).items():
-            one, two = Run(words, "--workers", "1"), Run(words, *many)
+            if wanted and words[0] not in wanted:
+                continue
+            one, two = Run(words, "--workers", "1"), Run(words, "--workers", "2")
             assert one.answers == two.answers, name
-            more = two.cpu / one.cpu
             seconds = f"{one.seconds:7.1f}s{two.seconds:7.1f}s{one.seconds / two.seconds:7.2f}"
-            print(f"{name:58}{seconds}{two.idle:6.0%}{more - 1:11.0%}{2 * (1 - two.idle) / more:8.2f}", flush=True)
+            more = two.cpu / one.cpu - 1
+            print(f"{name:58}{seconds}{two.idle:6.0%}{more:11.0%}{one.cpu / two.longest:9.2f}", flush=True)
+
+
+# -- what an item costs -------------------------------------------------------------------------------------------------
+
+ITEMS = 300
+
+
+def echo(item: bytes) -> bytes:
+    return item
+
+
+def overhead() -> None:
+    """Of items that are no work: from giving the first to its answer, and then one after the other, of two sizes."""
+    two = Scale(2)
+    crews: dict[str, Callable[[], Crew[bytes, bytes]]] = {
+        "whoever asks": lambda: Here(echo),
+        "two processes": lambda: Processes(echo, 2),
+        "Ray, two processors": lambda: Cluster(echo, "local", two.warn),
+    }
+    print(f"{'':22}{'to begin':>10}{'an item':>11}{'of 100 kB':>11}{'CPU of an item':>16}")
+    for name, made in crews.items():
+        began = time.monotonic()
+        crew = made()
+        _sent(crew, 1, b"")
+        first = time.monotonic() - began
+        seconds, spent = _sent(crew, ITEMS, b"")
+        large, _ = _sent(crew, ITEMS, b"x" * 100_000)
+        crew.close()
+        each = f"{1e3 * seconds / ITEMS:9.2f}ms{1e3 * large / ITEMS:9.2f}ms{1e3 * spent / ITEMS:14.2f}ms"
+        print(f"{name:22}{first:9.2f}s{each}", flush=True)
+
+
+def _sent(crew: Crew[bytes, bytes], items: int, item: bytes) -> tuple[float, float]:
+    """Seconds by the clock, and of this process."""
+    began, spent = time.monotonic(), time.process_time()
+    for number in range(items):
+        crew.submit(number, item)
+        assert crew.receive() == (number, item)
+    return time.monotonic() - began, time.process_time() - spent
 
 
 # -- many more --------------------------------------------------------------------------------------------------------
@@ -236,5 +280,7 @@ if __name__ == "__main__":
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
     if "--simulate" in sys.argv:
         simulate()
+    elif "--ray" in sys.argv:
+        overhead()
     else:
-        compare(("--cluster", "local") if "--ray" in sys.argv else ("--workers", "2"))
+        compare(sys.argv[1:])

@@ -10,9 +10,11 @@ import random
 import re
 from typing import Literal
 
+import msgspec
+
 from teetotal.answers.events import Kind, Location, MemoryOrder
 from teetotal.programs.expressions import Addr, Const, Expr, Old, Op, Reg
-from teetotal.programs.program import Branch, Fence, Instruction, Load, Program, Rmw, Store, Thread
+from teetotal.programs.program import Assume, Branch, Fence, Instruction, Load, Program, Rmw, Store, Thread
 
 WORDS: dict[str, MemoryOrder] = {
     "": "relaxed",
@@ -102,6 +104,7 @@ class _Drawn:
         self.rng = rng
         self.threads = rng.choice([2, 2, 2, 3, 3, 4])
         self.operations = {2: 5, 3: 3, 4: 2}[self.threads]
+        self.fewest = 1
         self.locations = ["x", "y", "z"][: rng.choice([2, 2, 3])]
         self.plain = 0.25 if rng.random() < 0.12 else 0.0
         self.branches = 0.25 if rng.random() < 0.3 else 0.0
@@ -119,10 +122,11 @@ class _Drawn:
         return self.rng.choice(orders)
 
 
-def random_program(rng: random.Random, awaits: float | None = None) -> Program:
-    """``awaits``: how many of the loads wait, where that is not drawn."""
+def random_program(rng: random.Random, awaits: float | None = None, *, full: bool = False) -> Program:
+    """``awaits``: how many of the loads wait, where that is not drawn. ``full``: no thread is shorter than can be."""
     drawn = _Drawn(rng)
     drawn.awaits = drawn.awaits if awaits is None else awaits
+    drawn.fewest = drawn.operations if full else 1
     threads = tuple(_thread(rng, drawn, number) for number in range(drawn.threads))
     return Program(name="random", threads=threads, memory=dict.fromkeys(drawn.locations, 0))
 
@@ -136,7 +140,7 @@ def _thread(rng: random.Random, drawn: _Drawn, number: int) -> Thread:
         registers[f"r{len(registers) + 1}"] = 0
         return f"r{len(registers)}"
 
-    for _ in range(rng.randint(1, drawn.operations)):
+    for _ in range(rng.randint(drawn.fewest, drawn.operations)):
         address, kind = Addr(rng.choice(drawn.locations)), rng.random()
         if registers and rng.random() < drawn.branches:
             skips.append(len(code))
@@ -168,3 +172,16 @@ def _thread(rng: random.Random, drawn: _Drawn, number: int) -> Thread:
         assert isinstance(branch, Branch)
         code[position] = Branch(target=len(code), when=branch.when)
     return Thread(f"P{number}", tuple(code), registers)
+
+
+def awaited(program: Program) -> Program:
+    """Loops that wait as one load that has to see the right value."""
+    threads = []
+    for thread in program.threads:
+        code = list(thread.code)
+        for pc, instruction in enumerate(code):
+            if isinstance(instruction, Branch) and instruction.target < pc:
+                assert isinstance(instruction.when, Op)
+                code[pc] = Assume(condition=Op("==", instruction.when.operands))
+        threads.append(msgspec.structs.replace(thread, code=tuple(code)))
+    return msgspec.structs.replace(program, threads=tuple(threads))

@@ -44,16 +44,16 @@ def answers(program: Path, options: Sequence[str], arguments: Sequence[str] = ()
 
 
 def explore(program: Path, *options: str, arguments: Sequence[str] = ()) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The last line that the runtime tells, and the others, without those before a restart."""
+    """The last line that the runtime tells, and the others, without what it found before a restart."""
     told: list[dict[str, Any]] = []
     for answer in answers(program, options, arguments):
-        told = [] if answer["type"] == "restart" else [*told, answer]
+        told = told[:1] if answer["type"] == "restart" else [*told, answer]
     return told[-1], told[:-1]
 
 
 def translate(programs: Sequence[Program], *, observed: bool = False) -> str:
     """One source for many programs: ``argv[1]`` chooses, ``argv[2]`` is an outcome that must not occur. ``observed``: only
-    those registers are looked at in the end that make up an outcome."""
+    those registers are looked at in the end that make up an outcome, and threads that do the same are one function."""
     parts = [
         "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n#include <stdlib.h>\n",
         "#define R memory_order_relaxed\n",
@@ -63,14 +63,20 @@ def translate(programs: Sequence[Program], *, observed: bool = False) -> str:
             kind = "pthread_mutex_t" if name == "m" else "atomic_int"
             begins = "" if name == "m" else f" = {program.memory[name]}"
             parts.append(f"static {kind} p{number}_{name}{begins};\n")
+        calls = joins = ""
+        routines: dict[str, int] = {}
         for thread, code in enumerate(program.threads):
             told = {final.name for final in program.observed if final.thread == thread} if observed else code.registers
-            parts.append(_thread(number, thread, code.code, list(code.registers), told))
-        calls = "".join(f"  pthread_create(&t[{i}], 0, p{number}_t{i}, 0);\n" for i in range(len(program.threads)))
-        joins = "".join(
-            f"  pthread_join(t[{i}], &r); code = (code << {BITS * len(thread.registers)}) | (long)r;\n"
-            for i, thread in enumerate(program.threads)
-        )
+            body = _thread(number, code.code, list(code.registers), told)
+            routine = routines.setdefault(body, thread) if observed else thread
+            if routine == thread:
+                parts.append(f"static void *p{number}_t{thread}(void *unused) {{\n{body}}}\n")
+            calls += f"  pthread_create(&t[{thread}], 0, p{number}_t{routine}, 0);\n"
+            shift = f"code << {BITS * len(code.registers)}"
+            if told:
+                joins += f"  pthread_join(t[{thread}], &r); code = ({shift}) | (long)r;\n"
+            else:
+                joins += f"  pthread_join(t[{thread}], 0); code = {shift};\n"
         final = "".join(f"  code = (code << {BITS}) | p{number}_{name};\n" for name in program.memory if name != "m")
         parts.append(
             f"static long p{number}(void) {{\n  pthread_t t[4]; void *r; long code = 0;\n"
@@ -93,7 +99,7 @@ def outcome_code(program: Program, values: Sequence[int]) -> int:
     return code
 
 
-def _thread(program: int, thread: int, code: Sequence[Any], registers: list[str], told: Collection[str]) -> str:
+def _thread(program: int, code: Sequence[Any], registers: list[str], told: Collection[str]) -> str:
     lines = [f"  int {register} = 0;" for register in registers]
     for position, instruction in enumerate(code):
         lines.append(f"l{position}:;")
@@ -103,7 +109,7 @@ def _thread(program: int, thread: int, code: Sequence[Any], registers: list[str]
         if register in told:
             packed = f"({packed} << {BITS} | {register})"
     lines += [f"l{len(code)}:;", f"  return (void *){packed};"]
-    return f"static void *p{program}_t{thread}(void *unused) {{\n" + "\n".join(lines) + "\n}\n"
+    return "\n".join(lines) + "\n"
 
 
 def _statement(program: int, instruction: Any) -> str:

@@ -29,6 +29,7 @@ settings.register_profile(
     "mutants", derandomize=True, database=None, phases=[Phase.explicit, Phase.generate], **_COMMON
 )
 os.environ.pop("TEETOTAL_COLUMNS", None)  # text is compared as pipes get it
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the command is started a thousand times
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it,
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and what nohup starts this one
 settings.load_profile(os.environ.get("TEETOTAL_PROFILE", "test"))

@@ -27,7 +27,8 @@ Piece = list[Instruction]
 REGISTERS = ("a", "b", "n")
 
 
-def looping_program(rng: random.Random, *, mutexes: bool = False) -> Program:
+def looping_program(rng: random.Random, *, mutexes: bool = False, alike: bool = False) -> Program:
+    """``alike``: two threads or three do the same, and nobody looks at their registers."""
     names = "xyz"[: rng.choice((2, 2, 3))]
     count = rng.choice((2, 2, 2, 3))
     threads = []
@@ -44,9 +45,13 @@ def looping_program(rng: random.Random, *, mutexes: bool = False) -> Program:
         if rng.random() < 0.2:
             pieces.append([Assert(condition=Op("==", (Reg(rng.choice("ab")), Const(rng.randrange(2)))))])
         threads.append(Thread(f"T{number}", _joined(pieces), dict.fromkeys(REGISTERS, 0)))
+    if alike:
+        same = rng.randrange(1, count)
+        threads[1 : 1 + same] = threads[:1] * same
     memory = {name: rng.choice((0, 0, 0, 1)) for name in names}
     observed = [Final(None, name) for name in names]
-    observed += [Final(number, register) for number in range(count) for register in REGISTERS if rng.random() < 0.5]
+    if not alike:
+        observed += [Final(number, register) for number in range(count) for register in REGISTERS if rng.random() < 0.5]
     if mutexes:
         memory["m"] = 0
     return Program(name="looping", threads=tuple(threads), memory=memory, observed=tuple(observed))

@@ -18,8 +18,11 @@ class C11Monitor final : public Monitor {
   auto racy(const Event& event, std::vector<Report>& reports) const {
     return [&](const auto& race) {
       const std::size_t first = number_of(race.thread, race.index);
+      const bool waited = race.after != 0, next = race.after == std::remove_cvref_t<decltype(race)>::itself;
       reports.push_back({.delayed = first,
-                         .previous = first,
+                         .previous = !waited ? history_.size()
+                                     : next  ? first
+                                             : race.after - 1,
                          .deciding = history_.size(),
                          .delayed_location = history_[first].location,
                          .previous_location = ~std::uint32_t{0},
@@ -41,15 +44,14 @@ class C11Monitor final : public Monitor {
   void observe(std::span<const Event> events, std::vector<Report>& reports) override {
     for (const Event& event : events) {
       if (!sc_ && (event.asked() == Order::seq_cst || event.failure() == Order::seq_cst)) again<true>(0);
-      sc_ ? see(*sc_, event, reports) : see(*plain_, event, reports);
+      see(event, reports);
     }
   }
 
   void arrive(const Event& event, std::vector<Report>& reports) override {
-    const auto ask = [&](auto& kernel) {
-      if (kernel.fits(event)) kernel.arrive(event, weak(reports), racy(event, reports));
-    };
-    sc_ ? ask(*sc_) : ask(*plain_);
+    make_room(event);
+    sc_ ? sc_->arrive(event, weak(reports), racy(event, reports))
+        : plain_->arrive(event, weak(reports), racy(event, reports));
   }
 
   void undo(std::uint64_t events) override {
@@ -61,16 +63,23 @@ class C11Monitor final : public Monitor {
   std::size_t bytes() const override { return (sc_ ? sc_->words() : plain_->words()) * sizeof(Word); }
 
  private:
-  template <class Kernel>
-  void see(Kernel& kernel, const Event& event, std::vector<Report>& reports) {
-    if (!kernel.fits(event)) {
-      if (const std::size_t stride = kernel.wider_for(event); stride != 0) {
-        sc_ ? again<true>(stride) : again<false>(stride);
-        return sc_ ? see(*sc_, event, reports) : see(*plain_, event, reports);
-      }
-      kernel.make_room(event);
-    }
-    kernel.step(event, weak(reports), racy(event, reports));
+  void make_room(const Event& event) {
+    const auto room = [&](auto& kernel) {
+      if (kernel.fits(event)) return std::size_t{0};
+      const std::size_t stride = kernel.wider_for(event);
+      if (stride == 0) kernel.make_room(event);
+      return stride;
+    };
+    const std::size_t wider = sc_ ? room(*sc_) : room(*plain_);
+    if (wider == 0) return;
+    sc_ ? again<true>(wider) : again<false>(wider);
+    make_room(event);
+  }
+
+  void see(const Event& event, std::vector<Report>& reports) {
+    make_room(event);
+    sc_ ? sc_->step(event, weak(reports), racy(event, reports))
+        : plain_->step(event, weak(reports), racy(event, reports));
     history_.push_back(event);
   }
 
@@ -89,7 +98,7 @@ class C11Monitor final : public Monitor {
     std::vector<Event> seen;
     seen.swap(history_);
     std::vector<Report> known;
-    for (const Event& event : seen) see(*kernel, event, known);
+    for (const Event& event : seen) see(event, known);
   }
 
   // Which event of the execution a thread's `index`-th is.

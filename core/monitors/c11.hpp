@@ -30,6 +30,7 @@
 // location the last access of each thread, atomic or not, reading or writing.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -108,10 +109,12 @@ class C11 : public State<c11_layout(Sc), true> {
   struct Beside {  // each write
     Word group;    // where the entries of its group begin, if it heads one
     bool sc, na;
+    bool told;  // whether its message is kept
   };
   struct Lists {
     std::vector<First> groups;
     std::vector<Beside> beside;
+    std::vector<Word> messages;  // C of msg, of atomic writes behind others' plain accesses: see race_waiting
     Log own, hist;
   };
 
@@ -123,8 +126,11 @@ class C11 : public State<c11_layout(Sc), true> {
         rs_c11_(options.release_sequence_c11) {}
 
   // What the event gives: told as Report (a candidate), and races with earlier events of other threads, by number.
+  // `after`: what the event would have come right after in a round that only waits; 1 + the number of an event.
   struct Race {
     Word thread, index;
+    Word after = 0;
+    static constexpr Word itself = ~Word{0};  // after what it races with
   };
 
   template <class Found, class Raced>
@@ -139,6 +145,9 @@ class C11 : public State<c11_layout(Sc), true> {
     }
     if (const Write* w = candidate(e, false)) found(this->report(*w, this->thread_row(e.thread), e));
     if (e.address >= lists_.size()) lists_.resize(e.address + std::size_t{1});
+    if (older_ != nullptr && e.kind != Kind::lock && reads(e) &&
+        older_->waits(static_cast<std::size_t>(this->events())))
+      race_waiting(e, false, raced);
     Word* thread = this->begin_event(e, n);
     Word* address = this->change_address(e.address, n);
     if (e.ends_life()) {
@@ -154,7 +163,8 @@ class C11 : public State<c11_layout(Sc), true> {
   void arrive(const Event& e, Found found, Raced raced) {
     if (is_fence(e.kind) || e.kind == Kind::lock) return;
     if (const Write* w = candidate(e, true)) found(this->report(*w, this->thread_row(e.thread), e));
-    races(this->thread_row(e.thread), this->address_row(e.address), e, e.effective() != Order::na, raced);
+    if (e.address >= lists_.size()) lists_.resize(e.address + std::size_t{1});
+    race_waiting(e, true, raced);
   }
 
  private:
@@ -379,6 +389,43 @@ class C11 : public State<c11_layout(Sc), true> {
     if (e.writes && !atomic) look(at_read);
   }
 
+  // A read that had to wait: the rounds before it are no events, yet each of them reads, and may race. It could have
+  // come right after any write since the one that its thread knew when it came here, or right after what it races with:
+  // all that has to be so by then is what its thread knew. `ever`: it waits for ever, so the last write counts as well.
+  template <class Raced>
+  void race_waiting(const Event& e, bool ever, Raced raced) {
+    const std::size_t n = this->stride();
+    const Word* row = this->thread_row(e.thread);
+    Word* address = this->address_row(e.address);
+    const Word *known = clock(row, C, n), *past = clock(row, Base::hb, n);
+    const WriteList& list = this->list(e.address);
+    const std::size_t begin = address[Base::writes_begin], end = address[Base::writes_end];
+    const std::size_t first = end_of_known(list, begin, end, past);
+    const Order order = e.kind == Kind::rmw && e.failure() != Order::na ? e.failure() : e.order;
+    const auto hands_over = [&](std::size_t write, Word u, Word index) {
+      const Lists& lists = lists_[e.address];
+      return acquires(order) && lists.beside[write].told && lists.messages[write * n + u] >= index;
+    };
+    const auto look = [&](std::size_t accesses) {
+      const Word* at = this->address_clock(address, accesses, n);
+      for (std::size_t u = 0; u < n; ++u) {
+        if (u == e.thread || at[u] <= known[u]) continue;
+        if (at[u] > past[u] || first == begin) {
+          raced(Race{u, at[u], Race::itself});
+          continue;
+        }
+        for (std::size_t write = first - 1; write < end - (ever ? 0 : 1); ++write) {
+          if (hands_over(write, u, at[u])) continue;
+          raced(Race{u, at[u], list.writes[write].event + 1});
+          break;
+        }
+      }
+    };
+    look(na_write);
+    if (order == Order::na) look(at_write);
+    if (e.kind == Kind::rmw && e.failure() == Order::na) look(na_read);  // it writes back what it read
+  }
+
   void seq_cst(Word* thread, Word* address, const Event& e, Order order, Word index, std::size_t n) {
     const Word here = e.address + Word{1};
     const bool sc = order == Order::seq_cst;
@@ -466,9 +513,22 @@ class C11 : public State<c11_layout(Sc), true> {
     if (!e.writes) return;
     const Word head = !read ? writes + 1 : writes == address[Base::writes_begin] ? 0 : list.writes[writes - 1].note;
     const bool sc = order == Order::seq_cst;
-    put(lists.beside, writes, Beside{address[groups_end], sc, order == Order::na});
+    put(lists.beside, writes, Beside{address[groups_end], sc, order == Order::na, keep_message(address, lists, order)});
     this->append_write(thread, address, e, head);
     if (head != 0) note_first(address, lists, head - 1, {e.thread, index, true, sc});
+  }
+
+  // Of a write that is about to be appended, where somebody's plain accesses make it matter.
+  bool keep_message(Word* address, Lists& lists, Order order) {
+    const std::size_t n = this->stride(), write = address[Base::writes_end];
+    const auto any = [&](std::size_t accesses) {
+      const Word* at = this->address_clock(address, accesses, n);
+      return std::any_of(at, at + n, [](Word index) { return index != 0; });
+    };
+    if (order == Order::na || older_ == nullptr || !(any(na_write) || any(na_read))) return false;
+    if (lists.messages.size() < (write + 1) * n) lists.messages.resize((write + 1) * n);
+    copy(lists.messages.data() + write * n, this->address_clock(address, msg, n), n);
+    return true;
   }
 
   // An entry of a group, unless its thread has one before that says as much.

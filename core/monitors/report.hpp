@@ -18,7 +18,8 @@ struct Report {
   std::uint32_t models = 0;  // under which, where the monitor watches two
 
   static constexpr std::uint32_t tso = 1, pso = 2, c11 = 4;
-  static constexpr std::uint32_t race = 8;  // of `delayed` with `deciding`; there is no `previous`
+  static constexpr std::uint32_t race = 8;  // of `delayed` with `deciding`, which is also `previous`; unless that is
+                                            // what `deciding` comes right after, in a round that only waits
 
   bool operator==(const Report&) const = default;
 };

@@ -7,16 +7,25 @@
 //
 // Where we deviate: the paper is given n and k. Threads may be created on the way, so there is no permutation of n to
 // be drawn at the beginning: a thread draws its number when it appears, and so has any place among the others with the
-// same probability. k is the length of the longest execution seen so far, so the bound of 1/(n k^(d-1)) on the
-// probability of finding a bug of depth d is not that of the first executions, when k is still too small.
+// same probability. k is the length of the longest execution so far, of the first kMeasured; so the bound of 1/(n
+// k^(d-1)) on the probability of finding a bug of depth d is not that of the first ones, when k is still too small, nor
+// that of a program whose executions differ much in length.
+//
+// A walk depends on the seed and on its number alone (and k, on the first few), so others may do those of another
+// range.
 #pragma once
 
 #include "search/system.hpp"
 
 namespace teetotal {
 
-SearchResult random_walks(System& system, Visitor& visitor, std::uint64_t count, std::uint64_t seed);
+struct Walks {
+  std::uint64_t from = 0, until = 0;
+};
+inline constexpr std::uint64_t kMeasured = 64;
 
-SearchResult pct(System& system, Visitor& visitor, std::uint64_t count, std::uint32_t depth, std::uint64_t seed);
+SearchResult random_walks(System& system, Visitor& visitor, Walks walks, std::uint64_t seed);
+
+SearchResult pct(System& system, Visitor& visitor, Walks walks, std::uint32_t depth, std::uint64_t seed);
 
 }  // namespace teetotal

@@ -10,6 +10,7 @@ namespace teetotal {
 
 SearchResult search(const Strategy& strategy, System& system, Visitor& visitor) {
   const auto preemptions = static_cast<std::uint32_t>(strategy.count);
+  const Walks walks{strategy.from, strategy.count};
   if (strategy.name == "all") return OptimalSearch(system, visitor, strategy.megabytes).run();
   if (strategy.name == "interleavings") return all_interleavings(system, visitor, {.kinds = strategy.preempted});
   if (strategy.name == "preemptions")
@@ -17,8 +18,8 @@ SearchResult search(const Strategy& strategy, System& system, Visitor& visitor) 
   if (strategy.name == "exactly")
     return all_interleavings(system, visitor,
                              {.fewest = preemptions, .most = preemptions, .kinds = strategy.preempted});
-  if (strategy.name == "random") return random_walks(system, visitor, strategy.count, strategy.seed);
-  if (strategy.name == "pct") return pct(system, visitor, strategy.count, strategy.depth, strategy.seed);
+  if (strategy.name == "random") return random_walks(system, visitor, walks, strategy.seed);
+  if (strategy.name == "pct") return pct(system, visitor, walks, strategy.depth, strategy.seed);
   throw std::invalid_argument("no strategy is called " + strategy.name);
 }
 

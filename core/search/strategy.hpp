@@ -15,6 +15,7 @@ struct Strategy {
   std::uint64_t seed = 0;
   std::size_t megabytes;          // for what is yet to be explored
   std::uint32_t preempted = ~0U;  // see Preemptions::kinds
+  std::uint64_t from = 0;         // of random walks: the number of the first
 };
 
 // Throws std::invalid_argument where no strategy is called so.

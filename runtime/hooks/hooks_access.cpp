@@ -54,7 +54,7 @@ inline void look_for_unwritten(Thread& self, const void* pointer, Tag tag, std::
 }
 
 [[gnu::always_inline]] inline void access(Kind kind, const void* pointer, Tag tag, std::uintptr_t place,
-                                          bool plain = true) {
+                                          bool plain = true, Order order = Order::na) {
   Thread* self = process.current;
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
@@ -64,7 +64,8 @@ inline void look_for_unwritten(Thread& self, const void* pointer, Tag tag, std::
   }
   if (self->suspected != 0) [[unlikely]]
     decide_suspicion(*self, kind == Kind::st ? address : 0, place);
-  operate(*self, kind, kind == Kind::st ? Writes::always : Writes::never, address, tag, place, 0, plain, false, true);
+  operate(*self, kind, kind == Kind::st ? Writes::always : Writes::never, address, tag, place, 0, plain, false, true,
+          order);
   if (kind == Kind::ld) look_for_unwritten(*self, pointer, tag, place);
 }
 
@@ -170,7 +171,9 @@ T taken(const void* from) {
 
 }  // namespace
 
-void look_at(const void* data, Tag tag, std::uintptr_t place) { access(Kind::ld, data, tag, place, false); }
+void look_at(const void* data, Tag tag, Order order, std::uintptr_t place) {
+  access(Kind::ld, data, tag, place, false, unchecked(order));
+}
 
 }  // namespace teetotal::runtime
 
@@ -204,6 +207,11 @@ ACCESSES(, true)
 ACCESSES(unaligned_, true)
 ACCESSES(volatile_, false)
 ACCESSES(unaligned_volatile_, false)
+
+char teetotal_look_at_guard(const char* guard) {
+  look_at(guard, Tag::byte, Order::acq_rel, TEETOTAL_PLACE);
+  return *guard;
+}
 
 void __tsan_vptr_update(void** address, void* value) {
   if (*address != value) access(Kind::st, address, Tag::oct, TEETOTAL_PLACE);

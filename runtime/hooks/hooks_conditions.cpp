@@ -142,9 +142,11 @@ namespace {
 // -- futexes: what std::atomic's wait and notify come down to ---------------------------------------------------------
 //
 // The kernel looks at the word and lets the thread lie down under a lock that those who wake others take as well: the
-// futex is that lock, and a condition beside it is what they lie on.
+// futex is that lock, and a condition beside it is what they lie on. To C11 both are fences, on whatever machine, and
+// who is woken comes after whoever woke him.
 
 void busy_with(Thread& self, const void* futex, std::uintptr_t place) {
+  fence(self, place, Order::seq_cst);
   synchronise(self, Verb::enter_futex, Kind::lock, Tag::futex, futex, place,
               {.enabled =
                    [](const Thread& t) {
@@ -166,11 +168,14 @@ int futex_wait(Thread& self, int* word_at, int expected, const timespec* limit, 
   const bool limited = limit != nullptr;
   const timespec until = limited ? read_limit(limit, place) : timespec{};
   busy_with(self, word_at, place);
-  look_at(word_at, Tag::word, place);
+  look_at(word_at, Tag::word, Order::relaxed, place);
   const bool changed = *word_at != expected;
   if (!changed) begin_waiting(self, word_at, place);
   done_with(self, word_at, place);
-  if (!changed && wait(self, limited ? Verb::wake_or_not : Verb::wake, word_at, !limited, place)) return 0;
+  if (!changed && wait(self, limited ? Verb::wake_or_not : Verb::wake, word_at, !limited, place)) {
+    fence(self, place, Order::acquire);
+    return 0;
+  }
   errno = changed ? EAGAIN : out_of_time(self, &until);
   return -1;
 }

@@ -340,7 +340,7 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
   int __cxa_guard_acquire(char* guard) {
     Thread* self = process.current;
     if (self == nullptr || !of_program(guard)) return *guard == 0;
-    look_at(guard, Tag::byte, TEETOTAL_PLACE);
+    look_at(guard, Tag::byte, Order::acq_rel, TEETOTAL_PLACE);
     if (*guard != 0) return 0;
     guard_lock(*self, guard, TEETOTAL_PLACE);
     if (*guard == 0) return 1;

@@ -60,8 +60,9 @@ int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place);
 int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place);
 pthread_t handle_of(std::uint32_t number);
 
-// Reads data of the program as it would itself: hooks_access.cpp.
-void look_at(const void* data, Tag tag, std::uintptr_t place);
+// Reads data of the program as its own atomic load would: hooks_access.cpp. An order that acquires is acq_rel, as of
+// everything that only looks (core/event.hpp).
+void look_at(const void* data, Tag tag, Order order, std::uintptr_t place);
 
 // What waits with a limit gives up whenever it is scheduled before it gets what it waits for: then it is that late for
 // the thread, and the answer is ETIMEDOUT. hooks_libc.cpp.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "process.hpp"
+
 namespace teetotal::runtime {
 
 namespace {
@@ -16,6 +18,7 @@ Tag tag_of(std::uint32_t size) {
 
 std::uint32_t Cells::add(std::uintptr_t address, Tag tag) {
   if (frozen) return 0;
+  const Lasting kept;
   const std::uint64_t key = key_of(address, tag);
   if (!is_data(tag)) {
     cells_.push_back({address, 0, tag});

@@ -1,5 +1,7 @@
 #include "explorer.hpp"
 
+#include <charconv>
+
 #include "assertions.hpp"
 #include "hash.hpp"
 #include "search/classes.hpp"
@@ -23,6 +25,8 @@ void Explorer::begin_monitors() {
 }
 
 void Explorer::run() {
+  process.marks_begin = process.memory.object_begin() + request_.marks;
+  process.mark_count = request_.mark_count;
   try {
     learn();
   } catch (const OptimalSearch::Elsewhere& error) {
@@ -73,32 +77,63 @@ void Explorer::run() {
 }
 
 SearchResult Explorer::explore_part() {
+  if (request_.strategy.name != "all") return explore_walks();
   OptimalSearch search(system_, *this, request_.strategy.megabytes);
   const Part part = request_.part.empty() ? Part{.levels = {{}}} : part_from(request_.part, system_);
   if (process.cells.changed) throw OptimalSearch::Elsewhere("memory is laid out otherwise");
   const SearchResult result = search.run(part);
-  const std::string why = why_whole();
-  if (!request_.part.empty() && !why.empty()) {
-    tell_refused(why);
-  } else if (pause || !request_.part.empty()) {
-    std::string layout;
-    for (const auto& [address, size, soft] : process.cells.layout())
-      layout += (layout.empty() ? "[" : ",[") + std::to_string(address) + ',' + std::to_string(size) + ',' +
-                std::to_string(soft) + ']';
-    // Whoever compares these with another process's finds what both have told: of a past, its bits decide.
-    std::string found;
-    unsigned left_out = 0;
-    while (system_.found_first().size() >> left_out > kMostFound) ++left_out;
-    system_.found_first().each([&](std::uint64_t past, std::uint64_t value) {
-      if ((past >> 1U & ((std::uint64_t{1} << left_out) - 1)) != 0) return;
-      found += (found.empty() ? "[" : ",[") + std::to_string(past) + ',' + std::to_string(value) + ']';
-    });
-    output_.line(R"({"type":"part","left":")" + to_text(search.rest(), system_) + R"(","asks":")" +
-                 to_text(search.asks(), system_) + R"(","layout":[)" + layout + "],\"found\":[" + found +
-                 "],\"restarts\":" + std::to_string(restarts_) +
-                 ",\"incomplete\":" + (process.incomplete ? "true" : "false") + '}');
-  }
+  tell_part([&] { return to_text(search.rest(), system_); }, [&] { return to_text(search.asks(), system_); });
   return result;
+}
+
+// Random walks: of a part, those from its first number on until its third; what comes behind these is not for us
+// (engines/executions/walks.py).
+SearchResult Explorer::explore_walks() {
+  Strategy walks = request_.strategy;
+  std::string_view rest = request_.part;
+  const auto number = [&] {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(rest.begin(), rest.end(), value);
+    if (error != std::errc{} || end == rest.end() || *end != ' ')
+      throw std::invalid_argument("no part of random walks");
+    rest.remove_prefix(static_cast<std::size_t>(end + 1 - rest.begin()));
+    return value;
+  };
+  if (!rest.empty()) {
+    walks.from = number();
+    if (number() != 0) throw std::invalid_argument("random walks of somebody else");
+    walks.count = number();
+  }
+  const SearchResult result = search(walks, system_, *this);
+  tell_part(
+      [&] {
+        return std::to_string(walks.from + result.executions) + " 0 " + std::to_string(walks.count) + ' ' +
+               std::string(rest);
+      },
+      [] { return std::string(); });
+  return result;
+}
+
+template <typename Left, typename Asks>
+void Explorer::tell_part(Left left, Asks asks) {
+  const std::string why = why_whole();
+  if (!request_.part.empty() && !why.empty()) return tell_refused(why);
+  if (!pause && request_.part.empty()) return;
+  std::string layout;
+  for (const auto& [address, size, soft] : process.cells.layout())
+    layout += (layout.empty() ? "[" : ",[") + std::to_string(address) + ',' + std::to_string(size) + ',' +
+              std::to_string(soft) + ']';
+  // Whoever compares these with another process's finds what both have told: of a past, its bits decide.
+  std::string found;
+  unsigned left_out = 0;
+  while (system_.found_first().size() >> left_out > kMostFound) ++left_out;
+  system_.found_first().each([&](std::uint64_t past, std::uint64_t value) {
+    if ((past >> 1U & ((std::uint64_t{1} << left_out) - 1)) != 0) return;
+    found += (found.empty() ? "[" : ",[") + std::to_string(past) + ',' + std::to_string(value) + ']';
+  });
+  output_.line(R"({"type":"part","left":")" + left() + R"(","asks":")" + asks() + R"(","layout":[)" + layout +
+               "],\"found\":[" + found + "],\"restarts\":" + std::to_string(restarts_) +
+               ",\"incomplete\":" + (process.incomplete ? "true" : "false") + '}');
 }
 
 // What the one who told the part had learnt by then: it began again so often.
@@ -230,8 +265,7 @@ void Explorer::find_hazards(std::span<const Event> execution, std::size_t shared
 }
 
 std::size_t Explorer::mark_of_event(const Event& event) const {
-  if (is_fence(event.kind)) return ~std::size_t{0};
-  return process.cells[event.address].address - (process.memory.object_begin() + request_.marks);
+  return is_fence(event.kind) ? ~std::size_t{0} : process.cells[event.address].address - process.marks_begin;
 }
 
 void Explorer::count_passes(std::span<const Event> execution) {

@@ -69,6 +69,9 @@ class Explorer final : public Visitor {
 
   void begin_monitors();
   SearchResult explore_part();
+  SearchResult explore_walks();
+  template <typename Left, typename Asks>
+  void tell_part(Left left, Asks asks);
   void learn();
   std::string why_whole() const;
   void tell_refused(const std::string& why);

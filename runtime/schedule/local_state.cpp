@@ -90,9 +90,8 @@ void LocalStates::read(const std::string& file, std::uintptr_t base) {
       continue;
     }
     const std::uintptr_t place = at + static_cast<std::uintptr_t>(std::intptr_t{entry->place});
-    entries_.emplace(place, entry);
-    known_.resize(std::max(known_.size(), place - base + 1));
-    known_[place - base] = (entry->flags & kMayWait) != 0 ? Known::may_wait : Known::ends;
+    entries_.resize(std::max(entries_.size(), place - base + 1));
+    entries_[place - base] = static_cast<std::uint32_t>(at - base);
     at += sizeof(Entry) + entry->slots().size_bytes();
   }
 }
@@ -101,7 +100,7 @@ void LocalStates::read(const std::string& file, std::uintptr_t base) {
 // is known of it.
 bool LocalStates::may_wait(const Thread& thread) const {
   const auto marked = [&](std::uintptr_t place) {
-    if (place - base_ < known_.size()) return known_[place - base_] != Known::ends;
+    if (const Entry* entry = at(place)) return (entry->flags & kMayWait) != 0;
     return process.memory.in_object(place);
   };
   if (marked(thread.operation.place)) return true;

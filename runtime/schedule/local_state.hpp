@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "process.hpp"
@@ -61,13 +60,12 @@ class LocalStates {
   LocalState of(const Thread& thread) const;
   bool may_wait(const Thread& thread) const;
   const Entry* at(std::uintptr_t place) const {
-    const auto found = entries_.find(place);
-    return found == entries_.end() ? nullptr : found->second;
+    const std::uintptr_t offset = place - base_;
+    if (offset >= entries_.size() || entries_[offset] == 0) return nullptr;
+    return reinterpret_cast<const Entry*>(base_ + entries_[offset]);
   }
 
-  std::unordered_map<std::uintptr_t, const Entry*> entries_;
-  enum class Known : std::uint8_t { nothing, ends, may_wait };
-  std::vector<Known> known_;  // of each place in the object's code: asked at every read
+  std::vector<std::uint32_t> entries_;  // of each place in the object's code: where in the object; asked at every read
   std::uintptr_t base_ = 0;
   bool nobody_waits_ = false;
 };

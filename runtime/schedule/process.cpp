@@ -194,11 +194,23 @@ void stop(Thread& self, State state) {
   abandon_to(process.scheduler);
 }
 
+void fail(Thread& self, Failure failure, const char* message, std::uintptr_t place) {
+  std::string words;
+  {
+    const Lasting lasting;
+    words = message;
+  }
+  fail(self, failure, std::move(words), place);
+}
+
 void fail(Thread& self, Failure failure, std::string message, std::uintptr_t place) {
   if (self.range_size != 0) settle(self);
   self.failure = failure;
   self.failed_step = process.step;
-  self.message = std::move(message);
+  {
+    const Lasting lasting;  // no snapshot has a thread that failed
+    self.message = std::move(message);
+  }
   self.failed_at = process.callers.empty() ? place : process.callers.teller(place, __builtin_frame_address(0));
   stop(self, State::stopped);
 }

@@ -232,8 +232,13 @@ struct Process : ProcessRecord {
   bool loaded = false;
   bool unlock_needs_fence = false;  // papers' PSO: creating and ending a thread flush by a fence of their own
   bool post_needs_fence = false;    // an unlock is a fence, but an rmw is not
-  bool rmw_needs_marker = false;    // rmw=address: a releasing rmw is an sfence and the rmw
-  bool failed_cas_writes = false;   // a failed compare-and-swap writes the old value back
+  std::uintptr_t marks_begin = 0;   // bytes of the object whose loads are none of the program's
+  std::size_t mark_count = 0;
+  bool is_mark(const Operation& operation) const { return operation.address - marks_begin < mark_count; }
+  // A fence, or a mark: neither reads nor writes anything that another thread could change.
+  bool passes_by(const Operation& operation) const { return is_fence(operation.kind) || is_mark(operation); }
+  bool rmw_needs_marker = false;   // rmw=address: a releasing rmw is an sfence and the rmw
+  bool failed_cas_writes = false;  // a failed compare-and-swap writes the old value back
   bool show_output = false;
   bool symmetry = false;           // threads that nothing has told apart begin in order: symmetry.hpp
   std::size_t snapshots = 12;      // a snapshot every so many steps; 0: none
@@ -321,6 +326,18 @@ struct Process : ProcessRecord {
 
 extern Process process;
 
+// What is allocated or freed in its time belongs to no moment of an execution: snapshots before it are still good.
+class Lasting {
+ public:
+  Lasting() = default;
+  ~Lasting() { process.outside = outside_; }
+  Lasting(const Lasting&) = delete;
+  Lasting& operator=(const Lasting&) = delete;
+
+ private:
+  std::uint64_t outside_ = process.outside;
+};
+
 // When a compare-and-swap writes: where it succeeds, or, as the papers have it, always.
 inline Writes swap_writes() { return process.failed_cas_writes ? Writes::always : Writes::if_equal; }
 
@@ -371,6 +388,7 @@ void put_lasting_back();
 // The thread does nothing more in this execution.
 [[noreturn]] void stop(Thread& self, State state);
 [[noreturn]] void fail(Thread& self, Failure failure, std::string message, std::uintptr_t place);
+[[noreturn]] void fail(Thread& self, Failure failure, const char* message, std::uintptr_t place);
 [[noreturn]] void fail(Thread& self, const Fault& fault, std::uintptr_t place);
 
 // The thread runs its end: thread-local destructors, keys, and the step that others can join.

@@ -5,7 +5,8 @@
 // thread-local variables, and the records of the process and its threads. It is taken only where that is everything:
 //
 // - No function of a library was called since that may keep something of its own (imports.hpp), and no memory of a
-//   library was allocated or freed, that of our own hooks included (`Process::outside`).
+//   library was allocated or freed (`Process::outside`), that of our own hooks included, which they may hold where they
+//   stand; but not what they find out for good (`Lasting`).
 // - No variables are so many that the kernel puts them back, no thread has thread-specific data.
 //
 // Otherwise the whole execution is run again. Snapshots form a stack, as the search's own frames do. One is taken every

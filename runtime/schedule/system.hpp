@@ -303,9 +303,11 @@ class Controlled final : public System {
                ? 0
                : steps_[static_cast<std::size_t>(earlier)].local;
   }
-  // A read of memory, whatever it does besides; or a try to take an object.
+  // A read of the program's memory, whatever it does besides; or a try to take an object.
   static bool may_wait(const Operation& operation) {
-    if ((operation.kind != Kind::ld && operation.kind != Kind::rmw) || operation.enabled != nullptr) return false;
+    if ((operation.kind != Kind::ld && operation.kind != Kind::rmw) || operation.enabled != nullptr ||
+        process.is_mark(operation))
+      return false;
     const bool tries =
         operation.verb == Verb::try_lock || operation.verb == Verb::try_take || operation.verb == Verb::look;
     if (operation.tag <= Tag::vector) return operation.verb == Verb::none || tries;
@@ -340,9 +342,9 @@ class Controlled final : public System {
     depends,  // whether it can, or what it does then, depends on others
     halted,   // it is cut, or spins
   };
-  std::vector<Standing> standing_;                    // of each thread
-  std::vector<std::vector<std::uint32_t>> own_;       // steps of each thread
-  std::unordered_map<std::uint64_t, Onward> onward_;  // by local state and value
+  std::vector<Standing> standing_;               // of each thread
+  std::vector<std::vector<std::uint32_t>> own_;  // steps of each thread
+  Hashed<Onward> onward_;                        // by local state and value
   struct Asked {
     bool known = false, waits = false;
     Wide value = 0;

@@ -6,8 +6,8 @@
 //   completes(p, v)                                  completes, of where the read leads with the value
 //   run p on with a value                            tried; look_ahead where it is the value that is there
 //
-// Fences are looked through: a read after which only fences stand between its thread and where it was completes the
-// round.
+// Fences, and marks that were put into the text, are looked through: a read after which only these stand between its
+// thread and where it was completes the round.
 #include <algorithm>
 #include <utility>
 
@@ -40,7 +40,7 @@ class Supposing {
 };
 
 std::uint64_t key_of(std::uint64_t local, Wide value) {
-  return mix(mix(local, static_cast<std::uint64_t>(value)), static_cast<std::uint64_t>(value >> 64U) + 1);
+  return mix(mix(local, static_cast<std::uint64_t>(value)), static_cast<std::uint64_t>(value >> 64U) + 1) | 1U;
 }
 
 }  // namespace
@@ -77,8 +77,8 @@ bool Controlled::waits_now(std::uint32_t number) const {
   Asked& asked = self.asked_[number];
   if (asked.known && asked.value == value) return asked.waits;
   const auto last = static_cast<std::int32_t>(own_[number].back());
-  const auto known = onward_.find(key_of(local_now(number), value));
-  const bool waits = known != onward_.end() ? completes(last, known->second) : self.look_ahead(number);
+  const Onward* known = onward_.find(key_of(local_now(number), value));
+  const bool waits = known != nullptr ? completes(last, *known) : self.look_ahead(number);
   if (!ahead_) self.asked_[number] = {true, waits, value};  // otherwise it stands elsewhere by now
   return waits;
 }
@@ -93,10 +93,10 @@ bool Controlled::look_ahead(std::uint32_t number) {
                                                                 : seen_by(process.threads[number].operation));
   execute(as);
   const Thread& thread = process.threads[number];
-  const bool beyond = thread.state == State::parked && is_fence(thread.operation.kind) && !thread.calls;
+  const bool beyond = thread.state == State::parked && process.passes_by(thread.operation) && !thread.calls;
   Onward onward = onward_from(number);
   onward.changes = steps_.back().quiet == 0;
-  onward_.emplace(key, onward);
+  onward_.add(key, onward);
   const bool waits = completes(last, onward);
   if (waits || beyond || lives_end) {
     rewind(index);
@@ -112,7 +112,7 @@ void Controlled::drop_ahead() { rewind(steps_.size() - 1); }
 // Where a thread stands once it is through all fences. It cannot be left there: to be run again.
 Controlled::Onward Controlled::onward_from(std::uint32_t number) {
   Thread& thread = process.threads[number];
-  const auto at_fence = [&] { return thread.state == State::parked && is_fence(thread.operation.kind); };
+  const auto at_fence = [&] { return thread.state == State::parked && process.passes_by(thread.operation); };
   for (int i = 0; i < kMostFences && at_fence() && !thread.calls; ++i) process.resume(thread);
   if (thread.state != State::parked) return {};
   return {waiting_state(thread).hash, thread.operation};
@@ -122,8 +122,8 @@ Controlled::Onward Controlled::onward_from(std::uint32_t number) {
 const Controlled::Onward& Controlled::tried(std::uint32_t number, std::size_t index, Wide value) {
   const std::uint64_t local = index < steps_.size() ? local_before(index) : local_now(number);
   const std::uint64_t key = key_of(local, value);
-  if (const auto known = onward_.find(key); known != onward_.end()) return known->second;
-  if (survival.fatal()) return onward_[key];
+  if (const Onward* known = onward_.find(key)) return *known;
+  if (survival.fatal()) return onward_.add(key, {});
   if (index < steps_.size() || stale_) run_to(index);
   stale_ = true;
   const Supposing supposing;
@@ -140,7 +140,7 @@ const Controlled::Onward& Controlled::tried(std::uint32_t number, std::size_t in
   Onward onward = onward_from(number);
   onward.changes = changes;
   if (process.restart || process.cells.changed) throw Restart{};
-  return onward_.emplace(key, onward).first->second;
+  return onward_.add(key, onward);
 }
 
 bool Controlled::goes_round(std::uint32_t number, std::size_t index, Wide value) const {
@@ -179,11 +179,13 @@ std::optional<bool> Controlled::known_to_go_on(std::uint32_t number) {
   while (std::ranges::find(been, local) == been.end()) {
     been.push_back(local);
     round.push_back(read);
-    const auto known = onward_.find(key_of(local, seen_by(read)));
-    if (known == onward_.end() || known->second.local == 0) return std::nullopt;
-    if (known->second.changes) return true;
-    local = known->second.local;
-    read = known->second.read;
+    const Onward* known = onward_.find(key_of(local, seen_by(read)));
+    if (known == nullptr) return std::nullopt;
+    if (known->changes) return true;
+    local = known->local;
+    read = known->read;
+    if (local == 0)  // it leaves: to its end, or to what may have to wait for something else
+      return is_fence(read.kind) || read.enabled != nullptr ? std::nullopt : std::optional(true);
   }
   return false;
 }
@@ -203,7 +205,7 @@ bool Controlled::goes_on_alone(std::uint32_t number) {
     if (thread.state != State::parked) return true;
     const Operation operation = thread.operation;
     if (thread.calls) return true;
-    if (is_fence(operation.kind)) {
+    if (process.passes_by(operation)) {
       process.resume(thread);
       continue;
     }

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "calls.hpp"
+#include "process.hpp"
 
 namespace teetotal::runtime {
 
@@ -45,6 +46,7 @@ void Assertions::read(const std::string& file, std::uintptr_t base) {
 bool Assertions::met(std::uintptr_t place) {
   const auto found = armed_.find(place);
   if (found == armed_.end()) return false;
+  const Lasting marks;
   put(place, found->second);
   evaluated_.push_back(place - base_);
   armed_.erase(found);

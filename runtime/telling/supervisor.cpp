@@ -76,6 +76,7 @@ class Supervisor final : public Guardian {
     std::signal(SIGPIPE, SIG_IGN);
     sigemptyset(&heard_);
     sigaddset(&heard_, SIGCHLD);
+    sigaddset(&heard_, SIGUSR1);  // somebody waits for what is known by now; it may have come before us
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGTSTP}) {
       struct sigaction now{};
       sigaction(signal, nullptr, &now);

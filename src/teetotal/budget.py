@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 from teetotal.scale import supervision
+from teetotal.scale.crew import Answer, Item, Work, WorkerDied, each, in_order
+from teetotal.scale.local import Processes
 from teetotal.scale.scale import Scale
 
 Watcher = Callable[[str, int, float], None]
@@ -69,3 +71,24 @@ class Budget:
         if watcher is None:
             return None
         return lambda count, fraction: watcher(what, count, fraction)
+
+    def copies(self, work: Work[Item, Answer], most: int) -> Processes[Item, Answer]:
+        """Processes that are copies of this one, wherever else others are: for work that cannot be sent. Nobody helps
+        them, and they tell nothing but their answers."""
+
+        def alone(item: Item) -> Answer:
+            self.watcher, self.scale = None, Scale()
+            return work(item)
+
+        crew = Processes(alone, min(most, self.scale.workers))
+        self.scale.crews.append(crew.tallies)
+        return crew
+
+    def by_copies(self, work: Work[Item, Answer], items: Sequence[Item]) -> Iterator[Answer]:
+        """The answers in order, where there are several workers each by a copy; what one that died would have answered is
+        found out here."""
+        if min(self.scale.workers, len(items)) <= 1:
+            yield from map(work, items)
+            return
+        for item, answer in zip(items, in_order(each(self.copies(work, len(items)), items)), strict=True):
+            yield work(item) if isinstance(answer, WorkerDied) else answer

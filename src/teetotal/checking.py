@@ -25,6 +25,7 @@ from teetotal.answers.check import CheckAnswer
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.replay import ReplayAnswer
+from teetotal.answers.schedules import TokenError, known_writes
 from teetotal.answers.verdict import Goal, Verdict
 from teetotal.budget import Budget, Watcher
 from teetotal.programs import files, goals
@@ -86,17 +87,24 @@ def replay(
     else:
         (subject,) = files.read(paths, options)
     judged = True
+    c11 = known_writes(token)
+    token, known = c11 or (token, None)
     if isinstance(subject, Program):
-        from teetotal.engines import story
+        from teetotal.engines import story, weak
 
-        told = story.replayed(goals.demanding(subject) if goal == "safe" else subject, token)
+        demanding = goals.demanding(subject) if goal == "safe" else subject
+        told = story.replayed(demanding, token) if known is None else weak.replayed(demanding, token, known)
     elif isinstance(subject, Source):
         from teetotal.engines.runtime import replaying
 
-        shown = replaying.replay(token, subject, gdb=gdb, show_output=show_output, spurious=options.spurious)
+        shown = replaying.replay(
+            token, subject, gdb=gdb, show_output=show_output, spurious=options.spurious, known=known
+        )
         if shown is None:
             return None
         told = shown
+    elif known is not None:
+        raise TokenError(f"{subject.name}: a token of C11, of which Promela knows nothing")
     else:
         from teetotal.engines.symbolic import results
 

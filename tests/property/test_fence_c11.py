@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st_
 
+import fuzz_orders
 from amounts import some
 from c11_programs import c11, random_program
 from fencing_tools import NEEDS_COMPILER
@@ -121,6 +122,17 @@ def test_of_a_minimal_set_nothing_can_go(seed: int, weaken: bool) -> None:
     assert case.works(found)
     for site in found:
         assert not case.works(found - {site})
+
+
+def test_what_is_written_is_minimal_by_definition() -> None:
+    """By text: litmus tests, for the weakest and for the cheapest; ``make fuzz`` does the same with C as well, and more."""
+    found = fuzz_orders.run(some(40), c=False, seed=15)
+    assert found["cheaper_sets"] > 20
+
+
+@NEEDS_COMPILER
+def test_what_is_written_in_c_is_minimal_by_definition() -> None:
+    assert fuzz_orders.run(4, c=True, seed=16)["minimal"] == 4
 
 
 SMALLEST = {
@@ -463,13 +475,14 @@ static int data;"""
 
 @NEEDS_COMPILER
 def test_marks_are_no_events(tmp_path: Path) -> None:
-    """Between two stores of one location a mark is another location, which would hand on what the first one knows."""
+    """Between two writes of one location a mark is another location, which would hand on what the first one knows: then
+    x = 3 could not come before x = 1, and nothing would seem to be missing."""
     text = """#include <pthread.h>
 #include <stdatomic.h>
 static atomic_int x, y;
 static void *first(void *none) {
     atomic_store(&x, 1);
-    atomic_store_explicit(&x, 2, memory_order_release);
+    atomic_exchange_explicit(&x, 2, memory_order_release);
     return none;
 }
 static void *second(void *none) {
@@ -478,7 +491,7 @@ static void *second(void *none) {
 }
 static void *third(void *none) {
     atomic_store(&y, 1);
-    while (atomic_load(&x) != 0) ;
+    atomic_store(&x, 3);
     return none;
 }
 int main(void) {

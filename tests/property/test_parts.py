@@ -10,6 +10,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from amounts import some
@@ -20,6 +21,7 @@ from teetotal.answers.events import Semantics
 from teetotal.engines.encoding import encode, encode_semantics
 from teetotal.engines.executions import watched
 from teetotal.engines.executions.parts import Exploration, PartAnswer
+from teetotal.engines.executions.walks import Walks
 from teetotal.engines.executions.watched import Question, Watched
 from teetotal.programs.program import Program
 from teetotal.scale.checkpoint import Checkpoint
@@ -147,3 +149,38 @@ def test_a_part_that_is_none_is_refused() -> None:
     for text in ("", "x", whole + "1 ", whole[:-2], "2 " + whole[2:], whole.replace("1 ", "-1 ", 1)):
         with pytest.raises(ValueError, match="part of a search"):
             _core.state_of_part(text)
+
+
+class Walked(msgspec.Struct, frozen=True):
+    walks: list[int]
+
+
+class Walkers(Shuffled):
+    def receive(self, seconds: float | None = None) -> Any:
+        if not self.given:
+            return None
+        number = self.chance.choice(list(self.given))
+        text = self.given.pop(number)
+        first, whose, until, *rest = map(int, text.split())
+        assert (whose, first < until) == (0, True)
+        end = min(until, first + self.chance.choice(self.slices))
+        left = " ".join(map(str, [end, 0, until, *rest])) + " "
+        return number, PartAnswer(left, "", Walked(list(range(first, end))), end - first)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 7])
+@pytest.mark.parametrize("count", [1, 2, 100])
+def test_each_random_walk_once_and_in_order(count: int, workers: int, tmp_path: Path) -> None:
+    """Also by somebody who goes on, again and again, with what a few answers left behind."""
+    chance = random.Random(count * workers)
+    for run in range(3):
+        checkpoint = Checkpoint(str(tmp_path / f"{run}.db"), "", "", resume=False)
+        while True:
+            exploration = Exploration("walks", Walked, Scale(checkpoint=checkpoint), Walks(count))
+            exploration.clock = lambda: 0.0
+            crew = Walkers(chance, workers, (1, 3, 20))
+            exploration.run(crew, lambda part, share: part, steps=chance.choice((2, 5, 1000)))
+            if exploration.over:
+                break
+        assert [walk for told in exploration.all_told() for walk in told.walks] == list(range(count))
+        checkpoint.close()

@@ -21,7 +21,8 @@ from teetotal.engines.executions import executions
 from teetotal.engines.executions.robustness import robustness
 from teetotal.engines.states.outcomes import outcomes
 from teetotal.programs.expressions import Const, Op, Reg
-from teetotal.programs.program import Branch, Instruction, Program, Rmw
+from teetotal.programs.program import Branch, Instruction, Program
+from waiting_checks import RELAXED, Definition, interpreted
 from waiting_programs import (
     await_n,
     awaits_then_loads,
@@ -61,40 +62,13 @@ from waiting_programs import (
     zeroes,
 )
 
-RELAXED: tuple[ModelName, ...] = ("tso", "pso")
-
 
 def agrees(program: Program, failed_cas: Literal["read", "write"] = "read") -> None:
-    """One execution for each class, none begun in vain; robust, outcomes and failures as by definition."""
-    semantics = Semantics(failed_cas=failed_cas)
-    machine = waitless.Machine(program, "sc", semantics)
     try:
-        expected = waitless.classes(program, semantics)
-        found = executions(program, semantics=semantics, keep=100_000)
-        traces = [machine.run(schedule).trace for schedule in found.schedules]
-        assert len(set(traces)) == len(traces) == found.executions
-        assert set(traces) == set(expected)
-        assert (found.redundant, found.complete) == (0, True)
-        if "other" not in expected.values():
-            assert found.vain == list(expected.values()).count("vain")
-        atomic = any(isinstance(instruction, Rmw) for thread in program.threads for instruction in thread.code)
-        for model in RELAXED:
-            decides(program, model, semantics)
-        if atomic:
-            decides(program, "pso", Semantics(rmw="address", mutex="rmw", failed_cas=failed_cas))
+        definition = Definition(program, Semantics(failed_cas=failed_cas))
     except waitless.TooMany:
-        pass
-
-
-def decides(program: Program, model: ModelName, semantics: Semantics) -> None:
-    definition = waitless.summary(program, model, semantics, most=5_000)
-    searched = robustness(program, [model], semantics)
-    assert searched.complete
-    assert (not searched.violations[model]) == definition.robust
-    reached = outcomes(program, model, semantics)
-    assert reached.values == definition.outcomes
-    assert (reached.deadlock is not None or reached.livelock is not None) == definition.hangs
-    assert {failure.thread for failure in reached.failures} == {thread for thread, _ in definition.failures}
+        return
+    interpreted(definition)
 
 
 @settings(max_examples=some(400))
@@ -113,6 +87,12 @@ def test_random_loops_where_a_failed_compare_and_swap_writes(seed: int) -> None:
 @given(st_.integers(0, 2**32))
 def test_random_loops_beside_mutexes(seed: int) -> None:
     agrees(looping_program(random.Random(seed), mutexes=True))
+
+
+@settings(max_examples=some(100))
+@given(st_.integers(0, 2**32))
+def test_random_loops_in_threads_that_do_the_same(seed: int) -> None:
+    agrees(looping_program(random.Random(seed), alike=True))
 
 
 @settings(max_examples=some(100))

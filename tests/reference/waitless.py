@@ -244,37 +244,39 @@ class Machine:
         return self.updates[key]
 
 
-def classes(program: Program, semantics: Semantics = Semantics()) -> dict[Trace, Ending]:
-    """The traces of the longest waitless SC executions, and how each ends."""
-    machine = Machine(program, "sc", semantics)
-    return {node.trace: machine.ending(node) for node, last in machine.nodes() if last}
-
-
 class Summary(NamedTuple):
     """``robust`` up to waiting: each waitless execution whose buffers are empty has an SC trace. ``outcomes``: what is
     observed where all threads ended. ``failures``: threads and instructions whose assertion can fail. ``hangs``: whether
-    all that have not ended can wait for ever."""
+    all that have not ended can wait for ever. ``traces``: of the longest executions, and how each ends."""
 
     robust: bool
     outcomes: set[tuple[int, ...]]
     failures: set[tuple[int, int]]
     hangs: bool
+    traces: dict[Trace, Ending]
 
 
 def summary(program: Program, model: str, semantics: Semantics = Semantics(), *, most: int = 20_000) -> Summary:
-    robust, hangs = True, False
+    robust = True
     outcomes: set[tuple[int, ...]] = set()
     failures: set[tuple[int, int]] = set()
+    traces: dict[Trace, Ending] = {}
     machine = Machine(program, model, semantics, most=most)
     for node, last in machine.nodes():
-        hangs = hangs or (last and machine.ending(node) == "hang")
-        robust = robust and (any(node.buffers) or is_sc(node.trace))
+        if last:
+            traces[node.trace] = machine.ending(node)
+        robust = robust and (model == "sc" or any(node.buffers) or is_sc(node.trace))
         statuses = [state.status for state in node.locals]
         failures |= {(thread, node.locals[thread].pc) for thread, how in enumerate(statuses) if how == "failed"}
         if last and set(statuses) == {"ended"}:
             memory = dict(zip(program.memory, (value for value, _ in node.memory), strict=True))
             outcomes.add(program.outcome(node.locals, memory))
-    return Summary(robust, outcomes, failures, hangs)
+    return Summary(robust, outcomes, failures, "hang" in traces.values(), traces)
+
+
+def classes(program: Program, semantics: Semantics = Semantics()) -> dict[Trace, Ending]:
+    """The traces of the longest waitless SC executions, and how each ends."""
+    return summary(program, "sc", semantics).traces
 
 
 def is_sc(trace: Trace) -> bool:

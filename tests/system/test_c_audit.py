@@ -498,6 +498,7 @@ def test_a_hook_that_comes_too_early_goes() -> None:
         ("48 0f ab 07", [("rw", 8)]),  # bts
         ("0f ae 07", [("w", 512)]),  # fxsave
         ("9b d9 37", [("w", 28)]),  # fstenv
+        ("0f ae 17", [("r", 4), "odd"]),  # ldmxcsr
         ("f3 48 a5", [("w", 8), ("r", 8)]),  # rep movsq
         ("62 f1 7e 48 7f 07", [("w", 64)]),  # vmovdqu32 %zmm0, (%rdi)
         ("62 f1 7e 49 7f 07", ["odd"]),  # and with a mask

@@ -244,3 +244,17 @@ def test_a_debugger_stops_at_the_last_step() -> None:
 @pytest.mark.parametrize("option", ["--memory", "--executions", "--loop-bound", "--seed", "--spurious"])
 def test_a_number_that_is_too_large_is_refused(option: str) -> None:
     assert "is not in the range" in teetotal("check", option, "9" * 30, str(EXAMPLE), expect=2)
+
+
+def test_a_range_without_a_number_is_refused() -> None:
+    """``--nondet 5 2`` explored nothing, and called that safe."""
+    assert "has no value" in teetotal("check", "--nondet", "5", "2", str(EXAMPLE), expect=2)
+    assert "is not in the range" in teetotal("check", "--nondet", "0", str(2**31), str(EXAMPLE), expect=2)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("check", "--time", "nan"), ("check", "--triage", "nan"), ("verify", "--memory", "nan")],
+)
+def test_what_is_not_a_number_is_refused(arguments: tuple[str, ...]) -> None:
+    assert "nan is not a number" in teetotal(*arguments, str(EXAMPLE), expect=2)

@@ -259,6 +259,28 @@ def test_what_would_outlive_an_execution_is_refused(tmp_path: Path) -> None:
     assert any("the program uses std::locale::global" in note for note in result.notes)
 
 
+@pytest.mark.parametrize(
+    ("changed", "asked", "said"),
+    [
+        ("fesetround(FE_UPWARD)", "fegetround() == FE_TONEAREST", "the program uses fesetround at"),
+        ("feraiseexcept(FE_INEXACT)", "!fetestexcept(FE_INEXACT)", "the program uses fe"),
+        ("_mm_setcsr(0x7f80)", "1", "ldmxcsr"),
+    ],
+)
+def test_how_fractions_are_rounded_is_not_kept_apart(changed: str, asked: str, said: str, tmp_path: Path) -> None:
+    """One thread's rounding was another's, and a loop that changed it in each round was taken for one that waits."""
+    file = tmp_path / "p.c"
+    file.write_text(
+        "#include <assert.h>\n#include <fenv.h>\n#include <pthread.h>\n#include <xmmintrin.h>\nstatic volatile int flag;\n"
+        f"static void *f(void *u) {{ while (!flag) {changed}; return u; }}\n"
+        "int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); flag = 1;\n"
+        f"  assert({asked}); pthread_join(t, 0); }}\n"
+    )
+    result = check(Source((str(file),)))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert any(said in note for note in result.notes)
+
+
 WAITING = """#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -23,10 +24,14 @@ from teetotal.programs.expressions import Addr, Const, Expr, Old, Op, Reg
 from teetotal.programs.hazards import hazards
 from teetotal.programs.program import Branch, Fence, Instruction, Load, Program, Rmw, Store
 
-HEAD = """#include <pthread.h>
+HEAD = """#include <linux/futex.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#define FUTEX(call, n) syscall(SYS_futex, &a, FUTEX_##call, n, 0, 0, 0)
 #define LOAD(v, order) atomic_load_explicit(&v, memory_order_##order)
 #define STORE(v, n, order) atomic_store_explicit(&v, n, memory_order_##order)
 #define FENCE(order) atomic_thread_fence(memory_order_##order)
@@ -64,6 +69,16 @@ CASES: dict[str, tuple[list[str], str]] = {
     "plain message": (["x = 1; STORE(b, 1, relaxed);", "if (LOAD(b, relaxed)) y = x;"], "race"),
     "plain message, released": (["x = 1; STORE(b, 1, release);", "if (LOAD(b, acquire)) y = x;"], "robust"),
     "volatile": (["v = 1;", "y = v;"], "race"),
+    "a round that waits": (["y = 1; __atomic_store_n(&y, 2, __ATOMIC_RELEASE);",
+                            "while (__atomic_load_n(&y, __ATOMIC_ACQUIRE) != 2) ;"], "race"),
+    "it waits for ever": (["y = 1;", "while (__atomic_load_n(&y, __ATOMIC_ACQUIRE) != 2) ;"], "race"),
+    "it reads what is handed over": (["y = 1; __atomic_store_n(&y, 2, __ATOMIC_RELEASE); STORE(a, 1, relaxed);",
+                                      "while (!LOAD(a, relaxed)) ; while (__atomic_load_n(&y, __ATOMIC_ACQUIRE) != 2) ;"],
+                                     "robust"),
+    "futex": (["x = 1; STORE(a, 1, release); FUTEX(WAKE, 1);", "while (!LOAD(a, acquire)) FUTEX(WAIT, 0); y = x;"],
+              "robust"),
+    "futex, relaxed": (["x = 1; STORE(a, 1, relaxed); FUTEX(WAKE, 1);",
+                        "while (!LOAD(a, relaxed)) FUTEX(WAIT, 0); y = x;"], "race"),
     "mutex": (["pthread_mutex_lock(&m); x++; pthread_mutex_unlock(&m);"] * 2, "robust"),
     "mutex of one side": (["pthread_mutex_lock(&m); x++; pthread_mutex_unlock(&m);", "x++;"], "race"),
     "try-lock that fails": (["pthread_mutex_lock(&m); x = 1; pthread_mutex_unlock(&m);",
@@ -288,6 +303,23 @@ def test_race_free_alone_claims_nothing_more(kind: str, tmp_path: Path) -> None:
     assert teetotal.check(str(file), models="c11").models["c11"].robust is False
 
 
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_static_variables_of_functions_are_no_races(compiler: str, tmp_path: Path) -> None:
+    """The compiler's look whether one is there was taken for a load of the program's, and the library's for a plain one."""
+    path = tmp_path / "static.cpp"
+    path.write_text(
+        "#include <atomic>\n#include <pthread.h>\nstruct S { int v; S() : v(7) {} };\nstd::atomic<int> made;\n"
+        "S &get() { static S s; return s; }\n"
+        "void *f(void *p) { get(); made.store(1, std::memory_order_relaxed); if (CHANGED) get().v++; return p; }\n"
+        "int main() { pthread_t t; pthread_create(&t, 0, f, 0); int v = get().v;\n"
+        "  if (made.load(std::memory_order_relaxed)) v = get().v; pthread_join(t, 0); return v == 0; }\n"
+    )
+    for changed, race_free in ((0, True), (1, False)):
+        flags = (f"-DCHANGED={changed}",)
+        c11 = teetotal.check(str(path), models="c11", compiler=compiler, flags=flags).models["c11"]
+        assert (c11.robust, c11.race_free) == (race_free, race_free)
+
+
 def test_release_sequences_of_before_cpp20(tmp_path: Path) -> None:
     """Which used to be asked of the specification and not of the monitor."""
     path = tmp_path / "own.c"
@@ -393,3 +425,19 @@ def test_c11_without_being_asked(
     asked = json.loads(CliRunner().invoke(check, [*options, "--json", str(path)], standalone_mode=False).output)
     assert list(asked["models"]) == models
     assert asked["models"].get("c11", {}).get("by_default", False) == ("c11" in models)
+
+
+def test_what_c11_allows_can_be_seen_again(run: Callable[..., tuple[int, str, str]]) -> None:
+    Path("message.c").write_text(
+        MESSAGE.replace("int data", "atomic_int data")
+        .replace("data = 42", "atomic_store_explicit(&data, 42, memory_order_relaxed)")
+        .replace("? data", "? atomic_load_explicit(&data, memory_order_relaxed)")
+        .replace("ORDER", "memory_order_relaxed")
+    )
+    status, out, _ = run("check", "--model", "c11", "message.c")
+    assert status == 1
+    (again,) = (line for line in out.splitlines() if line.startswith("  Again: "))
+    status, out, _ = run(*shlex.split(again.removeprefix("  Again: teetotal ")))
+    assert status == 1
+    assert "T0 ld data → 0, the value before T1's st data = 42" in out
+    assert "No sequentially consistent execution does that" in out

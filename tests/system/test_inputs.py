@@ -238,6 +238,12 @@ def test_low_limits_are_no_verdict(limit: str, tmp_path: Path) -> None:
     assert done.status in (2, 3) or "violation" in done.stdout, done
 
 
+def test_no_place_to_be_is_no_verdict(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    ending = in_a_shell(tmp_path, "check", str(CORPUS / "SB.litmus"), before="cd gone; rmdir ../gone")
+    assert (ending.status, ending.stderr) == (2, "teetotal: the working directory: No such file or directory\n")
+
+
 def test_names_that_are_not_utf8(tmp_path: Path) -> None:
     for suffix, text in {b"litmus": SB, b"py": THREADS, b"c": C.replace("BODY", "")}.items():
         name = b"caf\xe9." + suffix

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -15,10 +17,15 @@ from typing import Any
 
 import pytest
 
-from teetotal import checking
+from teetotal import _core, checking
 from teetotal.answers.errors import TeetotalError
+from teetotal.answers.events import Semantics
 from teetotal.answers.options import CheckOptions
+from teetotal.engines.executions.parts import PartAnswer
+from teetotal.engines.runtime import driver, exploring
+from teetotal.histories.generate import random_history, to_axe
 from teetotal.programs import files
+from teetotal.programs.c import build
 from teetotal.report.json import to_json
 from teetotal.scale import processes
 from teetotal.scale.checkpoint import Checkpoint
@@ -45,6 +52,19 @@ int main(void) {
     pthread_join(a, 0);
     pthread_join(b, 0);
     assert(x != 2);
+    return 0;
+}
+"""
+BUFFERING = """
+#include <pthread.h>
+volatile int x, y, r, s;
+static void *left(void *unused) { x = 1; r = y; return unused; }
+int main(void) {
+    pthread_t a;
+    pthread_create(&a, 0, left, 0);
+    y = 1;
+    s = x;
+    pthread_join(a, 0);
     return 0;
 }
 """
@@ -112,6 +132,29 @@ def test_the_same_verbs(crew: Any) -> None:
     one.submit(8, 4)
     assert one.receive() == (8, 16)
     one.close()
+
+
+def test_whoever_explores_tells_what_there_is_when_somebody_waits(tmp_path: Path) -> None:
+    """Each within a slice that nobody would live to see the end of."""
+    path = tmp_path / "counting.c"
+    path.write_text(COUNTING.replace("ROUNDS", "20"))
+    with build.built(build.Source((str(path),))) as program:
+        question = exploring.Question(str(program), tuple(driver.semantics_options(Semantics())), (), trust=True)
+        crew = Processes(exploring.explore, 1)
+        try:
+            crew.submit(0, (question, _core.whole_search(), 0, Slice(1e9)))
+            for _ in range(600):
+                crew.hurry(0)  # however early: it is heard once there is something to be told
+                if (found := crew.receive(0.1)) is not None:
+                    break
+            assert found is not None
+            answer = found[1]
+            assert isinstance(answer, PartAnswer)
+            assert (answer.refused, answer.died) == ("", "")
+            assert answer.executions > 0
+            assert not _core.state_of_part(answer.left).finished
+        finally:
+            crew.close()
 
 
 class Killing(Log):
@@ -185,7 +228,60 @@ def test_killed_at_any_moment_and_gone_on_with(counting: Path, alone: dict[str, 
         assert json.loads(answer) == alone
 
 
-def test_ctrl_c_keeps_what_is_known(tmp_path: Path) -> None:
+KILLED = """
+import os, signal, sys
+from teetotal.__main__ import main
+from teetotal.scale.checkpoint import Checkpoint
+write, left = Checkpoint._write, [int(sys.argv.pop(1))]
+
+def killed(self, changes):
+    left[0] -= 1
+    if left[0] == 0:  # between two transactions, or within one
+        if self.file.execute("SELECT count(*) FROM items").fetchone()[0] % 2:
+            self.file.execute("BEGIN")
+            self.file.execute(*changes[0])
+        os.killpg(0, signal.SIGKILL)
+    return write(self, changes)
+
+Checkpoint._write = killed
+main()
+"""
+
+
+@pytest.mark.parametrize("verb", ["history", "fence"])
+def test_killed_while_it_keeps_something_and_gone_on_with(verb: str, tmp_path: Path) -> None:
+    """At the second thing that is kept, the next time at the third, and so on: what a search begins with it finds again."""
+    subject = tmp_path / {"history": "many.axe", "fence": "counting.c"}[verb]
+    if verb == "history":
+        drawn = (random_history(operations=40, seed=seed) for seed in range(16))
+        subject.write_text("".join(map(to_axe, drawn)))
+    else:
+        subject.write_text(BUFFERING)
+    asked = [verb, "--json", "--workers", "2"]
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *command, str(subject)],
+            capture_output=True, text=True, check=False, start_new_session=True, timeout=120,
+        )  # fmt: skip
+
+    def answers(output: str) -> list[str]:
+        found = [json.loads(line) for line in output.splitlines()]
+        return sorted(re.sub(r'"(seconds|cpu)": [^,}]*', "", json.dumps(answer, sort_keys=True)) for answer in found)
+
+    expected = run("-m", "teetotal", *asked)
+    assert expected.returncode in (0, 1)
+    kept = ["--checkpoint", str(tmp_path / "run.db"), "--resume"]
+    deaths = 0
+    while (found := run("-c", KILLED, str(deaths + 2), *asked, *kept)).returncode == -signal.SIGKILL:
+        deaths += 1
+    assert (found.returncode, found.stderr) == (expected.returncode, expected.stderr)
+    assert answers(found.stdout) == answers(expected.stdout)
+    assert deaths > 0
+
+
+@pytest.mark.parametrize("asks_to_end", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def test_what_asks_to_end_keeps_what_is_known(tmp_path: Path, asks_to_end: signal.Signals) -> None:
     program, kept = tmp_path / "counting.c", tmp_path / "run.db"
     program.write_text(COUNTING.replace("ROUNDS", "7"))
     command = [sys.executable, "-m", "teetotal", "check", "--triage", "0", "--checkpoint", str(kept), "--log", "-"]
@@ -193,7 +289,7 @@ def test_ctrl_c_keeps_what_is_known(tmp_path: Path) -> None:
     assert run.stderr is not None
     first = json.loads(run.stderr.readline())
     assert first["event"] == "explored"
-    run.send_signal(signal.SIGINT)
+    run.send_signal(asks_to_end)
     said, _ = run.communicate()
     assert run.returncode not in (0, 70)
     assert "interrupted" in said
@@ -223,6 +319,14 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
         Checkpoint(str(text), "", "", resume=True)
 
 
+@pytest.mark.parametrize("resume", [False, True])
+def test_what_can_be_no_checkpoint(tmp_path: Path, resume: bool) -> None:
+    with pytest.raises(TeetotalError, match="no checkpoint can be kept there: it is a directory"):
+        Checkpoint(str(tmp_path), "", "", resume=resume)
+    with pytest.raises(TeetotalError, match="no checkpoint can be kept there: it is no regular file"):
+        Checkpoint("/dev/full", "", "", resume=resume)
+
+
 def test_a_full_disk_loses_nothing_that_was_kept(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     kept = str(tmp_path / "run.db")
     checkpoint = Checkpoint(kept, "", "", resume=False)
@@ -245,33 +349,58 @@ def test_a_full_disk_loses_nothing_that_was_kept(tmp_path: Path, capfd: pytest.C
 
 
 def test_without_ray_this_machine_does_the_work(counting: Path, alone: dict[str, Any], monkeypatch: Any) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     scale = Scale(2, "auto", slice=SMALL)
     assert told(counting, scale) == alone
     assert "Ray is not installed" in scale.notes[0]
 
 
-def test_a_cluster_of_which_a_worker_is_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere", "127.0.0.1:many", "127.0.0.1:99999999"])
+def test_an_address_that_cannot_be_reached_is_told(address: str, tmp_path: Path) -> None:
+    """Also of a question that needs no help."""
+    pytest.importorskip("ray")
+    test = tmp_path / "one.litmus"
+    test.write_text("X86 one\n{ x=0; }\n P0 ;\n MOV [x],$1 ;\nexists (x=1)\n")
+    command = [sys.executable, "-m", "teetotal", "check", "--cluster", address, str(test)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0
+    (warning,) = run.stderr.splitlines()
+    assert f"warning: the cluster {address} cannot be reached" in warning
+
+
+def test_a_cluster_that_changes(tmp_path: Path) -> None:
     """A real one: slow to start, so once for all that is asked of it."""
-    ray = pytest.importorskip("ray")
+    pytest.importorskip("ray")
     script = tmp_path / "on_cluster.py"
     script.write_text(ON_CLUSTER)
     command = [sys.executable, str(script), str(tmp_path / "died"), str(Path(__file__).parents[1])]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert run.returncode == 0, run.stderr
-    assert json.loads(run.stdout.splitlines()[-1]) == {"same": True, "died": 1}
-    assert ray.__version__
+    found = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+    assert [told["same"] for told in found] == [True, True, True]
+    killed, added, lost = found
+    assert killed["died"] == 1
+    assert added["workers"] == 3
+    assert lost["notes"] == ["the cluster has 2 processors left, of 3"]
 
 
 ON_CLUSTER = """
-import json, os, sys
+import json, os, sys, time
 from pathlib import Path
+import ray
+from ray.cluster_utils import Cluster as Machines
 sys.path.insert(0, sys.argv[2])
 from teetotal.answers.events import Semantics
 from teetotal.budget import Budget
 from teetotal.engines.executions import watched
+from teetotal.scale import cluster
+from teetotal.scale.crew import Log
+from teetotal.scale.processes import any_size
 from teetotal.scale.scale import Scale, Slice
 from waiting_programs import dekker
+
+FLAG = sys.argv[1]
+cluster.Cluster.look = 0.0
 
 def explore_or_die(item):
     if not Path(FLAG).exists():
@@ -279,17 +408,49 @@ def explore_or_die(item):
         os.kill(os.getpid(), 9)
     return watched.explore(item)
 
-FLAG = sys.argv[1]
-question = watched.Question(dekker(3), Semantics(), "skip", ("exact-tso", "exact-pso"), "c20", 1024)
-alone = watched.explored(question, Budget(), None)
-
 class OnCluster(Scale):
     def crew(self, work, *limits):
         return super().crew(explore_or_die, *limits)
 
-scale = OnCluster(1, "local", slice=Slice(60.0, 300))
-many = watched.explored(question, Budget(scale=scale), None)
-print(json.dumps({"same": many == alone, "died": sum(tally.died for tally in scale.tallies)}))
+class Changing(Log):
+    def __init__(self, change):
+        super().__init__()
+        self.change, self.heard = change, 0
+
+    def __call__(self, event, **told):
+        self.heard += event == "explored"
+        if self.heard == 3:
+            self.change()
+
+def ask(change):
+    scale = OnCluster(1, "auto", log=Changing(change), slice=Slice(60.0, 100))
+    many = watched.explored(question, Budget(scale=scale), None)
+    died = sum(tally.died for tally in scale.tallies)
+    same = many == alone
+    print(json.dumps({"same": same, "died": died, "workers": len(scale.tallies), "notes": scale.notes}), flush=True)
+
+nodes = []
+
+def add():
+    if not nodes:
+        nodes.append(machines.add_node(num_cpus=1))
+
+def lose():
+    if nodes:
+        machines.remove_node(nodes.pop(), allow_graceful=False)
+        while ray.cluster_resources()["CPU"] > 2:  # until Ray has noticed
+            time.sleep(0.05)
+
+question = watched.Question(dekker(3), Semantics(), "skip", ("exact-tso", "exact-pso"), "c20", 1024)
+alone = watched.explored(question, Budget(), None)
+with any_size():
+    machines = Machines(initialize_head=True, head_node_args={"num_cpus": 2, "object_store_memory": 100 << 20})
+    ray.init(address=machines.address, log_to_driver=False)
+ask(lambda: None)
+ask(add)
+ask(lose)
+ray.shutdown()
+machines.shutdown()
 """
 
 

@@ -11,6 +11,9 @@ A token is ``VERSION MODEL [OPTIONS] : STEPS``, without the blanks:
   several times in a row is written once, with ``x`` and how often.
 
 ``1t:0.1.0.1.0c.1c`` is store buffering at its best.
+
+C11 is no machine. A token of it has the model ``c``: a schedule of SC, but for its last step, a thread's number, ``o`` and
+how many writes of its location that operation knows, where SC would have it know them all.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from teetotal.answers.events import MODELS, Commit, Issue, ModelName, Semantics,
 
 _TOKEN = re.compile(r"(\d+)([stp])([arw]*):(.*)", re.ASCII)
 _STEP = re.compile(r"(\d{1,9})(?:(c(\d{0,9}))|a(\d{1,9}))?(?:x(\d{1,9}))?", re.ASCII)
+_WEAK = re.compile(r"(\d+)c([^:]*):(?:(.*)\.)?(\d{1,9})o(\d{1,9})", re.ASCII)
 _MAX_STEPS = 10_000_000
 
 
@@ -59,6 +63,24 @@ def to_token(
         count = sum(1 for _ in run)
         steps.append(text if count == 1 else f"{text}x{count}")
     return f"1{model[0]}{options}:{'.'.join(steps)}"
+
+
+def to_weak_token(
+    schedule: Iterable[ScheduleStep], thread: int, known: int, locations: Sequence[str], semantics: Semantics
+) -> str:
+    """Of C11: what SC does, and then an operation of a thread that knows so many writes of its location."""
+    before = to_token("sc", schedule, locations, semantics)
+    head, _, steps = before.partition(":")
+    return f"{head.replace('s', 'c', 1)}:{steps}{'.' * bool(steps)}{thread}o{known}"
+
+
+def known_writes(token: str) -> tuple[str, int] | None:
+    """Of a token of C11: the schedule that SC has in its place, and how many writes the last step knows."""
+    match = _WEAK.fullmatch(token)
+    if match is None:
+        return None
+    version, options, steps, thread, known = match.groups()
+    return f"{version}s{options}:{f'{steps}.' if steps else ''}{thread}", int(known)
 
 
 def from_token(token: str, locations: Sequence[str]) -> tuple[ModelName, tuple[Step, ...], Semantics]:

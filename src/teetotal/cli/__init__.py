@@ -115,6 +115,10 @@ def teetotal() -> None:
 
 def main() -> None:
     """The entry point. Verbs return their exit status; everything that can go wrong ends here."""
+    try:
+        os.getcwd()
+    except OSError as error:
+        sys.exit(_told(OSError(error.errno, error.strerror, "the working directory")))
     if _is_all_there_is():
         supervision.count_from(time.monotonic() - age())
     if "_TEETOTAL_COMPLETE" in os.environ:  # a shell asks

@@ -20,6 +20,7 @@ from teetotal.cli import completing, outputs
 from teetotal.cli.budget import told
 from teetotal.cli.options import (
     Models,
+    Number,
     Seconds,
     WithCompilerFlags,
     c_options,
@@ -39,7 +40,7 @@ from teetotal.report.streams import keep_in_line
 from teetotal.scale import supervision
 from teetotal.scale.local import available_workers
 
-_INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
+_INT = click.IntRange(min=-(2**31), max=2**31 - 1)
 
 
 @click.command(cls=WithCompilerFlags, short_help="Robust and safe on TSO and PSO, and in C11?")
@@ -73,13 +74,13 @@ _INT64 = click.IntRange(min=-(2**63), max=2**63 - 1)
 @click.option("--goal", type=click.Choice(["robust", "safe", "both"]), default="robust", show_default=True,
               help="What status 0 means. robust: every execution sequentially consistent, and no assertion fails; safe: "
               "nothing fails, where ~exists and forall of a litmus test must hold too; both: both.")  # fmt: skip
-@click.option("--triage", type=click.FloatRange(min=0), default=TRIAGE_SECONDS, show_default=True, metavar="SECONDS",
+@click.option("--triage", type=Number(min=0), default=TRIAGE_SECONDS, show_default=True, metavar="SECONDS",
               help="Where a program is not robust: time to find out, for each model, whether that breaks something "
               "(C; elsewhere it is known anyway). 0: leave it open.")  # fmt: skip
 @click.option(
     "--executions", type=click.IntRange(min=1, max=2**63), metavar="N", help="Executions to explore at most (C)."
 )
-@click.option("--nondet", type=(_INT64, _INT64), default=(0, 1), show_default=True, metavar="LOW HIGH",
+@click.option("--nondet", type=(_INT, _INT), default=(0, 1), show_default=True, metavar="LOW HIGH",
               help="Range of __VERIFIER_nondet_int (C).")  # fmt: skip
 @spurious_option
 @click.option("--races", is_flag=True, help="Data races alone: accesses, one not atomic, that C11 does not order.")
@@ -148,6 +149,8 @@ def check(
     given = click.get_current_context().get_parameter_source("models")
     if races and given is not click.core.ParameterSource.DEFAULT:
         raise click.UsageError("--races is a question of its own: without --model")
+    if nondet[0] > nondet[1]:
+        raise click.UsageError(f"--nondet {nondet[0]} {nondet[1]} has no value")
     options = CheckOptions(
         models=("c11",) if races else models,
         fitting=given is click.core.ParameterSource.DEFAULT and not races,

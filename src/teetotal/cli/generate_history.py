@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from teetotal.cli.options import budget_options
+from teetotal.cli.options import Number, budget_options
 
 MANY = 1_000_000
 KINDS = ("sc", "tso", "pso", "corrupted", "fig1c", "fig5", "ring", "formula")
@@ -17,9 +17,9 @@ KINDS = ("sc", "tso", "pso", "corrupted", "fig1c", "fig5", "ring", "formula")
 @click.option("--threads", type=click.IntRange(min=1, max=MANY), default=4, show_default=True)
 @click.option("--operations", type=click.IntRange(min=0, max=100 * MANY), default=100, show_default=True)
 @click.option("--addresses", type=click.IntRange(min=1, max=MANY), default=4, show_default=True)
-@click.option("--writes", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="Share of stores.")
-@click.option("--rmws", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Share of rmws.")
-@click.option("--fences", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Share of fences.")
+@click.option("--writes", type=Number(0, 1), default=0.5, show_default=True, help="Share of stores.")
+@click.option("--rmws", type=Number(0, 1), default=0.0, show_default=True, help="Share of rmws.")
+@click.option("--fences", type=Number(0, 1), default=0.0, show_default=True, help="Share of fences.")
 @click.option("--reads", type=click.IntRange(min=1), default=1, show_default=True, help="Reads to change (corrupted).")
 @click.option("--length", type=click.IntRange(min=2, max=MANY), default=2, show_default=True, help="Threads of a ring.")
 @click.option("--variables", type=click.IntRange(min=3, max=MANY), default=6, show_default=True, help="Of a formula.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -100,7 +101,17 @@ def budget_options(command: Command) -> Command:
     return memory_option(time_option(command))
 
 
-class Seconds(click.FloatRange):
+class Number(click.FloatRange):
+    """A fraction in a range, in which ``nan`` is not."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> float:
+        number = super().convert(value, parameter, context)
+        if math.isnan(number):
+            self.fail(f"{value} is not a number", parameter, context)
+        return number
+
+
+class Seconds(Number):
     """Of a ``--time``, which is counted from the start of the process."""
 
     def __init__(self) -> None:
@@ -116,7 +127,7 @@ def time_option(command: Command) -> Command:
 
 
 def memory_option(command: Command) -> Command:
-    return click.option("--memory", type=click.FloatRange(min=1, max=2**30), metavar="MB", expose_value=False,
+    return click.option("--memory", type=Number(min=1, max=2**30), metavar="MB", expose_value=False,
                         callback=_noted, help="Give up above so much (inconclusive).")(command)  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from teetotal.cli import outputs, stdin
-from teetotal.cli.options import Seconds
+from teetotal.cli.options import Number, Seconds
 from teetotal.cli.subcommands import Subcommands
 from teetotal.cli.telling import quiet, telling_options, watching
 
@@ -61,13 +61,11 @@ def client_options(
         click.option("--operations", type=click.IntRange(0, MANY), default=operations, show_default=True,
                      help="Of all threads together."),
         click.option("--addresses", type=click.IntRange(1, MANY), default=addresses, show_default=True),
-        click.option("--writes", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="Share of stores."),
-        click.option("--rmws", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Share of rmws."),
+        click.option("--writes", type=Number(0, 1), default=0.5, show_default=True, help="Share of stores."),
+        click.option("--rmws", type=Number(0, 1), default=0.0, show_default=True, help="Share of rmws."),
         click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True),
     )  # fmt: skip
-    share = click.option(
-        "--fences", type=click.FloatRange(0, 1), default=0.0, show_default=True, help="Share of full fences."
-    )
+    share = click.option("--fences", type=Number(0, 1), default=0.0, show_default=True, help="Share of full fences.")
     return _together((*options, share) if fences else options)
 
 

@@ -59,11 +59,13 @@ def helping(verb: str, workers: int, files: Sequence[str], *asked: Options) -> I
         raise TeetotalError(f"{said('log')}: {error.strerror}") from error
     scale = Scale(workers, said("cluster"), checkpoint, log)
     began = time.monotonic()
+    scale.look_for_cluster()
     try:
         yield scale
     finally:
         seconds = time.monotonic() - began
-        scale.log("end", seconds=round(seconds, 3), workers=[msgspec.to_builtins(tally) for tally in scale.tallies])
+        tallies = [msgspec.to_builtins(tally) for tally in scale.tallies]
+        scale.log("end", seconds=round(seconds, 3), beside=round(scale.beside, 3), workers=tallies)
         if said("stats"):
             for line in [*told(scale.tallies, seconds), *scale.notes]:
                 click.echo(f"teetotal: {line}", err=True)

@@ -10,7 +10,7 @@ from teetotal.answers.options import VerifyOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
 from teetotal.cli import outputs
-from teetotal.cli.options import Models, Seconds, semantics, semantics_options
+from teetotal.cli.options import Models, Number, Seconds, semantics, semantics_options
 from teetotal.cli.telling import page, quiet, telling_options, watching
 from teetotal.report.json import to_json
 
@@ -29,7 +29,7 @@ from teetotal.report.json import to_json
               help="confirm a proof with independent code; once for each model")  # fmt: skip
 @click.option("--time", "seconds", type=Seconds(), metavar="SECONDS",
               help="give up on a file after so long (inconclusive)")  # fmt: skip
-@click.option("--memory", "megabytes", type=click.FloatRange(min=1, max=2**30), metavar="MB",
+@click.option("--memory", "megabytes", type=Number(min=1, max=2**30), metavar="MB",
               help="give up above so much (inconclusive)")  # fmt: skip
 @semantics_options
 @click.option("--json", "as_json", is_flag=True, help="one JSON object for each file")

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from teetotal.answers.events import Event, EventId
 from teetotal.answers.violation import Reason
 from teetotal.models import Run
+from teetotal.models.c11 import Graph
 
 Relation = tuple[int, int, Reason]
 
@@ -36,6 +37,12 @@ def of_sc(events: Sequence[Event]) -> list[Relation]:
         if event.writes:
             written.append(event.id)
     return sorted(_reduced(events, sources, orders))
+
+
+def of_graph(graph: Graph, events: Sequence[Event]) -> list[Relation]:
+    """Of a graph of C11 with these events; the initial writes are not among them."""
+    sources = {read: source if source.thread >= 0 else None for read, source in graph.source.items()}
+    return sorted(_reduced(events, sources, {address: order[1:] for address, order in graph.order.items()}))
 
 
 def _reduced(

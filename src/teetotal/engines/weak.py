@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import msgspec
 
 from teetotal import models
 from teetotal.answers.because import because, reading, whose
 from teetotal.answers.events import Event, EventId, Issue, Kind, Request, Semantics
-from teetotal.answers.schedules import to_token
+from teetotal.answers.schedules import TokenError, from_token, to_token, to_weak_token
 from teetotal.answers.violation import Edge, Race, Reason, StoryStep, Violation
 from teetotal.engines import story
 from teetotal.engines.executions.monitors.witness import happens_before
+from teetotal.engines.relations import of_graph
 from teetotal.models import c11
 from teetotal.programs.program import Program
 
@@ -42,7 +43,54 @@ def violation(
         lambda seen: [_done(thread, index, request, seen)],
         release_sequence,
     )
-    return msgspec.structs.replace(found, replay=_replay(program, schedule[:-1], semantics))
+    delayed_at, previous_at, _ = triple
+    kept = happens_before(events, previous_at)
+    steps = [Issue(schedule[number]) for number in kept]
+    known = known_writes([events[number] for number in kept], events[delayed_at])
+    token = to_weak_token(steps, thread, known, list(program.memory), semantics)
+    return msgspec.structs.replace(found, replay=story.replay_of(program, token))
+
+
+def known_writes(events: Sequence[Event], delayed: Event) -> int:
+    """Those of its location before a write."""
+    own = [event.id for event in events if event.address == delayed.address and event.writes]
+    return own.index(delayed.id)
+
+
+def replayed(program: Program, token: str, known: int) -> Violation:
+    """What a token of C11 describes, told: the schedule that SC has, and how many writes the last step knows."""
+    _, schedule, semantics = from_token(token, list(program.memory))
+    threads = [step.thread for step in schedule]
+    try:
+        models.replay(program, "sc", schedule, semantics)
+    except ValueError as error:
+        raise TokenError(f"{program.source or program.name}: {error}; the token belongs to another program") from None
+    events, request = before(program, threads, semantics)
+    thread = threads[-1]
+    index = sum(event.thread == thread for event in events)
+    return older(program.memory, events, thread, request.address, known,
+                 lambda seen: [_done(thread, index, request, seen)])  # fmt: skip
+
+
+def older(
+    memory: Mapping[str, int],
+    events: Sequence[Event],
+    thread: int,
+    address: str | None,
+    known: int,
+    having_seen: Callable[[int], list[Event]],
+) -> Violation:
+    """The execution in which a thread's next event knows so many writes of its location, told again; ``TokenError`` where
+    C11 does not have it, or SC has."""
+    writes = [number for number, event in enumerate(events) if event.address == address is not None and event.writes]
+    own = [number for number, event in enumerate(events) if event.thread == thread]
+    if known >= len(writes) or not own:
+        raise TokenError("the last step knows of all writes there are; the token belongs to another program")
+    try:
+        found = confirmed(memory, events, (writes[known], own[-1], len(events)), having_seen, "c20")
+    except (AssertionError, ValueError):
+        raise TokenError("C11 does not have that execution; the token belongs to another program") from None
+    return msgspec.structs.replace(found, kind="replay", message="")
 
 
 def confirmed(
@@ -77,12 +125,25 @@ def confirmed(
         kind="robustness",
         events=told,
         cycle=cycle,
-        steps=[StoryStep(step.thread, "event", number) for number, step in enumerate(told)],
+        steps=[*(_step(number, one) for number, one in enumerate(known)), _last_step(len(known), event, delayed)],
         locations=list(named),
         monitor="exact-c11",
         message=_message(event, delayed),
         repair=repair(told, cycle),
+        initial=story.initial(memory, told),
+        relations=of_graph(found, told),
     )
+
+
+def _step(number: int, event: Event) -> StoryStep:
+    written = {event.address: str(event.value)} if event.address is not None and event.writes else {}
+    return StoryStep(event.thread, "event", number, memory=written)
+
+
+def _last_step(number: int, event: Event, delayed: Event) -> StoryStep:
+    """What it writes is overwritten already."""
+    how = "the value before" if event.reads else f"among the writes of {event.address} before"
+    return StoryStep(event.thread, "event", number, text=f"{event.text}, {how} {whose(delayed)}")
 
 
 def race(
@@ -94,13 +155,25 @@ def race(
 ) -> Race:
     """Two accesses that nothing orders, told."""
     events, request = before(program, schedule, semantics)
+    first, after, deciding = triple
     thread = schedule[-1]
+    if after != deciding:
+        numbers = while_waiting(events, thread, after)
+        events, first = [events[number] for number in numbers], numbers.index(first)
+        schedule = [*(schedule[number] for number in numbers), thread]
     index = sum(event.thread == thread for event in events)
     second = _done(thread, index, request, None)
     replayed = models.replay(program, "sc", tuple(map(Issue, schedule)), semantics)
     if len(replayed.events[thread]) > index:
         second = replayed.events[thread][index]
-    return race_between([*events, second], triple[0], _replay(program, schedule, semantics), whole)
+    return race_between([*events, second], first, _replay(program, schedule, semantics), whole)
+
+
+def while_waiting(events: Sequence[Event], thread: int, after: int) -> list[int]:
+    """What has to come before a round of a loop in which a thread only waits, right after an event: rounds that wait are no
+    part of an execution, and yet they read, and race."""
+    own = [number for number, event in enumerate(events) if event.thread == thread]
+    return sorted({*happens_before(events, after), *(happens_before(events, own[-1]) if own else ())})
 
 
 def race_between(events: Sequence[Event], at: int, replay: str, whole: bool) -> Race:
@@ -297,21 +370,24 @@ def shown(violation: Violation, x86: bool | None) -> Violation:
     if violation.kind != "robustness":
         return violation
     events = violation.events
-    ends = [edge for edge in violation.cycle if edge.reason == "po"]
-    threads = {events[edge.source].thread for edge in ends}
-    pairs = [(events[edge.source], events[edge.target]) for edge in ends]
-    on_cycle = {edge.source for edge in violation.cycle}
-    orders = {
-        event.order
-        for number, event in enumerate(events)
-        if number in on_cycle or (event.thread in threads and event.kind.is_fence)
-    }
+    runs = [list(run) for reason, run in groupby(violation.cycle, lambda edge: edge.reason) if reason == "po"]
+    pairs = [(events[run[0].source], events[run[-1].target]) for run in runs]
+    fences = [event for event in events if event.kind.is_fence and not _no_event(event)]
+
+    def fenced(first: Event, second: Event) -> bool:
+        return any(f.thread == first.thread and first.index <= f.index <= second.index for f in fences)
+
+    def in_order(first: Event, second: Event) -> bool:
+        """By orders or fences, but for a store and a load after it."""
+        acquires, releases = first.reads and first.order in c11.ACQUIRE, second.writes and second.order in c11.RELEASE
+        return acquires or releases or fenced(first, second)
+
+    buffered = [pair for pair in pairs if not pair[0].reads and not pair[1].writes]
     processors = ["x86"] if x86 else []
-    if orders <= {"relaxed"}:
-        processors += ["ARMv8", "POWER", "RISC-V"]
-    elif any(first.writes and not second.writes for first, second in pairs):
-        processors += ["POWER", "ARMv8 (with ldapr)"]
-    elif any(first.reads for first, _ in pairs) and not all(first.writes for first, _ in pairs):
+    if not all(in_order(*pair) for pair in pairs):
+        acquiring = all(in_order(*pair) or (pair in buffered and pair[1].order in c11.ACQUIRE) for pair in pairs)
+        processors += ["POWER", "ARMv8 (with ldapr)"] if acquiring else ["ARMv8", "POWER", "RISC-V"]
+    elif buffered or not all(first.writes for first, _ in pairs):
         processors += ["POWER"]
     return msgspec.structs.replace(violation, shown_by=processors)
 

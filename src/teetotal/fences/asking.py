@@ -16,7 +16,6 @@ from teetotal.answers.violation import Violation
 from teetotal.fences.insertion import Finding, Problem
 from teetotal.scale.crew import WorkerDied
 from teetotal.scale.local import Processes
-from teetotal.scale.scale import Scale
 
 Key = tuple[frozenset[int], frozenset[int]]
 """The fences that are on in any case, and those that are asked about."""
@@ -66,8 +65,7 @@ class Asking:
             return
         self.waiting = [key for key in likely[1:] if key not in self.known and key not in self.running.values()]
         if self.waiting and self.crew is None:
-            self.crew = Processes(self._answer, self.scale.workers - 1)
-            self.scale.crews.append(self.crew.tallies)
+            self.crew = self.problem.budget.copies(self._answer, self.scale.workers - 1)
         self._receive(0)
 
     def _receive(self, seconds: float | None) -> None:
@@ -92,8 +90,6 @@ class Asking:
 
     def _answer(self, key: Key) -> list[Finding] | None:
         """In a process of its own, a copy of this one. None: whoever asks has to find out."""
-        self.problem.budget.watcher = None
-        self.problem.budget.scale = Scale()
         self.problem.always, fences = key
         try:
             return self.problem.findings(fences)

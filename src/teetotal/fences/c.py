@@ -48,10 +48,8 @@ class Misplaced(TeetotalError):
 
 
 class Exploring:
-    """A C program with changes, explored: with marks in it, as it would be written, and as it is. ``counts_always``: marks
-    are no events of C11, so that the runtime has to know of them each time."""
-
-    counts_always = False
+    """A C program with changes, explored: with marks in it, as it would be written, and as it is. The runtime knows of the
+    marks: they are no part of a loop that waits, and no events of C11."""
 
     def __init__(
         self,
@@ -97,7 +95,7 @@ class Exploring:
         """Of the program with these texts in the files' places."""
         with self.files.copied(changed, marked=marked, more_flags=more_flags) as copies:
             try:
-                marks = checking.Marks(MARKS) if marked and (self.counts_always or not self.weighed) else None
+                marks = checking.Marks(MARKS) if marked else None
                 result = copies.told(checking.check(copies.source, self._options(), self.budget, marks=marks))
                 if marks is not None and not self.weighed:
                     self.files.weigh(marks.passes)

@@ -190,7 +190,6 @@ class OrderedCFiles(OwnFiles[OrderedCText]):
 
 class COrdersProblem(Exploring):
     files: OrderedCFiles
-    counts_always = True
     always: frozenset[int] = frozenset()
 
     @property

@@ -117,7 +117,7 @@ class Graph:
 
     @cached_property
     def rb(self) -> Relation:
-        return (~self.rf @ self.mo) - Relation.on([True] * len(self.events))
+        return (~self.rf @ self.mo) - self._on(lambda _: True)
 
     @cached_property
     def eco(self) -> Relation:
@@ -158,7 +158,7 @@ class Graph:
     def consistent(self) -> bool:
         coherent = (self.hb @ self.eco.maybe).irreflexive
         atomic = (self.sets["U"] & (self.rb @ self.mo)).empty
-        return coherent and atomic and self.psc.acyclic and (self.sb | self.rf).acyclic
+        return coherent & atomic & self.psc.acyclic & (self.sb | self.rf).acyclic
 
     @property
     def sequentially_consistent(self) -> bool:

@@ -17,7 +17,6 @@ from teetotal.answers.record import StressAnswer
 from teetotal.answers.verify import Confirmation, VerifyAnswer
 from teetotal.answers.violation import Violation
 from teetotal.report.json import numbered
-from teetotal.report.story import again
 
 _KINDS: dict[str, type[Violation]] = {"history": HistoryViolation, "monitor": MonitorViolation}
 
@@ -82,6 +81,8 @@ def headline(violation: Violation) -> str:
     what = violation.message or " → ".join(str(violation.events[edge.source]) for edge in violation.cycle)
     if isinstance(violation, HistoryViolation):
         what = what or f"{len(violation.events)} operations that no order explains"
+    if violation.kind == "race":  # which says so itself
+        return f"{violation.model.upper()}: {what}"
     kind = "not robust" if violation.kind == "robustness" else violation.kind
     return f"{violation.model.upper()}: {kind}{f': {what}' if what else ''}"
 
@@ -97,7 +98,7 @@ def story(violation: Violation) -> Iterator[str]:
     if violation.cycle:
         yield f"so {violation.events[violation.cycle[0].source]} would come before itself: a contradiction."
     if violation.replay:
-        yield f"{again(violation)}: {violation.replay}"
+        yield f"Again: {violation.replay}"
 
 
 def places(violation: Violation) -> list[Location]:

@@ -42,12 +42,7 @@ def tell(violation: Violation, source: str, page: Page = PLAIN) -> Iterator[str]
         missing = "Missing" if violation.kind == "race" else "Repair"
         yield from page.wrapped(f"{missing}: {violation.repair}", "  ")
     if violation.replay:
-        yield f"  {again(violation)}: {violation.replay}"
-
-
-def again(violation: Violation) -> str:
-    """C11 is no machine that a schedule could run on: what can be shown again is SC's way up to where C11 turns off."""
-    return "Under SC, up to there" if (violation.model, violation.kind) == ("c11", "robustness") else "Again"
+        yield f"  Again: {violation.replay}"
 
 
 def proof(violation: Violation, page: Page = PLAIN) -> Iterator[str]:

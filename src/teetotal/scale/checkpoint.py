@@ -53,6 +53,9 @@ class Checkpoint:
         self._saved: dict[int, tuple[bytes, int]] = {}
         self._unsaved: list[tuple[str, tuple[Any, ...]]] = []
         self._warned = False
+        if Path(path).exists() and not Path(path).is_file():
+            kind = "a directory" if Path(path).is_dir() else "no regular file"
+            raise TeetotalError(f"{path}: no checkpoint can be kept there: it is {kind}")
         if Path(path).exists() and not resume:
             raise TeetotalError(f"{path} is there already: --resume goes on with it")
         try:

@@ -6,13 +6,15 @@ ends; and where the whole cluster is lost, processes of this machine take its pl
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import os
+import socket
 import time
 from collections.abc import Callable
 from typing import Any, Generic
 
-from teetotal.scale.crew import Answer, Item, Tally, Work, WorkerDied
+from teetotal.scale.crew import Answer, Item, Tally, Work, WorkerDied, timed
 from teetotal.scale.local import Processes, available_workers
 from teetotal.scale.processes import any_size
 from teetotal.scale.supervision import INCONCLUSIVE
@@ -20,18 +22,40 @@ from teetotal.scale.supervision import INCONCLUSIVE
 LOCAL = "local"
 _STORE = 100 << 20
 """Bytes for what is sent to and fro on a cluster of this machine: texts."""
+_PATIENCE = 5.0
+"""Seconds for an address to answer."""
 
 
 class Unavailable(Exception):
     """There is no such cluster: why."""
 
 
+def look_for(address: str) -> None:
+    """``Unavailable`` where it can be told without Ray, which takes its time, that there is none."""
+    if importlib.util.find_spec("ray") is None:
+        raise Unavailable("Ray is not installed (pip install 'teetotal[ray]')")
+    if address in (LOCAL, "auto"):
+        return
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise _unreachable(address, error) from error
+
+
+def _unreachable(address: str, error: Exception) -> Unavailable:
+    said = str(error).splitlines() or [type(error).__name__]
+    return Unavailable(f"the cluster {address} cannot be reached ({said[0]})")
+
+
 class Cluster(Generic[Item, Answer]):
+    look = 5.0
+    """Seconds between two looks at who is there: nodes may be added."""
+
     def __init__(self, work: Work[Item, Answer], address: str, warn: Callable[[str], None]) -> None:
-        try:
-            import ray
-        except ImportError as error:
-            raise Unavailable("Ray is not installed (pip install 'teetotal[ray]')") from error
+        look_for(address)
+        import ray
+
         self.ray: Any = ray
         self.work, self.warn = work, warn
         self.instead: Processes[Item, Answer] | None = None
@@ -42,15 +66,18 @@ class Cluster(Generic[Item, Answer]):
                 if not ray.is_initialized():
                     if address == LOCAL:
                         cores = available_workers()
-                        ray.init(num_cpus=cores, include_dashboard=False, object_store_memory=_STORE, **quiet)
+                        ray.init(
+                            address=LOCAL, num_cpus=cores, include_dashboard=False, object_store_memory=_STORE, **quiet
+                        )
                     else:
                         ray.init(address=address, **quiet)
             self.size = self._processors()
         except Exception as error:  # Ray has many, and what is no address is one of them
-            raise Unavailable(f"the cluster {address} cannot be reached ({str(error).splitlines()[0]})") from error
-        self.task = ray.remote(work).options(max_retries=0, num_cpus=1)
+            raise _unreachable(address, error) from error
+        self.task = self.ray.remote(timed).options(max_retries=0, num_cpus=1)
         self.tallies = [Tally() for _ in range(self.size)]
         self.running: dict[Any, tuple[int, float, Tally]] = {}
+        self.looked = time.monotonic()
 
     def _processors(self) -> int:
         return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
@@ -64,10 +91,12 @@ class Cluster(Generic[Item, Answer]):
             return self.instead.submit(number, item)
         busy = [tally for _, _, tally in self.running.values()]
         tally = next((tally for tally in self.tallies if all(tally is not other for other in busy)), self.tallies[0])
-        self.running[self.task.remote(item)] = (number, time.monotonic(), tally)
+        self.running[self.task.remote(self.work, item)] = (number, time.monotonic(), tally)
         return None
 
     def receive(self, seconds: float | None = None) -> tuple[int, Answer | WorkerDied] | None:
+        if self.instead is None and time.monotonic() - self.looked >= self.look:
+            self._look_around()
         if self.instead is not None and not self.running:
             return self.instead.receive(seconds)
         if not self.running:
@@ -78,17 +107,18 @@ class Cluster(Generic[Item, Answer]):
         number, began, tally = self.running.pop(done[0])
         tally.busy += time.monotonic() - began
         try:
-            answer: Answer = self.ray.get(done[0])
+            answer: Answer
+            answer, cpu = self.ray.get(done[0])
         except self.ray.exceptions.RayError as error:
             tally.died += 1
             self._look_around()
             return number, WorkerDied(str(error).splitlines()[0], INCONCLUSIVE)
-        tally.items += 1
-        tally.executions += getattr(answer, "executions", 0)
+        tally.done(answer, cpu)
         return number, answer
 
     def _look_around(self) -> None:
-        """After a loss: who is still there."""
+        """Now and then, and after a loss: who is there."""
+        self.looked = time.monotonic()
         try:
             left = self._processors() if any(node["Alive"] for node in self.ray.nodes()) else 0
         except Exception:
@@ -98,7 +128,8 @@ class Cluster(Generic[Item, Answer]):
             self.instead = Processes(self.work, available_workers())
         elif left < self.size:
             self.warn(f"the cluster has {left} processors left, of {self.size}")
-            self.size = left
+        self.tallies += [Tally() for _ in range(left - len(self.tallies))]
+        self.size = left or self.size
 
     def hurry(self, number: int) -> bool:
         return self.instead is not None and self.instead.hurry(number)  # Ray has no word for it

@@ -15,6 +15,7 @@ cluster. What an item is, none of them knows; answers do not depend on who gave 
 from __future__ import annotations
 
 import json
+import resource
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -47,18 +48,37 @@ class OutOfBudget(WorkerDied):
 
 
 class Tally(msgspec.Struct):
-    """Of one worker: what it has done, and how long that took."""
+    """Of one worker: what it has done, how long that took, and how many seconds of a processor's."""
 
     items: int = 0
     busy: float = 0.0
+    cpu: float = 0.0
     executions: int = 0
     died: int = 0
 
     def add(self, more: Tally) -> None:
         self.items += more.items
         self.busy += more.busy
+        self.cpu += more.cpu
         self.executions += more.executions
         self.died += more.died
+
+    def done(self, answer: object, cpu: float) -> None:
+        self.items += 1
+        self.cpu += cpu
+        self.executions += getattr(answer, "executions", 0)
+
+
+def timed(work: Callable[[Item], Answer], item: Item) -> tuple[Answer, float]:
+    """The answer, and the seconds of processors that it took, here and in processes that were started for it."""
+    before = cpu() + cpu(resource.RUSAGE_CHILDREN)
+    answer = work(item)
+    return answer, cpu() + cpu(resource.RUSAGE_CHILDREN) - before
+
+
+def cpu(whose: int = resource.RUSAGE_SELF) -> float:
+    used = resource.getrusage(whose)
+    return used.ru_utime + used.ru_stime
 
 
 class Crew(Protocol[Given, Got]):

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from typing import Generic
 
-from teetotal.scale.crew import Answer, Item, Tally, Work, WorkerDied
+from teetotal.scale.crew import Answer, Item, Tally, Work, WorkerDied, timed
 
 
 class Here(Generic[Item, Answer]):
@@ -28,11 +28,10 @@ class Here(Generic[Item, Answer]):
             return None
         number, item = self.waiting.popleft()
         began = time.monotonic()
-        answer = self.work(item)
+        answer, cpu = timed(self.work, item)
         (tally,) = self.tallies
-        tally.items += 1
         tally.busy += time.monotonic() - began
-        tally.executions += getattr(answer, "executions", 0)
+        tally.done(answer, cpu)
         return number, answer
 
     def hurry(self, number: int) -> bool:

@@ -18,14 +18,11 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from teetotal import _core
 from teetotal.scale import supervision
-from teetotal.scale.crew import Answer, Item, OutOfBudget, Tally, Work, WorkerDied
-from teetotal.scale.processes import children, die_with_parent, largest
+from teetotal.scale.crew import Answer, Item, OutOfBudget, Tally, Work, WorkerDied, cpu, timed
+from teetotal.scale.processes import HURRY, children, die_with_parent, largest
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
-
-
-HURRY = signal.SIGUSR1
 
 
 def available_workers() -> int:
@@ -33,6 +30,8 @@ def available_workers() -> int:
 
 
 class Processes(Generic[Item, Answer]):
+    """``beside``, once it is closed: the processor seconds of whoever asked, meanwhile."""
+
     def __init__(
         self, work: Work[Item, Answer], workers: int, seconds: float | None = None, megabytes: float | None = None
     ) -> None:
@@ -40,6 +39,7 @@ class Processes(Generic[Item, Answer]):
         self.pool = [_Worker(work, seconds, megabytes) for _ in range(workers)]
         self.tallies = [worker.tally for worker in self.pool]
         self.busy: list[_Worker[Item, Answer]] = []
+        self.began, self.beside = cpu(), 0.0
 
     @property
     def free(self) -> int:
@@ -84,6 +84,7 @@ class Processes(Generic[Item, Answer]):
         for worker in self.pool:
             worker.stop()
         self.busy = []
+        self.beside = cpu() - self.began
 
 
 def _soonest(busy: Sequence[_Worker[Item, Answer]]) -> float | None:
@@ -142,14 +143,14 @@ class _Worker(Generic[Item, Answer]):
             self.end()
             return OutOfBudget(memory)
         try:
-            answer: Answer = self.pipe.recv()
+            answer: Answer
+            answer, spent = self.pipe.recv()
         except (EOFError, OSError):
             code = self._again()
             self.tally.died += 1
             status, why = supervision.death(code)
             return WorkerDied(why, status)
-        self.tally.items += 1
-        self.tally.executions += getattr(answer, "executions", 0)
+        self.tally.done(answer, spent)
         return answer
 
     def end(self) -> None:
@@ -179,7 +180,7 @@ def _hurried(*_: object) -> None:
     _core.pause_part()
     for child in children():
         with suppress(ProcessLookupError):
-            os.kill(child, signal.SIGINT)
+            os.kill(child, HURRY)
 
 
 def _serve(work: Work[Item, Answer], pipe: Connection) -> None:
@@ -192,4 +193,4 @@ def _serve(work: Work[Item, Answer], pipe: Connection) -> None:
             item = pipe.recv()
         except (EOFError, OSError):
             return
-        pipe.send(work(item))
+        pipe.send(timed(work, item))

@@ -14,6 +14,8 @@ from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+HURRY = signal.SIGUSR1
+"""Somebody waits: what is known by now is to be told."""
 _WATCHFUL = "teetotal-runtim"
 """The runtime of C programs keeps to its memory by itself, and tells what it has found when that is used up."""
 
@@ -42,6 +44,16 @@ def any_size() -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (ours, most))
+
+
+@contextlib.contextmanager
+def hurried_later() -> Iterator[None]:
+    """For what is started now: it hears ``HURRY`` once it listens, and is not ended by it before."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {HURRY})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def adopt_orphans() -> None:

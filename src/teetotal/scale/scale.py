@@ -21,7 +21,7 @@ class Slice(NamedTuple):
     @property
     def first(self) -> Slice:
         """Of whoever begins, alone: what takes no longer is not divided."""
-        return Slice(min(0.5, self.seconds), self.executions)
+        return Slice(min(0.25, self.seconds), self.executions)
 
     def within(self, seconds: float, share: float = 1.0) -> Slice:
         return Slice(min(share * self.seconds, seconds), self.executions)
@@ -44,6 +44,7 @@ class Scale:
         self.workers, self.cluster, self.checkpoint, self.slice = workers, cluster, checkpoint, slice
         self.log = log or Log()
         self.crews: list[list[Tally]] = []
+        self.asked: list[object] = []
         self.notes: list[str] = []
 
     @property
@@ -71,7 +72,13 @@ class Scale:
         cannot be used, the processors of this machine do."""
         crew = self._crew(work, items, seconds, megabytes)
         self.crews.append(crew.tallies)
+        self.asked.append(crew)
         return crew
+
+    @property
+    def beside(self) -> float:
+        """Processor seconds of this process while others worked for it."""
+        return sum(crew.beside for crew in self.asked if isinstance(crew, Processes))
 
     def _crew(
         self, work: Work[Item, Answer], items: int | None, seconds: float | None, megabytes: float | None
@@ -82,11 +89,25 @@ class Scale:
             try:
                 return Cluster(work, self.cluster, self.warn)
             except Unavailable as why:
-                self.warn(f"{why}: the processors of this machine do the work")
+                self._without_cluster(why)
         workers = self.workers if items is None else min(self.workers, items)
         if workers <= 1 and (seconds is None or items == 1):
             return Here(work)
         return Processes(work, max(1, workers), seconds, megabytes)
+
+    def look_for_cluster(self) -> None:
+        """Before anything is asked of it: what turns out to need no help would not tell that there is none."""
+        if self.cluster is not None:
+            from teetotal.scale.cluster import Unavailable, look_for
+
+            try:
+                look_for(self.cluster)
+            except Unavailable as why:
+                self._without_cluster(why)
+
+    def _without_cluster(self, why: Exception) -> None:
+        self.warn(f"{why}: the processors of this machine do the work")
+        self.cluster = None
 
     def warn(self, why: str) -> None:
         self.notes.append(why)

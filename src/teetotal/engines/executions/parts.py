@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -49,6 +49,30 @@ class PartAnswer(msgspec.Struct, Generic[Told], frozen=True):
     died: str = ""
 
 
+class State(Protocol):
+    """Of a part: whose leaf comes next (0: its own), how many others could be given away, what share is explored."""
+
+    @property
+    def finished(self) -> bool: ...
+    @property
+    def next(self) -> int: ...
+    @property
+    def open(self) -> int: ...
+    @property
+    def explored(self) -> float: ...
+
+
+class Division(Protocol):
+    """How a search is divided: an optimal one (core/search/merging.hpp), or random walks (``walks``)."""
+
+    def whole_search(self) -> str: ...
+    def state_of_part(self, text: str, /) -> State: ...
+    def give_parts(self, text: str, most: int, number: int, /) -> tuple[str, list[str]]: ...
+    def take_back(self, text: str, numbers: list[int], /) -> str: ...
+    def marks_of_part(self, text: str, /) -> list[int]: ...
+    def merge_part(self, text: str, merged: str, asks: str, /) -> tuple[str, str] | None: ...
+
+
 class Refused(Exception):
     """This search cannot be explored in parts: why."""
 
@@ -66,22 +90,22 @@ class Part(msgspec.Struct):
 class Exploration(Generic[Told]):
     """Begins with the whole search, or with what a checkpoint has of it: ``name`` is its name there."""
 
-    def __init__(self, name: str, telling: type[Told], scale: Scale) -> None:
-        self.checkpoint, self.log = scale.checkpoint, scale.log
-        self.parts: dict[int, Part] = {0: Part(_core.whole_search())}
+    def __init__(self, name: str, telling: type[Told], scale: Scale, division: Division = _core) -> None:
+        self.checkpoint, self.log, self.division = scale.checkpoint, scale.log, division
+        self.parts: dict[int, Part] = {0: Part(division.whole_search())}
         self.told: dict[int, list[Told]] = {0: []}
         if self.checkpoint is not None:
             for number, (part, told) in self.checkpoint.parts(name, Part, telling).items():
                 self.parts[number], self.told[number] = part, told
             for part in self.parts.values():  # what nobody had begun is not there
-                gone = [mark for mark in _core.marks_of_part(part.text) if mark not in self.parts]
-                part.text = _core.take_back(part.text, gone)
+                gone = [mark for mark in self.division.marks_of_part(part.text) if mark not in self.parts]
+                part.text = self.division.take_back(part.text, gone)
         self.running: dict[int, float] = {}  # since when
         self.can_hurry = True
         self.clock: Callable[[], float] = time.monotonic
         self.following = max(self.parts) + 1
         self.deaths: dict[int, int] = {}
-        self.states: dict[int, _core.PartState] = {}
+        self.states: dict[int, State] = {}
         self.interrupted = False
         self.accept: Callable[[Told], None] | None = None  # raises Refused
 
@@ -144,9 +168,9 @@ class Exploration(Generic[Told]):
             if self.clock() - self.running[longest] >= HASTE:
                 self.can_hurry = crew.hurry(longest)
 
-    def _state(self, number: int) -> _core.PartState:
+    def _state(self, number: int) -> State:
         if number not in self.states:
-            self.states[number] = _core.state_of_part(self.parts[number].text)
+            self.states[number] = self.division.state_of_part(self.parts[number].text)
         return self.states[number]
 
     def _change(self, number: int, text: str) -> None:
@@ -176,7 +200,7 @@ class Exploration(Generic[Told]):
         chosen = min(ready)
         wanted = (free if self.can_hurry else 2 * workers) - len(ready)
         if workers > 1 and wanted > 0 and self.parts[chosen].begun and self._state(chosen).open:
-            left, given = _core.give_parts(self.parts[chosen].text, wanted, self.following)
+            left, given = self.division.give_parts(self.parts[chosen].text, wanted, self.following)
             self._change(chosen, left)
             for text in given:
                 self.parts[self.following], self.told[self.following] = Part(text), []
@@ -223,12 +247,12 @@ class Exploration(Generic[Told]):
             return False
         merged = None
         if leaf.begun and not leaf.over:
-            merged = _core.merge_part(part.text, leaf.text, leaf.asks)
+            merged = self.division.merge_part(part.text, leaf.text, leaf.asks)
             if merged is None:
                 self.log("thrown away", part=following, executions=leaf.executions)
         if merged is None and not leaf.over:  # whoever explores the part explores the leaf, too
             self._drop(following)
-            self._change(number, _core.take_back(part.text, [following]))
+            self._change(number, self.division.take_back(part.text, [following]))
             return True
         if merged is not None:
             self._change(number, merged[0])
@@ -242,7 +266,7 @@ class Exploration(Generic[Told]):
 
     def _drop(self, number: int) -> None:
         """It, and what was set aside of it."""
-        for given in _core.marks_of_part(self.parts[number].text):
+        for given in self.division.marks_of_part(self.parts[number].text):
             self._drop(given)
         del self.parts[number], self.told[number]
         self.states.pop(number, None)

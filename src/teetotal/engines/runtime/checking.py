@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from fractions import Fraction
+from itertools import zip_longest
 from pathlib import Path
 
 import msgspec
@@ -83,7 +84,7 @@ def _explored(
             given = [*request, *findings.seconds()]
             answers = driver.answers(program, given, source.arguments, trust=source.trust)
         else:
-            answers = exploring.answers(program, request, source, budget)
+            answers = exploring.answers(program, request, source, budget, asked.explore)
         try:
             with closing(answers) as messages:
                 for told in messages:
@@ -95,7 +96,7 @@ def _explored(
         except KeyboardInterrupt:
             findings.ended_early = "interrupted"
             interrupted = True
-        if marks is not None:
+        if marks is not None and model == "sc":
             marks.passes = findings.passes()
         findings.count_unseen(unseen(program))
         evaluated.update(findings.end.evaluated if findings.end is not None else ())
@@ -116,7 +117,7 @@ def _explored(
         executions = options.executions
         for searched in options.explore.rounds():
             asked = replace(options, explore=searched, seconds=budget.left, executions=executions)
-            findings = search(model, asked, marks if model == "sc" else None)
+            findings = search(model, asked, marks)
             watched = findings if model == "sc" else watched
             result = verdicts.result(findings, command)
             answer = result if answer is None else answer + result
@@ -127,19 +128,32 @@ def _explored(
         if interrupted:
             break
     assert answer is not None
-    for name, found in answer.models.items():
-        if found.robust is False and name != "c11":
-            relaxed: CheckAnswer | None = None
-            for searched in options.explore.rounds():
-                if found.safe is not None or options.triage <= 0 or interrupted or budget.over:
-                    break
-                seconds = min(budget.left, options.triage)
-                asked = replace(options, goal="safe", explore=searched, seconds=seconds)
-                findings = search(name, asked, to_first_failure=True)
-                relaxed = verdicts.result(findings, command)
-                if findings.settled:
-                    break
-            answer = triage.told(answer, name, relaxed, asserts=symbols.uses("__assert_fail"))
+    known = answer.models
+
+    def meaning(name: ModelName) -> tuple[CheckAnswer | None, set[int]]:
+        """What the program does under the model, as far as there is time for it; and which assertions were evaluated."""
+        relaxed: CheckAnswer | None = None
+        for searched in options.explore.rounds():
+            if known[name].safe is not None or options.triage <= 0 or interrupted or budget.over:
+                break
+            seconds = min(budget.left, options.triage)
+            asked = replace(options, goal="safe", explore=searched, seconds=seconds)
+            findings = search(name, asked, to_first_failure=True)
+            relaxed = verdicts.result(findings, command)
+            if findings.settled:
+                break
+        return relaxed, evaluated
+
+    broken = [name for name, found in known.items() if found.robust is False and name != "c11"]
+    meanings: list[CheckAnswer | None] = []
+    try:
+        for relaxed, seen in budget.by_copies(meaning, broken):
+            meanings.append(relaxed)
+            evaluated |= seen
+    except KeyboardInterrupt:
+        interrupted = True
+    for name, relaxed in zip_longest(broken, meanings):
+        answer = triage.told(answer, name, relaxed, asserts=symbols.uses("__assert_fail"))
     cycles = bool(answer.violations) and all(violation.kind == "robustness" for violation in answer.violations)
     if cycles and watched is not None and options.shorten and not interrupted:
         answer = watched.tell_shortest(answer, program, budget)

@@ -17,7 +17,7 @@ from teetotal.answers.verdict import Waiting
 from teetotal.engines.runtime import messages
 from teetotal.engines.runtime.messages import AnyMessage, End, Replayed, Restart, Stopped, Trouble, Whole
 from teetotal.programs.c.build import ASSERTIONS, BIT_FIELDS, LIBRARY, LIVE, VARIABLES, installed
-from teetotal.scale.processes import any_size
+from teetotal.scale.processes import any_size, hurried_later
 
 _NOT_STARTED = 5  # the exit status
 _OVERWRITTEN = "the program overwrites the explorer's memory"
@@ -86,7 +86,7 @@ def lines(
         options = [*options, "bit-fields=1"]
     reader, writer = os.pipe()
     command = [str(executable()), str(program), str(writer), *options, "--", program.stem, *arguments]
-    with any_size():
+    with any_size(), hurried_later():
         process = subprocess.Popen(
             command,
             pass_fds=[writer],

@@ -1,4 +1,4 @@
-"""The SC executions of a C program by many processes: what each does with a part, and what all say together.
+"""Executions of a C program by many processes: what each does with a part, and what all say together.
 
 Parts are those of engines/executions/parts.py. A process that explores one must know what the others know. What makes the
 runtime begin again (``Restart``) it learns first, by doing the same; what it learns later concerns all parts, and then the
@@ -15,9 +15,12 @@ from pathlib import Path
 
 import msgspec
 
+from teetotal import _core
 from teetotal.answers.errors import TeetotalError
+from teetotal.answers.strategies import Strategy
 from teetotal.budget import Budget
 from teetotal.engines.executions.parts import Exploration, PartAnswer, Refused
+from teetotal.engines.executions.walks import Walks
 from teetotal.engines.runtime import driver, messages
 from teetotal.engines.runtime.messages import (
     AnyMessage,
@@ -135,7 +138,9 @@ class _Slice:
         return PartAnswer(part.left, part.asks, told, self.executions, self.over)
 
 
-def answers(program: Path, request: Sequence[str], source: Source, budget: Budget) -> Generator[AnyMessage, None, None]:
+def answers(
+    program: Path, request: Sequence[str], source: Source, budget: Budget, explore: Strategy
+) -> Generator[AnyMessage, None, None]:
     """As ``driver.answers``: one process for a slice, and then whoever helps."""
     scale = budget.scale
     beside = (file for file in program.parent.iterdir() if file.is_file()) if scale.cluster is not None else ()
@@ -144,7 +149,8 @@ def answers(program: Path, request: Sequence[str], source: Source, budget: Budge
     agreement = Agreement()
     seen: set[tuple[object, ...]] = set()
     try:
-        exploration = Exploration(_name(program, question), Told, scale)
+        division = _core if explore.name == "all" else Walks(explore.count)
+        exploration = Exploration(_name(program, question), Told, scale, division)
         for told in exploration.all_told():
             agreement.take(told)
         if not exploration.parts[0].begun:
@@ -169,7 +175,7 @@ def answers(program: Path, request: Sequence[str], source: Source, budget: Budge
         else:
             yield messages.decode(exploration.told[0][0].loaded.encode())
         yield from _run(exploration, question, budget, agreement)
-        yield from _together(exploration, seen, budget)
+        yield from _together(exploration, seen, exhaustive=explore.is_exhaustive)
         if exploration.interrupted:
             raise KeyboardInterrupt
     except Refused as why:
@@ -214,10 +220,12 @@ def _run(
             crew.close()
 
 
-def _together(exploration: Exploration[Told], seen: set[tuple[object, ...]], budget: Budget) -> Iterable[AnyMessage]:
-    """What was found and is not ``seen`` yet, and one end for all."""
+def _together(
+    exploration: Exploration[Told], seen: set[tuple[object, ...]], *, exhaustive: bool
+) -> Iterable[AnyMessage]:
+    """What was found and is not ``seen`` yet, and one end for all. What is not ``exhaustive`` is never complete."""
     ends: list[End] = []
-    incomplete = False
+    incomplete = not exhaustive
     for told in exploration.all_told():
         for line in told.found:
             message = messages.decode(line.encode())

@@ -124,11 +124,13 @@ class Findings:
 
     @property
     def in_parts(self) -> bool:
-        """Whether it is a search that many can explore (core/search/part.hpp): one, over SC executions, that leaves out
-        what waits."""
+        """Whether it is a search that many can explore: random walks, or (core/search/part.hpp) one over SC executions
+        that leaves out what waits."""
         options = self.options
-        whole = options.executions is not None or options.spurious > 0 or options.waiting != "skip"
-        return self.model == "sc" and options.explore.name == "all" and not whole
+        if options.executions is not None or options.spurious > 0:
+            return False
+        optimal = options.explore.is_reduced and self.model == "sc" and options.waiting == "skip"
+        return optimal or options.explore.name in ("random", "pct")
 
     def take(self, told: AnyMessage, counting: Callable[[int, float], None] | None) -> None:
         match told:

@@ -8,11 +8,11 @@ from teetotal.answers.check import ModelAnswer
 from teetotal.answers.events import Event, Kind
 from teetotal.answers.numbers import Tag
 from teetotal.answers.options import CheckOptions
-from teetotal.answers.schedules import to_token
+from teetotal.answers.schedules import to_token, to_weak_token
 from teetotal.answers.verdict import Verdict, both
 from teetotal.answers.violation import Hazard, Race, Violation
 from teetotal.engines import weak
-from teetotal.engines.runtime import events, replaying
+from teetotal.engines.runtime import events, replaying, words
 from teetotal.engines.runtime.messages import End, Found
 from teetotal.programs.c.build import Source
 
@@ -58,13 +58,29 @@ class Orders:
             lambda seen: events.having_seen(deciding, seen),
             self.options.release_sequence,
         )
-        self.violations.append(replace(found, replay=self._command(execution, at, told.context)))
+        before = execution.events[:at]
+        known = weak.known_writes(before, before[told.report[0]])
+        program = events.straight_line(self.source.name, execution, execution.schedule, self.source.name)
+        token = to_weak_token(
+            execution.schedule[:at], deciding.thread, known, list(program.memory), self.options.semantics
+        )
+        replay = replaying.command(self.source, token, told.context, self.options.spurious)
+        self.violations.append(replace(words.values_named(found, execution.pointers), replay=replay))
 
     def _race(self, told: Found, execution: events.Execution) -> None:
         """Each pair of places once."""
-        first, _, second = told.report
-        replay = self._command(execution, second + 1, told.context)
-        found = weak.race_between(execution.events[: second + 1], first, replay, self.options.whole_races)
+        first, after, second = told.report
+        before, deciding, last = execution.events[:second], execution.events[second], second + 1
+        if after != second:
+            numbers = weak.while_waiting(before, deciding.thread, after)
+            before, first, last = [before[number] for number in numbers], numbers.index(first), len(numbers)
+            seen = [event.value for event in before if event.address == deciding.address and event.writes]
+            deciding = events.having_seen(
+                deciding, seen[-1] or 0 if seen else execution.initial[deciding.address or ""]
+            )[-1]
+            execution = execution._replace(events=before, schedule=[execution.schedule[number] for number in numbers])
+        replay = self._command(execution, last, told.context)
+        found = weak.race_between([*before, deciding], first, replay, self.options.whole_races)
         if all((set(found.locations), found.address) != (set(race.locations), race.address) for race in self.races):
             self.races.append(found)
             self.violations.append(weak.as_violation(found))

@@ -13,13 +13,14 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from teetotal.answers.events import Commit, ModelName, Semantics, Step
 from teetotal.answers.schedules import TokenError, from_token, replay_command
 from teetotal.answers.violation import Violation
-from teetotal.engines import story
+from teetotal.engines import story, weak
 from teetotal.engines.runtime import driver, events, words
 from teetotal.engines.runtime.messages import Loaded, Replayed, Trouble
 from teetotal.programs.c.build import Source, built
@@ -71,10 +72,16 @@ def request_steps(
 
 
 def replay(
-    token: str, source: Source, *, gdb: bool = False, show_output: bool = False, spurious: int = 0
+    token: str,
+    source: Source,
+    *,
+    gdb: bool = False,
+    show_output: bool = False,
+    spurious: int = 0,
+    known: int | None = None,
 ) -> Violation | None:
     """That execution of the real program again, told; None after a look in the debugger, which stops before the last
-    step."""
+    step. ``known``: how many writes the last step knows where it is C11's."""
     context = ""
     if match := _CONTEXT.match(token):
         context = match.group(2)
@@ -87,7 +94,7 @@ def replay(
             return None
         symbols = Symbols(program, source.files)
         try:
-            return _told(program, options, source, symbols, model, semantics, show_output)
+            return _told(program, options, source, symbols, model, semantics, show_output, known)
         finally:
             symbols.close()
 
@@ -100,6 +107,7 @@ def _told(
     model: ModelName,
     semantics: Semantics,
     show_output: bool,
+    known: int | None,
 ) -> Violation:
     names: events.Names | None = None
     for answer in driver.answers(program, options, source.arguments, trust=source.trust, show_output=show_output):
@@ -114,6 +122,8 @@ def _told(
             case Replayed():
                 assert names is not None
                 execution = events.execution(answer.steps, answer.cells, names, model)
+                if known is not None:
+                    return words.values_named(_weak(execution, known), execution.pointers)
                 straight = events.straight_line(source.name, execution, execution.schedule, source.name)
                 again = story.violation(straight, model, execution.schedule, semantics, kind="replay")
                 found = words.worded(again, execution.told, execution.pointers)
@@ -129,6 +139,13 @@ def _told(
                     relations=found.relations,
                 )  # fmt: skip
     raise TokenError(f"{source.name}: the execution did not come to its end")
+
+
+def _weak(execution: events.Execution, known: int) -> Violation:
+    """Of C11: the last event, had it known so many writes of its location."""
+    *before, last = execution.events
+    again = partial(events.having_seen, last)
+    return weak.older(execution.initial, before, last.thread, last.address, known, again)
 
 
 def _text(step: Step) -> str:

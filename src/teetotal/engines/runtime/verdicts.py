@@ -50,7 +50,8 @@ def result(findings: Findings, command: str) -> CheckAnswer:
         notes.append(f"accessed in different sizes, which the monitors take for one location: {', '.join(named[:8])}")
     if findings.options.explore.name == "exactly" and (findings.settled or findings.options.explore.is_last):
         notes.append(strategies.how_far(findings.options.explore, any(findings.violations.values())))
-    notes += _data_races(findings, end.races)
+    if not findings.orders.races:  # which are told as violations
+        notes += _data_races(findings, end.races)
     if (
         findings.options.fitting
         and "c11" not in findings.relaxed

@@ -110,6 +110,12 @@ def worded(violation: Violation, told: Mapping[EventId, Event], pointers: Mappin
     )
 
 
+def values_named(violation: Violation, pointers: Mapping[int, str]) -> Violation:
+    """Of events that have their words already: what memory holds, with addresses by their names."""
+    steps = with_pointers(violation.steps, violation.events)
+    return msgspec.structs.replace(violation, steps=steps, initial=pointed(violation.initial, pointers))
+
+
 def pointed(memory: Mapping[str, str], pointers: Mapping[int, str]) -> dict[str, str]:
     """What locations hold, with addresses by their names."""
     return {address: pointers.get(int(value), value) for address, value in memory.items()}

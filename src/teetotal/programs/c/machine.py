@@ -44,6 +44,8 @@ _ODD = re.compile(
     r"(wrfsbase|wrgsbase|swapgs)$|(in|out|ins[bwd]|outs[bwd])$|int\d?$|into$|sys(call|enter|exit|ret)\w*$|"
     r"(monitor|mwait)\w*$"
 )
+_FRACTIONS = re.compile(r"v?ldmxcsr$|fldenv$|frstor$|fxrstor(64)?$")
+"""Threads are fibers, which share one floating-point environment. ``fldcw`` is in each conversion of a long double."""
 _SIZES = {"fxsave": 512, "fxsave64": 512, "fxrstor": 512, "fxrstor64": 512, "fnsave": 108, "frstor": 108,
           "fldenv": 28, "fnstenv": 28}  # fmt: skip
 _PREFIXES = frozenset([0xF0, 0xF2, 0xF3, 0x2E, 0x36, 0x3E, 0x26, 0x64, 0x65, 0x66, 0x67, *range(0x40, 0x50)])
@@ -219,6 +221,8 @@ def _accesses(raw: Any, name: str) -> tuple[tuple[Access, ...], str]:
         found.append(_operand(raw, operand, direction))
         if direction == "w" and re.match(r"v?movnt", name):
             oddity = STREAMING + text
+        if _FRACTIONS.match(name):
+            oddity = f"{text}, which changes how fractions are computed,"
     if len(found) == 2 and [one.direction for one in found] != ["w", "r"]:
         return (), text
     return tuple(found), oddity

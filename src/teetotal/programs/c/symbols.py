@@ -64,7 +64,10 @@ class Symbols:
         self._spelled = {os.path.abspath(file): file for file in files}
         self._stream = path.open("rb")
         self._elf = ELFFile(self._stream)
-        self._dwarf: Any = self._elf.get_dwarf_info() if self._elf.has_dwarf_info() else None
+        self._dwarf: Any = None
+        # What is linked has no relocations, and to look for them takes longer than the rest.
+        if self._elf.has_dwarf_info():
+            self._dwarf = self._elf.get_dwarf_info(relocate_dwarf_sections=False)
         self._table: Any = self._elf.get_section_by_name(".symtab")
         self.objects = Objects(self._dwarf)
 
