@@ -1,7 +1,7 @@
 """What threads share, of all that they access: from the accesses of one window to cells.
 
-An access is kept where somebody else accesses a part of it, too. Accesses that overlap are of one cell; long ones are cut
-in units of eight bytes first, and only where they are shared.
+An access is kept where somebody else accesses a part of it, too. Accesses that overlap are of one cell; long ones are first
+cut, where they are shared, at the bounds of all others: what is accessed as a whole is one cell.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 LONGEST = 16
 """Bytes that one instruction accesses."""
-UNIT = 8
 
 
 class Extent(NamedTuple):
@@ -56,12 +55,14 @@ def shared_regions(touches: Iterable[Touch]) -> list[Extent]:
 
 
 class Regions:
-    def __init__(self, regions: Sequence[Extent]) -> None:
-        self._regions = regions
+    """``cuts``: where long accesses are cut, in order."""
+
+    def __init__(self, regions: Sequence[Extent], cuts: Sequence[int] = ()) -> None:
+        self._regions, self._cuts = regions, cuts
         self._begins = [region.begin for region in regions]
 
     def parts(self, begin: int, end: int) -> Iterator[Extent]:
-        """An access, if any of it is shared; of a long one the units that are."""
+        """An access, if any of it is shared; of a long one the parts that are."""
         first = max(0, bisect.bisect_right(self._begins, begin) - 1)
         for position in range(first, len(self._regions)):
             region = self._regions[position]
@@ -73,10 +74,10 @@ class Regions:
                 yield Extent(begin, end)
                 return
             here, last = max(begin, region.begin), min(end, region.end)
-            while here < last:
-                next_ = min(last, (here // UNIT + 1) * UNIT)
-                yield Extent(here, next_)
-                here = next_
+            for cut in range(bisect.bisect_right(self._cuts, here), bisect.bisect_left(self._cuts, last)):
+                yield Extent(here, self._cuts[cut])
+                here = self._cuts[cut]
+            yield Extent(here, last)
 
 
 def shared_parts(touches: Iterable[Touch]) -> Regions:
@@ -85,7 +86,9 @@ def shared_parts(touches: Iterable[Touch]) -> Regions:
     regions = shared_regions(all_)
     shared = Regions(regions)
     short = cells(Extent(touch.begin, touch.end) for touch in all_ if touch.end - touch.begin <= LONGEST)
-    return Regions(cells([*regions, *(cell for cell in short if any(shared.parts(*cell)))]))
+    cuts = {bound for cell in short for bound in cell}
+    cuts |= {bound for touch in all_ if touch.end - touch.begin > LONGEST for bound in (touch.begin, touch.end)}
+    return Regions(cells([*regions, *(cell for cell in short if any(shared.parts(*cell)))]), sorted(cuts))
 
 
 def cells(parts: Iterable[Extent]) -> list[Extent]:
