@@ -127,6 +127,12 @@ TEETOTAL_EXPORT void* mmap(void* where, std::size_t size, int protection, int fl
   note(block, size, TEETOTAL_PLACE);
   return block;
 }
+TEETOTAL_EXPORT void* mmap64(void* where, std::size_t size, int protection, int flags, int file, off_t offset) {
+  static Real<void*(void*, std::size_t, int, int, int, off_t)> real("mmap64");
+  void* block = real(where, size, protection, flags, file, offset);
+  note(block, size, TEETOTAL_PLACE);
+  return block;
+}
 
 // operator new and new[], as they are called where size_t is long.
 TEETOTAL_EXPORT void* _Znwm(std::size_t size) {

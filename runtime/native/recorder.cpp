@@ -60,7 +60,11 @@ Thread* registered(std::uint32_t number) {
   return nullptr;
 }
 
-void stay_out() { window = &idle; }  // in a child process
+// In a child process: the window is its parent's.
+void stay_out() {
+  window = &idle;
+  prepared = nullptr;
+}
 
 [[gnu::constructor]] void prepare() {
   const char* told = getenv("TEETOTAL_RECORD");

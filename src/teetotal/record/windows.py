@@ -70,7 +70,7 @@ class Run:
     ) -> None:
         self.program, self.arguments, self.trust = program, arguments, trust
         self.capacity, self.every, self.count, self.seed, self.seconds = capacity, every, count, seed, seconds
-        self.status: int | None = None
+        self.status: int | None = None  # if it ended by itself
         self.attached = self.too_many_threads = False
 
     def windows(self) -> Iterator[Window]:
@@ -127,6 +127,7 @@ class Run:
                 elif taken < self.count and closed and now >= open_again and not self.too_many_threads:
                     memory[_MODE : _MODE + 4] = _RECORDING.to_bytes(4, "little")
                 time.sleep(_LOOK)
+            self.status = process.poll()
         except KeyboardInterrupt as pressed:
             interrupted = pressed
         self._end(process)
@@ -165,8 +166,6 @@ class Run:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        elif self.status is None:
-            self.status = process.returncode
 
     @property
     def end(self) -> str:
