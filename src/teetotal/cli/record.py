@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -102,9 +102,10 @@ def recorded(
     seconds: float | None = None,
     as_json: bool = False,
     input: str = "",
+    notes: Sequence[str] = (),
 ) -> int:
     """Writes them as they come, until there are no more or the time is over; what is written is whole, however it ends.
-    None among them: those before do not count."""
+    None among them: those before do not count. ``notes`` may grow until the last has come."""
     from teetotal.record import Recording
 
     if as_json and output == "-":
@@ -126,7 +127,7 @@ def recorded(
                 if seconds is not None and time.monotonic() >= begun + seconds:
                     break
         finally:
-            _tell(verb, file, first, count, time.monotonic() - begun, as_json, input)
+            _tell(verb, file, first, count, time.monotonic() - begun, as_json, input, notes)
     return 0
 
 
@@ -138,6 +139,7 @@ def _tell(
     seconds: float,
     as_json: bool,
     input: str,
+    others: Sequence[str],
 ) -> None:
     """How many there are. The first is part of the answer, where somebody wants to see it."""
     from teetotal.answers.record import RecordAnswer, Shown
@@ -150,7 +152,7 @@ def _tell(
         click.echo(told, err=True)
     if not (as_json or outputs.are_wanted()):
         return
-    notes = [f"{told}, not judged: teetotal history does that"]
+    notes = [f"{told}, not judged: teetotal history does that", *others]
     drawn: Shown | None = None
     if first is not None:
         history = first.history

@@ -26,36 +26,63 @@ if TYPE_CHECKING:
 @click.option(
     "--traces", type=click.Path(file_okay=False), metavar="DIR", help="Also SC traces, NUMBER.jsonl, in a folder."
 )
+@click.option(
+    "--native", is_flag=True, help="As it runs by itself: sources, or a program built as cflags --record says."
+)
+@click.option(
+    "--window",
+    type=click.IntRange(1, 100_000_000),
+    default=100_000,
+    show_default=True,
+    metavar="EVENTS",
+    help="With --native: accesses of one history.",
+)
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --native: between two of them.",
+)
 @c_options
 @recording_options
 def program(
-    files: tuple[str, ...], count: int, seed: int, model: Any, traces: str | None, compiler: str | None, trust: bool,
-    arguments: tuple[str, ...], flags: tuple[str, ...], seconds: float | None, output: str, as_json: bool,
+    files: tuple[str, ...], count: int, seed: int, model: Any, traces: str | None, native: bool, window: int, every: float,
+    compiler: str | None, trust: bool, arguments: tuple[str, ...], flags: tuple[str, ...], seconds: float | None,
+    output: str, as_json: bool,
 ) -> int:  # fmt: skip
     """Random executions of a C or C++ program under the explorer: histories, and traces for `teetotal monitor`.
 
-    What follows -- goes to the compiler. Under SC each history is SC; under TSO and PSO perhaps not.
+    What follows -- goes to the compiler. Under SC each history is SC; under TSO and PSO perhaps not. With --native: one run
+    without the explorer, as windows of so many accesses; the program runs to its end, or until --time is over.
     """
     from teetotal.programs.c.build import Source
     from teetotal.programs.files import is_c
+    from teetotal.record.natively import natively
     from teetotal.record.programs import executed
 
-    if not all(is_c(path) for path in files):
+    if not all(is_c(path) for path in files) and (not native or len(files) > 1):
         raise TeetotalError("only C and C++ programs are recorded")
-    if traces is not None and model != "sc":
-        raise TeetotalError("a trace is of an SC execution: --model sc")
+    if (traces is not None or native) and model != "sc":
+        raise TeetotalError(f"{'a trace' if traces else 'what runs natively'} is of an SC execution: --model sc")
+    notes: list[str] = []
     missed: list[str] = []
     source = Source(files, flags, compiler, arguments, trust)
-    found: Iterable[RecordedExecution | None] = executed(
-        source, count=count, seed=seed, model=model, seconds=seconds, unseen=missed
-    )
+    found: Iterable[RecordedExecution | None]
+    if native:
+        found = natively(source, window=window, every=every, count=count, seed=seed, seconds=seconds, notes=notes)
+    else:
+        found = executed(source, count=count, seed=seed, model=model, seconds=seconds, unseen=missed)
     if traces is not None:
         found = _traced(found, Path(traces))
     status = recorded(
-        "program", found, output, "text", count=count, seconds=seconds, as_json=as_json, input=source.name
-    )
-    for what in missed:
-        click.echo(f"note: what cannot be seen, and is in no history: {what}", err=True)
+        "program", found, output, "text", count=count, seconds=None if native else seconds, as_json=as_json,
+        input=source.name, notes=notes,
+    )  # fmt: skip
+    notes += (f"what cannot be seen, and is in no history: {what}" for what in missed)
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
     return status
 
 

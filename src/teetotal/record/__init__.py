@@ -55,10 +55,12 @@ def postgres(shape: Shape | None = None, *, count: int = 10, seed: int = 0, **se
 
 def program(*files: str, flags: tuple[str, ...] = (), **settings: Any) -> Iterator[RecordedExecution]:
     """Random executions of a C or C++ program: ``program("queue.c", count=10, seed=0, model="sc")``. They come when all of
-    them have ended."""
+    them have ended. ``program("queue.c", native=True, window=100_000)``: one run without the explorer, window by window."""
     from teetotal.programs.c.build import Source
+    from teetotal.record.natively import natively
     from teetotal.record.programs import executed, settled
 
     compiler, arguments = settings.pop("compiler", None), tuple(settings.pop("arguments", ()))
     source = Source(files, tuple(flags), compiler, arguments, settings.pop("trust", False))
-    yield from settled(executed(source, **settings))
+    natively_ = settings.pop("native", False)
+    yield from natively(source, **settings) if natively_ else settled(executed(source, **settings))

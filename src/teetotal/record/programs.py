@@ -25,13 +25,15 @@ _OTHER = re.compile(r"[^\w.$\[\]/+]", re.ASCII)
 
 
 class RecordedExecution(NamedTuple):
+    """What has no values is in its trace alone."""
+
     name: str
     execution: Execution
 
     @property
     def history(self) -> History:
         names = _names(self.execution)
-        operations = [_operation(event, names) for event in self.execution.events]
+        operations = [_operation(event, names) for event in self.execution.events if _is_known(event)]
         initial = {names[name]: value for name, value in self.execution.initial.items() if value}
         return History.of(operations, name=self.name, initial=initial)
 
@@ -55,7 +57,7 @@ class RecordedExecution(NamedTuple):
 
     @property
     def operations(self) -> int:
-        return len(self.execution.events)
+        return sum(map(_is_known, self.execution.events))
 
 
 def executed(
@@ -70,7 +72,7 @@ def executed(
     """So many random executions. ``unseen`` is told what no hook sees, and so is in none of them. None: those before do not
     count (``engines.runtime.recording``)."""
     strategy = Strategy("random", count)
-    called = _OTHER.sub("_", PurePath(source.name).name)
+    called = told_name(PurePath(source.name).name)
     number = 0
     for execution in executions(source, strategy, model, seed=seed, seconds=seconds, unseen=unseen):
         if execution is None:
@@ -92,12 +94,17 @@ def settled(found: Iterable[RecordedExecution | None]) -> list[RecordedExecution
     return kept
 
 
+def told_name(name: str) -> str:
+    """As a history's text can have it."""
+    return _OTHER.sub("_", name)
+
+
 def _names(execution: Execution) -> dict[str, str]:
     """Of locations, as a history's text can have them, and still different."""
     names: dict[str, str] = {}
     taken: set[str] = set()
     for name in execution.initial:
-        plain = shown = _OTHER.sub("_", name)
+        plain = shown = told_name(name)
         number = 1
         while shown in taken:
             number += 1
@@ -105,6 +112,10 @@ def _names(execution: Execution) -> dict[str, str]:
         names[name] = shown
         taken.add(shown)
     return names
+
+
+def _is_known(event: Event) -> bool:
+    return event.kind.is_fence or (event.value if event.read is None else event.read) is not None
 
 
 def _operation(event: Event, names: dict[str, str]) -> Operation:

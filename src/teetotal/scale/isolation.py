@@ -63,10 +63,7 @@ def _work(work: Callable[[], bytes], writer: int, own: str, parent: int) -> None
         die_with_parent()
         supervision.leave()
         if os.getppid() == parent:
-            if _core.isolate(own, OWN_MEGABYTES):
-                _limit(resource.RLIMIT_NPROC, _PROCESSES)
-            for what, most in _LIMITS.items():
-                _limit(what, most)
+            confine(own, _PROCESSES)
             told = work()
             with os.fdopen(writer, "wb") as answers:
                 answers.write(told)
@@ -75,6 +72,14 @@ def _work(work: Callable[[], bytes], writer: int, own: str, parent: int) -> None
         with suppress(OSError, ValueError):
             sys.stderr.flush()
         os._exit(status)
+
+
+def confine(own: str, processes: int | None = None) -> None:
+    """This process, from here on: ``own`` is the folder for what it writes."""
+    if _core.isolate(own, OWN_MEGABYTES) and processes is not None:
+        _limit(resource.RLIMIT_NPROC, processes)
+    for what, most in _LIMITS.items():
+        _limit(what, most)
 
 
 def _limit(what: int, most: int) -> None:

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 from collections.abc import Generator, Sequence
-from importlib.resources import files
 from pathlib import Path
 
 import msgspec
@@ -17,7 +16,7 @@ from teetotal.answers.options import COMPILED_LOOP_BOUND
 from teetotal.answers.verdict import Waiting
 from teetotal.engines.runtime import messages
 from teetotal.engines.runtime.messages import AnyMessage, End, Replayed, Restart, Stopped, Trouble, Whole
-from teetotal.programs.c.build import ASSERTIONS, BIT_FIELDS, LIBRARY, LIVE, VARIABLES
+from teetotal.programs.c.build import ASSERTIONS, BIT_FIELDS, LIBRARY, LIVE, VARIABLES, installed
 from teetotal.scale.processes import any_size, hurried_later
 
 _NOT_STARTED = 5  # the exit status
@@ -31,14 +30,7 @@ class RuntimeDied(TeetotalError):
 def executable() -> Path:
     if chosen := os.environ.get("TEETOTAL_RUNTIME"):  # built otherwise: with sanitizers, for instance
         return Path(chosen)
-    path = Path(str(files("teetotal") / "teetotal-runtime"))
-    if not path.exists():
-        from teetotal import _core  # beside the compiled core, where the package itself is installed in place
-
-        path = Path(_core.__file__).parent / "teetotal-runtime"
-    if not path.exists():
-        raise TeetotalError("this installation cannot run C programs: that needs Linux on x86-64")
-    return path
+    return installed("teetotal-runtime")
 
 
 def semantics_options(semantics: Semantics) -> list[str]:

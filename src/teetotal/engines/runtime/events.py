@@ -189,7 +189,7 @@ def divergence(told: Trouble, names: Names) -> str:
     if now != told.then:
         return f"{who} came to its {then}, and when it was run again in the same way, to its {action(*now)}"
     size = 1 << told.then[1] if told.then[1] < Tag.MUTEX else 4
-    first, second = (_signed(value, size) for value in told.saw)
+    first, second = (signed(value, size) for value in told.saw)
     return f"{who}'s {then} saw {first} and, run again in the same way, {second}"
 
 
@@ -229,7 +229,7 @@ def execution(steps: Sequence[StepRow], cells: Cells, names: Names, model: Model
         index = counts.get(thread, 0)
         counts[thread] = index + 1
         size = 1 << tag if tag < Tag.MUTEX else 4
-        old, new = _signed(before, size), _signed(after, size)
+        old, new = signed(before, size), signed(after, size)
         value: int | None = None
         read: int | None = None
         if kind is Kind.LD:
@@ -326,10 +326,10 @@ def _instruction(event: Event) -> Instruction:
 
 def _narrow(value: int) -> int:
     """As the columns of a trace hold it. Of sixteen bytes only the lower eight: nothing that is decided depends on it."""
-    return _signed(value & (1 << 64) - 1, 8)
+    return signed(value & (1 << 64) - 1, 8)
 
 
-def _signed(value: int, size: int) -> int:
+def signed(value: int, size: int) -> int:
     """As a number of at most 64 bits, which is all that events hold: the lower half of what is larger."""
     bits = 8 * min(size, 8)
     value &= (1 << bits) - 1

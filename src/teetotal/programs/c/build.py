@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,6 +52,8 @@ runtime/memory/addresses.hpp."""
 ASSERTIONS = "assertions"
 """Beside the object: where in it the list of what decides assertions begins, and its size, for
 runtime/telling/assertions.hpp."""
+RECORDER = "teetotal-record"
+"""The library that programs to be recorded are linked with."""
 LIVE = "live"
 """Beside the object: where in it the table of what is live begins, and its size, for runtime/schedule/local_state.hpp."""
 
@@ -246,6 +249,70 @@ def build(source: Source, directory: Path) -> Path:
     return result
 
 
+def recording_flags(source: Source) -> list[str]:
+    """With which one compiles and links a program that can be recorded as it runs: with runtime/native in the place of
+    the sanitizer's own library. Copies must be calls."""
+    folder = str(installed("native"))
+    compiler = _linker(source)
+    calls = [f"-fno-builtin-{name}" for name in ("memcpy", "memmove", "memset")]
+    common = ["-g", "-fsanitize=thread", *_instrumentation(compiler), *calls, f"-L{folder}", f"-Wl,-rpath,{folder}"]
+    if not is_clang(compiler):
+        return common  # gcc asks for -ltsan by itself, and finds ours first
+    ours = f"-Wl,--push-state,--no-as-needed,-l{RECORDER},--pop-state"
+    return [*common, "-fno-sanitize-link-runtime", "-Qunused-arguments", ours]
+
+
+@contextmanager
+def built_to_record(source: Source) -> Iterator[Path]:
+    """The program, as it runs natively."""
+    for file in source.files:
+        text_files.refuse_odd(file)
+    compile_flags, link_flags = _split(source.flags, optimised=True)
+    ours = recording_flags(source)
+    with scratch_folder() as directory:
+        objects: list[str] = []
+        for number, file in enumerate(source.files):
+            objects.append(f"{directory}/{number}.o")
+            _run([*_compiler(source, file), *compile_flags, *ours, "-c", _path(file), "-o", objects[-1]], file)
+        result = Path(directory) / "program"
+        _run([*_linker(source), *ours, *objects, *link_flags, "-lpthread", "-o", str(result)], source.name)
+        yield result
+
+
+def refuse_unrecordable(program: Path) -> None:
+    """An executable that was not linked with the recorder."""
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.dynamic import DynamicSection
+    from elftools.elf.elffile import ELFFile
+
+    try:
+        with program.open("rb") as stream:
+            tables = [one for one in ELFFile(stream).iter_sections() if isinstance(one, DynamicSection)]
+            needed = {getattr(tag, "needed") for table in tables for tag in table.iter_tags("DT_NEEDED")}  # noqa: B009
+    except OSError as problem:
+        raise TeetotalError(f"cannot read {program}: {problem.strerror}") from problem
+    except ELFError as problem:
+        raise TeetotalError(f"{program} is neither a C or C++ source nor an executable") from problem
+    if f"lib{RECORDER}.so" not in needed:
+        raise TeetotalError(
+            f"{program} cannot be recorded: compile and link it with the flags of teetotal cflags --record"
+        )
+    if not os.access(program, os.X_OK):
+        raise TeetotalError(f"{program} is not executable")
+
+
+def installed(name: str) -> Path:
+    """What the package brings along for C programs."""
+    path = Path(str(files("teetotal") / name))
+    if not path.exists():
+        from teetotal import _core  # beside the compiled core, where the package itself is installed in place
+
+        path = Path(_core.__file__).parent / name
+    if not path.exists():
+        raise TeetotalError("this installation cannot run C programs: that needs Linux on x86-64")
+    return path
+
+
 def commands_for_linking(source: Source, directory: Path) -> Iterator[list[str]]:
     """Those with which a user would build the program; the last one tells all that is undefined."""
     compile_flags, link_flags = _split(source.flags)
@@ -319,10 +386,10 @@ def _instrumentation(compiler: list[str]) -> tuple[str, ...]:
     return _CLANG if is_clang(compiler) else _GCC
 
 
-def _split(flags: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """What the user gave for the compiler, and of that what belongs to the linker. Optimisation is not ours to take:
-    the last ``-O`` would win, and false alarms with it. Nor does it matter what a program counts about itself, and who
-    can see its functions: ``main`` must be seen."""
+def _split(flags: tuple[str, ...], *, optimised: bool = False) -> tuple[list[str], list[str]]:
+    """What the user gave for the compiler, and of that what belongs to the linker. Optimisation is not ours to take, but
+    for programs that are recorded: the last ``-O`` would win, and false alarms with it. Nor does it matter what a program
+    counts about itself, and who can see its functions: ``main`` must be seen."""
     compile_flags, link_flags = [], []
     for flag in flags:
         if flag in _OTHER_PRODUCTS or flag.startswith(("-o", "-mcmodel=l", "-mcmodel=m")):
@@ -331,6 +398,8 @@ def _split(flags: tuple[str, ...]) -> tuple[list[str], list[str]]:
             raise TeetotalError(f"{flag} after --: sources come before it")
         if flag.startswith(("-l", "-L", "-Wl,")) or Path(flag).suffix in (".a", ".so", ".o"):
             link_flags.append(flag)
+        elif optimised and flag.startswith("-O"):
+            compile_flags.append(flag)
         elif flag.startswith(("-O", "-fsanitize", *_MEASURE, "-fvisibility", *_NO_FRAMES)):
             continue
         else:
