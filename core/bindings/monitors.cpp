@@ -43,7 +43,8 @@ Found as_tuple(const Report& r) {
 void check(const std::uint8_t* numbers, std::size_t count, std::uint8_t most, const char* what) {
   std::uint8_t largest = 0;
   for (std::size_t i = 0; i < count; ++i) largest = std::max(largest, numbers[i]);
-  if (largest > most) throw std::invalid_argument("no " + std::string(what) + " has the number " + std::to_string(largest));
+  if (largest > most)
+    throw std::invalid_argument("no " + std::string(what) + " has the number " + std::to_string(largest));
 }
 void check_kinds(const std::uint8_t* kinds, std::size_t count) {
   check(kinds, count, static_cast<std::uint8_t>(Kind::fence), "kind of event");
