@@ -85,6 +85,20 @@ template <typename T>
   if (kind != Kind::st) look_for_unwritten(*self, const_cast<const T*>(target), tag_for(sizeof(T)), place);
 }
 
+// What atomic operations take from memory besides, and give back to it.
+template <typename T>
+[[gnu::always_inline]] inline T taken(const void* from, std::uintptr_t place) {
+  access(Kind::ld, from, tag_for(sizeof(T)), place);
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+template <typename T>
+[[gnu::always_inline]] inline void give(void* to, T value, std::uintptr_t place) {
+  access(Kind::st, to, tag_for(sizeof(T)), place);
+  std::memcpy(to, &value, sizeof value);
+}
+
 inline void before_rmw(int order, std::uintptr_t place) {
   if (process.rmw_needs_marker && releases(order) && process.current != nullptr) sfence(*process.current, place);
 }
@@ -115,30 +129,32 @@ template <typename T, typename Change>
   return old;
 }
 
-// Also a weak one: it fails only where it must.
+// Also a weak one: it fails only where it must. `to`: where the old value goes then.
 template <typename T>
-[[gnu::always_inline]] inline bool compare_exchange(volatile T* target, T* expected, T value, int order, int failure,
-                                                    std::uintptr_t place, bool single = true) {
+[[gnu::always_inline]] inline T compare_exchange_value(volatile T* target, T wanted, T value, int order, int failure,
+                                                       std::uintptr_t place, const void* to = nullptr,
+                                                       bool single = true) {
   before_rmw(order, place);
-  const T wanted = *expected;
-  const Wide operand = static_cast<Wide>(value) ^ static_cast<Wide>(reinterpret_cast<std::uintptr_t>(expected)) << 64U;
+  const Wide operand = static_cast<Wide>(value) ^ static_cast<Wide>(reinterpret_cast<std::uintptr_t>(to)) << 64U;
   before_atomic(target, Kind::rmw, swap_writes(), place, single, order, static_cast<Wide>(wanted), order_of(failure),
                 operand);
   const T old = *target;
-  if (old == wanted) {
+  if (old == wanted)
     *target = value;
-    return true;
-  }
-  if constexpr (sizeof(T) == sizeof(std::uintptr_t))
+  else if constexpr (sizeof(T) == sizeof(std::uintptr_t))
     if (in_heap(wanted)) addresses.expected(wanted, place);
-  *expected = old;
-  return false;
+  return old;
 }
 
+// What is expected lies in memory that others may share: it is read before, and written where the swap fails.
 template <typename T>
-T compare_exchange_value(volatile T* target, T expected, T value, int order, int failure, std::uintptr_t place) {
-  compare_exchange(target, &expected, value, order, failure, place);
-  return expected;
+[[gnu::always_inline]] inline bool compare_exchange(volatile T* target, T* expected, T value, int order, int failure,
+                                                    std::uintptr_t place, bool single = true) {
+  const T wanted = taken<T>(expected, place);
+  const T old = compare_exchange_value(target, wanted, value, order, failure, place, expected, single);
+  if (old == wanted) return true;
+  give(expected, old, place);
+  return false;
 }
 
 // For atomic objects that the compiler knows by their size alone: structs, mostly.
@@ -160,13 +176,6 @@ void of_size(std::size_t size, std::uintptr_t place, Do action) {
       fail(*process.current, Failure::unsupported,
            "an atomic operation on " + std::to_string(size) + " bytes, which needs a lock,", place);
   }
-}
-
-template <typename T>
-T taken(const void* from) {
-  T value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
 }
 
 }  // namespace
@@ -266,22 +275,21 @@ bool generic_compare_exchange(std::size_t, void*, void*, const void*, int, int) 
 void generic_load(std::size_t size, const void* from, void* to, int order) {
   const std::uintptr_t place = TEETOTAL_PLACE;
   of_size(size, place, [&]<typename T>(T) {
-    const T value = atomic_load(static_cast<const volatile T*>(from), order, place, false);
-    std::memcpy(to, &value, size);
+    give(to, atomic_load(static_cast<const volatile T*>(from), order, place, false), place);
   });
 }
 void generic_store(std::size_t size, void* to, const void* from, int order) {
   const std::uintptr_t place = TEETOTAL_PLACE;
   of_size(size, place,
-          [&]<typename T>(T) { atomic_store(static_cast<volatile T*>(to), taken<T>(from), order, place); });
+          [&]<typename T>(T) { atomic_store(static_cast<volatile T*>(to), taken<T>(from, place), order, place); });
 }
 void generic_exchange(std::size_t size, void* target, const void* from, void* old, int order) {
   const std::uintptr_t place = TEETOTAL_PLACE;
   of_size(size, place, [&]<typename T>(T) {
-    const T value = taken<T>(from);
+    const T value = taken<T>(from, place);
     const T before =
         atomic_change(static_cast<volatile T*>(target), order, place, value, [](T, T given) { return given; }, false);
-    std::memcpy(old, &before, size);
+    give(old, before, place);
   });
 }
 bool generic_compare_exchange(std::size_t size, void* target, void* expected, const void* from, int order,
@@ -289,9 +297,9 @@ bool generic_compare_exchange(std::size_t size, void* target, void* expected, co
   const std::uintptr_t place = TEETOTAL_PLACE;
   bool done = false;
   of_size(size, place, [&]<typename T>(T) {
-    T wanted = taken<T>(expected);
-    done = compare_exchange(static_cast<volatile T*>(target), &wanted, taken<T>(from), order, failure, place, false);
-    std::memcpy(expected, &wanted, size);
+    const T value = taken<T>(from, place);
+    done = compare_exchange(static_cast<volatile T*>(target), static_cast<T*>(expected), value, order, failure, place,
+                            false);
   });
   return done;
 }

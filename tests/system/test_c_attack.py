@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from c_programs import COMPILERS
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Verdict
@@ -121,3 +122,37 @@ def test_a_wide_value_is_no_error(tmp_path: Path) -> None:
         static void *other(void *p) { y = 1; a = x[0]; return 0; }
         int main(void) { pthread_t t; pthread_create(&t, 0, other, 0); x = ones; b = y; pthread_join(t, 0); }"""
     assert checked(tmp_path, code).models["tso"].robust is False
+
+
+ATOMIC_OPERANDS = {  # each writes to X or Y what `one` holds, beside an atomic operation on something else
+    "a swap that fails": ("int", "__atomic_compare_exchange_n(&one, &{}, 5, 0, 5, 5)"),
+    "a swap of pairs that fails": ("struct pair", "__atomic_compare_exchange(&one, &{}, &other, 0, 5, 5)"),
+    "a load of a pair": ("struct pair", "__atomic_load(&one, &{}, 0)"),
+    "an exchange of pairs": ("struct pair", "__atomic_exchange(&own, &one, &{}, 0)"),
+}
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("name", ATOMIC_OPERANDS)
+def test_what_atomic_operations_take_and_give_besides_is_seen(tmp_path: Path, name: str, compiler: str) -> None:
+    """What is expected, and where an old value goes, is memory like any other: store buffering through it was robust."""
+    kind, call = ATOMIC_OPERANDS[name]
+    source = tmp_path / "test.c"
+    source.write_text(
+        f"""
+        #include <pthread.h>
+        struct pair {{ int a, b; }};
+        {kind} X, Y, other, one = {"1" if kind == "int" else "{1, 1}"}; int seen[2];
+        static int first({kind} *of) {{ return *(int *)of; }}
+        static void *left(void *p) {{
+          {kind} own = one; {call.format("X")}; seen[0] = first(&Y); return first(&own) ? p : 0; }}
+        static void *right(void *p) {{
+          {kind} own = one; {call.format("Y")}; seen[1] = first(&X); return first(&own) ? p : 0; }}
+        int main(void) {{
+          pthread_t t, u;
+          pthread_create(&t, 0, left, 0); pthread_create(&u, 0, right, 0);
+          pthread_join(t, 0); pthread_join(u, 0);
+        }}"""
+    )
+    answer = check(Source((str(source),), (), compiler), CheckOptions(models=("tso",)))
+    assert answer.models["tso"].robust is False
