@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -41,6 +42,7 @@ def full(tmp_path: Path) -> Run:
                 check=False,
                 preexec_fn=_little_room,
                 timeout=60,
+                env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},  # which would be cut, and break every later run
             )
         assert done.returncode == 2, done
         assert done.stderr.startswith("teetotal: "), done.stderr
