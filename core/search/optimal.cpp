@@ -181,9 +181,15 @@ void OptimalSearch::races_with(const Event& event, std::size_t index) {
   for (const std::size_t first : races_) note_race(first, index, as_before(event, index, first), found_);
 }
 
-// Step `index`, or the next one of its thread, as it would be just before step `first`.
+// Step `index`, or the next one of its thread, as it would be just before step `first`. Before a load that saw its own
+// thread's store it would see that store, wherever the commit comes: what it finds before the next write, or found.
 Event OptimalSearch::as_before(const Event& event, std::size_t index, std::size_t first) const {
   Event reversed = event;
+  if (buffers_ && event.kind == Kind::rmw && sees_own(execution_[first])) {
+    const std::size_t behind = write_behind(first, index);
+    if (behind < index) reversed.writes = system_.would_write(event.thread, index, behind);
+    return reversed;
+  }
   if (event.kind == Kind::rmw || event.kind == Kind::ld)
     reversed.writes = system_.would_write(event.thread, index, first);
   if (buffers_ && event.kind == Kind::ld) reversed.also = system_.own_before(event.thread, index, first);
@@ -263,13 +269,19 @@ void OptimalSearch::races_of_waiting(const Event& event, const std::uint32_t* be
 // Whether an operation that waits could have run just before a load that saw its own thread's store, that is, with the
 // value of that store: before the next write, or where it did.
 bool OptimalSearch::could_precede(const Event& event, std::size_t load, std::size_t end) const {
+  const std::size_t behind = write_behind(load, end);
+  if (behind == end) return end < execution_.size() && event.writes;
+  return as_before(event, end, behind).writes && system_.possible(event.thread, end, behind);
+}
+
+// The next write behind the commit of the store that a load of its own thread's saw, or `end`.
+std::size_t OptimalSearch::write_behind(std::size_t load, std::size_t end) const {
   const Event& own = execution_[load];
-  const auto& accesses = by_address_[event.address];
+  const auto& accesses = by_address_[own.address];
   const std::size_t commit = by_thread_[system_.buffer_of(own)][own.own() - 1U];
   const auto next = std::find_if(std::ranges::upper_bound(accesses, commit), accesses.end(),
                                  [&](std::size_t index) { return execution_[index].writes; });
-  if (next == accesses.end() || *next >= end) return end < execution_.size() && event.writes;
-  return as_before(event, end, *next).writes && system_.possible(event.thread, end, *next);
+  return next == accesses.end() ? end : std::min(*next, end);
 }
 
 // Of a writer's lock and the reader's lock `first`: the other readers that the writer must come before as well. They

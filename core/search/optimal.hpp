@@ -102,6 +102,7 @@ class OptimalSearch {
   bool dependent(const Event& a, const Event& b) const { return a.thread == b.thread || conflicts_now(a, b); }
   std::span<const std::size_t> own_loads_before(const Event& write);
   bool could_precede(const Event& event, std::size_t load, std::size_t end) const;
+  std::size_t write_behind(std::size_t load, std::size_t end) const;
   bool is_barrier(const Event& write, const Event*& later) const;
   std::ptrdiff_t weak_initial(const Event& event, std::span<const Event> sequence, std::size_t from,
                               std::size_t depth) const;

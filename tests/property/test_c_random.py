@@ -13,7 +13,7 @@ from teetotal.answers.strategies import Strategy
 from teetotal.engines.executions.executions import executions
 from teetotal.engines.runtime import driver as runtime
 from teetotal.engines.states.outcomes import outcomes
-from teetotal.programs.expressions import Addr, Const, Final
+from teetotal.programs.expressions import Addr, Const, Final, Old, Op
 from teetotal.programs.program import Load, Program, Rmw, Store, Thread
 
 SHAPES = {"fenced": FENCED, "atomic": ATOMIC, "locked": LOCKED, "mixed": MIXED}
@@ -94,6 +94,26 @@ def test_an_rmw_that_flushes_one_address_does_not_wait_for_others() -> None:
         options = ("model=pso", *runtime.semantics_options(PAPERS))
         end, _ = explore(object_file, *options, arguments=["0"])
     assert end["executions"] == len(models.traces(program, "pso", PAPERS))
+
+
+def test_a_compare_and_swap_before_a_load_that_saw_its_own_threads_store() -> None:
+    """Whether it writes there was asked with what memory held where that load ran, before the store had come there: it
+    passed for a read, and what another reads before it for covered."""
+    x, two = Addr("x"), Const(2)
+    stores = Thread("T0", (Store(address=x, value=two), Load(register="r0", address=x)), {"r0": 0})
+    swap = Rmw(address=x, value=Const(3), register="r0", when=Op("==", (Old(), two)))
+    swaps = Thread("T1", (swap,), {"r0": 0})
+    looks = Thread("T2", (Load(register="r0", address=x),), {"r0": 0})
+    program = Program(name="swapped", threads=(stores, swaps, looks), memory={"x": 1})
+    with compiled(translate([program])) as object_file:
+        for model in ("tso", "pso"):
+            end, _ = explore(object_file, f"model={model}", arguments=["0"])
+            assert end["executions"] == len(models.traces(program, model)) == 8, model
+            code = outcome_code(
+                program, (3, 2, 2, 3)
+            )  # its own load sees the swap, which sees 2, as the other load does
+            _, told = explore(object_file, f"model={model}", arguments=["0", str(code)])
+            assert any(answer["type"] == "failure" for answer in told), model
 
 
 def observed(program: Program) -> Program:
