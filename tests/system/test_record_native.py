@@ -127,6 +127,14 @@ def test_no_false_alarm(tmp_path: Path, name: str) -> None:
     assert not any("without values" in note for note in notes), notes
 
 
+@pytest.mark.parametrize("name", ["dekker", "takequeue", "spsc", "treiber"])
+def test_no_false_alarm_of_an_algorithm(tmp_path: Path, name: str) -> None:
+    file = Path(__file__).parents[2] / "benchmarks" / "programs" / f"{name}.c"
+    for one in natively(Source((str(file),), ("-O2", "-DFENCED", "-DROUNDS=20"))):
+        assert check(one.history).verdict is Verdict.SAFE
+        assert not reported(one), one.text()
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_random_programs(tmp_path: Path, compiler: str) -> None:
     """A monitor reports nothing of a program that is robust."""
