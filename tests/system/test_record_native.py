@@ -162,8 +162,8 @@ CXX = """
 #include <vector>
 struct Node { int value; Node *next; };
 struct Once { int values[20]; Once() { for (int &value : values) value = 1; } };
-struct Pair { long first, second; };
-std::mutex m; std::condition_variable c; std::atomic<int> n; std::atomic<Node *> head; bool ready; int plain; Pair pairs[2];
+struct Single { long value; };
+std::mutex m; std::condition_variable c; std::atomic<int> n; std::atomic<Node *> head; bool ready; int plain; Single singles[2];
 Once &once() { static Once made; return made; }
 int main() {
   std::vector<std::thread> threads;
@@ -175,7 +175,7 @@ int main() {
         while (!head.compare_exchange_weak(node->next, node)) {}
         n.fetch_add(1);
         std::lock_guard<std::mutex> lock(m);
-        ++plain; ++once().values[0]; pairs[k % 2] = pairs[1 - k % 2];
+        ++plain; ++once().values[0]; singles[k % 2] = singles[1 - k % 2]; singles[k % 2].value += i + k;
       }
     });
   { std::lock_guard<std::mutex> lock(m); ready = true; }
