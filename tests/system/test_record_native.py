@@ -163,7 +163,8 @@ CXX = """
 struct Node { int value; Node *next; };
 struct Once { int values[20]; Once() { for (int &value : values) value = 1; } };
 struct Single { long value; };
-std::mutex m; std::condition_variable c; std::atomic<int> n; std::atomic<Node *> head; bool ready; int plain; Single singles[2];
+std::mutex m; std::condition_variable c; std::atomic<int> n; std::atomic<Node *> head;
+bool ready; int plain; Single singles[2];
 Once &once() { static Once made; return made; }
 int main() {
   std::vector<std::thread> threads;
