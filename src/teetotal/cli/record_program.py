@@ -32,25 +32,23 @@ if TYPE_CHECKING:
 @click.option(
     "--window",
     type=click.IntRange(1, 100_000_000),
-    default=100_000,
-    show_default=True,
+    show_default="100000",
     metavar="EVENTS",
     help="With --native: accesses of one history.",
 )
 @click.option(
     "--every",
     type=click.FloatRange(min=0),
-    default=0.0,
-    show_default=True,
+    show_default="0",
     metavar="SECONDS",
     help="With --native: between two of them.",
 )
 @c_options
 @recording_options
 def program(
-    files: tuple[str, ...], count: int, seed: int, model: Any, traces: str | None, native: bool, window: int, every: float,
-    compiler: str | None, trust: bool, arguments: tuple[str, ...], flags: tuple[str, ...], seconds: float | None,
-    output: str, as_json: bool,
+    files: tuple[str, ...], count: int, seed: int, model: Any, traces: str | None, native: bool, window: int | None,
+    every: float | None, compiler: str | None, trust: bool, arguments: tuple[str, ...], flags: tuple[str, ...],
+    seconds: float | None, output: str, as_json: bool,
 ) -> int:  # fmt: skip
     """Random executions of a C or C++ program under the explorer: histories, and traces for `teetotal monitor`.
 
@@ -66,12 +64,17 @@ def program(
         raise TeetotalError("only C and C++ programs are recorded")
     if (traces is not None or native) and model != "sc":
         raise TeetotalError(f"{'a trace' if traces else 'what runs natively'} is of an SC execution: --model sc")
+    if not native and (window is not None or every is not None):
+        raise click.UsageError("--window and --every are for --native")
     notes: list[str] = []
     missed: list[str] = []
     source = Source(files, flags, compiler, arguments, trust)
     found: Iterable[RecordedExecution | None]
     if native:
-        found = natively(source, window=window, every=every, count=count, seed=seed, seconds=seconds, notes=notes)
+        window = 100_000 if window is None else window
+        found = natively(
+            source, window=window, every=every or 0.0, count=count, seed=seed, seconds=seconds, notes=notes
+        )
     else:
         found = executed(source, count=count, seed=seed, model=model, seconds=seconds, unseen=missed)
     if traces is not None:
