@@ -79,7 +79,7 @@ def violations(
         ("__VERIFIER_atomic_begin(); __VERIFIER_atomic_end();", ["enter an atomic section", "leave the atomic section"]),
         (
             "word = 1; syscall(SYS_futex, &word, FUTEX_WAKE, 1);",
-            ["st word = 1", "enter word's futex", "signal word's queue", "leave word's futex"],
+            ["st word = 1", "fence", "enter word's futex", "signal word's queue", "leave word's futex"],
         ),
         ("int r = *block; free(block);", ["ld block → ", "ld heap[4]", "ld block → ", "free heap[4]"]),
     ],

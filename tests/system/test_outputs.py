@@ -88,7 +88,7 @@ def files(tmp_path: Path) -> Path:
         (["check", "fenced.litmus"], 0),
         (["check", "bad.litmus", "fenced.litmus"], 2),
         (["check", "nowhere.litmus"], 2),
-        (["check", "SB.litmus", "--states", "2", "--explore", "random:1"], 3),
+        (["check", "SB.litmus", "--states", "2", "--explore", "random:1", "--seed", "3"], 3),
         (["fence", "SB.litmus"], 0),
         (["fence", "bad.litmus"], 2),
         (["verify", "p.pml"], 1),

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from teetotal import _core
 from teetotal.scale import supervision
 from teetotal.scale.crew import Answer, Item, OutOfBudget, Tally, Work, WorkerDied, cpu, timed
-from teetotal.scale.processes import HURRY, children, die_with_parent, largest
+from teetotal.scale.processes import HURRY, children, die_with_parent, hurried_later, largest
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -112,7 +112,8 @@ class _Worker(Generic[Item, Answer]):
         context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(self.work, theirs), daemon=True)
-        self.process.start()
+        with hurried_later():
+            self.process.start()
         theirs.close()
 
     def left(self) -> float | None:
@@ -187,6 +188,7 @@ def _serve(work: Work[Item, Answer], pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one who started us decides
     supervision.leave()
     signal.signal(HURRY, _hurried)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {HURRY})  # it may have come before us
     die_with_parent()
     while True:
         try:
