@@ -490,3 +490,29 @@ def test_a_process_that_has_ended_has_no_children() -> None:
     child.wait()
     assert list(processes.children(child.pid)) == []
     assert processes.largest(child.pid) == 0
+
+
+ORPHANS = """
+import os, signal, subprocess, sys
+from teetotal.scale.processes import adopt_orphans, bury_orphans, children, end_children
+
+adopt_orphans()
+works = subprocess.Popen(["sleep", "60"])
+for _ in range(3):
+    orphan = int(subprocess.run(["sh", "-c", "sleep 60 > /dev/null 2>&1 & echo $!"], capture_output=True).stdout)
+    os.kill(orphan, signal.SIGKILL)
+    os.waitid(os.P_PID, orphan, os.WEXITED | os.WNOWAIT)
+before = len(list(children()))
+bury_orphans(works.pid)
+print(before, list(children()) == [works.pid])
+os.kill(works.pid, signal.SIGKILL)
+os.waitid(os.P_PID, works.pid, os.WEXITED | os.WNOWAIT)
+bury_orphans(works.pid)
+print(works.wait())
+"""
+
+
+def test_orphans_that_have_ended_are_buried() -> None:
+    """Each exploration of a C program left one to whoever waits for it all: a long search had hundreds."""
+    done = subprocess.run([sys.executable, "-c", ORPHANS], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines() == ["4 True", str(-signal.SIGKILL)]

@@ -82,6 +82,13 @@ def largest(process: int) -> int:
     return max([found, *map(largest, children(process))])
 
 
+def bury_orphans(but: int) -> None:
+    """Of those whose parents have ended, the ones that have ended too: nobody else asks for them, and a process that is
+    not asked for keeps its number. Not ``but``, a child whose end means something."""
+    while (ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) is not None and ended.si_pid != but:
+        os.waitpid(ended.si_pid, 0)
+
+
 def end_children() -> None:
     """Kill them, and those that they leave behind, until none is left."""
     while found := list(children()):

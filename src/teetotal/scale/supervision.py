@@ -28,7 +28,7 @@ from pathlib import Path
 
 import msgspec
 
-from teetotal.scale.processes import adopt_orphans, die_with_parent, end_children, largest
+from teetotal.scale.processes import adopt_orphans, bury_orphans, die_with_parent, end_children, largest
 
 BAD_INPUT, INCONCLUSIVE, FAULT, INTERRUPTED = 2, 3, 70, 130
 FAULT_OF_OURS = "this is a fault of teetotal itself; please report it with the lines above"
@@ -303,6 +303,7 @@ def _wait(child: int, reader: int) -> int:
         left = None if watch.until is None else max(0.0, watch.until - time.monotonic())
         look = LOOK if watch.most is not None else 1.0
         ready, _, _ = select.select([reader], [], [], look if left is None else min(left, look))
+        bury_orphans(child)
         if not ready:
             late = watch.until is not None and time.monotonic() >= watch.until
             if _end_by is not None and time.monotonic() >= _end_by:
