@@ -63,7 +63,11 @@ class AddressWatch:
         registers = [number for kind, number in operands if kind == "r"]
         constants = [number for kind, number in operands if kind == "i"]
         if name in ("cmp", "sub"):
-            if constants or RSP in registers or (name == "cmp" and not _orders(following)):
+            if (
+                constants
+                or RSP in registers
+                or not (_orders(following) if name == "cmp" else _is_kept(item, following))
+            ):
                 return
             kind = _COMPARE
         elif name == "and":
@@ -115,6 +119,13 @@ def _orders(following: Sequence[Item]) -> bool:
         if _FLAGS in item.instruction.writes or item.instruction.is_call:
             return False
     return False
+
+
+def _is_kept(distance: Item, following: Sequence[Item]) -> bool:
+    """clang asks by a distance whether a swap was done, and puts the answer in its place."""
+    if not following or following[0].instruction.name not in ("sete", "setne"):
+        return True
+    return following[0].instruction.operands[:1] != distance.instruction.operands[:1]
 
 
 def variables(program: Path) -> list[tuple[int, int]]:
