@@ -262,7 +262,7 @@ def test_what_runs_on_is_told_though_it_blocks_all_signals(program: Path) -> Non
 
 @pytest.mark.parametrize("name", GROWS)
 def test_memory_is_limited_from_outside(name: str, program: Path) -> None:
-    result = checked(program, GROWS[name], fenced=False, max_megabytes=100, loop_bound=1_000_000)
+    result = checked(program, GROWS[name], fenced=False, max_megabytes=100, loop_bound=1_000_000, triage=0.0)
     violated(result, "the memory is used up" if "not the heap" in name else "T2 needs more memory than it may have at")
 
 
@@ -300,7 +300,19 @@ def test_answers_are_numbered_and_checked(program: Path) -> None:
 def _at_work(*options: str) -> subprocess.Popen[str]:
     """``teetotal check`` of something long, when it has found a violation."""
     file = ROOT / "benchmarks" / "programs" / "dekker.c"
-    command = [sys.executable, "-m", "teetotal", "check", "--json", *options, str(file), "--", "-DROUNDS=9"]
+    command = [
+        sys.executable,
+        "-m",
+        "teetotal",
+        "check",
+        "--json",
+        "--triage",
+        "0",
+        *options,
+        str(file),
+        "--",
+        "-DROUNDS=9",
+    ]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=hear_interrupts
     )
