@@ -154,6 +154,7 @@ void Explorer::learn() {
 
 // Why this search cannot be explored in parts, if it cannot: it depends on more than a part tells.
 std::string Explorer::why_whole() const {
+  if (process.buffered && request_.strategy.name == "all") return "buffers have names in their own process alone";
   if (system_.found_first().contested()) return "remains of calls are part of what threads wait with";
   if (!process.choices.empty()) return "the program asks for values";
   if (unwritten.suspects()) return "memory is read that was never written";

@@ -60,6 +60,21 @@ def test_threads_that_nothing_tells_apart() -> None:
     assert divided
 
 
+def test_buffers_are_explored_as_a_whole() -> None:
+    """Whoever asks for parts of them gets the answer of one process, and the reason."""
+    programs = list(seeded(53, 4, MIXED))
+    asked = ["strategy=all", "model=tso"]
+    refused = 0
+    with compiled(translate(programs)) as program:
+        for number in range(len(programs)):
+            found, _ = in_parts(program, asked, [str(number)], 2, 1)
+            expected = told(driver.answers(program, asked, [str(number)]))
+            assert expected[-1].pop("whole") == "", number
+            refused += "buffers" in found[-1].pop("whole")
+            assert found == expected, number
+    assert refused
+
+
 @pytest.mark.parametrize("model", ["sc", "pso"])
 @pytest.mark.parametrize("explore", [Strategy("random", 150), Strategy("pct", 150, 3)], ids=str)
 def test_random_walks(explore: Strategy, model: str) -> None:
