@@ -99,11 +99,13 @@ TOLD    := $(CURDIR)/build/sanitize/told
 SAMPLE  := golden/test_c_words.py property/test_c_semantics.py property/test_c_snapshots.py system/test_c_beginnings.py \
            system/test_c_copies.py system/test_c_ends.py system/test_c_front.py
 SLOW    := every_class_of_interleavings or whatever_order or random_programs or both_exact_monitors
+# Which rounds of a try for a lock are alike depends on what calls leave behind, and sanitizers fill that.
+FILLED  := however_it_is_taken
 sanitize-runtime: build sanitized
 	rm -f $(TOLD).*
 	TEETOTAL_RUNTIME="$$(echo $(CURDIR)/$(RUNTIME))" UBSAN_OPTIONS=print_stacktrace=1:log_path=$(TOLD) \
 	  ASAN_OPTIONS=detect_leaks=0:$(HANDLED):log_path=$(TOLD) \
-	  $(BIN)/python -m pytest -n 2 $(addprefix tests/,$(SAMPLE)) -k "not ($(SLOW))"; \
+	  $(BIN)/python -m pytest -n 2 $(addprefix tests/,$(SAMPLE)) -k "not ($(SLOW) or $(FILLED))"; \
 	  status=$$?; cat $(TOLD).* 2>/dev/null && status=1; exit $$status
 
 # What is built is committed beside the renderer that fills it, and a test says when it is not current.

@@ -58,7 +58,8 @@ class Assertions:
 
     def _list(self, decides: Item, call: Item) -> None:
         here, there = self._label(decides), self._label(call)
-        entry = [f'\t.pushsection {SECTION},"a?",@progbits', f"\t.long {here} - ., {there} - .", "\t.popsection"]
+        begin = [f'\t.pushsection {SECTION},"a?",@progbits', "\t.balign 4"]
+        entry = [*begin, f"\t.long {here} - ., {there} - .", "\t.popsection"]
         call.statement.before += att(entry, call.statement)
 
     def _label(self, item: Item) -> str:

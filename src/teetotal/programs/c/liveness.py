@@ -114,6 +114,7 @@ def _told(entry: Entry, label: str) -> list[str]:
 def _table_entry(label: str, flags: int, saved: int, count: int, slots: str = "") -> list[str]:
     return [
         f'\t.pushsection {SECTION},"a?",@progbits',
+        "\t.balign 4",
         f"\t.long {label} - ., {flags}, {saved}, {count}{slots}",
         "\t.popsection",
     ]
