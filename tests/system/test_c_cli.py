@@ -254,7 +254,12 @@ def test_a_range_without_a_number_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("check", "--time", "nan"), ("check", "--triage", "nan"), ("verify", "--memory", "nan")],
+    [
+        ("check", "--time", "nan"),
+        ("check", "--triage", "nan"),
+        ("verify", "--memory", "nan"),
+        ("record", "program", "--native", "--every", "nan"),
+    ],
 )
 def test_what_is_not_a_number_is_refused(arguments: tuple[str, ...]) -> None:
     assert "nan is not a number" in teetotal(*arguments, str(EXAMPLE), expect=2)

@@ -122,6 +122,15 @@ def test_without_a_compiler() -> None:
 # -- what is kept ----------------------------------------------------------------------------------------------------
 
 
+def test_what_was_held_back_and_could_not_be_written_is_not_called_whole() -> None:
+    client = Client(record.Shape(operations=5), 0)
+    file = Recording("/dev/full", may_begin_again=True)
+    for number in range(3):
+        file.add(Recorded(f"r{number}", client, [0] * sum(client.reads)).text())
+    with pytest.raises(OutputError, match="the 0 histories before are whole"):
+        file.__exit__(None, None, None)
+
+
 def test_a_full_disk_keeps_whole_histories(tmp_path: Path) -> None:
     def little_room() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from teetotal.answers.errors import TeetotalError
-from teetotal.cli.options import WithCompilerFlags, c_options
+from teetotal.cli.options import Number, WithCompilerFlags, c_options
 from teetotal.cli.record import recorded, recording_options
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--every",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     show_default="0",
     metavar="SECONDS",
     help="With --native: between two of them.",

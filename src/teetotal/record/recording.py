@@ -22,7 +22,7 @@ class Recording:
     def __init__(self, path: str, *, may_begin_again: bool = False) -> None:
         self.path = path
         self.histories = self.operations = 0
-        self._size = 0
+        self._size = self._written = 0
         try:
             self._file = 1 if path == "-" else os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
             self._is_file = path != "-" and stat.S_ISREG(os.fstat(self._file).st_mode)
@@ -36,7 +36,7 @@ class Recording:
         if self._held is not None:
             self._held = []
         elif self._size:
-            self._size = 0
+            self._size = self._written = 0
             self._cut()
 
     def add(self, text: str, operations: int = 0) -> None:
@@ -57,12 +57,13 @@ class Recording:
             while rest:
                 rest = rest[os.write(self._file, rest) :]
             self._size += len(whole)
+            self._written += 1
         except BrokenPipeError:
             raise
         except OSError as problem:
             self._cut()
             raise OutputError(
-                f"cannot write {self.path}: {problem.strerror}; the {self.histories:,} histories before are whole"
+                f"cannot write {self.path}: {problem.strerror}; the {self._written:,} histories before are whole"
             ) from problem
         except BaseException:
             self._cut()
