@@ -16,9 +16,9 @@ class C11Monitor final : public Monitor {
     };
   }
   auto racy(const Event& event, std::vector<Report>& reports) const {
-    return [&](const auto& race) {
+    return [&](const Race& race) {
       const std::size_t first = number_of(race.thread, race.index);
-      const bool waited = race.after != 0, next = race.after == std::remove_cvref_t<decltype(race)>::itself;
+      const bool waited = race.after != 0, next = race.after == Race::itself;
       reports.push_back({.delayed = first,
                          .previous = !waited ? history_.size()
                                      : next  ? first

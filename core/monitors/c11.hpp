@@ -26,14 +26,13 @@
 // `Sc`: whether there are pairs. Before the first seq_cst operation all of them are zero, so a monitor without pairs
 // does until then, and then sees everything again (C11Monitor).
 //
-// Reports on data races are epochs as in FastTrack (Flanagan, Freund, PLDI 2009), from the same clocks: for each
-// location the last access of each thread, atomic or not, reading or writing.
+// Data races: c11_races.hpp, from the same clocks.
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
+#include "c11_races.hpp"
 #include "monitor.hpp"
 #include "state.hpp"
 
@@ -109,12 +108,11 @@ class C11 : public State<c11_layout(Sc), true> {
   struct Beside {  // each write
     Word group;    // where the entries of its group begin, if it heads one
     bool sc, na;
-    bool told;  // whether its message is kept
   };
   struct Lists {
     std::vector<First> groups;
     std::vector<Beside> beside;
-    std::vector<Word> messages;  // C of msg, of atomic writes behind others' plain accesses: see race_waiting
+    Messages messages;  // C of msg
     Log own, hist;
   };
 
@@ -125,14 +123,7 @@ class C11 : public State<c11_layout(Sc), true> {
         values_(options.values),
         rs_c11_(options.release_sequence_c11) {}
 
-  // What the event gives: told as Report (a candidate), and races with earlier events of other threads, by number.
-  // `after`: what the event would have come right after in a round that only waits; 1 + the number of an event.
-  struct Race {
-    Word thread, index;
-    Word after = 0;
-    static constexpr Word itself = ~Word{0};  // after what it races with
-  };
-
+  // What the event gives: told as Report (a candidate), and races with earlier events of other threads.
   template <class Found, class Raced>
   void step(const Event& e, Found found, Raced raced) {
     const std::size_t n = this->stride();
@@ -147,7 +138,7 @@ class C11 : public State<c11_layout(Sc), true> {
     if (e.address >= lists_.size()) lists_.resize(e.address + std::size_t{1});
     if (older_ != nullptr && (e.kind == Kind::ld || e.kind == Kind::rmw) &&
         older_->waits(static_cast<std::size_t>(this->events())))
-      race_waiting(e, false, raced);
+      waiting_races(e, false, raced);
     Word* thread = this->begin_event(e, n);
     Word* address = this->change_address(e.address, n);
     if (e.ends_life()) {
@@ -164,7 +155,7 @@ class C11 : public State<c11_layout(Sc), true> {
     if (is_fence(e.kind) || e.kind == Kind::lock) return;
     if (const Write* w = candidate(e, true)) found(this->report(*w, this->thread_row(e.thread), e));
     if (e.address >= lists_.size()) lists_.resize(e.address + std::size_t{1});
-    race_waiting(e, true, raced);
+    waiting_races(e, true, raced);
   }
 
  private:
@@ -316,7 +307,7 @@ class C11 : public State<c11_layout(Sc), true> {
     clock(thread, cur, n)[e.thread] = thread[Base::count];
     this->advance_hb(thread, address, e, n);
     e.writes = true;
-    races(thread, address, e, false, raced);
+    races(last_accesses(address), clock(thread, C, n), e, false, raced);
     clear(this->address_clock(address, Base::hb_writes, n), c11_layout(Sc).address_clocks * n);
     address[Base::writes_begin] = address[Base::writes_end];
   }
@@ -335,7 +326,7 @@ class C11 : public State<c11_layout(Sc), true> {
     if (read && atomic)
       join(acquires(order) ? now : clock(thread, pend, n), this->address_clock(address, msg, n), kCur * n);
     if (e.kind == Kind::lock && e.writes) after_readers(address, lists, now, n);
-    races(thread, address, e, atomic, raced);
+    races(last_accesses(address), clock(thread, C, n), e, atomic, raced);
     if (read) this->address_clock(address, atomic ? at_read : na_read, n)[e.thread] = index;
     if (e.writes) this->address_clock(address, atomic ? at_write : na_write, n)[e.thread] = index;
     if constexpr (Sc) seq_cst(thread, address, e, order, index, n);
@@ -374,56 +365,21 @@ class C11 : public State<c11_layout(Sc), true> {
       if (latest[u] != 0) join(now, lists.own.words.data() + (latest[u] - 1) * kCur * n, kCur * n);
   }
 
-  template <class Raced>
-  void races(Word* thread, Word* address, const Event& e, bool atomic, Raced raced) {
+  LastAccesses last_accesses(Word* address) {
     const std::size_t n = this->stride();
-    const Word* known = clock(thread, C, n);
-    const auto look = [&](std::size_t accesses) {
-      const Word* at = this->address_clock(address, accesses, n);
-      for (std::size_t u = 0; u < n; ++u)
-        if (u != e.thread && at[u] > known[u]) raced(Race{u, at[u]});
-    };
-    look(na_write);
-    if (!atomic) look(at_write);
-    if (e.writes) look(na_read);
-    if (e.writes && !atomic) look(at_read);
+    const auto at = [&](std::size_t accesses) { return this->address_clock(address, accesses, n); };
+    return {at(na_read), at(na_write), at(at_read), at(at_write), n};
   }
 
-  // A read that had to wait: the rounds before it are no events, yet each of them reads, and may race. It could have
-  // come right after any write since the one that its thread knew when it came here, or right after what it races with:
-  // all that has to be so by then is what its thread knew. `ever`: it waits for ever, so the last write counts as well.
   template <class Raced>
-  void race_waiting(const Event& e, bool ever, Raced raced) {
+  void waiting_races(const Event& e, bool ever, Raced raced) {
     const std::size_t n = this->stride();
-    const Word* row = this->thread_row(e.thread);
+    const Word* thread = this->thread_row(e.thread);
     Word* address = this->address_row(e.address);
-    const Word *known = clock(row, C, n), *past = clock(row, Base::hb, n);
-    const WriteList& list = this->list(e.address);
-    const std::size_t begin = address[Base::writes_begin], end = address[Base::writes_end];
-    const std::size_t first = end_of_known(list, begin, end, past);
-    const Order order = e.kind == Kind::rmw && e.failure() != Order::na ? e.failure() : e.order;
-    const auto hands_over = [&](std::size_t write, Word u, Word index) {
-      const Lists& lists = lists_[e.address];
-      return acquires(order) && lists.beside[write].told && lists.messages[write * n + u] >= index;
-    };
-    const auto look = [&](std::size_t accesses) {
-      const Word* at = this->address_clock(address, accesses, n);
-      for (std::size_t u = 0; u < n; ++u) {
-        if (u == e.thread || at[u] <= known[u]) continue;
-        if (at[u] > past[u] || first == begin) {
-          raced(Race{u, at[u], Race::itself});
-          continue;
-        }
-        for (std::size_t write = first - 1; write < end - (ever ? 0 : 1); ++write) {
-          if (hands_over(write, u, at[u])) continue;
-          raced(Race{u, at[u], list.writes[write].event + 1});
-          break;
-        }
-      }
-    };
-    look(na_write);
-    if (order == Order::na) look(at_write);
-    if (e.kind == Kind::rmw && e.failure() == Order::na) look(na_read);  // it writes back what it read
+    race_waiting(last_accesses(address),
+                 {clock(thread, Base::hb, n), clock(thread, C, n), this->list(e.address), address[Base::writes_begin],
+                  address[Base::writes_end], lists_[e.address].messages, ever},
+                 e, raced);
   }
 
   void seq_cst(Word* thread, Word* address, const Event& e, Order order, Word index, std::size_t n) {
@@ -513,22 +469,20 @@ class C11 : public State<c11_layout(Sc), true> {
     if (!e.writes) return;
     const Word head = !read ? writes + 1 : writes == address[Base::writes_begin] ? 0 : list.writes[writes - 1].note;
     const bool sc = order == Order::seq_cst;
-    put(lists.beside, writes, Beside{address[groups_end], sc, order == Order::na, keep_message(address, lists, order)});
+    put(lists.beside, writes, Beside{address[groups_end], sc, order == Order::na});
+    keep_message(address, lists.messages, order);
     this->append_write(thread, address, e, head);
     if (head != 0) note_first(address, lists, head - 1, {e.thread, index, true, sc});
   }
 
   // Of a write that is about to be appended, where somebody's plain accesses make it matter.
-  bool keep_message(Word* address, Lists& lists, Order order) {
+  void keep_message(Word* address, Messages& messages, Order order) {
     const std::size_t n = this->stride(), write = address[Base::writes_end];
-    const auto any = [&](std::size_t accesses) {
-      const Word* at = this->address_clock(address, accesses, n);
-      return std::any_of(at, at + n, [](Word index) { return index != 0; });
-    };
-    if (order == Order::na || older_ == nullptr || !(any(na_write) || any(na_read))) return false;
-    if (lists.messages.size() < (write + 1) * n) lists.messages.resize((write + 1) * n);
-    copy(lists.messages.data() + write * n, this->address_clock(address, msg, n), n);
-    return true;
+    if (order != Order::na && older_ != nullptr && last_accesses(address).any_plain()) {
+      messages.keep(write, this->address_clock(address, msg, n), n);
+    } else {
+      messages.leave_out(write);
+    }
   }
 
   // An entry of a group, unless its thread has one before that says as much.
