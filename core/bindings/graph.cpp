@@ -7,6 +7,7 @@
 
 #include <tuple>
 
+#include "columns.hpp"
 #include "module.hpp"
 
 namespace nb = nanobind;
@@ -14,26 +15,6 @@ namespace nb = nanobind;
 namespace teetotal {
 
 namespace {
-
-template <typename T>
-using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-template <typename T>
-using Array = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
-
-template <typename T>
-std::span<const T> view(const Column<T>& column, std::size_t size) {
-  if (column.shape(0) != size) throw nb::value_error("the columns of a trace have one length");
-  return {column.data(), size};
-}
-
-// The array owns what the vector held.
-template <typename T>
-Array<T> to_array(std::vector<T>&& values) {
-  auto* kept = new std::vector<T>(std::move(values));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return Array<T>(kept->data(), {kept->size()}, owner);
-}
 
 // Ctrl-C in a kernel that runs without the interpreter's lock.
 void poll_signals() {
@@ -49,21 +30,27 @@ std::vector<std::tuple<graph::Node, graph::Node, int>> as_tuples(const std::vect
 
 // Keeps the columns alive as long as the relations that look at them.
 struct Graph {
-  Graph(Column<std::int32_t> thread, Column<std::uint8_t> kind, Column<std::int32_t> address, Column<bool> wrote,
-        Column<std::int64_t> src, Column<std::int64_t> co, std::int32_t threads, std::int32_t addresses)
+  Graph(Input<std::int32_t> thread, Input<std::uint8_t> kind, Input<std::int32_t> address, Input<bool> wrote,
+        Input<std::int64_t> src, Input<std::int64_t> co, std::int32_t threads, std::int32_t addresses)
       : columns{thread, kind, address, wrote, src, co}, relations(make(threads, addresses)) {}
 
   graph::Relations make(std::int32_t threads, std::int32_t addresses) const {
     const auto& [thread, kind, address, wrote, src, co] = columns;
     const std::size_t n = thread.shape(0);
-    const graph::Columns views{{thread.data(), n}, view(kind, n), view(address, n), view(wrote, n),
-                               view(src, n),       view(co, n),   threads,          addresses};
+    const graph::Columns views{{thread.data(), n},
+                               of_length(kind, n),
+                               of_length(address, n),
+                               of_length(wrote, n),
+                               of_length(src, n),
+                               of_length(co, n),
+                               threads,
+                               addresses};
     nb::gil_scoped_release unlocked;
     return graph::Relations(views);
   }
 
-  std::tuple<Column<std::int32_t>, Column<std::uint8_t>, Column<std::int32_t>, Column<bool>, Column<std::int64_t>,
-             Column<std::int64_t>>
+  std::tuple<Input<std::int32_t>, Input<std::uint8_t>, Input<std::int32_t>, Input<bool>, Input<std::int64_t>,
+             Input<std::int64_t>>
       columns;
   graph::Relations relations;
 };
@@ -81,30 +68,30 @@ void bind_graph(nb::module_& m) {
   });
 
   m.def("order_of_sc",
-        [](Column<std::uint8_t> kind, Column<std::int32_t> address, Column<bool> wrote, std::int32_t addresses) {
+        [](Input<std::uint8_t> kind, Input<std::int32_t> address, Input<bool> wrote, std::int32_t addresses) {
           const std::size_t n = kind.shape(0);
-          const auto addresses_of = view(address, n);
-          const auto wrote_of = view(wrote, n);
+          const auto addresses_of = of_length(address, n);
+          const auto wrote_of = of_length(wrote, n);
           std::vector<std::int64_t> src(n), co(n);
           {
             nb::gil_scoped_release unlocked;
             graph::order_of_sc({kind.data(), n}, addresses_of, wrote_of, addresses, src, co);
           }
-          return nb::make_tuple(to_array(std::move(src)), to_array(std::move(co)));
+          return nb::make_tuple(give(std::move(src)), give(std::move(co)));
         });
 
-  m.def("positions_in_thread", [](Column<std::int32_t> thread, std::int32_t threads) {
+  m.def("positions_in_thread", [](Input<std::int32_t> thread, std::int32_t threads) {
     std::vector<std::int64_t> index(thread.shape(0));
     {
       nb::gil_scoped_release unlocked;
       graph::positions_in_thread({thread.data(), thread.shape(0)}, threads, index);
     }
-    return to_array(std::move(index));
+    return give(std::move(index));
   });
 
   nb::class_<Graph>(m, "Graph", "Happens-before of a trace's columns.")
-      .def(nb::init<Column<std::int32_t>, Column<std::uint8_t>, Column<std::int32_t>, Column<bool>,
-                    Column<std::int64_t>, Column<std::int64_t>, std::int32_t, std::int32_t>())
+      .def(nb::init<Input<std::int32_t>, Input<std::uint8_t>, Input<std::int32_t>, Input<bool>, Input<std::int64_t>,
+                    Input<std::int64_t>, std::int32_t, std::int32_t>())
       .def("edges",
            [](const Graph& self, bool with_po) {
              graph::Edges edges;
@@ -112,8 +99,8 @@ void bind_graph(nb::module_& m) {
                nb::gil_scoped_release unlocked;
                edges = graph::edges(self.relations, with_po, poll_signals);
              }
-             return nb::make_tuple(to_array(std::move(edges.offsets)), to_array(std::move(edges.targets)),
-                                   to_array(std::move(edges.reasons)));
+             return nb::make_tuple(give(std::move(edges.offsets)), give(std::move(edges.targets)),
+                                   give(std::move(edges.reasons)));
            })
       .def("is_acyclic",
            [](const Graph& self) {
@@ -127,7 +114,7 @@ void bind_graph(nb::module_& m) {
                nb::gil_scoped_release unlocked;
                component = graph::components(self.relations, poll_signals);
              }
-             return to_array(std::move(component));
+             return give(std::move(component));
            })
       .def("shortest_cycle",
            [](const Graph& self) {

@@ -19,10 +19,8 @@
 
 using namespace nanobind::literals;
 
-namespace teetotal {
+namespace teetotal::histories {
 namespace {
-
-using namespace histories;
 
 nb::object fault_type;
 
@@ -50,10 +48,10 @@ std::vector<History> read_file(const std::string& path, const std::string& forma
   });
 }
 
-History make_history(const std::string& name, const Given<std::uint32_t>& thread, const Given<std::uint8_t>& kind,
-                     const Given<std::uint32_t>& address, const Given<std::int64_t>& value,
-                     const Given<std::int64_t>& read, const Given<std::uint8_t>& flags,
-                     const Given<std::uint32_t>& line, std::vector<std::string> threads,
+History make_history(const std::string& name, const Input<std::uint32_t>& thread, const Input<std::uint8_t>& kind,
+                     const Input<std::uint32_t>& address, const Input<std::int64_t>& value,
+                     const Input<std::int64_t>& read, const Input<std::uint8_t>& flags,
+                     const Input<std::uint32_t>& line, std::vector<std::string> threads,
                      std::vector<std::string> addresses,
                      const std::vector<std::pair<std::uint32_t, std::int64_t>>& initial,
                      const std::vector<std::pair<std::uint32_t, std::int64_t>>& final, bool has_nil) {
@@ -148,7 +146,7 @@ void bind_histories(nb::module_& m) {
 
   m.def(
       "refute_witness",
-      [](const History& history, const Given<std::uint64_t>& steps, int model, bool rmw_all) {
+      [](const History& history, const Input<std::uint64_t>& steps, int model, bool rmw_all) {
         return refute_witness(history, {steps.data(), steps.size()}, static_cast<Model>(model), rmw_all);
       },
       nb::call_guard<nb::gil_scoped_release>());
@@ -172,7 +170,7 @@ void bind_histories(nb::module_& m) {
         return nb::make_tuple(status, order, decision.choices, decision.conflicts);
       },
       "history"_a, "seconds"_a.none(), "most_states"_a);
-  m.def("short_cycles", [](std::uint32_t nodes, const Given<std::uint32_t>& from, const Given<std::uint32_t>& to,
+  m.def("short_cycles", [](std::uint32_t nodes, const Input<std::uint32_t>& from, const Input<std::uint32_t>& to,
                            std::uint32_t per_component) {
     if (from.size() != to.size()) throw nb::value_error("columns of different lengths");
     for (std::size_t i = 0; i < from.size(); ++i)
@@ -184,9 +182,9 @@ void bind_histories(nb::module_& m) {
     }
     return std::make_pair(std::move(result.cycles), give(std::move(result.order)));
   });
-  m.def("schedule_of_order", [](const History& history, const Given<std::uint32_t>& order, int model) {
+  m.def("schedule_of_order", [](const History& history, const Input<std::uint32_t>& order, int model) {
     return give(schedule(history, {order.data(), order.size()}, static_cast<Model>(model)));
   });
 }
 
-}  // namespace teetotal
+}  // namespace teetotal::histories

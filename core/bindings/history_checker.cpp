@@ -19,17 +19,15 @@
 
 using namespace nanobind::literals;
 
-namespace teetotal {
+namespace teetotal::histories {
 namespace {
-
-using namespace histories;
 
 using EdgeTuple = std::tuple<std::int64_t, std::int64_t, std::int64_t, int>;
 
 // A history under a model, saturated as far as asked: what the engines in teetotal/histories/ work with.
 class Checker {
  public:
-  Checker(std::shared_ptr<History> history, const Given<std::uint32_t>& source, const Given<std::uint32_t>& final,
+  Checker(std::shared_ptr<History> history, const Input<std::uint32_t>& source, const Input<std::uint32_t>& final,
           int model, bool rmw_all, const std::string& rules)
       : history_(std::move(history)), problem_{history_.get(), taken(source), taken(final)} {
     if (problem_.source.size() != history_->size() || problem_.final.size() != history_->addresses.size())
@@ -153,7 +151,7 @@ class Checker {
   }
 
   // Which of these (read, source) pairs are possible as far as the rows tell.
-  Column<std::uint8_t> plausible(const Given<std::uint32_t>& reads, const Given<std::uint32_t>& sources) const {
+  Column<std::uint8_t> plausible(const Input<std::uint32_t>& reads, const Input<std::uint32_t>& sources) const {
     if (reads.size() != sources.size()) throw nb::value_error("columns of different lengths");
     const Candidates candidates(problem_, *saturation_);
     std::vector<std::uint8_t> result(reads.size());
@@ -225,7 +223,7 @@ class Checker {
 void bind_history_checker(nb::module_& m) {
   nb::class_<Checker>(m, "HistoryChecker")
       .def("__init__",
-           [](Checker* self, nb::handle history, const Given<std::uint32_t>& source, const Given<std::uint32_t>& final,
+           [](Checker* self, nb::handle history, const Input<std::uint32_t>& source, const Input<std::uint32_t>& final,
               int model, bool rmw_all, const std::string& rules) {
              auto* columns = &nb::cast<History&>(history);
              std::shared_ptr<History> shared(columns, [kept = nb::borrow(history)](History*) mutable {
@@ -253,4 +251,4 @@ void bind_history_checker(nb::module_& m) {
       .def_prop_ro("impossible", &Checker::impossible);
 }
 
-}  // namespace teetotal
+}  // namespace teetotal::histories

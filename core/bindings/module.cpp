@@ -10,11 +10,11 @@ NB_MODULE(_core, m) {
   teetotal::bind_parts(m);
   teetotal::bind_search(m);
   teetotal::bind_graph(m);
-  teetotal::bind_histories(m);
-  teetotal::bind_history_checker(m);
+  teetotal::histories::bind_histories(m);
+  teetotal::histories::bind_history_checker(m);
   teetotal::bind_monitors(m);
   teetotal::bind_tracecheck(m);
   teetotal::bind_simulate(m);
   teetotal::bind_isolation(m);
-  teetotal::bind_symbolic(m);
+  teetotal::symbolic::bind_symbolic(m);
 }

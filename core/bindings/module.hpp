@@ -7,10 +7,16 @@
 
 namespace teetotal {
 
-void bind_graph(nanobind::module_& m);
+namespace histories {
 void bind_histories(nanobind::module_& m);
-void bind_isolation(nanobind::module_& m);
 void bind_history_checker(nanobind::module_& m);
+}  // namespace histories
+namespace symbolic {
+void bind_symbolic(nanobind::module_& m);
+}  // namespace symbolic
+
+void bind_graph(nanobind::module_& m);
+void bind_isolation(nanobind::module_& m);
 void bind_tracecheck(nanobind::module_& m);
 void bind_program(nanobind::module_& m);
 void bind_monitors(nanobind::module_& m);
@@ -18,7 +24,6 @@ void bind_outcomes(nanobind::module_& m);
 void bind_parts(nanobind::module_& m);
 void bind_search(nanobind::module_& m);
 void bind_simulate(nanobind::module_& m);
-void bind_symbolic(nanobind::module_& m);
 
 // Asked now and then by a kernel that runs without the interpreter's lock: whether its time is up, or the user wants it
 // to end. An interrupt is raised in the caller once the kernel has returned what it has. Whoever watches is told how

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "columns.hpp"
 #include "module.hpp"
 #include "monitors/distinct.hpp"
 #include "monitors/monitor.hpp"
@@ -25,10 +26,8 @@ namespace {
 
 using monitors::Report;
 
-template <class T>
-using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Words = Column<std::uint32_t>;
-using Bytes = Column<std::uint8_t>;
+using Words = Input<std::uint32_t>;
+using Bytes = Input<std::uint8_t>;
 using Found =
     std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint32_t, std::uint32_t, std::uint32_t, bool>;
 

@@ -14,10 +14,10 @@ namespace teetotal {
 
 namespace {
 
-using Words = std::vector<Value>;  // an expression: opcode, operand, opcode, operand, …
-using Code = std::vector<std::tuple<int, std::int32_t, std::uint32_t, Words, Words, Words, int, int>>;
+using Encoded = std::vector<Value>;  // an expression: opcode, operand, opcode, operand, …
+using Code = std::vector<std::tuple<int, std::int32_t, std::uint32_t, Encoded, Encoded, Encoded, int, int>>;
 
-Expression expression(const Words& words) {
+Expression expression(const Encoded& words) {
   Expression tokens;
   for (std::size_t i = 0; i + 1 < words.size(); i += 2) tokens.push_back({static_cast<Op>(words[i]), words[i + 1]});
   return tokens;
@@ -29,8 +29,8 @@ void bind_program(nb::module_& m) {
   nb::class_<Program>(m, "Program")
       .def(
           "__init__",
-          [](Program* self, const std::vector<std::tuple<Code, Words, std::vector<std::uint32_t>>>& threads,
-             Words memory, std::optional<std::uint32_t> loop_bound) {
+          [](Program* self, const std::vector<std::tuple<Code, Encoded, std::vector<std::uint32_t>>>& threads,
+             Encoded memory, std::optional<std::uint32_t> loop_bound) {
             new (self) Program{{}, std::move(memory), loop_bound};
             for (const auto& [code, registers, lasting] : threads) {
               Thread thread{{}, registers, lasting};

@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "columns.hpp"
 #include "module.hpp"
 #include "simulate/machine.hpp"
 
@@ -12,9 +13,6 @@ namespace nb = nanobind;
 namespace teetotal {
 
 namespace {
-
-template <typename T>
-using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 using simulate::Settings;
 
@@ -48,8 +46,8 @@ void bind_simulate(nb::module_& m) {
   });
   m.def(
       "simulate",
-      [](const std::vector<std::size_t>& lengths, Column<std::uint8_t> kind, Column<std::uint32_t> address,
-         Column<std::int64_t> value, std::uint32_t addresses, std::uint64_t seed, const std::string& protocol,
+      [](const std::vector<std::size_t>& lengths, Input<std::uint8_t> kind, Input<std::uint32_t> address,
+         Input<std::int64_t> value, std::uint32_t addresses, std::uint64_t seed, const std::string& protocol,
          const std::string& bug, std::uint32_t buffer, std::uint32_t sets, std::uint32_t ways, std::uint32_t words,
          std::uint32_t home_lines, std::uint32_t delay) {
         const Settings chosen = settings(protocol, bug, buffer, sets, ways, words, home_lines, delay);

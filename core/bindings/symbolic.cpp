@@ -19,11 +19,8 @@
 
 namespace nb = nanobind;
 
-namespace teetotal {
-
+namespace teetotal::symbolic {
 namespace {
-
-using namespace symbolic;
 
 // A Python object with expand, after_load, outcomes, still_read, renamed and ghosts_hold.
 class PythonSource final : public Source {
@@ -262,4 +259,4 @@ void bind_symbolic(nb::module_& m) {
   m.def("verify_accelerate", &accelerate);
 }
 
-}  // namespace teetotal
+}  // namespace teetotal::symbolic

@@ -91,8 +91,24 @@ class Streaming final : public Monitor {
     }
   }
 
+  // Long executions are worth a copy for each kind of processor. Events that can be taken back come one by one, with
+  // short words: there copies save nothing, and compiling them would take longer than all the rest of the monitors.
   template <std::size_t Stride>
-  TEETOTAL_CLONES std::size_t loop(std::span<const Event> events, std::vector<Report>& reports) {
+  std::size_t loop(std::span<const Event> events, std::vector<Report>& reports) {
+    if constexpr (Kernel::can_undo) {
+      return through<Stride>(events, reports);
+    } else {
+      return through_many<Stride>(events, reports);
+    }
+  }
+
+  template <std::size_t Stride>
+  TEETOTAL_CLONES std::size_t through_many(std::span<const Event> events, std::vector<Report>& reports) {
+    return through<Stride>(events, reports);
+  }
+
+  template <std::size_t Stride>
+  TEETOTAL_INLINE std::size_t through(std::span<const Event> events, std::vector<Report>& reports) {
     Report found;
     for (std::size_t i = 0; i < events.size(); ++i) {
       if (!kernel_.fits(events[i])) return i;

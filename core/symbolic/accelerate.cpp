@@ -17,9 +17,9 @@ using Sleep = std::vector<MoveNumber>;  // sorted
 
 bool contains(const Sleep& sleep, MoveNumber m) { return std::binary_search(sleep.begin(), sleep.end(), m); }
 
-class Search {
+class Acceleration {
  public:
-  Search(Graph& graph, Progress* progress)
+  Acceleration(Graph& graph, Progress* progress)
       : graph_(graph), progress_(progress), buffers_(progress, graph.model() == Model::pso), moves_(graph, buffers_) {}
 
   // Depth-first down to a limit that grows: most violations are shallow, and some programs are deep without end.
@@ -421,7 +421,7 @@ class Search {
 }  // namespace
 
 AccelerateResult explore_accelerated(Graph& graph, Progress* progress) {
-  return freed_aside<Search>(graph, progress)->run();
+  return freed_aside<Acceleration>(graph, progress)->run();
 }
 
 }  // namespace teetotal::symbolic

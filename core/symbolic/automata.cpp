@@ -169,14 +169,14 @@ Language Automata::join(Language a, Language b) {
   if (a > b) std::swap(a, b);
   auto found = joined_.find(pair_key(a, b));
   if (found != joined_.end()) return found->second;
-  using State = std::pair<bool, Node>;
+  using Point = std::pair<bool, Node>;
   const Dfa* sides[2] = {&(*this)[a], &(*this)[b]};
-  auto expand = [&](const State& s, auto edge, auto final) {
+  auto expand = [&](const Point& s, auto edge, auto final) {
     const auto& node = sides[s.first]->nodes[s.second];
-    for (const auto& [letter, to] : node.edges) edge(letter, State{s.first, to});
+    for (const auto& [letter, to] : node.edges) edge(letter, Point{s.first, to});
     for (Control q : node.finals) final(q);
   };
-  Dfa dfa = determinised<State>({{false, 0}, {true, 0}}, expand, [](const State&, auto) {}, [this] { poll(); });
+  Dfa dfa = determinised<Point>({{false, 0}, {true, 0}}, expand, [](const Point&, auto) {}, [this] { poll(); });
   return joined_[pair_key(a, b)] = intern(std::move(dfa));
 }
 
@@ -240,30 +240,30 @@ Language Automata::removed(Language a, Letter wanted) {
   // Before the removal, with nothing or with something read so far; just after a removal at the very front, where a
   // marker that has come to the front goes too; and after it.
   enum Phase : std::uint8_t { at_front, before, after_front, after };
-  using State = std::pair<Phase, Node>;
-  auto expand = [&](const State& s, auto edge, auto final) {
+  using Point = std::pair<Phase, Node>;
+  auto expand = [&](const Point& s, auto edge, auto final) {
     const auto& node = dfa.nodes[s.second];
     bool gone = s.first == after_front || s.first == after;
     if (gone)
       for (Control q : node.finals) final(q);
     for (const auto& [letter, to] : node.edges) {
       if (gone) {
-        if (!(s.first == after_front && letter == marker)) edge(letter, State{after, to});
+        if (!(s.first == after_front && letter == marker)) edge(letter, Point{after, to});
       } else if (letter != marker && alphabet.location(letter) != x) {
-        edge(letter, State{before, to});
+        edge(letter, Point{before, to});
       }
     }
   };
-  auto close = [&](const State& s, auto add) {
+  auto close = [&](const Point& s, auto add) {
     if (s.first == at_front || s.first == before) {
       const Node* to = dfa.after(s.second, wanted);
-      if (to != nullptr) add(State{s.first == at_front ? after_front : after, *to});
+      if (to != nullptr) add(Point{s.first == at_front ? after_front : after, *to});
     } else if (s.first == after_front) {
       const Node* to = dfa.after(s.second, marker);
-      if (to != nullptr) add(State{after_front, *to});
+      if (to != nullptr) add(Point{after_front, *to});
     }
   };
-  Dfa result = dfa.nodes.empty() ? Dfa{} : determinised<State>({{at_front, 0}}, expand, close, [this] { poll(); });
+  Dfa result = dfa.nodes.empty() ? Dfa{} : determinised<Point>({{at_front, 0}}, expand, close, [this] { poll(); });
   return removed_[pair_key(a, wanted)] = intern(std::move(result));
 }
 
@@ -295,24 +295,24 @@ Language Automata::lossy(Language a, bool pso) {
   if (known != lossy_.end()) return known->second;
   const Dfa& dfa = (*this)[a];
   // Which locations have lost stores that a kept one must still follow (TSO: at most one, and at once).
-  using State = std::pair<std::vector<Location>, Node>;
-  auto expand = [&](const State& s, auto edge, auto final) {
+  using Point = std::pair<std::vector<Location>, Node>;
+  auto expand = [&](const Point& s, auto edge, auto final) {
     const auto& [owed, n] = s;
     if (owed.empty())
       for (Control q : dfa.nodes[n].finals) final(q);
     for (const auto& [letter, to] : dfa.nodes[n].edges) {
       if (letter == marker) {
-        if (owed.empty()) edge(letter, State{{}, to});
+        if (owed.empty()) edge(letter, Point{{}, to});
         continue;
       }
       Location x = alphabet.location(letter);
       if (!pso && !owed.empty() && owed[0] != x) continue;
       std::vector<Location> rest = owed;
       std::erase(rest, x);
-      edge(letter, State{std::move(rest), to});
+      edge(letter, Point{std::move(rest), to});
     }
   };
-  auto close = [&](const State& s, auto add) {
+  auto close = [&](const Point& s, auto add) {
     const auto& [owed, n] = s;
     for (const auto& [letter, to] : dfa.nodes[n].edges) {
       if (letter == marker) continue;
@@ -321,10 +321,10 @@ Language Automata::lossy(Language a, bool pso) {
       std::vector<Location> more = owed;
       auto place = std::lower_bound(more.begin(), more.end(), x);
       if (place == more.end() || *place != x) more.insert(place, x);
-      add(State{std::move(more), to});
+      add(Point{std::move(more), to});
     }
   };
-  Dfa result = dfa.nodes.empty() ? Dfa{} : determinised<State>({{{}, 0}}, expand, close, [this] { poll(); });
+  Dfa result = dfa.nodes.empty() ? Dfa{} : determinised<Point>({{{}, 0}}, expand, close, [this] { poll(); });
   return lossy_[pair_key(a, pso)] = intern(std::move(result));
 }
 

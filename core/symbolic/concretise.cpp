@@ -30,9 +30,9 @@ struct Deed {
   Writes writes;  // of an atomic step
 };
 
-class Search {
+class Concretisation {
  public:
-  Search(Graph& graph, Alphabet& alphabet, const std::vector<Happening>& path, Process p, Progress* progress)
+  Concretisation(Graph& graph, Alphabet& alphabet, const std::vector<Happening>& path, Process p, Progress* progress)
       : graph_(graph), alphabet_(alphabet), path_(path), p_(p), progress_(progress), pso_(graph.model() == Model::pso) {
     memories_.push_back(graph.system().memory);
     for (const auto& h : path) memories_.push_back(written(memories_.back(), h.writes));
@@ -231,7 +231,7 @@ std::optional<std::vector<Step>> concretise(Graph& graph, Alphabet& alphabet, co
   std::vector<std::vector<Step>> changing(path.size());
   for (auto& phase : by_phase) phase.resize(graph.processes());
   for (Process p = 0; p < graph.processes(); ++p) {
-    Search search(graph, alphabet, path, p, progress);
+    Concretisation search(graph, alphabet, path, p, progress);
     auto deeds = search.run([&](Control q) { return goal(p, q); });
     if (!deeds) return std::nullopt;
     std::vector<int> counts;  // how many stores each letter of the word stands for; markers count none

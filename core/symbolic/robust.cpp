@@ -53,9 +53,9 @@ struct State {
   bool superseded = false;
 };
 
-class Search {
+class AttackSearch {
  public:
-  Search(Graph& graph, bool joining, Progress* progress)
+  AttackSearch(Graph& graph, bool joining, Progress* progress)
       : graph_(graph),
         joining_(joining),
         progress_(progress),
@@ -336,9 +336,9 @@ class Search {
 }  // namespace
 
 RobustResult check_robust(Graph& graph, Progress* progress) {
-  RobustResult found = freed_aside<Search>(graph, true, progress)->run();
+  RobustResult found = freed_aside<AttackSearch>(graph, true, progress)->run();
   if (found.robust) return found;
-  found = freed_aside<Search>(graph, false, progress)->run();
+  found = freed_aside<AttackSearch>(graph, false, progress)->run();
   if (found.robust) throw std::logic_error("a cycle that no path leads to");
   return found;
 }

@@ -21,10 +21,6 @@ void record(Kind kind, const void* object, std::uintptr_t place, bool writes = t
   if (Hook hook; hook) hook.synchronise(kind, object, place, writes);
 }
 
-void step_aside() {
-  if (Hook hook; hook) hook.step_aside();
-}
-
 // Only the outermost lock of a recursive mutex counts, and no unlock that is refused.
 bool outermost(const pthread_mutex_t* mutex) { return mutex->__data.__count <= 1; }
 bool will_unlock(const pthread_mutex_t* mutex) {

@@ -105,10 +105,6 @@ void joined(pthread_t handle, std::uintptr_t place) {
   if (Hook hook; hook && number != 0) hook.thread(number, place);
 }
 
-void step_aside() {
-  if (Hook hook; hook) hook.step_aside();
-}
-
 int create(pthread_t* handle, const pthread_attr_t* attributes, void* (*function)(void*), void* argument,
            std::uintptr_t place) {
   static Real<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)> real("pthread_create");

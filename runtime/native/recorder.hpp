@@ -47,6 +47,10 @@ class Hook {
   bool aside_ = false;
 };
 
+inline void step_aside() {
+  if (Hook hook; hook) hook.step_aside();
+}
+
 // Somebody's store that follows a hook is done.
 void finish(Thread& thread);
 

@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "accesses.hpp"
-#include "hash.hpp"
+#include "hash_memory.hpp"
 #include "lifetimes.hpp"
 
 namespace teetotal::runtime {
@@ -16,20 +16,7 @@ extern "C" std::uint32_t teetotal_vectors;  // hooks_assembly.cpp
 
 namespace {
 
-constexpr std::uintptr_t kWord = sizeof(std::uint64_t);
-
 constexpr std::array<std::uint32_t, kRbp> kNumbers{3, 12, 13, 14, 15};  // of Kept, as programs/c/machine.py has them
-
-std::uint64_t word_at(std::uintptr_t address, std::size_t size = kWord) {
-  std::uint64_t value = 0;
-  std::memcpy(&value, reinterpret_cast<const void*>(address), size);
-  return value + 0x9E37;
-}
-
-std::uint64_t hash_range(std::uint64_t hash, std::uintptr_t begin, std::uintptr_t end) {
-  for (; begin < end; begin += kWord) hash = mix(hash, word_at(begin, std::min(end - begin, kWord)));
-  return hash;
-}
 
 // A part of a stack, without what others may look at.
 std::uint64_t hash_stack(std::uint64_t hash, std::uintptr_t begin, std::uintptr_t end, std::uint32_t owner) {
@@ -104,15 +91,15 @@ bool LocalStates::may_wait(const Thread& thread) const {
     return process.memory.in_object(place);
   };
   if (marked(thread.operation.place)) return true;
-  struct Frame {
-    const Frame* caller;
+  struct Saved {
+    const Saved* caller;
     std::uintptr_t returns_to;
   };
   const std::uintptr_t top = stack_top(thread.number);
-  const auto* frame = static_cast<const Frame*>(static_cast<void* const*>(thread.fiber.stack_pointer)[kSavedFrame]);
+  const auto* frame = static_cast<const Saved*>(static_cast<void* const*>(thread.fiber.stack_pointer)[kSavedFrame]);
   for (;;) {
     const auto address = reinterpret_cast<std::uintptr_t>(frame);
-    if (address % kWord != 0 || address >= top - sizeof(Frame) || address < top - kStackSize) return false;
+    if (address % kWord != 0 || address >= top - sizeof(Saved) || address < top - kStackSize) return false;
     if (marked(frame->returns_to)) return true;
     if (frame->caller <= frame) return false;
     frame = frame->caller;

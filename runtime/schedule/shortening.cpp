@@ -7,7 +7,7 @@ namespace teetotal::runtime {
 
 namespace {
 
-constexpr int kAttempts = 20;  // with what was learnt meanwhile about the layout of memory
+constexpr int kRunsOfOne = 20;  // with what was learnt meanwhile about the layout of memory
 
 std::size_t cost(const Moves& moves) {
   std::size_t switches = 0;
@@ -75,7 +75,7 @@ Moves Shortening::shortened(const Moves& moves) {
 }
 
 bool Shortening::holds(const Moves& moves) {
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kRunsOfOne; ++attempt) {
     done_.clear();
     system_.rewind(0);
     try {

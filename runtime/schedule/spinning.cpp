@@ -9,7 +9,7 @@
 #include <bit>
 #include <cstring>
 
-#include "hash.hpp"
+#include "hash_memory.hpp"
 #include "system.hpp"
 
 namespace teetotal::runtime {
@@ -17,25 +17,6 @@ namespace teetotal::runtime {
 namespace {
 
 constexpr std::size_t kLongestIteration = 64;
-constexpr std::uintptr_t kWord = sizeof(std::uint64_t);
-
-// Four words at a time, each with a hash of its own: one multiplication need not wait for another.
-std::uint64_t hash_range(std::uint64_t hash, std::uintptr_t begin, std::uintptr_t end) {
-  const auto word = [](std::uintptr_t at, std::size_t size = kWord) {
-    std::uint64_t value = 0;
-    std::memcpy(&value, reinterpret_cast<const void*>(at), size);
-    return value + 0x9E37;
-  };
-  std::array<std::uint64_t, 4> lanes{hash, hash + 1, hash + 2, hash + 3};
-  std::uintptr_t at = begin / kWord * kWord;
-  for (; at + lanes.size() * kWord <= end; at += lanes.size() * kWord)
-    for (std::size_t i = 0; i < lanes.size(); ++i) lanes[i] = mix(lanes[i], word(at + i * kWord));
-  hash = mix(mix(mix(lanes[0], lanes[1]), lanes[2]), lanes[3]);
-  // The last word may be a part: thread-locals have any size.
-  for (; at < end; at += kWord) hash = mix(hash, word(at, std::min(end - at, kWord)));
-  return hash;
-}
-
 std::uint64_t local_state(const Thread& thread) {
   std::uint64_t hash = mix(mix(mix(thread.nondet, thread.random), thread.clock), thread.changes);
   hash = hash_range(hash, reinterpret_cast<std::uintptr_t>(thread.fiber.stack_pointer), stack_top(thread.number));

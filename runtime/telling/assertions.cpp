@@ -13,7 +13,7 @@ namespace teetotal::runtime {
 namespace {
 
 constexpr std::uint8_t kBreakpoint = 0xCC;
-constexpr std::uintptr_t kPage = 4096;
+constexpr std::uintptr_t kCodePage = 4096;
 
 struct Entry {
   std::int32_t place, call;
@@ -21,10 +21,10 @@ struct Entry {
 
 // Into code, which can be written for no longer than this takes.
 void put(std::uintptr_t place, std::uint8_t byte) {
-  const std::uintptr_t page = place & ~(kPage - 1);
-  kernel(SYS_mprotect, page, kPage, PROT_READ | PROT_WRITE | PROT_EXEC);
+  const std::uintptr_t page = place & ~(kCodePage - 1);
+  kernel(SYS_mprotect, page, kCodePage, PROT_READ | PROT_WRITE | PROT_EXEC);
   *reinterpret_cast<volatile std::uint8_t*>(place) = byte;
-  kernel(SYS_mprotect, page, kPage, PROT_READ | PROT_EXEC);
+  kernel(SYS_mprotect, page, kCodePage, PROT_READ | PROT_EXEC);
 }
 
 }  // namespace
