@@ -147,7 +147,12 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120, help="for the tests of one fault")
     parser.add_argument("--flags", default="-O1 -DNDEBUG", help="a fault is compiled once and run for seconds")
-    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "mutants", help="where the copies are")
+    parser.add_argument(
+        "--folder",
+        type=lambda text: Path(text).resolve(),
+        default=ROOT / "build" / "mutants",
+        help="where the copies are",
+    )
     options = parser.parse_args()
     known = mutants()
     for asked in options.areas:

@@ -89,8 +89,8 @@ def _run(command: Sequence[str], folder: Path, environment: dict[str, str], seco
 
 
 def _failed(output: str) -> str:
-    told = (line.split()[1] for line in output.splitlines() if line.startswith(("FAILED tests/", "ERROR tests/")))
-    return next(told, "")
+    told = (line for line in output.splitlines() if line.startswith(("FAILED tests/", "ERROR tests/")))
+    return next(told, "").partition(" ")[2].partition(" - ")[0]
 
 
 def among(name: str, tests: Iterable[str]) -> bool:
