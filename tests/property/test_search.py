@@ -153,7 +153,13 @@ def test_a_loop_that_stores_is_no_waiting() -> None:
     again = Op("==", (Reg("r"), Const(0)))
     loops: list[list[Instruction]] = [
         [st("y", 1), ld("r", "x"), Branch(target=0, when=again)],
-        [ld("r", "x"), st("y", 1), ld("r", "x"), Branch(target=0, when=again)],  # where it was before it stored
+        [  # there is a way round without the store, and where it comes to it was before it stored
+            ld("q", "z"),
+            Branch(target=3, when=Op("==", (Reg("q"), Const(1)))),
+            st("y", 1),
+            ld("r", "x"),
+            Branch(target=0, when=again),
+        ],
     ]
     for loop in loops:
         assert not executions(program(loop, [ld("s", "y"), ld("t", "y")], loop_bound=3)).complete
