@@ -1,6 +1,7 @@
 #include "system.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -156,18 +157,24 @@ Event Controlled::execute(std::uint32_t number) {
   }
   catch_up();
   judged_ = false;
-  if (snapshots_.consider(steps_.size()) && relaxed()) {
+  if (!relaxed()) return execute_thread(number, number);
+  if (snapshots_.consider(steps_.size())) {
     kept_buffers_.resize(std::max(kept_buffers_.size(), snapshots_.depth()));
     kept_buffers_[snapshots_.depth() - 1] = buffers_;
   }
-  if (!relaxed() || agents_[number].buffer == kThread)
-    return execute_thread(relaxed() ? agents_[number].thread : number, number);
+  if (agents_[number].buffer == kThread) return execute_thread(agents_[number].thread, number);
   return execute_commit(agents_[number], number);
 }
 
 Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   Thread& thread = process.threads[number];
   const std::size_t index = steps_.size();
+  const std::uint32_t moment = moment_of(number);
+  const KnownSteps::Edge* known = looks_ || lives_end || survival.fatal_next() ? nullptr : known_.find(moment, thread);
+  if (known == nullptr && !relaxed()) {
+    if (behind_) run_up();
+    snapshots_.consider(index);
+  }
   Event next = relaxed()                              ? before_waiting(as).event
                : standing_[number] == Standing::ready ? next_[number]
                                                       : pending_thread(number, as).event;
@@ -207,7 +214,10 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   process.step = static_cast<std::int32_t>(index);
   step.late = std::exchange(late_, -1);
   step.fatal = step.late >= 0 || survival.fatal();
-  if (!relaxed() && !step.fatal) [[likely]]
+  const bool watched = known == nullptr && !step.fatal && known_.watch(moment, thread);
+  if (known != nullptr)
+    apply(thread, index, *known);
+  else if (!relaxed() && !step.fatal) [[likely]]
     process.resume(thread);
   else
     run_thread(number, index, step.fatal);
@@ -234,11 +244,15 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   }
   keep(step);
   if (process.count != next_.size() || step.operation.tag == Tag::thread) described_new_threads();
+  bool exact = true;
   if (thread.state == State::parked) {
     if (bounds_.waiting_counts) {
       if (!changed) detect_spinning(number);
-    } else if (const LocalState local = waiting_state(thread); local.hash != 0) {
-      steps_.back().local = local.exact ? local.hash : locals_.decide(past_of(index), local.hash);
+    } else if (const LocalState local =
+                   known != nullptr ? LocalState{known_.moment(step.moment).local} : waiting_state(thread);
+               local.hash != 0) {
+      exact = local.exact;
+      step.local = exact ? local.hash : locals_.decide(past_of(index), local.hash);
       detect_idling(number);
     }
     describe(number);
@@ -246,7 +260,83 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
     standing_[number] = Standing::gone;
     if (thread.failure != Failure::none) failed_.push_back(number);
   }
+  if (watched) learn(step, exact);
   return next;
+}
+
+void Controlled::learn(Step& step, bool exact) {
+  const auto learnt = known_.learn(process.threads[step.thread], step.operation, step.after, step.local, exact);
+  step.moment = learnt.moment;
+  step.known = learnt.plain;
+  if (known_.wrong()) distrust();
+}
+
+// Of a thread, by what it has seen; unknown where that may not be all.
+std::uint32_t Controlled::moment_of(std::uint32_t number) {
+  if (!known_.used() || process.snapshots == 0) return KnownSteps::kUnknown;
+  return own_[number].empty() ? beginning_of(number) : steps_[own_[number].back()].moment;
+}
+
+std::uint32_t Controlled::beginning_of(std::uint32_t number) {
+  if (number == 0) return KnownSteps::kBeginning;
+  const std::int32_t creation = process.threads[number].operation.enabler;
+  return creation < 0 ? KnownSteps::kUnknown : known_.created_at(steps_[static_cast<std::size_t>(creation)].moment);
+}
+
+// Does what a step is known to do, where others can see it.
+void Controlled::apply(Thread& thread, std::size_t index, const KnownSteps::Edge& edge) {
+  const KnownSteps::Moment& moment = known_.moment(edge.to);
+  Step& step = steps_.back();
+  step.moment = edge.to;
+  step.known = true;
+  if (step.operation.verb == Verb::none && step.operation.writes != Writes::never) put(step.operation, edge.after);
+  if (step.operation.verb == Verb::join) {
+    Thread& joined = *reinterpret_cast<Thread*>(step.operation.address);
+    joined.joined = true;
+    joined.joined_by = {thread.number, step.operation.place};
+    --process.unjoined;
+  }
+  thread.operation = moment.operation;
+  thread.state = moment.state;
+  thread.waits_on = moment.waits_on;
+  thread.result = moment.result;
+  if (thread.state == State::ended) thread.end_step = static_cast<std::int32_t>(index);
+  if (thread.state == State::exited) process.exited = true;
+  behind_ = true;
+  known_.count();
+}
+
+// Undoes that; the step is no longer one of its thread's.
+void Controlled::take_back(const Step& step) {
+  Thread& thread = process.threads[step.thread];
+  if (step.operation.verb == Verb::none && step.changes()) put(step.operation, step.before);
+  if (step.operation.verb == Verb::join) {
+    Thread& joined = *reinterpret_cast<Thread*>(step.operation.address);
+    joined.joined = false;
+    joined.joined_by = {};
+    ++process.unjoined;
+  }
+  if (thread.state == State::ended) thread.end_step = -1;
+  if (thread.state == State::exited) {
+    process.exited = process.finalised = false;
+    process.leaving = 0;
+  }
+  thread.state = State::parked;
+  if (own_[step.thread].empty()) {
+    thread.operation = step.operation;
+  } else {
+    const KnownSteps::Moment& moment = known_.moment(steps_[own_[step.thread].back()].moment);
+    thread.operation = moment.operation;
+    thread.waits_on = moment.waits_on;
+    thread.result = moment.result;
+  }
+}
+
+// The program depends on more than is known. The search begins again, and finds out for itself.
+void Controlled::distrust() const {
+  process.weaken("a thread that had seen the same did not do the same");
+  const_cast<Controlled*>(this)->known_.stop();
+  throw Restart{};
 }
 
 // What follows from the latest step for those to come.
@@ -300,9 +390,11 @@ void Controlled::run_thread(std::uint32_t number, std::size_t index, bool fatal)
 
 void Controlled::rewind(std::size_t length) {
   ahead_ = judged_ = false;
+  std::uint64_t back = 0;  // a bit for each thread that stands elsewhere now
   while (steps_.size() > length) {
     const Step& step = steps_.back();
     const Event& event = step.event;
+    stale_ = stale_ || !step.known;
     if (!step.commit) {
       own_[step.thread].pop_back();
       if (bounds_.loop_bound != kNoBound) visits_[step.thread][event.location] -= !step.operation.part;
@@ -316,18 +408,72 @@ void Controlled::rewind(std::size_t length) {
       writer_[event.address] = writers_[event.address].back();
       writers_[event.address].pop_back();
     }
+    if (!stale_) {
+      take_back(step);
+      back |= std::uint64_t{1} << step.thread;
+    }
     steps_.pop_back();
   }
   if (process.tape.size() > length) process.tape.resize(length);
+  snapshots_.drop(length);
   known_pasts_ = std::min(known_pasts_, length);
-  stale_ = true;
+  constexpr std::uint64_t kLook = 64;
+  looks_ = ++rewinds_ % kLook == 0;
+  if (looks_ && std::has_single_bit(rewinds_) && known_.used())
+    learns_ = std::ranges::any_of(steps_, [](const Step& step) { return step.moment == KnownSteps::kUnknown; });
+  stale_ = stale_ || learns_;
+  if (stale_ || back == 0) return;
+  behind_ = true;
+  for (; back != 0; back &= back - 1) describe(static_cast<std::uint32_t>(std::countr_zero(back)));
 }
 
 // Runs the program again up to the step at hand.
 void Controlled::run_again() {
-  stale_ = false;
-  run_to(steps_.size());
+  stale_ = behind_ = false;
+  if (std::exchange(learns_, false)) {
+    learn_again();
+  } else {
+    run_to(steps_.size());
+  }
   arrive();
+}
+
+// The same from the beginning, to learn from each step. What is done but once (memory for what is found for good, a new
+// cell) looks like more than a step when it is first run.
+void Controlled::learn_again() {
+  begin_anew();
+  for (std::size_t index = 0; index < steps_.size(); ++index) {
+    Step& step = steps_[index];
+    const Thread& thread = process.threads[step.thread];
+    const std::uint32_t from =
+        step.earlier >= 0 ? steps_[static_cast<std::size_t>(step.earlier)].moment : beginning_of(step.thread);
+    const bool watched = !step.fatal && known_.watch(from, thread);
+    run_step(index);
+    if (!watched) continue;
+    const LocalState local = thread.state == State::parked ? waiting_state(thread) : LocalState{};
+    learn(step, local.exact);
+  }
+}
+
+// To main, without any snapshot.
+void Controlled::begin_anew() {
+  failed_.clear();
+  buffers_ = {};
+  process.tape.clear();
+  process.tape_next = 0;
+  process.reset();
+  process.resume(process.threads[0]);
+}
+
+// Runs the threads that were left behind up to where they should be.
+void Controlled::run_up() {
+  const std::vector<Event> next = next_;
+  const std::vector<Standing> standing = standing_;
+  run_again();
+  for (std::size_t thread = 0; thread < next.size(); ++thread)
+    if (standing_[thread] != standing[thread] ||
+        (standing_[thread] != Standing::gone && !(next_[thread] == next[thread])))
+      distrust();
 }
 
 // Only the program: what is known of threads is what it was.
@@ -337,42 +483,43 @@ void Controlled::run_to(std::size_t length) {
   const std::size_t begin = restored ? snapshots_.steps() : 0;
   restored_ += restored;
   if (relaxed()) buffers_ = restored ? kept_buffers_[snapshots_.depth() - 1] : Buffers{};
-  if (!relaxed()) {
-    process.tape.resize(std::min(process.tape.size(), length));
-    while (process.tape.size() < length) {
-      const Step& step = steps_[process.tape.size()];
-      process.tape.push_back({step.thread, step.operation.kind, step.operation.place, step.operation.address,
-                              step.fatal, step.sees, step.before});
-    }
-    process.tape_next = begin;
-  }
+  process.tape.resize(std::min(process.tape.size(), begin));
+  process.tape_next = begin;
   if (!restored) {
     process.reset();
     process.resume(process.threads[0]);
   }
-  while (process.tape_next < process.tape.size()) {
+  for (std::size_t index = begin; relaxed() && index < length; ++index) run_step(index);
+  while (!relaxed() && process.tape_next < length) {
+    run_tape(std::min(length, std::max(snapshots_.due(), process.tape_next + 1)));
+    if (process.tape_next < length) snapshots_.consider(process.tape_next);
+  }
+}
+
+// Does steps again, up to so many.
+void Controlled::run_tape(std::size_t length) {
+  while (process.tape.size() < length) {
+    const Step& step = steps_[process.tape.size()];
+    process.tape.push_back({step.thread, step.operation.kind, step.operation.place, step.operation.address, step.fatal,
+                            step.sees, step.before});
+  }
+  while (process.tape_next < length) {
     Thread& thread = process.threads[process.tape[process.tape_next].thread];
     expect_as_before(steps_[process.tape_next]);
     process.step = static_cast<std::int32_t>(process.tape_next++);
     run_thread(thread.number, process.tape_next - 1, process.tape[process.tape_next - 1].fatal);
   }
-  for (std::size_t index = begin; relaxed() && index < length; ++index) run_step(index);
 }
 
 void Controlled::run_through(const std::function<void(const Step&)>& look) {
   stale_ = true;  // should it not come to its end
-  failed_.clear();
-  buffers_ = {};
-  process.tape.clear();
-  process.tape_next = 0;
-  process.reset();
-  process.resume(process.threads[0]);
+  begin_anew();
   for (std::size_t index = 0; index < steps_.size(); ++index) {
     look(steps_[index]);
     run_step(index);
   }
   arrive();
-  stale_ = false;
+  stale_ = behind_ = false;
 }
 
 // Does a step again, if the program stands before it.
@@ -431,6 +578,8 @@ void Controlled::check_new_cells() {
 
 void Controlled::begin() {
   rewind(0);
+  stale_ = true;
+  known_.clear();
   spins_.clear();
   onward_.clear();
   locals_.clear();
@@ -445,8 +594,10 @@ void Controlled::forget() {
   locals_.clear();
   asked_.clear();
   snapshots_.forget();
+  known_.clear();
   process.tape.clear();
   stale_ = true;
+  behind_ = false;
   next_.clear();
   standing_.clear();
   own_.clear();

@@ -46,6 +46,7 @@
 #include <vector>
 
 #include "first_found.hpp"
+#include "known_steps.hpp"
 #include "local_state.hpp"
 #include "objects.hpp"
 #include "process.hpp"
@@ -97,6 +98,8 @@ struct Step {
   std::uint64_t local = 0;      // its thread's local state after it, 0 where none was made
   std::int32_t earlier = -1;    // the step of its thread before it; of a commit: that issued the store
   std::uint64_t past = 0;       // a hash of what happened before it, and it: the same in equivalent executions
+  std::uint32_t moment = KnownSteps::kUnknown;  // of its thread, after it
+  bool known = false;                           // all that it changed is known: it can be taken back
 
   // As the machine, and whoever looks at an execution, has it: arrivals at a barrier are independent to searches alone.
   bool writes() const { return (event.writes && event.kind != Kind::ld) || operation.verb == Verb::arrive; }
@@ -116,7 +119,9 @@ struct Failed {
 
 class Controlled final : public System {
  public:
-  explicit Controlled(Bounds bounds) : bounds_(bounds) {}
+  explicit Controlled(Bounds bounds) : bounds_(bounds) {
+    if (relaxed() || bounds_.waiting_counts) known_.stop();
+  }
 
   std::uint32_t threads() const override;
   Pending pending(std::uint32_t thread) const override;
@@ -251,7 +256,17 @@ class Controlled final : public System {
     if (stale_) const_cast<Controlled*>(this)->run_again();
   }
   void run_again();
+  void run_up();
+  void take_back(const Step& step);
+  void apply(Thread& thread, std::size_t index, const KnownSteps::Edge& edge);
+  std::uint32_t moment_of(std::uint32_t thread);
+  std::uint32_t beginning_of(std::uint32_t thread);
+  void learn(Step& step, bool exact);
+  void learn_again();
+  void begin_anew();
   void run_to(std::size_t length);
+  void run_tape(std::size_t length);
+  [[noreturn]] void distrust() const;
   void run_step(std::size_t index);
   void arrive();
   void describe(std::uint32_t thread);
@@ -331,7 +346,12 @@ class Controlled final : public System {
 
   Bounds bounds_;
   std::vector<Step> steps_;
-  bool stale_ = true;  // the program stands elsewhere
+  bool stale_ = true;    // the program stands elsewhere
+  bool behind_ = false;  // its threads do, but memory and what is told of them is as it should be
+  KnownSteps known_;
+  std::uint64_t rewinds_ = 0;
+  bool learns_ = false;  // it is to be run from the beginning, to learn from each step
+  bool looks_ = false;   // all steps are run until the next rewind, to see whether what is known is so
   Snapshots snapshots_;
   std::uint64_t restored_ = 0;
   bool symmetric_ = false;
