@@ -176,7 +176,7 @@ void Controlled::expect_as_before(const Step& step) const {
   const Thread& thread = process.threads[step.thread];
   const Operation &then = step.operation, &now = thread.operation;
   const auto differs = [&](const Nondeterministic& found) {
-    if (known_.used()) distrust();
+    if (known_.on()) distrust();
     throw found;
   };
   if (thread.state != State::parked) differs({thread.born, then, std::nullopt});

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "hash.hpp"
+
 namespace teetotal::runtime {
 
 namespace {
@@ -11,7 +13,8 @@ constexpr std::uint64_t kTrial = 1 << 14;  // steps, after which what was learnt
 
 // An access to what is always there, and nothing else.
 bool is_access(const Operation& operation) {
-  if (is_fence(operation.kind) || operation.tag > Tag::oct || operation.part || operation.enabled != nullptr)
+  if (is_fence(operation.kind) || operation.tag > Tag::oct || operation.part || operation.enabled != nullptr ||
+      operation.decides())
     return false;
   if (!process.memory.in_object(operation.address) && !in_heap(operation.address)) return false;
   // A compare-and-swap that fails with the address of freed memory is told: addresses.hpp.
@@ -48,17 +51,6 @@ bool KnownSteps::tells_all(const Thread& thread) {
   }
 }
 
-// What it sees, or what decides besides what becomes of it.
-Wide KnownSteps::value_for(const Thread& thread) {
-  const Operation& operation = thread.operation;
-  if (operation.verb == Verb::join) {
-    const auto* joined = static_cast<const Thread*>(thread.waits_on);
-    return static_cast<Wide>(process.unjoined) << 64U | reinterpret_cast<std::uintptr_t>(joined->result);
-  }
-  const bool sees = operation.verb == Verb::none && (operation.kind == Kind::ld || operation.kind == Kind::rmw);
-  return sees ? seen_by(operation) : 0;
-}
-
 bool KnownSteps::watch(std::uint32_t moment, const Thread& thread) {
   if (!on_ || moment == kUnknown || !tells_all(thread)) return false;
   if (thread.suspected != 0 || process.uses_signals || process.ends_told || process.show_output) return false;
@@ -67,6 +59,7 @@ bool KnownSteps::watch(std::uint32_t moment, const Thread& thread) {
     return false;
   }
   from_ = moment;
+  known_ = next_of(moment, thread);
   value_ = value_for(thread);
   threads_.resize(std::max<std::size_t>(threads_.size(), process.count));
   for (std::uint32_t number = 0; number < process.count; ++number)
@@ -143,37 +136,44 @@ bool KnownSteps::changed_nothing_else(const Thread& thread, const Operation& don
   return std::memcmp(static_cast<const void*>(&then), static_cast<const void*>(&now), size) == 0;
 }
 
-KnownSteps::Learnt KnownSteps::learn(const Thread& thread, const Operation& done, Wide after, std::uint64_t local,
-                                     bool exact) {
+std::uint32_t KnownSteps::number_of(const Stand& stand) {
+  const Operation& operation = stand.operation;
+  const std::uint64_t hash = mix(mix(mix(operation.place, operation.address), stand.event.thread), stand.local);
+  for (auto [it, end] = numbers_.equal_range(hash); it != end; ++it)
+    if (stands_[it->second] == stand) return it->second;
+  stands_.push_back(stand);
+  const auto number = static_cast<std::uint32_t>(stands_.size() - 1);
+  numbers_.emplace(hash, number);
+  return number;
+}
+
+KnownSteps::Learnt KnownSteps::learn(const Thread& thread, const Operation& done, Wide after, const Event& next,
+                                     std::uint64_t local, bool exact) {
   const bool goes_on = thread.state == State::parked;
   const bool comes_to_end = thread.state == State::ended || thread.state == State::exited;
   if (!(goes_on || comes_to_end) || thread.failure != Failure::none || !exact || thread.suspected != 0) return {};
   if (goes_on && !tells_all(thread)) return {};
   if (!changed_nothing_else(thread, done)) return {};
-  Moment moment{.operation = thread.operation,
-                .state = thread.state,
-                .waits_on = thread.waits_on,
-                .result = thread.result,
-                .local = local};
+  const std::uint32_t stand = number_of({goes_on ? thread.operation : Operation{}, goes_on ? next : Event{},
+                                         thread.state, thread.waits_on, thread.result, local});
+  const auto left = static_cast<std::uint64_t>(after);
   const bool skippable = done.verb != Verb::create;
-  if (const Edge* known = edge_of(from_, value_); known != nullptr) {
-    Edge& edge = edges_[static_cast<std::size_t>(known - edges_.data())];
-    const Moment& then = moments_[edge.to];
-    const Operation &was = then.operation, &is = moment.operation;
-    wrong_ = edge.after != after || then.state != moment.state || then.local != local || then.result != moment.result ||
-             (goes_on && (was.place != is.place || was.address != is.address || was.kind != is.kind ||
-                          was.writes != is.writes || was.expected != is.expected || was.verb != is.verb));
-    edge.skips = skippable;
-    return {edge.to, skippable};
+  if (known_ != kUnknown) {
+    Moment& moment = moments_[known_];
+    wrong_ = moment.stand != stand || moment.after != left;
+    moment.skips = skippable;
+    return {known_, skippable};
   }
   std::size_t others = 0;
-  for (std::uint32_t at = moments_[from_].edge; at != 0; at = edges_[at].other) ++others;
+  for (std::uint32_t other = moments_[from_].first; other != 0; other = moments_[other].other) ++others;
   if (others >= kMostValues) return {};
-  const std::uint32_t to = add_moment();
-  moments_[to] = moment;
-  edges_.push_back({.value = value_, .after = after, .to = to, .other = moments_[from_].edge});
-  moments_[from_].edge = static_cast<std::uint32_t>(edges_.size() - 1);
-  return {to, skippable};
+  known_ = add({.value = value_.value,
+                .after = left,
+                .unjoined = value_.unjoined,
+                .stand = stand,
+                .other = moments_[from_].first});
+  moments_[from_].first = known_;
+  return {known_, skippable};
 }
 
 }  // namespace teetotal::runtime

@@ -23,6 +23,7 @@
 
 #include <array>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "process.hpp"
@@ -33,40 +34,48 @@ class KnownSteps {
  public:
   static constexpr std::uint32_t kUnknown = 0, kBeginning = 1;
 
-  // Where a thread stands that has seen what it has seen.
-  struct Moment {
+  // How a thread stands, for others. Many moments have the same.
+  struct Stand {
     Operation operation;
+    Event event;  // that, for searches
     State state = State::parked;
     const void* waits_on = nullptr;
     void* result = nullptr;
-    std::uint64_t local = 0;    // its local state, if one was made
-    std::uint32_t edge = 0;     // the first that leads on; 0: none
-    std::uint32_t created = 0;  // the moment of a thread that was just created, if it was
-  };
-  struct Edge {
-    Wide value = 0, after = 0;
-    std::uint32_t to = kUnknown;
-    std::uint32_t other = 0;  // of the same moment
-    bool skips = false;       // it need not be run
+    std::uint64_t local = 0;  // its local state, if one was made
+
+    bool operator==(const Stand&) const = default;
   };
 
-  // What is known of the step that a thread stands before, if it need not be run.
-  const Edge* find(std::uint32_t moment, const Thread& thread) const {
-    const Edge* edge = moment == kUnknown ? nullptr : edge_of(moment, value_for(thread));
-    if (edge == nullptr || !edge->skips) return nullptr;
+  // A step of a thread that had seen what it had seen, and where the thread stands behind it.
+  struct Moment {
+    std::uint64_t value = 0, after = 0;  // what the step saw, and left
+    std::uint32_t unjoined = 0;          // of a join: what else decides
+    std::uint32_t stand = 0;
+    std::uint32_t first = 0, other = 0;  // that comes next; that comes behind the same one
+    std::uint32_t created = 0;           // where the thread begins that the step created, if it did
+    bool skips = false;                  // the step need not be run
+  };
+
+  // Where the step leads that a thread stands before, if it need not be run; otherwise unknown.
+  std::uint32_t find(std::uint32_t moment, const Thread& thread) const {
+    if (moment == kUnknown) return kUnknown;
+    const std::uint32_t next = next_of(moment, thread);
+    if (next == kUnknown || !moments_[next].skips) return kUnknown;
     const Operation& operation = thread.operation;
-    if (in_heap(operation.address) && !Memory::in_use(operation.address, size_of(operation.tag))) return nullptr;
-    if (moments_[edge->to].state == State::exited && (process.exited || process.leaving != 0)) return nullptr;
-    return edge;
+    if (in_heap(operation.address) && !Memory::in_use(operation.address, size_of(operation.tag))) return kUnknown;
+    if (stand(next).state == State::exited && (process.exited || process.leaving != 0)) return kUnknown;
+    ++skipped_;
+    return next;
   }
 
-  const Moment& moment(std::uint32_t number) const { return moments_[number]; }
+  const Moment& operator[](std::uint32_t moment) const { return moments_[moment]; }
+  const Stand& stand(std::uint32_t moment) const { return stands_[moments_[moment].stand]; }
 
-  // Where a thread begins that was created by a step which led to this moment.
+  // Where a thread begins that was created by the step of this moment.
   std::uint32_t created_at(std::uint32_t moment) {
     if (moment == kUnknown) return kUnknown;
     if (moments_[moment].created == 0) {
-      const std::uint32_t fresh = add_moment();
+      const std::uint32_t fresh = add({});
       moments_[moment].created = fresh;
     }
     return moments_[moment].created;
@@ -75,56 +84,70 @@ class KnownSteps {
   // Before a step is run: whether there is anything to learn from it.
   bool watch(std::uint32_t moment, const Thread& thread);
 
-  // After it: the moment to which it led. `skippable` is whether nothing speaks against leaving it out; it then tells
-  // whether it can be taken back.
+  // After it: the moment to which it led, and whether it can be taken back. `after` is what it left in its cell,
+  // `exact` whether nothing but the thread's own decides the local state.
   struct Learnt {
     std::uint32_t moment = kUnknown;
     bool plain = false;
   };
-  Learnt learn(const Thread& thread, const Operation& done, Wide after, std::uint64_t local, bool exact);
+  Learnt learn(const Thread& thread, const Operation& done, Wide after, const Event& next, std::uint64_t local,
+               bool exact);
 
   // Whether what is known turned out to be wrong.
   bool wrong() const { return wrong_; }
 
-  bool used() const { return on_; }
-  void stop() {
-    on_ = false;
-    clear();
-  }
+  bool on() const { return on_; }
+  void stop() { on_ = false; }
   void clear() {
     moments_.assign(2, {});
-    edges_.assign(1, {});
+    stands_.assign(1, {});
+    numbers_.clear();
     wrong_ = false;
   }
 
-  // A step was not run.
-  void count() { ++skipped_; }
-
  private:
-  static constexpr std::size_t kMost = std::size_t{1} << 17;  // moments
+  static constexpr std::size_t kMost = std::size_t{1} << 20;  // moments
   static constexpr std::size_t kMostValues = 16;              // of a moment
 
-  static Wide value_for(const Thread& thread);
+  // What it sees, or what decides besides what becomes of it.
+  struct Value {
+    std::uint64_t value;
+    std::uint32_t unjoined;
+  };
+  static Value value_for(const Thread& thread) {
+    const Operation& operation = thread.operation;
+    if (operation.verb == Verb::join)
+      return {reinterpret_cast<std::uintptr_t>(static_cast<const Thread*>(thread.waits_on)->result), process.unjoined};
+    const bool sees = operation.verb == Verb::none && (operation.kind == Kind::ld || operation.kind == Kind::rmw);
+    return {sees ? static_cast<std::uint64_t>(seen_by(operation)) : 0, 0};
+  }
+  std::uint32_t next_of(std::uint32_t moment, const Thread& thread) const {
+    std::uint32_t next = moments_[moment].first;
+    if (next == 0) return next;
+    const auto [value, unjoined] = value_for(thread);
+    while (next != 0 && (moments_[next].value != value || moments_[next].unjoined != unjoined))
+      next = moments_[next].other;
+    return next;
+  }
   static bool tells_all(const Thread& thread);
   bool changed_nothing_else(const Thread& thread, const Operation& done);
-  const Edge* edge_of(std::uint32_t moment, Wide value) const {
-    for (std::uint32_t at = moments_[moment].edge; at != 0; at = edges_[at].other)
-      if (edges_[at].value == value) return &edges_[at];
-    return nullptr;
-  }
-  std::uint32_t add_moment() {
-    moments_.emplace_back();
+  std::uint32_t number_of(const Stand& stand);
+  std::uint32_t add(const Moment& moment) {
+    moments_.push_back(moment);
     return static_cast<std::uint32_t>(moments_.size() - 1);
   }
 
   bool on_ = true, wrong_ = false;
   std::vector<Moment> moments_{2};
-  std::vector<Edge> edges_{1};
-  std::uint64_t skipped_ = 0, learnt_ = 0;
+  std::vector<Stand> stands_{1};
+  std::unordered_multimap<std::uint64_t, std::uint32_t> numbers_;  // of stands, by a hash
+  mutable std::uint64_t skipped_ = 0;
+  std::uint64_t learnt_ = 0;
 
   // Of the step that is run, before it:
   std::uint32_t from_ = kUnknown;
-  Wide value_ = 0;
+  std::uint32_t known_ = kUnknown;  // where it is known to lead
+  Value value_{};
   struct Copy {
     alignas(ThreadRecord) std::array<std::byte, sizeof(ThreadRecord)> bytes;
   };

@@ -26,22 +26,25 @@ std::uint32_t Controlled::location(std::uintptr_t place) {
   return number = entry->second;
 }
 
+Event Controlled::event_of(const Operation& operation, std::uint32_t as) {
+  return {as,
+          operation.kind,
+          operation.writes == Writes::always,
+          operation.order,
+          static_cast<std::uint8_t>(operation.failure),
+          operation.cell,
+          location(operation.place)};
+}
+
 // What the thread stands before, for the searches.
 void Controlled::describe(std::uint32_t thread) {
   const Operation& operation = process.threads[thread].operation;
-  next_[thread] = Event{agent(thread, kThread),
-                        operation.kind,
-                        operation.writes == Writes::always,
-                        operation.order,
-                        static_cast<std::uint8_t>(operation.failure),
-                        operation.cell,
-                        location(operation.place)};
+  next_[thread] = event_of(operation, agent(thread, kThread));
   const bool halted = cut(thread);
   if (halted && steps_.size() < bounds_.steps)
     cuts_.try_emplace(operation.told_place(), visits(thread, next_[thread].location));
-  const bool depends = operation.enabled != nullptr || operation.writes > Writes::always || local_now(thread) != 0 ||
-                       follows_twin(thread);
-  standing_[thread] = halted || spinning(thread) ? Standing::halted : depends ? Standing::depends : Standing::ready;
+  const bool halts = halted || spinning(thread);
+  standing_[thread] = halts ? Standing::halted : depends(thread) ? Standing::depends : Standing::ready;
   asked_[thread].known = false;
 }
 
@@ -157,7 +160,12 @@ Event Controlled::execute(std::uint32_t number) {
   }
   catch_up();
   judged_ = false;
-  if (!relaxed()) return execute_thread(number, number);
+  if (!relaxed()) {
+    if (const std::uint32_t known = known_step(number); known != KnownSteps::kUnknown) return skip(number, known);
+    if (behind_) run_up();
+    snapshots_.consider(steps_.size());
+    return execute_thread(number, number);
+  }
   if (snapshots_.consider(steps_.size())) {
     kept_buffers_.resize(std::max(kept_buffers_.size(), snapshots_.depth()));
     kept_buffers_[snapshots_.depth() - 1] = buffers_;
@@ -169,12 +177,6 @@ Event Controlled::execute(std::uint32_t number) {
 Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   Thread& thread = process.threads[number];
   const std::size_t index = steps_.size();
-  const std::uint32_t moment = moment_of(number);
-  const KnownSteps::Edge* known = looks_ || lives_end || survival.fatal_next() ? nullptr : known_.find(moment, thread);
-  if (known == nullptr && !relaxed()) {
-    if (behind_) run_up();
-    snapshots_.consider(index);
-  }
   Event next = relaxed()                              ? before_waiting(as).event
                : standing_[number] == Standing::ready ? next_[number]
                                                       : pending_thread(number, as).event;
@@ -214,10 +216,8 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   process.step = static_cast<std::int32_t>(index);
   step.late = std::exchange(late_, -1);
   step.fatal = step.late >= 0 || survival.fatal();
-  const bool watched = known == nullptr && !step.fatal && known_.watch(moment, thread);
-  if (known != nullptr)
-    apply(thread, index, *known);
-  else if (!relaxed() && !step.fatal) [[likely]]
+  const bool watched = !step.fatal && known_.watch(moment_of(number), thread);
+  if (!relaxed() && !step.fatal) [[likely]]
     process.resume(thread);
   else
     run_thread(number, index, step.fatal);
@@ -229,28 +229,13 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
                                                          : seen_by(operation);
   if (process.symmetry) watch_symmetry(thread, operation, step.after);
   if (process.restart) throw Restart{};
-  const auto& own = own_[number];
-  const bool changed = changed_memory(step);
-  step.quiet = changed ? 0 : own.empty() ? 1 : steps_[own.back()].quiet + 1;
-  if (!own.empty()) step.earlier = static_cast<std::int32_t>(own.back());
-  own_[number].push_back(static_cast<std::uint32_t>(index));
-  if (bounds_.loop_bound != kNoBound) {
-    auto& visits = visits_[number];
-    if (visits.size() <= step.event.location) visits.resize(step.event.location + 1, 0);
-    visits[step.event.location] += !step.operation.part;
-  } else if (own.size() >= bounds_.thread_steps) {  // it goes on for ever, by all appearances
-    bounds_.loop_bound = kEndless;
-    throw Restart{};
-  }
-  keep(step);
+  count(step);
   if (process.count != next_.size() || step.operation.tag == Tag::thread) described_new_threads();
   bool exact = true;
   if (thread.state == State::parked) {
     if (bounds_.waiting_counts) {
-      if (!changed) detect_spinning(number);
-    } else if (const LocalState local =
-                   known != nullptr ? LocalState{known_.moment(step.moment).local} : waiting_state(thread);
-               local.hash != 0) {
+      if (step.quiet != 0) detect_spinning(number);
+    } else if (const LocalState local = waiting_state(thread); local.hash != 0) {
       exact = local.exact;
       step.local = exact ? local.hash : locals_.decide(past_of(index), local.hash);
       detect_idling(number);
@@ -264,79 +249,21 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   return next;
 }
 
-void Controlled::learn(Step& step, bool exact) {
-  const auto learnt = known_.learn(process.threads[step.thread], step.operation, step.after, step.local, exact);
-  step.moment = learnt.moment;
-  step.known = learnt.plain;
-  if (known_.wrong()) distrust();
-}
-
-// Of a thread, by what it has seen; unknown where that may not be all.
-std::uint32_t Controlled::moment_of(std::uint32_t number) {
-  if (!known_.used() || process.snapshots == 0) return KnownSteps::kUnknown;
-  return own_[number].empty() ? beginning_of(number) : steps_[own_[number].back()].moment;
-}
-
-std::uint32_t Controlled::beginning_of(std::uint32_t number) {
-  if (number == 0) return KnownSteps::kBeginning;
-  const std::int32_t creation = process.threads[number].operation.enabler;
-  return creation < 0 ? KnownSteps::kUnknown : known_.created_at(steps_[static_cast<std::size_t>(creation)].moment);
-}
-
-// Does what a step is known to do, where others can see it.
-void Controlled::apply(Thread& thread, std::size_t index, const KnownSteps::Edge& edge) {
-  const KnownSteps::Moment& moment = known_.moment(edge.to);
-  Step& step = steps_.back();
-  step.moment = edge.to;
-  step.known = true;
-  if (step.operation.verb == Verb::none && step.operation.writes != Writes::never) put(step.operation, edge.after);
-  if (step.operation.verb == Verb::join) {
-    Thread& joined = *reinterpret_cast<Thread*>(step.operation.address);
-    joined.joined = true;
-    joined.joined_by = {thread.number, step.operation.place};
-    --process.unjoined;
+// The latest step is one of its thread's.
+void Controlled::count(Step& step) {
+  auto& own = own_[step.thread];
+  step.quiet = changed_memory(step) ? 0 : own.empty() ? 1 : steps_[own.back()].quiet + 1;
+  if (!own.empty()) step.earlier = static_cast<std::int32_t>(own.back());
+  own.push_back(static_cast<std::uint32_t>(steps_.size() - 1));
+  if (bounds_.loop_bound != kNoBound) {
+    auto& visits = visits_[step.thread];
+    if (visits.size() <= step.event.location) visits.resize(step.event.location + 1, 0);
+    visits[step.event.location] += !step.operation.part;
+  } else if (own.size() >= bounds_.thread_steps) {  // it goes on for ever, by all appearances
+    bounds_.loop_bound = kEndless;
+    throw Restart{};
   }
-  thread.operation = moment.operation;
-  thread.state = moment.state;
-  thread.waits_on = moment.waits_on;
-  thread.result = moment.result;
-  if (thread.state == State::ended) thread.end_step = static_cast<std::int32_t>(index);
-  if (thread.state == State::exited) process.exited = true;
-  behind_ = true;
-  known_.count();
-}
-
-// Undoes that; the step is no longer one of its thread's.
-void Controlled::take_back(const Step& step) {
-  Thread& thread = process.threads[step.thread];
-  if (step.operation.verb == Verb::none && step.changes()) put(step.operation, step.before);
-  if (step.operation.verb == Verb::join) {
-    Thread& joined = *reinterpret_cast<Thread*>(step.operation.address);
-    joined.joined = false;
-    joined.joined_by = {};
-    ++process.unjoined;
-  }
-  if (thread.state == State::ended) thread.end_step = -1;
-  if (thread.state == State::exited) {
-    process.exited = process.finalised = false;
-    process.leaving = 0;
-  }
-  thread.state = State::parked;
-  if (own_[step.thread].empty()) {
-    thread.operation = step.operation;
-  } else {
-    const KnownSteps::Moment& moment = known_.moment(steps_[own_[step.thread].back()].moment);
-    thread.operation = moment.operation;
-    thread.waits_on = moment.waits_on;
-    thread.result = moment.result;
-  }
-}
-
-// The program depends on more than is known. The search begins again, and finds out for itself.
-void Controlled::distrust() const {
-  process.weaken("a thread that had seen the same did not do the same");
-  const_cast<Controlled*>(this)->known_.stop();
-  throw Restart{};
+  keep(step);
 }
 
 // What follows from the latest step for those to come.
@@ -417,14 +344,10 @@ void Controlled::rewind(std::size_t length) {
   if (process.tape.size() > length) process.tape.resize(length);
   snapshots_.drop(length);
   known_pasts_ = std::min(known_pasts_, length);
-  constexpr std::uint64_t kLook = 64;
-  looks_ = ++rewinds_ % kLook == 0;
-  if (looks_ && std::has_single_bit(rewinds_) && known_.used())
-    learns_ = std::ranges::any_of(steps_, [](const Step& step) { return step.moment == KnownSteps::kUnknown; });
-  stale_ = stale_ || learns_;
+  look_now_and_then();
   if (stale_ || back == 0) return;
   behind_ = true;
-  for (; back != 0; back &= back - 1) describe(static_cast<std::uint32_t>(std::countr_zero(back)));
+  for (; back != 0; back &= back - 1) stand_again(static_cast<std::uint32_t>(std::countr_zero(back)));
 }
 
 // Runs the program again up to the step at hand.
@@ -438,23 +361,6 @@ void Controlled::run_again() {
   arrive();
 }
 
-// The same from the beginning, to learn from each step. What is done but once (memory for what is found for good, a new
-// cell) looks like more than a step when it is first run.
-void Controlled::learn_again() {
-  begin_anew();
-  for (std::size_t index = 0; index < steps_.size(); ++index) {
-    Step& step = steps_[index];
-    const Thread& thread = process.threads[step.thread];
-    const std::uint32_t from =
-        step.earlier >= 0 ? steps_[static_cast<std::size_t>(step.earlier)].moment : beginning_of(step.thread);
-    const bool watched = !step.fatal && known_.watch(from, thread);
-    run_step(index);
-    if (!watched) continue;
-    const LocalState local = thread.state == State::parked ? waiting_state(thread) : LocalState{};
-    learn(step, local.exact);
-  }
-}
-
 // To main, without any snapshot.
 void Controlled::begin_anew() {
   failed_.clear();
@@ -463,17 +369,6 @@ void Controlled::begin_anew() {
   process.tape_next = 0;
   process.reset();
   process.resume(process.threads[0]);
-}
-
-// Runs the threads that were left behind up to where they should be.
-void Controlled::run_up() {
-  const std::vector<Event> next = next_;
-  const std::vector<Standing> standing = standing_;
-  run_again();
-  for (std::size_t thread = 0; thread < next.size(); ++thread)
-    if (standing_[thread] != standing[thread] ||
-        (standing_[thread] != Standing::gone && !(next_[thread] == next[thread])))
-      distrust();
 }
 
 // Only the program: what is known of threads is what it was.
@@ -595,6 +490,7 @@ void Controlled::forget() {
   asked_.clear();
   snapshots_.forget();
   known_.clear();
+  learns_ = false;
   process.tape.clear();
   stale_ = true;
   behind_ = false;

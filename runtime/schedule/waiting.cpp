@@ -45,10 +45,6 @@ std::uint64_t key_of(std::uint64_t local, Wide value) {
 
 }  // namespace
 
-std::uint64_t Controlled::local_now(std::uint32_t thread) const {
-  return bounds_.waiting_counts || own_[thread].empty() ? 0 : steps_[own_[thread].back()].local;
-}
-
 // An rmw may write what is there already. What is done to objects changes them, though it may write nothing to
 // searches.
 bool Controlled::changed_memory(const Step& step) const {
