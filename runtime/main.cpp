@@ -194,6 +194,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     process.choices.high = std::stoll(value);
   else if (name == "snapshots")
     process.snapshots = number();
+  else if (name == "look")
+    request.bounds.look = static_cast<std::uint32_t>(number());
   else if (name == "spurious")
     request.idle_wakes = static_cast<std::uint32_t>(number());
   else if (name == "bit-fields")

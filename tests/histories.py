@@ -20,9 +20,10 @@ def random_small(
     rmws: float = 0.1,
     values: int | None = None,
     unknown: float = 0.0,
+    failing: float = 0.0,
 ) -> History:
     """Reads get any value of their address, so about half of these are inconsistent. ``values`` bounds the values, so
-    that they repeat."""
+    that they repeat. ``failing``: so many of the rmws write nothing."""
     written = [0] * addresses
     plan: list[list[object]] = []
     for _ in range(operations):
@@ -43,5 +44,7 @@ def random_small(
             read = rng.choice([v for v in range(written[address] + 1) if v != value])
         if values:
             read, value = (None if v is None else v % values for v in (read, value))
+        if failing and kind is Kind.RMW and rng.random() < failing:
+            value = None
         result.append(Operation(thread, kind, ADDRESSES[address], read, value))
     return History.of(result)

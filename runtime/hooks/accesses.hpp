@@ -57,7 +57,7 @@ bool of_executable(std::uintptr_t address);
                                            std::uintptr_t place, Wide expected = 0, bool plain = false,
                                            bool part = false, bool single = false, Order order = Order::na,
                                            Order failure = Order::na) {
-  if (!process.alone) {
+  if (!process.unwatched()) {
     self.operation.kind = kind;
     self.operation.writes = writes;
     self.operation.tag = tag;

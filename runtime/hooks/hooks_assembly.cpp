@@ -190,7 +190,7 @@ std::uint32_t teetotal_vectors = [] {
   const bool whole = (told->how & kWhole) != 0 && simple && address % size == 0;
   if (simple && (told->does == Does::load || told->does == Does::store)) {
     if (from == 0 && to == 0) return;  // a constant
-    if (process.alone || hidden(self, address, place, size)) return check_memory(self, address, size, place);
+    if (process.unwatched() || hidden(self, address, place, size)) return check_memory(self, address, size, place);
     if (whole || size_of(process.cells.piece(address, address + size).tag) == size) {
       const bool writes = told->does == Does::store;
       return operate(self, writes ? Kind::st : Kind::ld, writes ? Writes::always : Writes::never, address,

@@ -79,7 +79,7 @@ bool announced(const Thread& self, std::uintptr_t to, std::uintptr_t from, std::
 void read_parts(Thread& self, char* own, const void* from, std::size_t size, std::uintptr_t place) {
   const auto source = reinterpret_cast<std::uintptr_t>(from);
   if (size == 0) return;
-  if (process.alone || hidden(self, source, place, size)) {
+  if (process.unwatched() || hidden(self, source, place, size)) {
     check_range(self, source, size, place);
     std::memcpy(own, from, size);
   } else {
@@ -90,7 +90,7 @@ void read_parts(Thread& self, char* own, const void* from, std::size_t size, std
 void write_parts(Thread& self, void* to, const char* own, std::size_t size, std::uintptr_t place) {
   const auto target = reinterpret_cast<std::uintptr_t>(to);
   if (size == 0) return;
-  if (process.alone || hidden(self, target, place, size)) {
+  if (process.unwatched() || hidden(self, target, place, size)) {
     check_range(self, target, size, place);
     std::memcpy(to, own, size);
   } else {
@@ -105,7 +105,7 @@ void copy(void* to, const void* from, std::size_t size, std::uintptr_t place) {
     std::memmove(to, from, size);
     return;
   }
-  if (process.alone || (hidden(*self, target, place, size) && hidden(*self, source, place, size))) {
+  if (process.unwatched() || (hidden(*self, target, place, size) && hidden(*self, source, place, size))) {
     check_range(*self, target, size, place);
     check_range(*self, source, size, place);
     std::memmove(to, from, size);
@@ -122,7 +122,7 @@ void fill(void* to, int value, std::size_t size, std::uintptr_t place) {
   Thread* self = process.current;
   const auto target = reinterpret_cast<std::uintptr_t>(to);
   const bool own = self == nullptr || size == 0 || (self->range_from == 0 && announced(*self, target, 0, size));
-  if (own || process.alone || hidden(*self, target, place, size)) {
+  if (own || process.unwatched() || hidden(*self, target, place, size)) {
     if (!own) check_range(*self, target, size, place);
     std::memset(to, value, size);
     return;
@@ -143,7 +143,7 @@ void announce(Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t 
               Announced by) {
   if (self.range_size != 0) settle(self);
   self.operation.place = place;  // should there be nothing to look at
-  if (process.alone) {
+  if (process.unwatched()) {
     for (const std::uintptr_t range : {to, from})
       if (range != 0) check_range(self, range, size, place);
     return;

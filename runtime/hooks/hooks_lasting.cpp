@@ -90,13 +90,13 @@ auto done(const char* name, bool repeats, std::uintptr_t place, Function functio
 
 template <typename Function>
 auto on_file(const char* name, std::FILE* file, std::uintptr_t place, Function function) {
-  return done(name, process.alone && lasting.files.contains(file), place, function);
+  return done(name, process.unwatched() && lasting.files.contains(file), place, function);
 }
 
 template <typename Function>
 int parsed(const char* name, std::uintptr_t place, Function function) {
   lasting.options = true;
-  return done(name, process.alone, place, function);
+  return done(name, process.unwatched(), place, function);
 }
 
 void put_files_back() {
@@ -172,7 +172,7 @@ locale_t uselocale(locale_t locale) {
 std::FILE* teetotal_fopen(const char* path, const char* mode) {
   const std::uintptr_t place = TEETOTAL_PLACE;
   const auto open = [&] { return std::fopen(path, mode); };
-  if (process.current == nullptr || !process.alone || mode[0] != 'r' ||
+  if (process.current == nullptr || !process.unwatched() || mode[0] != 'r' ||
       std::string(mode).find('+') != std::string::npos)
     return done("fopen", process.current == nullptr, place, open);
   std::FILE* file = done("fopen", true, place, open);
@@ -187,7 +187,7 @@ std::FILE* teetotal_fopen(const char* path, const char* mode) {
 }
 int teetotal_fclose(std::FILE* file) {
   const bool ours = lasting.files.contains(file);
-  return done("fclose", process.alone && ours, TEETOTAL_PLACE, [&] {
+  return done("fclose", process.unwatched() && ours, TEETOTAL_PLACE, [&] {
     lasting.files.erase(file);
     return std::fclose(file);
   });

@@ -128,7 +128,7 @@ void release(void* pointer, std::uintptr_t place) {
   if (self == nullptr) return;  // at the end of everything
   const Block block = process.memory.block(address);
   if (block.address != address) fail(*self, Failure::misuse, "frees what was not allocated", place);
-  if (!process.alone) end_life(*self, block.address, block.address + block.size, Verb::free, place);
+  if (!process.unwatched()) end_life(*self, block.address, block.address + block.size, Verb::free, place);
   check_unused(*self, block.address, block.address + block.size, "frees memory", place);
   const Block now = process.memory.block(address);
   if (now.freed) fail(*self, {Failure::freed, "frees it again", "freed it", process.ends[now.end]}, place);
@@ -353,7 +353,7 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
       *guard = 1;
       return;
     }
-    if (!process.alone) {
+    if (!process.unwatched()) {
       sfence(*self, TEETOTAL_PLACE);
       const auto address = reinterpret_cast<std::uintptr_t>(guard);
       self->operation = {.kind = Kind::st,

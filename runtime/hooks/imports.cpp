@@ -263,7 +263,7 @@ bool Imports::touches_shared(Thread& self, const Stub& stub, const std::uintptr_
 
 void Imports::leave_to_library(const void* object, const char* what, std::uintptr_t place) const {
   Thread* self = process.current;
-  if (self != nullptr && !process.alone && shared(*self, reinterpret_cast<std::uintptr_t>(object), place))
+  if (self != nullptr && !process.unwatched() && shared(*self, reinterpret_cast<std::uintptr_t>(object), place))
     unseen_call(what, place);
 }
 
@@ -276,11 +276,11 @@ void* Imports::called(std::uint32_t number, const std::uintptr_t* arguments, std
     case Effect::refused:
       fail(*self, Failure::unsupported, demangled(stub.name), place);
     case Effect::state:
-      if (process.alone) return stub.target;
+      if (process.unwatched()) return stub.target;
       break;
     case Effect::arguments:
       if (arguments[0] == input_ || arguments[1] == input_) break;  // what it reads comes from outside
-      if (!touches_shared(*self, stub, arguments, place) || process.alone) return stub.target;
+      if (!touches_shared(*self, stub, arguments, place) || process.unwatched()) return stub.target;
       break;
     case Effect::keeps:
       if (!gets_memory(stub, arguments)) return stub.target;
@@ -328,7 +328,7 @@ bool Imports::variable(std::uintptr_t address) {
            std::string(path.substr(path.rfind('/') + 1));
   }
   if (what.empty()) return false;
-  if (!process.alone) {
+  if (!process.unwatched()) {
     unseen_call(what, process.callers.teller(0, __builtin_frame_address(0)));
   }
   return true;

@@ -78,6 +78,8 @@ struct Operation {
   bool (*enabled)(const Thread&) = nullptr;  // null: always
   Wide expected = 0;
 
+  bool operator==(const Operation&) const = default;
+
   // A load where it writes nothing, and an rmw where it does.
   bool decides() const { return kind == Kind::ld && writes > Writes::always; }
 

@@ -226,6 +226,7 @@ struct Process : ProcessRecord {
   std::vector<Again> tape;  // steps to do again without asking the scheduler
   std::size_t tape_next = 0;
   Thread* current = nullptr;  // null: the scheduler runs
+  std::uint64_t untold = 0;   // what was done while nobody else was there, and may concern what others did before
   std::uint64_t outside = 0;  // how often something may have changed that is a library's own: memory, or what it keeps
   std::uint32_t kept_keys = 0;  // that libraries created while they were loaded, and what thread 0 has by them
   std::map<std::uint32_t, void*> kept_specific;
@@ -300,6 +301,12 @@ struct Process : ProcessRecord {
     beats.store(beat + 1, std::memory_order_relaxed);
   }
 
+  // Whether nobody else is there: what is done to shared memory then is no step.
+  bool unwatched() {
+    untold += alone;
+    return alone;
+  }
+
   // What is to be known of a thread that has come to stand before an operation.
   void park(Thread& thread);
 
@@ -371,7 +378,10 @@ extern "C" void teetotal_wipe_registers();
   ++process.progress;
   if (self.range_size != 0) [[unlikely]]
     settle(self);
-  if (process.alone && (!self.operation.enabled || self.operation.enabled(self))) return;
+  if (process.alone && (!self.operation.enabled || self.operation.enabled(self))) {
+    ++process.untold;
+    return;
+  }
   switch_by(self.fiber, process.scheduler, next_to_run);
   if (process.tells_registers) [[unlikely]]
     teetotal_wipe_registers();

@@ -29,6 +29,16 @@ class Snapshots {
   // Puts the program back to the latest moment that was kept and is not after `steps`; false where there is none.
   bool restore(std::size_t steps);
 
+  // Those after so many steps are of another execution from now on.
+  void drop(std::size_t steps) {
+    if (depth_ == 0 || kept_[depth_ - 1].steps <= steps) return;
+    while (depth_ > 0 && kept_[depth_ - 1].steps > steps) --depth_;
+    due_ = this->steps() + pause_;
+  }
+
+  // After how many steps the next one is worth its while.
+  std::size_t due() const { return due_; }
+
   // After how many steps the latest snapshot was taken.
   std::size_t steps() const { return depth_ == 0 ? 0 : kept_[depth_ - 1].steps; }
   std::size_t depth() const { return depth_; }

@@ -64,6 +64,9 @@ class Survival {
     return steps_ == next_death_ && survive();
   }
 
+  // The same of the step that comes next, before it begins.
+  bool fatal_next() const { return steps_ + 1 == next_death_; }
+
   // Whether a death was survived since the last fork.
   bool passed() const { return passed_; }
 

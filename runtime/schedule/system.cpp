@@ -1,6 +1,7 @@
 #include "system.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -25,22 +26,25 @@ std::uint32_t Controlled::location(std::uintptr_t place) {
   return number = entry->second;
 }
 
+Event Controlled::event_of(const Operation& operation, std::uint32_t as) {
+  return {as,
+          operation.kind,
+          operation.writes == Writes::always,
+          operation.order,
+          static_cast<std::uint8_t>(operation.failure),
+          operation.cell,
+          location(operation.place)};
+}
+
 // What the thread stands before, for the searches.
 void Controlled::describe(std::uint32_t thread) {
   const Operation& operation = process.threads[thread].operation;
-  next_[thread] = Event{agent(thread, kThread),
-                        operation.kind,
-                        operation.writes == Writes::always,
-                        operation.order,
-                        static_cast<std::uint8_t>(operation.failure),
-                        operation.cell,
-                        location(operation.place)};
+  next_[thread] = event_of(operation, agent(thread, kThread));
   const bool halted = cut(thread);
   if (halted && steps_.size() < bounds_.steps)
     cuts_.try_emplace(operation.told_place(), visits(thread, next_[thread].location));
-  const bool depends = operation.enabled != nullptr || operation.writes > Writes::always || local_now(thread) != 0 ||
-                       follows_twin(thread);
-  standing_[thread] = halted || spinning(thread) ? Standing::halted : depends ? Standing::depends : Standing::ready;
+  const bool halts = halted || spinning(thread);
+  standing_[thread] = halts ? Standing::halted : depends(thread) ? Standing::depends : Standing::ready;
   asked_[thread].known = false;
 }
 
@@ -156,12 +160,17 @@ Event Controlled::execute(std::uint32_t number) {
   }
   catch_up();
   judged_ = false;
-  if (snapshots_.consider(steps_.size()) && relaxed()) {
+  if (!relaxed()) {
+    if (const std::uint32_t known = known_step(number); known != KnownSteps::kUnknown) return skip(number, known);
+    if (behind_) run_up();
+    snapshots_.consider(steps_.size());
+    return execute_thread(number, number);
+  }
+  if (snapshots_.consider(steps_.size())) {
     kept_buffers_.resize(std::max(kept_buffers_.size(), snapshots_.depth()));
     kept_buffers_[snapshots_.depth() - 1] = buffers_;
   }
-  if (!relaxed() || agents_[number].buffer == kThread)
-    return execute_thread(relaxed() ? agents_[number].thread : number, number);
+  if (agents_[number].buffer == kThread) return execute_thread(agents_[number].thread, number);
   return execute_commit(agents_[number], number);
 }
 
@@ -207,6 +216,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   process.step = static_cast<std::int32_t>(index);
   step.late = std::exchange(late_, -1);
   step.fatal = step.late >= 0 || survival.fatal();
+  const bool watched = !step.fatal && known_.watch(moment_of(number), thread);
   if (!relaxed() && !step.fatal) [[likely]]
     process.resume(thread);
   else
@@ -219,26 +229,15 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
                                                          : seen_by(operation);
   if (process.symmetry) watch_symmetry(thread, operation, step.after);
   if (process.restart) throw Restart{};
-  const auto& own = own_[number];
-  const bool changed = changed_memory(step);
-  step.quiet = changed ? 0 : own.empty() ? 1 : steps_[own.back()].quiet + 1;
-  if (!own.empty()) step.earlier = static_cast<std::int32_t>(own.back());
-  own_[number].push_back(static_cast<std::uint32_t>(index));
-  if (bounds_.loop_bound != kNoBound) {
-    auto& visits = visits_[number];
-    if (visits.size() <= step.event.location) visits.resize(step.event.location + 1, 0);
-    visits[step.event.location] += !step.operation.part;
-  } else if (own.size() >= bounds_.thread_steps) {  // it goes on for ever, by all appearances
-    bounds_.loop_bound = kEndless;
-    throw Restart{};
-  }
-  keep(step);
+  count(step);
   if (process.count != next_.size() || step.operation.tag == Tag::thread) described_new_threads();
+  bool exact = true;
   if (thread.state == State::parked) {
     if (bounds_.waiting_counts) {
-      if (!changed) detect_spinning(number);
+      if (step.quiet != 0) detect_spinning(number);
     } else if (const LocalState local = waiting_state(thread); local.hash != 0) {
-      steps_.back().local = local.exact ? local.hash : locals_.decide(past_of(index), local.hash);
+      exact = local.exact;
+      step.local = exact ? local.hash : locals_.decide(past_of(index), local.hash);
       detect_idling(number);
     }
     describe(number);
@@ -246,7 +245,25 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
     standing_[number] = Standing::gone;
     if (thread.failure != Failure::none) failed_.push_back(number);
   }
+  if (watched) learn(step, exact);
   return next;
+}
+
+// The latest step is one of its thread's.
+void Controlled::count(Step& step) {
+  auto& own = own_[step.thread];
+  step.quiet = changed_memory(step) ? 0 : own.empty() ? 1 : steps_[own.back()].quiet + 1;
+  if (!own.empty()) step.earlier = static_cast<std::int32_t>(own.back());
+  own.push_back(static_cast<std::uint32_t>(steps_.size() - 1));
+  if (bounds_.loop_bound != kNoBound) {
+    auto& visits = visits_[step.thread];
+    if (visits.size() <= step.event.location) visits.resize(step.event.location + 1, 0);
+    visits[step.event.location] += !step.operation.part;
+  } else if (own.size() >= bounds_.thread_steps) {  // it goes on for ever, by all appearances
+    bounds_.loop_bound = kEndless;
+    throw Restart{};
+  }
+  keep(step);
 }
 
 // What follows from the latest step for those to come.
@@ -300,9 +317,11 @@ void Controlled::run_thread(std::uint32_t number, std::size_t index, bool fatal)
 
 void Controlled::rewind(std::size_t length) {
   ahead_ = judged_ = false;
+  std::uint64_t back = 0;  // a bit for each thread that stands elsewhere now
   while (steps_.size() > length) {
     const Step& step = steps_.back();
     const Event& event = step.event;
+    stale_ = stale_ || !step.known;
     if (!step.commit) {
       own_[step.thread].pop_back();
       if (bounds_.loop_bound != kNoBound) visits_[step.thread][event.location] -= !step.operation.part;
@@ -316,18 +335,40 @@ void Controlled::rewind(std::size_t length) {
       writer_[event.address] = writers_[event.address].back();
       writers_[event.address].pop_back();
     }
+    if (!stale_) {
+      take_back(step);
+      back |= std::uint64_t{1} << step.thread;
+    }
     steps_.pop_back();
   }
   if (process.tape.size() > length) process.tape.resize(length);
+  snapshots_.drop(length);
   known_pasts_ = std::min(known_pasts_, length);
-  stale_ = true;
+  look_now_and_then();
+  if (stale_ || back == 0) return;
+  behind_ = true;
+  for (; back != 0; back &= back - 1) stand_again(static_cast<std::uint32_t>(std::countr_zero(back)));
 }
 
 // Runs the program again up to the step at hand.
 void Controlled::run_again() {
-  stale_ = false;
-  run_to(steps_.size());
+  stale_ = behind_ = false;
+  if (std::exchange(learns_, false)) {
+    learn_again();
+  } else {
+    run_to(steps_.size());
+  }
   arrive();
+}
+
+// To main, without any snapshot.
+void Controlled::begin_anew() {
+  failed_.clear();
+  buffers_ = {};
+  process.tape.clear();
+  process.tape_next = 0;
+  process.reset();
+  process.resume(process.threads[0]);
 }
 
 // Only the program: what is known of threads is what it was.
@@ -337,42 +378,43 @@ void Controlled::run_to(std::size_t length) {
   const std::size_t begin = restored ? snapshots_.steps() : 0;
   restored_ += restored;
   if (relaxed()) buffers_ = restored ? kept_buffers_[snapshots_.depth() - 1] : Buffers{};
-  if (!relaxed()) {
-    process.tape.resize(std::min(process.tape.size(), length));
-    while (process.tape.size() < length) {
-      const Step& step = steps_[process.tape.size()];
-      process.tape.push_back({step.thread, step.operation.kind, step.operation.place, step.operation.address,
-                              step.fatal, step.sees, step.before});
-    }
-    process.tape_next = begin;
-  }
+  process.tape.resize(std::min(process.tape.size(), begin));
+  process.tape_next = begin;
   if (!restored) {
     process.reset();
     process.resume(process.threads[0]);
   }
-  while (process.tape_next < process.tape.size()) {
+  for (std::size_t index = begin; relaxed() && index < length; ++index) run_step(index);
+  while (!relaxed() && process.tape_next < length) {
+    run_tape(std::min(length, std::max(snapshots_.due(), process.tape_next + 1)));
+    if (process.tape_next < length) snapshots_.consider(process.tape_next);
+  }
+}
+
+// Does steps again, up to so many.
+void Controlled::run_tape(std::size_t length) {
+  while (process.tape.size() < length) {
+    const Step& step = steps_[process.tape.size()];
+    process.tape.push_back({step.thread, step.operation.kind, step.operation.place, step.operation.address, step.fatal,
+                            step.sees, step.before});
+  }
+  while (process.tape_next < length) {
     Thread& thread = process.threads[process.tape[process.tape_next].thread];
     expect_as_before(steps_[process.tape_next]);
     process.step = static_cast<std::int32_t>(process.tape_next++);
     run_thread(thread.number, process.tape_next - 1, process.tape[process.tape_next - 1].fatal);
   }
-  for (std::size_t index = begin; relaxed() && index < length; ++index) run_step(index);
 }
 
 void Controlled::run_through(const std::function<void(const Step&)>& look) {
   stale_ = true;  // should it not come to its end
-  failed_.clear();
-  buffers_ = {};
-  process.tape.clear();
-  process.tape_next = 0;
-  process.reset();
-  process.resume(process.threads[0]);
+  begin_anew();
   for (std::size_t index = 0; index < steps_.size(); ++index) {
     look(steps_[index]);
     run_step(index);
   }
   arrive();
-  stale_ = false;
+  stale_ = behind_ = false;
 }
 
 // Does a step again, if the program stands before it.
@@ -431,6 +473,8 @@ void Controlled::check_new_cells() {
 
 void Controlled::begin() {
   rewind(0);
+  stale_ = true;
+  known_.clear();
   spins_.clear();
   onward_.clear();
   locals_.clear();
@@ -445,8 +489,11 @@ void Controlled::forget() {
   locals_.clear();
   asked_.clear();
   snapshots_.forget();
+  known_.clear();
+  learns_ = false;
   process.tape.clear();
   stale_ = true;
+  behind_ = false;
   next_.clear();
   standing_.clear();
   own_.clear();

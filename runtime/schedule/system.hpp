@@ -46,6 +46,7 @@
 #include <vector>
 
 #include "first_found.hpp"
+#include "known_steps.hpp"
 #include "local_state.hpp"
 #include "objects.hpp"
 #include "process.hpp"
@@ -73,6 +74,7 @@ struct Bounds {
   std::uint32_t idle_bound = 100;  // rounds in which a thread sees what it saw in the one before, and changes nothing
   std::uint32_t steps = 100'000;
   std::uint32_t thread_steps = 10'000;  // after so many of one thread the search begins again with kEndless as bound
+  std::uint32_t look = 64;              // all steps are run once in so many executions, known ones too; 0: always
   bool waiting_counts = false;          // rounds that only wait are part of executions
   bool spinners_wake = false;           // for searches without reduction
 };
@@ -97,6 +99,8 @@ struct Step {
   std::uint64_t local = 0;      // its thread's local state after it, 0 where none was made
   std::int32_t earlier = -1;    // the step of its thread before it; of a commit: that issued the store
   std::uint64_t past = 0;       // a hash of what happened before it, and it: the same in equivalent executions
+  std::uint32_t moment = KnownSteps::kUnknown;  // of its thread, after it
+  bool known = false;                           // all that it changed is known: it can be taken back
 
   // As the machine, and whoever looks at an execution, has it: arrivals at a barrier are independent to searches alone.
   bool writes() const { return (event.writes && event.kind != Kind::ld) || operation.verb == Verb::arrive; }
@@ -116,7 +120,9 @@ struct Failed {
 
 class Controlled final : public System {
  public:
-  explicit Controlled(Bounds bounds) : bounds_(bounds) {}
+  explicit Controlled(Bounds bounds) : bounds_(bounds) {
+    if (relaxed() || bounds_.waiting_counts || bounds_.look == 0) known_.stop();
+  }
 
   std::uint32_t threads() const override;
   Pending pending(std::uint32_t thread) const override;
@@ -238,7 +244,9 @@ class Controlled final : public System {
   void run_thread(std::uint32_t thread, std::size_t index, bool fatal);
   void run_commit(std::uint32_t thread, std::int64_t buffer);
   void fail_instead(Thread& thread, std::size_t index) const;
+  void count(Step& step);
   void keep(const Step& step);
+  Event event_of(const Operation& operation, std::uint32_t as);
   std::uint64_t past_of(std::size_t index);
   const Operation& operation_at(std::uint32_t agent, std::size_t index) const;
   Wide held(std::size_t before) const { return relaxed() ? in_memory_[before] : steps_[before].before; }
@@ -251,7 +259,20 @@ class Controlled final : public System {
     if (stale_) const_cast<Controlled*>(this)->run_again();
   }
   void run_again();
+  void run_up();
+  void take_back(const Step& step);
+  std::uint32_t moment_of(std::uint32_t thread);
+  std::uint32_t beginning_of(std::uint32_t thread);
+  std::uint32_t known_step(std::uint32_t thread);
+  Event skip(std::uint32_t thread, std::uint32_t known);
+  void stand_again(std::uint32_t thread);
+  void look_now_and_then();
+  void learn(Step& step, bool exact);
+  void learn_again();
+  void begin_anew();
   void run_to(std::size_t length);
+  void run_tape(std::size_t length);
+  [[noreturn]] void distrust() const;
   void run_step(std::size_t index);
   void arrive();
   void describe(std::uint32_t thread);
@@ -280,6 +301,12 @@ class Controlled final : public System {
     for (std::size_t i = 1; i < own.size(); ++i)
       if (!is_fence(steps_[own[i]].operation.kind)) return static_cast<std::int32_t>(own[i]);
     return -1;
+  }
+  // Whether it can go on, or what it does then, depends on others.
+  bool depends(std::uint32_t number) const {
+    const Operation& operation = process.threads[number].operation;
+    return operation.enabled != nullptr || operation.writes > Writes::always || local_now(number) != 0 ||
+           follows_twin(number);
   }
   bool spinning(std::uint32_t thread) const { return !own_[thread].empty() && steps_[own_[thread].back()].spin != 0; }
   bool sees_changes(std::uint32_t thread) const;
@@ -313,7 +340,9 @@ class Controlled final : public System {
     if (operation.tag <= Tag::vector) return operation.verb == Verb::none || tries;
     return tries && (operation.tag == Tag::mutex || operation.tag == Tag::semaphore);
   }
-  std::uint64_t local_now(std::uint32_t thread) const;
+  std::uint64_t local_now(std::uint32_t thread) const {
+    return bounds_.waiting_counts || own_[thread].empty() ? 0 : steps_[own_[thread].back()].local;
+  }
   bool waits_now(std::uint32_t thread) const;
   bool look_ahead(std::uint32_t thread);
   void drop_ahead();
@@ -331,7 +360,12 @@ class Controlled final : public System {
 
   Bounds bounds_;
   std::vector<Step> steps_;
-  bool stale_ = true;  // the program stands elsewhere
+  bool stale_ = true;    // the program stands elsewhere
+  bool behind_ = false;  // its threads do, but memory and what is told of them is as it should be
+  KnownSteps known_;
+  std::uint64_t rewinds_ = 0;
+  bool learns_ = false;  // it is to be run from the beginning, to learn from each step
+  bool looks_ = false;   // all steps are run until the next rewind, to see whether what is known is so
   Snapshots snapshots_;
   std::uint64_t restored_ = 0;
   bool symmetric_ = false;

@@ -45,10 +45,6 @@ std::uint64_t key_of(std::uint64_t local, Wide value) {
 
 }  // namespace
 
-std::uint64_t Controlled::local_now(std::uint32_t thread) const {
-  return bounds_.waiting_counts || own_[thread].empty() ? 0 : steps_[own_[thread].back()].local;
-}
-
 // An rmw may write what is there already. What is done to objects changes them, though it may write nothing to
 // searches.
 bool Controlled::changed_memory(const Step& step) const {
@@ -91,7 +87,9 @@ bool Controlled::look_ahead(std::uint32_t number) {
   const auto last = static_cast<std::int32_t>(own_[number].back());
   const std::uint64_t key = key_of(local_now(number), relaxed() ? seen(number, process.threads[number].operation)
                                                                 : seen_by(process.threads[number].operation));
+  looks_ = true;  // where it leads is looked for on its stack
   execute(as);
+  looks_ = false;
   const Thread& thread = process.threads[number];
   const bool beyond = thread.state == State::parked && process.passes_by(thread.operation) && !thread.calls;
   Onward onward = onward_from(number);
@@ -124,7 +122,7 @@ const Controlled::Onward& Controlled::tried(std::uint32_t number, std::size_t in
   const std::uint64_t key = key_of(local, value);
   if (const Onward* known = onward_.find(key)) return *known;
   if (survival.fatal()) return onward_.add(key, {});
-  if (index < steps_.size() || stale_) run_to(index);
+  if (index < steps_.size() || stale_ || behind_) run_to(index);
   stale_ = true;
   const Supposing supposing;
   Thread& thread = process.threads[number];
@@ -197,6 +195,7 @@ bool Controlled::goes_on_alone(std::uint32_t number) {
     if (const std::optional<bool> known = known_to_go_on(number)) return *known;
   rounds_[number].clear();
   if (survival.fatal()) return true;
+  if (behind_) run_up();
   stale_ = true;
   const Supposing supposing;
   Thread& thread = process.threads[number];

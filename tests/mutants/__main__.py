@@ -9,11 +9,12 @@ import signal
 import sys
 import threading
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
 from mutants.listing import ROOT, Mutant, mutants
-from mutants.workshop import BROKEN, KILLED, SURVIVED, TIMED_OUT, Result, Workshop
+from mutants.workshop import BROKEN, KILLED, SURVIVED, TIMED_OUT, Result, Workshop, among, stop_all
 
 STALE, EQUIVALENT = "stale", "equivalent"
 COLUMNS = (KILLED, SURVIVED, TIMED_OUT, STALE, BROKEN, EQUIVALENT)
@@ -57,6 +58,26 @@ def table(chosen: list[Mutant], record: Record) -> str:
     return "\n".join(lines)
 
 
+class Sound:
+    """A copy without faults: a test that does not pass there notices nothing. Files are run when one of theirs is asked."""
+
+    def __init__(self, workshop: Workshop, chosen: list[Mutant]) -> None:
+        self._workshop = workshop
+        self._named = {test for mutant in chosen for test in mutant.killed_by}
+        self._passing: dict[str, set[str]] = {}
+        self._lock = threading.Lock()
+
+    def failing(self, tests: Iterable[str]) -> list[str]:
+        return [test for test in tests if test not in self._passing_of(test.partition("::")[0])]
+
+    def _passing_of(self, file: str) -> set[str]:
+        with self._lock:
+            if file not in self._passing:
+                asked = (test for test in self._named if test.startswith(f"{file}::"))
+                self._passing[file] = self._workshop.passing(asked, 1800)
+            return self._passing[file]
+
+
 class Campaign:
     """A queue of faults and a workshop for each worker."""
 
@@ -66,40 +87,51 @@ class Campaign:
         self._flags: str = options.flags
         self._seconds: float = options.seconds
         self._waiting: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
-        self._passing: set[str] = set()
         # What needs no compiler comes first; then file by file, so that little is compiled twice.
         self._chosen = sorted(chosen, key=lambda mutant: (mutant.compiled, mutant.file))
 
     def run(self, jobs: int) -> None:
-        first = Workshop(self._folder / "1", self._flags)
-        self._passing = first.passing((test for m in self._chosen for test in m.killed_by), 1800)
-        for mutant in self._chosen:
+        """First those that need no compiler, then the others, beside a copy without faults that is made as theirs are."""
+        for compiled in (False, True):
+            some = [mutant for mutant in self._chosen if mutant.compiled == compiled]
+            if some:
+                self._run(some, jobs, compiled)
+
+    def _run(self, chosen: list[Mutant], jobs: int, compiled: bool) -> None:
+        workshop = Workshop(self._folder / "sound", self._flags)
+        if compiled and (problem := workshop.build()):
+            raise SystemExit(problem)
+        sound = Sound(workshop, chosen)
+        for mutant in chosen:
             self._waiting.put(mutant)
-        others = [threading.Thread(target=self._work, args=(number,), daemon=True) for number in range(2, jobs + 1)]
-        for other in others:
-            other.start()
-        self._drain(first)
-        for other in others:
-            other.join()
+        workers = [
+            threading.Thread(target=self._work, args=(number, sound), daemon=True) for number in range(1, jobs + 1)
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
 
-    def _work(self, number: int) -> None:
-        self._drain(Workshop(self._folder / str(number), self._flags))
-
-    def _drain(self, workshop: Workshop) -> None:
+    def _work(self, number: int, sound: Sound) -> None:
+        workshop = Workshop(self._folder / str(number), self._flags)
         while True:
             try:
                 mutant = self._waiting.get_nowait()
             except queue.Empty:
                 return
-            failing = [test for test in mutant.killed_by if test not in self._passing]
-            if failing or not mutant.killed_by:
-                why = f"does not pass without the fault: {failing[0]}" if failing else "names no test"
-                result = Result(BROKEN, 0, why)
-            else:
-                result = workshop.judge(mutant, self._seconds)
+            result = self._judge(mutant, workshop, sound)
             self._record.add(mutant, result)
             detail = "" if result.status == KILLED else f"  {result.detail}"
             print(f"{result.status:9} {result.seconds:6.1f} s  {mutant.title}{detail}", flush=True)
+
+    def _judge(self, mutant: Mutant, workshop: Workshop, sound: Sound) -> Result:
+        if not mutant.killed_by:
+            return Result(BROKEN, 0, "names no test")
+        result = workshop.judge(mutant, self._seconds)
+        noticed = [test for test in mutant.killed_by if among(test, [result.failed])]
+        if result.status != BROKEN and (failing := sound.failing(noticed or mutant.killed_by)):
+            return Result(BROKEN, result.seconds, f"does not pass without the fault: {failing[0]}")
+        return result
 
 
 def _interrupted(*_: object) -> None:
@@ -115,7 +147,12 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120, help="for the tests of one fault")
     parser.add_argument("--flags", default="-O1 -DNDEBUG", help="a fault is compiled once and run for seconds")
-    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "mutants", help="where the copies are")
+    parser.add_argument(
+        "--folder",
+        type=lambda text: Path(text).resolve(),
+        default=ROOT / "build" / "mutants",
+        help="where the copies are",
+    )
     options = parser.parse_args()
     known = mutants()
     for asked in options.areas:
@@ -139,6 +176,7 @@ def main() -> int:
             Campaign(can, record, options).run(options.jobs)
         except KeyboardInterrupt:
             stopped = True
+            stop_all()
     print(f"\n{table(chosen, record)}")
     for mutant in chosen:
         if (status := record.status(mutant)) not in (KILLED, EQUIVALENT):

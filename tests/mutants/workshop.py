@@ -1,6 +1,7 @@
 """A copy of the tree in which faults are planted, built and tested; the checkout itself is never touched.
 
 The copy has an environment of its own: its ``src`` and the checkout's installed packages, without the checkout's teetotal.
+Until a fault has to be compiled, it runs what the checkout has compiled.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import threading
 import time
 import venv
 from collections.abc import Iterable, Sequence
@@ -22,15 +24,20 @@ from mutants.listing import ROOT, Mutant
 
 COPIED = ("core", "runtime", "src", "tests", "benchmarks", "examples", "docs", "CMakeLists.txt", "pyproject.toml")
 LEFT_OUT = (".so", ".pyc", "teetotal-runtime")
-PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+# Only the plugins that tests need: to look for others takes longer than most of these tests.
+PLUGINS = ("--disable-plugin-autoload", "-p", "_hypothesis_pytestplugin", "-p", "teetotal.pytesting")
+PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *PLUGINS)
 KILLED, SURVIVED, TIMED_OUT, BROKEN = "killed", "survived", "timed out", "broken"
 
 
 @dataclass(frozen=True)
 class Result:
+    """``failed`` is the test that noticed, where pytest lived to name it."""
+
     status: str
     seconds: float
     detail: str = ""
+    failed: str = ""
 
 
 def _files(root: Path) -> Iterable[Path]:
@@ -39,6 +46,18 @@ def _files(root: Path) -> Iterable[Path]:
         for file in [path] if path.is_file() else path.rglob("*"):
             if file.is_file() and not file.name.endswith(LEFT_OUT):
                 yield file.relative_to(root)
+
+
+_RUNNING: set[int] = set()
+_STOPPED = threading.Event()
+
+
+def stop_all() -> None:
+    """Whatever the copies are running; what it tells then is no result."""
+    _STOPPED.set()
+    for process in list(_RUNNING):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process, signal.SIGKILL)
 
 
 def _run(command: Sequence[str], folder: Path, environment: dict[str, str], seconds: float) -> tuple[int | None, str]:
@@ -54,8 +73,11 @@ def _run(command: Sequence[str], folder: Path, environment: dict[str, str], seco
         errors="replace",
         start_new_session=True,
     )
+    _RUNNING.add(process.pid)
     try:
         output, _ = process.communicate(timeout=seconds)
+        if _STOPPED.is_set():
+            raise SystemExit
         return process.returncode, output
     except subprocess.TimeoutExpired:
         return None, ""
@@ -63,9 +85,16 @@ def _run(command: Sequence[str], folder: Path, environment: dict[str, str], seco
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        _RUNNING.discard(process.pid)
 
 
-def _among(name: str, tests: Iterable[str]) -> bool:
+def _failed(output: str) -> str:
+    told = (line for line in output.splitlines() if line.startswith(("FAILED tests/", "ERROR tests/")))
+    return next(told, "").partition(" ")[2].partition(" - ")[0]
+
+
+def among(name: str, tests: Iterable[str]) -> bool:
+    """One of the tests, named as pytest does, is this one or a part of it."""
     return any(test == name or test.startswith((f"{name}[", f"{name}::")) for test in tests)
 
 
@@ -79,9 +108,11 @@ class Workshop:
         self._environment.pop("PYTHONPATH", None)
         self._environment.setdefault("CCACHE_BASEDIR", str(ROOT))
         self._environment.setdefault("CCACHE_NOHASHDIR", "1")
-        self._dirty = True  # the compiled core is not that of the tree
+        self._compiles = False  # the core is the checkout's
+        self._dirty = True  # and if not, it is not that of the tree
         self._mirror()
         self._make_environment(folder / "venv")
+        shutil.copytree(Path(sysconfig.get_path("platlib"), "teetotal"), self.tree / "src/teetotal", dirs_exist_ok=True)
 
     def _mirror(self) -> None:
         """Writes what differs only, so that little is compiled again."""
@@ -110,6 +141,7 @@ class Workshop:
 
     def build(self) -> str | None:
         """What the compiler says where it fails."""
+        self._compiles = True
         if not self._dirty:
             return None
         cmake = str(Path(sys.executable).with_name("cmake"))
@@ -132,17 +164,13 @@ class Workshop:
 
     def passing(self, tests: Iterable[str], seconds: float) -> set[str]:
         """Those of the tests that pass here while no fault is planted; a test that is skipped notices nothing."""
-        if problem := self.build():
-            raise SystemExit(problem)
         names = sorted(set(tests))
-        files = sorted({name.partition("::")[0] for name in names})
-        collect = [str(self._python), "-m", "pytest", "-p", "no:cacheprovider", "--collect-only", *files]
-        known = _run(collect, self.tree, self._environment, seconds)[1].splitlines()
-        asked = [name for name in names if _among(name, known)]  # pytest runs nothing at all where one name is wrong
-        command = [str(self._python), *PYTEST, "-rA", "--tb=no", "--show-capture=no", *asked]
-        lines = _run(command, self.tree, self._environment, seconds)[1].splitlines()
-        passed = [line.removeprefix("PASSED ") for line in lines if line.startswith("PASSED ")]
-        return {name for name in asked if _among(name, passed)}
+        command = [str(self._python), *PYTEST, "-rA", "--tb=no", "--show-capture=no", *names]
+        status, output = _run(command, self.tree, self._environment, seconds)
+        if status == 4 and len(names) > 1:  # pytest runs nothing at all where one name is wrong
+            return {name for name in names if self.passing([name], seconds)}
+        passed = [line.removeprefix("PASSED ") for line in output.splitlines() if line.startswith("PASSED ")]
+        return {name for name in names if among(name, passed)}
 
     def judge(self, mutant: Mutant, seconds: float) -> Result:
         start = time.monotonic()
@@ -151,8 +179,7 @@ class Workshop:
         self._write(path, sound.replace(mutant.old, mutant.new).encode())
         self._dirty |= mutant.compiled
         try:
-            problem = self.build()
-            if problem:
+            if (mutant.compiled or self._compiles) and (problem := self.build()):
                 return Result(BROKEN, time.monotonic() - start, problem[-2000:])
             command = [str(self._python), *PYTEST, "-x", *mutant.killed_by]
             status, output = _run(command, self.tree, self._environment, seconds)
@@ -165,5 +192,5 @@ class Workshop:
         if status == 0:
             return Result(SURVIVED, spent)
         if status in (1, *range(-64, 0)):
-            return Result(KILLED, spent, next((line for line in output.splitlines() if line.startswith("FAILED")), ""))
+            return Result(KILLED, spent, failed=_failed(output))
         return Result(BROKEN, spent, output[-2000:])  # nothing was collected: no test has noticed anything

@@ -17,6 +17,8 @@ from c11_many import verdicts
 from c11_programs import awaited, c11, random_program
 from fuzz_c11 import compare, drawn
 from shared import data
+from small_programs import ld, lock, st, unlock
+from small_programs import program as of_threads
 from teetotal import models
 from teetotal.answers.events import Event, EventId
 from teetotal.answers.options import ReleaseSequence
@@ -57,6 +59,9 @@ TRAPS = {
     "blocked": ("x=1; x=0; y=1 ‖ await(y==1); await(x==1)", "weak"),
     "mp, plain": ("x=1.na; y=1 ‖ r=y; r=x.na", "race"),
     "mp, plain and released": ("x=1.na; y=1.rel ‖ await(y==1).acq; r=x.na", "robust"),
+    "mp, fences": ("x=1; fence.rel; y=1 ‖ r=y; fence.acq; r=x", "robust"),
+    "mp, fences that are not those": ("x=1; fence.acq; y=1 ‖ r=y; fence.rel; r=x", "weak"),
+    "mp, plain and fences": ("x=1.na; fence.rel; y=1 ‖ await(y==1); fence.acq; r=x.na", "robust"),
     "waits only longer": ("x=1; await(y==1) ‖ y=1; r=x", "robust"),
     "a race of a thread that waits": ("await(x==1).na ‖ x=2", "race"),
     "swap fails on an older value": ("x=1; y=1 ‖ r=y; cas(x,1,2)", "weak"),
@@ -223,6 +228,29 @@ def test_recorded_traces_show_what_the_definition_has() -> None:
         assert told == expected.verdict, program
         seen.add(told)
     assert seen == {"race", "weak", "robust"}
+
+
+RECORDED = {
+    "a plain load, then a store": ("r=x.na ‖ x=1", "01", ["race"]),
+    "a plain store, then an atomic load": ("x=1.na ‖ r=x", "01", ["race"]),
+    "fences hand over": ("x=1.na; fence.rel; y=1 ‖ r=y; fence.acq; r=x.na", "000111", []),
+    "an acquire fence hands nothing over": ("x=1.na; fence.acq; y=1 ‖ r=y; fence.acq; r=x.na", "000111", ["race"]),
+    "a release fence takes nothing over": ("x=1.na; fence.rel; y=1 ‖ r=y; fence.rel; r=x.na", "000111", ["race"]),
+}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_one_recorded_trace(name: str) -> None:
+    """What a monitor says of one execution, where no other one could show it."""
+    text, order, expected = RECORDED[name]
+    (trace,) = [one for one in traces(c11(text, name)) if "".join(str(event.thread) for event in one) == order]
+    assert ["race" if report.race else "weak" for report in monitors.run("exact-c11", trace)] == expected
+
+
+def test_a_mutex_hands_over_what_was_done_under_it() -> None:
+    under = [lock("m"), st("x", 1), unlock("m")], [lock("m"), ld("r", "x"), unlock("m")]
+    for trace in traces(of_threads(*under)):
+        assert not monitors.run("exact-c11", trace)
 
 
 @settings(max_examples=some(100))

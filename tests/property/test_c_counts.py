@@ -153,6 +153,17 @@ SMALL = {
         atomic_int x;
         void *f(void *p) { int old = x; atomic_compare_exchange_strong(&x, &old, old + 1); return 0; }
         RUN(2, f)""",
+    "one that would succeed before": """
+        atomic_int x;
+        void *f(void *p) {
+          int none = 0, one = 1;
+          if (p == 0) { x = 1; return 0; }
+          if (p != (void *)1) { int r = x; r = x; return 0; }
+          atomic_compare_exchange_strong(&x, &none, 2);
+          atomic_compare_exchange_strong(&x, &one, 3);
+          return 0;
+        }
+        RUN(3, f)""",
     "a thread of a thread": """
         volatile int x;
         void *g(void *p) { x = 1; return 0; }

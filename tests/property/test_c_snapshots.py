@@ -156,17 +156,17 @@ def same(program: Path, *options: str, arguments: tuple[str, ...] = ()) -> int:
     used = 0
     for every in (1, 2, 5):
         kept, restored = told_by(program, f"snapshots={every}", *options, arguments=arguments)
-        assert _without_base(kept) == _without_base(plain)
+        assert without_base(kept) == without_base(plain)
         used += restored
     return used
 
 
-def _without_base(told: Any) -> Any:
+def without_base(told: Any) -> Any:
     """Addresses of code and variables differ from one process to the next."""
     if isinstance(told, dict):
-        return {key: _without_base(value) for key, value in told.items() if key not in ("place", "cells", "waiting")}
+        return {key: without_base(value) for key, value in told.items() if key not in ("place", "cells", "waiting")}
     if isinstance(told, list):
-        return [_without_base(part) for part in told]
+        return [without_base(part) for part in told]
     return None if isinstance(told, int) and told > 1 << 40 else told
 
 

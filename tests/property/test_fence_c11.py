@@ -331,6 +331,7 @@ mp = program(writer(), reader(), other(), data=0, flag=0, lock=0)
 def test_a_python_program(tmp_path: Path) -> None:
     found = repaired(tmp_path / "mp.py", PYTHON)
     assert changed(found) == [(6, "relaxed", "release"), (10, "relaxed", "acquire")]
+    assert [one.cost for one in found.answer.fences] == [2, 8]  # the load is in a loop
     assert 'st("flag", 1, release)' in found.text
     assert 'ld("flag", acquire)' in found.text
     assert "from teetotal import acquire, cas, ld, mfence, program, relaxed, release, st" in found.text
@@ -342,6 +343,36 @@ def test_a_python_program_whose_orders_are_too_strong(tmp_path: Path) -> None:
     assert 'cas("lock", 0, 1, relaxed)' in found.text
     assert "release" in found.text
     assert "acquire" in found.text
+
+
+def test_what_reads_where_it_fails_becomes_stronger_there(tmp_path: Path) -> None:
+    looks = """if (yield cas("flag", 7, 8, relaxed, relaxed)) == 1:
+        r = yield ld("data")
+        assert r == 42"""
+    text = PYTHON.replace(
+        """while (yield ld("flag", relaxed)) != 1:
+        pass
+    r = yield ld("data")
+    assert r == 42""",
+        looks,
+    )
+    assert looks in text
+    found = repaired(tmp_path / "cas.py", text)
+    assert 'cas("flag", 7, 8, acquire, acquire)' in found.text
+
+
+def test_a_search_that_was_cut_proves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "loop.py"
+    path.write_text("""from teetotal import fetch_add, ld, program, relaxed
+def adder():
+    while (yield ld("n", relaxed)) < 5:
+        yield fetch_add("n", 1, relaxed)
+alone = program(adder(), n=0)
+""")
+    assert fence(str(path), FenceOptions(models=("c11",))).answer.verdict is Verdict.SAFE
+    cut = fence(str(path), FenceOptions(models=("c11",), loop_bound=1)).answer
+    assert cut.verdict is Verdict.INCONCLUSIVE
+    assert "robust or not is not known" in cut.notes[0]
 
 
 def found_text(tmp_path: Path) -> str:

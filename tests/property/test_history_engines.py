@@ -77,6 +77,12 @@ def test_every_engine_agrees_where_values_repeat_or_are_unknown() -> None:
         agree(History.of(history, final=final))
 
 
+def test_every_engine_agrees_about_rmws_that_write_nothing() -> None:
+    rng = random.Random(300)
+    for _ in range(60):
+        agree(random_small(rng, operations=7, rmws=0.4, values=rng.choice([None, 2, 3]), failing=0.6))
+
+
 def repeated(seed: int, *, values: int, **shape: int) -> History:
     """An SC run whose values are taken modulo ``values``, and whose file tells no order."""
     history = random_history(seed=seed, by_thread=True, **shape)  # type: ignore[arg-type]

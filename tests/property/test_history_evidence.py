@@ -362,6 +362,7 @@ def test_what_program_order_is_worth(between: tuple[str, str], cycle: list[proof
 
 NEWER, OLDER = (0, 1, 2, proof.STORE), (1, 0, 3, proof.STORE)
 ITSELF, ELSEWHERE = (1, 0, 1, proof.STORE), (3, 1, 0, proof.OVERWRITES)
+AGAIN = (1, 0, 0, proof.OVERWRITES)
 
 
 @pytest.mark.parametrize(
@@ -382,6 +383,11 @@ ITSELF, ELSEWHERE = (1, 0, 1, proof.STORE), (3, 1, 0, proof.OVERWRITES)
             [(ELSEWHERE, [(0, 1, -1, PO)])],
             [ELSEWHERE, (1, 2, -1, RF), (2, 3, -1, PO)],
         ),
+        (  # nor does a write overwrite itself
+            "T0: st x = 1\nT1: ld x -> 1\n",
+            [(AGAIN, [])],
+            [AGAIN, (0, 1, -1, RF)],
+        ),
     ],
 )
 def test_false_facts(text: str, lemmas: list[proof.Lemma], cycle: list[proof.Edge]) -> None:
@@ -389,6 +395,15 @@ def test_false_facts(text: str, lemmas: list[proof.Lemma], cycle: list[proof.Edg
     for model, semantics in CASES:
         assert consistent(history, model, semantics)
         assert "does not force it" in proof.refute(history, model, semantics, lemmas, cycle)
+
+
+def test_an_rmw_reads_what_another_wrote() -> None:
+    """Though it writes the same value itself."""
+    (history,) = read_text("T1: rmw x: 1 -> 1\nT1: st y = 1\nT0: ld y -> 1\nT0: st x = 1\n")
+    cycle = [(0, 1, -1, PO), (1, 2, -1, RF), (2, 3, -1, PO), (3, 0, -1, RF)]
+    for model, semantics in CASES:
+        assert not consistent(history, model, semantics)
+        assert proof.refute(history, model, semantics, [], cycle) == ""
 
 
 def test_proofs_speak_of_their_own_model() -> None:

@@ -150,8 +150,19 @@ def test_an_iteration_that_sees_a_new_write_of_the_old_value_is_not_left_out() -
 
 def test_a_loop_that_stores_is_no_waiting() -> None:
     """What it stores others see, each time again."""
-    loop: list[Instruction] = [st("y", 1), ld("r", "x"), Branch(target=0, when=Op("==", (Reg("r"), Const(0))))]
-    assert not executions(program(loop, [ld("s", "y"), ld("t", "y")], loop_bound=3)).complete
+    again = Op("==", (Reg("r"), Const(0)))
+    loops: list[list[Instruction]] = [
+        [st("y", 1), ld("r", "x"), Branch(target=0, when=again)],
+        [  # there is a way round without the store, and where it comes to it was before it stored
+            ld("q", "z"),
+            Branch(target=3, when=Op("==", (Reg("q"), Const(1)))),
+            st("y", 1),
+            ld("r", "x"),
+            Branch(target=0, when=again),
+        ],
+    ]
+    for loop in loops:
+        assert not executions(program(loop, [ld("s", "y"), ld("t", "y")], loop_bound=3)).complete
 
 
 def test_a_spin_over_two_locations_ends_too() -> None:

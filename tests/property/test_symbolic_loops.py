@@ -208,6 +208,10 @@ def test_writes_to_one_location_do_not_commute(last: int) -> None:
 
 def test_a_flush_waits_for_the_stores_of_a_loop() -> None:
     """Of a buffer that may be empty the mfence is possible at once; of any other only behind its commits."""
-    program = compile_text(processes("do :: x = 1 :: break od; mfence; y = 1", "(y == 1); a = x; assert(a == 0)"))
-    for model in MODELS:
-        assert verify(program, model, engine="accelerate").verdict is V
+    programs = [
+        processes("do :: x = 1 :: break od; mfence; y = 1", "(y == 1); a = x; assert(a == 0)"),
+        processes("do :: x = 1; z = 2 :: break od; mfence; a = x; assert(a == 0)"),
+    ]
+    for program in map(compile_text, programs):
+        for model in MODELS:
+            assert verify(program, model, engine="accelerate").verdict is V

@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 
 from interrupts import PATIENCE, hear_interrupts, let_work
+from teetotal import checking
+from teetotal.answers.options import CheckOptions
+from teetotal.scale.scale import Scale
 
 SB = """X86_64 SB
 {
@@ -411,6 +414,32 @@ def test_a_killed_worker_costs_its_file_only(tmp_path: Path) -> None:
     assert [answer["input"] for answer in answers] == files
     assert [answer["input"] for answer in answers if "error" in answer] == ["deadly.py"]
     assert "deadly.py:1: ends Python by itself: its process ended by signal SIGKILL" in done.stderr
+
+
+class Deadly(checking.Job, frozen=True):
+    """Its process ends before it has an answer, in the way that its name says."""
+
+    def run(self, scale: Scale | None = None) -> checking.Done:
+        how = self.paths[0]
+        if how == "exit":
+            os._exit(0)
+        if how != "lives":
+            os.kill(os.getpid(), signal.Signals[how])
+        return checking.Done()
+
+
+def test_how_a_worker_died_is_what_is_known_of_its_file() -> None:
+    names = ["lives", "SIGKILL", "SIGSYS", "exit"]
+    jobs = [Deadly((name,), CheckOptions()) for name in names]
+    lives, killed, crashed, left = checking.check_all(jobs, Scale(2), lambda: None)
+    assert lives == checking.Done()
+    assert killed.undecided is not None
+    assert "SIGKILL" in killed.undecided.notes[0]
+    assert crashed.fault == "SIGSYS: its process ended by signal SIGSYS"
+    assert [refusal.error for refusal in left.refusals] == [
+        "exit: its process ended with status 0, before it had an answer"
+    ]
+    assert not any(done.is_final for done in (killed, crashed))
 
 
 def test_output_that_nobody_reads_is_no_violation(tmp_path: Path) -> None:

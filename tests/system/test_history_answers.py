@@ -226,6 +226,14 @@ def test_what_was_found_before_a_bad_history_is_told(workers: str, tmp_path: Pat
     assert [one["verdict"] for one in found if "error" not in one] == 5 * ["safe"]
 
 
+def test_what_could_not_be_examined_is_not_kept_as_done(tmp_path: Path) -> None:
+    path, kept = tmp_path / "many.txt", tmp_path / "run.db"
+    path.write_text("".join(f"history {i}\nT0: st x = 1\nT0: ld x -> {1 if i < 5 else 9}\n" for i in range(6)))
+    for resume in ([], ["--resume"]):
+        with pytest.raises(TeetotalError, match="a value that nobody wrote"):
+            run(path, "--checkpoint", kept, *resume)
+
+
 # ---- options together
 
 

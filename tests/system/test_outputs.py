@@ -17,7 +17,7 @@ import teetotal
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.violation import ViolationKind
 from teetotal.report.formats import FORMATS
-from teetotal.report.sarif import RULES
+from teetotal.report.sarif import RULES, sarif
 
 Run = Callable[..., tuple[int, str, str]]
 ROOT = Path(__file__).parents[2]
@@ -174,6 +174,33 @@ def test_a_fix_applied_is_the_patch(run: Run, files: Path) -> None:
         lines[region["startLine"] - 1 : region["endLine"] - 1] = [replacement["insertedContent"]["text"]]
     run("fence", "SB.litmus", "--write")
     assert "".join(lines) == Path("SB.litmus").read_text()
+
+
+def test_a_patch_that_is_not_proved_is_no_fix(run: Run, files: Path) -> None:
+    _, out, _ = run("fence", "SB.litmus", "--json")
+    answer = json.loads(out)
+    for verdict, fixes in (("safe", True), ("inconclusive", False)):
+        results = json.loads(sarif([{**answer, "verdict": verdict}]))["runs"][0]["results"]
+        assert all(("fixes" in result) == fixes for result in results)
+        assert results
+
+
+def test_lines_whose_text_is_not_known_are_told_apart(run: Run, files: Path) -> None:
+    _, out, _ = run("fence", "SB.litmus", "--json")
+    answer = {**json.loads(out), "sources": {}, "violations": []}
+    moved = {**answer, "fences": [{**fence, "line": fence["line"] + 1} for fence in answer["fences"]]}
+    results = json.loads(sarif([answer, moved]))["runs"][0]["results"]
+    assert len({result["partialFingerprints"]["teetotalFence/v1"] for result in results}) == len(results) == 2
+
+
+def test_junit_tells_of_each_model_its_own(run: Run, files: Path) -> None:
+    run("check", "SB.litmus", "--output", "junit:j.xml")
+    failures = {case.get("name"): case.findall("failure") for case in valid_junit(Path("j.xml"))[0]}
+    assert not failures.pop("SC")
+    assert set(failures) == {"TSO", "PSO"}
+    for model, (failure,) in failures.items():
+        assert failure.get("message").startswith(f"{model}: ")
+        assert failure.text.count("not robust") == 1
 
 
 def test_junit_counts(run: Run, files: Path) -> None:

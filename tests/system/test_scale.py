@@ -29,7 +29,7 @@ from teetotal.programs import files
 from teetotal.programs.c import build
 from teetotal.report.json import to_json
 from teetotal.scale import processes
-from teetotal.scale.checkpoint import Checkpoint
+from teetotal.scale.checkpoint import Checkpoint, digest
 from teetotal.scale.crew import Crew, Log, each, in_order
 from teetotal.scale.here import Here
 from teetotal.scale.local import Processes
@@ -226,7 +226,7 @@ import sys
 sys.path.insert(0, sys.argv[3])
 from test_scale import SMALL, told
 from pathlib import Path
-from teetotal.scale.checkpoint import Checkpoint
+from teetotal.scale.checkpoint import Checkpoint, digest
 from teetotal.scale.crew import Log
 from teetotal.scale.scale import Scale
 import json
@@ -261,7 +261,7 @@ def test_killed_at_any_moment_and_gone_on_with(counting: Path, alone: dict[str, 
 KILLED = """
 import os, signal, sys
 from teetotal.__main__ import main
-from teetotal.scale.checkpoint import Checkpoint
+from teetotal.scale.checkpoint import Checkpoint, digest
 write, left = Checkpoint._write, [int(sys.argv.pop(1))]
 
 def killed(self, changes):
@@ -347,6 +347,10 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
     text.write_text("no checkpoint")
     with pytest.raises(TeetotalError, match="not a database"):
         Checkpoint(str(text), "", "", resume=True)
+
+
+def test_questions_are_told_apart_by_where_their_parts_end() -> None:
+    assert digest(b"ab", b"c") != digest(b"a", b"bc") != digest(b"a", b"b", b"c")
 
 
 @pytest.mark.parametrize("resume", [False, True])

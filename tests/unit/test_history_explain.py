@@ -19,7 +19,7 @@ from teetotal.histories.generate import corrupted_history
 from teetotal.histories.history import History, to_text
 from teetotal.histories.problem import Problem, Unwritten
 from teetotal.histories.readers import read_text
-from teetotal.histories.shrink import closed, needs_of, part
+from teetotal.histories.shrink import closed, minimise, needs_of, part
 from teetotal.report.history import explanation as shown
 
 
@@ -109,6 +109,11 @@ def test_a_large_history_shrinks_to_a_few_operations() -> None:
     assert len(explanation.operations) < 40
     rest = part(history, explanation.operations)
     assert check(rest).verdict is Verdict.VIOLATION
+
+
+def test_what_can_go_once_something_else_has_gone_goes() -> None:
+    enough = [{1, 2, 3}, {1, 2}, {2}]
+    assert minimise({1, 2, 3}, lambda rest: rest, lambda rest: rest in enough) == {2}
 
 
 def test_a_value_from_nowhere_is_its_own_proof() -> None:

@@ -35,7 +35,8 @@ many = [program(t(n), x=0) for n in range(2)]
     assert {program.source for program in load(str(path))} == {str(path)}
 
 
-def test_nothing_is_left_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize("trust", [False, True])
+def test_nothing_is_left_behind(tmp_path: Path, trust: bool) -> None:
     write(tmp_path, "from teetotal import st\nVALUE = 1\ndef helper(n):\n    yield st('x', n)\n", "neighbour_module.py")
     other = tmp_path / "other"
     other.mkdir()
@@ -43,9 +44,11 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
     body = "from neighbour_module import VALUE\ntest = program(t(VALUE), x=0, name=__name__)\n"
     body += "import sys\nsys.path.append('q')\n"
     modules, search, arguments = set(sys.modules), list(sys.path), list(sys.argv)
-    (one,) = load(write(tmp_path, THREAD + body))
-    (two,) = load(write(other, THREAD + body))
-    assert (set(sys.modules), sys.path, sys.argv) == (modules, search, arguments)
+    (one,) = load(write(tmp_path, THREAD + body), trust=trust)
+    (two,) = load(write(other, THREAD + body), trust=trust)
+    assert (sys.path, sys.argv) == (search, arguments)
+    files = [getattr(sys.modules[name], "__file__", None) for name in set(sys.modules) - modules]
+    assert not [file for file in files if file is None or file.startswith(str(tmp_path))]
     assert [one.threads[0].code[0].value.value, two.threads[0].code[0].value.value] == [1, 2]
     assert one.name != two.name
     assert "__main__" not in (one.name, two.name)

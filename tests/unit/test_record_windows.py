@@ -98,6 +98,18 @@ def test_long_copies_are_cut_where_others_access(modules: Modules) -> None:
     assert [event.thread for event in one.execution.events] == [1, 1, 2, 3]
 
 
+def test_words_beside_each_other_are_two_cells(modules: Modules) -> None:
+    one = execution(modules, st(1, 0x1000, 1), ld(2, 0x1000, 1), st(2, 0x1004, 5), ld(1, 0x1004, 5))
+    assert addresses(one.execution.events) == 2
+    assert told(one) == [(1, "st", 1), (2, "ld", 1), (2, "st", 5), (1, "ld", 5)]
+
+
+def test_what_several_copy_is_cut_where_somebody_accesses_a_word(modules: Modules) -> None:
+    one = execution(modules, st(1, 0x1000, 0, 4096), ld(2, 0x1000, 0, 4096), st(3, 0x1800, 7))
+    assert addresses(one.execution.events) == 3
+    assert [event.thread for event in one.execution.events] == [1, 1, 1, 2, 2, 2, 3]
+
+
 def test_memory_that_is_handed_out_again_is_another(modules: Modules) -> None:
     first = [block(1, 0x1000, 64), st(1, 0x1010, 1)]
     assert told(execution(modules, *first, block(2, 0x1000, 64), st(2, 0x1010, 2))) == []

@@ -1,0 +1,179 @@
+#include "known_steps.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "hash.hpp"
+
+namespace teetotal::runtime {
+
+namespace {
+
+constexpr std::uint64_t kTrial = 1 << 14;  // steps, after which what was learnt must have been of use
+
+// An access to what is always there, and nothing else.
+bool is_access(const Operation& operation) {
+  if (is_fence(operation.kind) || operation.tag > Tag::oct || operation.part || operation.enabled != nullptr ||
+      operation.decides())
+    return false;
+  if (!process.memory.in_object(operation.address) && !in_heap(operation.address)) return false;
+  // A compare-and-swap that fails with the address of freed memory is told: addresses.hpp.
+  return operation.writes <= Writes::always || !in_heap(static_cast<std::uintptr_t>(operation.expected));
+}
+
+// Of a record: how many bytes are its own, and not of what is derived from it, which may begin in its padding.
+std::size_t own_size(const void* record, const void* behind, std::size_t size) {
+  return std::min(
+      size, static_cast<std::size_t>(static_cast<const std::byte*>(behind) - static_cast<const std::byte*>(record)));
+}
+
+template <typename T>
+void allow(T& then, const T& now) {
+  std::memcpy(static_cast<void*>(&then), static_cast<const void*>(&now), sizeof(T));
+}
+
+}  // namespace
+
+// Whether the operation that a thread stands before says all that the thread does next but for its own affairs.
+bool KnownSteps::tells_all(const Thread& thread) {
+  const Operation& operation = thread.operation;
+  switch (operation.verb) {
+    case Verb::none:
+      return is_fence(operation.kind) ? !thread.calls : thread.single && is_access(operation);
+    case Verb::begin:
+    case Verb::create:
+    case Verb::end:
+      return operation.enabled == nullptr;
+    case Verb::join:
+      return operation.tag == Tag::thread && operation.waiting == Waiting::other;
+    default:
+      return false;
+  }
+}
+
+bool KnownSteps::watch(std::uint32_t moment, const Thread& thread) {
+  if (!on_ || moment == kUnknown || !tells_all(thread)) return false;
+  if (thread.suspected != 0 || process.uses_signals || process.ends_told || process.show_output) return false;
+  if (moments_.size() >= kMost || (++learnt_ == kTrial && skipped_ < learnt_)) {
+    on_ = false;
+    return false;
+  }
+  from_ = moment;
+  known_ = next_of(moment, thread);
+  value_ = value_for(thread);
+  threads_.resize(std::max<std::size_t>(threads_.size(), process.count));
+  for (std::uint32_t number = 0; number < process.count; ++number)
+    std::memcpy(threads_[number].bytes.data(),
+                static_cast<const void*>(static_cast<ThreadRecord*>(&process.threads[number])), sizeof(ThreadRecord));
+  std::memcpy(process_.data(), static_cast<const void*>(static_cast<ProcessRecord*>(&process)), sizeof(ProcessRecord));
+  heap_ = process.memory.used();
+  outside_ = process.outside;
+  untold_ = process.untold;
+  return true;
+}
+
+// What such a step changes may differ from the copies; nothing else.
+bool KnownSteps::changed_nothing_else(const Thread& thread, const Operation& done) {
+  if (heap_ != process.memory.used() || outside_ != process.outside || untold_ != process.untold) return false;
+  const bool creates = done.verb == Verb::create, over = thread.state != State::parked;
+  const auto subject_of = [](const Operation& operation) {
+    const bool other = operation.verb == Verb::create || operation.verb == Verb::join;
+    return other ? reinterpret_cast<const Thread*>(operation.address)->number : kMaxThreads;
+  };
+  for (std::uint32_t number = 0; number < process.count; ++number) {
+    const ThreadRecord& now = process.threads[number];
+    if (creates && number == subject_of(done)) continue;
+    if (!over && thread.operation.verb == Verb::create && number == subject_of(thread.operation)) continue;  // twins
+    if (number >= threads_.size()) return false;
+    auto& then = *reinterpret_cast<ThreadRecord*>(threads_[number].bytes.data());
+    if (number == thread.number) {
+      if (over) continue;
+      allow(then.fiber, now.fiber);
+      allow(then.operation, now.operation);
+      allow(then.single, now.single);
+      allow(then.stack_low, now.stack_low);
+      allow(then.operand, now.operand);
+      allow(then.waits_on, now.waits_on);
+      if (creates) allow(then.creations, now.creations);
+      if (now.operation.verb == Verb::end) {
+        allow(then.exiting, now.exiting);
+        allow(then.over, now.over);
+        allow(then.result, now.result);
+      }
+      if (done.verb == Verb::begin) {
+        allow(then.tls, now.tls);
+        allow(then.tls_size, now.tls_size);
+        allow(then.error, now.error);
+        allow(then.exceptions, now.exceptions);
+      }
+    } else if (done.verb == Verb::join && number == subject_of(done)) {
+      if (now.group != 0) return false;  // symmetry.hpp looks at those together
+      allow(then.joined, now.joined);
+      allow(then.joined_by, now.joined_by);
+    }
+    const std::size_t size = own_size(&now, &process.threads[number].message, sizeof(ThreadRecord));
+    if (std::memcmp(static_cast<const void*>(&then), static_cast<const void*>(&now), size) != 0) return false;
+  }
+  auto& then = *reinterpret_cast<ProcessRecord*>(process_.data());
+  allow(then.step, process.step);
+  if (creates) {
+    allow(then.count, process.count);
+    allow(then.unjoined, process.unjoined);
+    allow(then.living, process.living);
+  }
+  if (done.verb == Verb::join) {
+    allow(then.unjoined, process.unjoined);
+    allow(then.alone, process.alone);
+  }
+  if (thread.state == State::exited) {
+    if (then.exited || then.leaving != 0 || then.finalised || process.at_exit != nullptr) return false;
+    allow(then.exited, process.exited);
+    allow(then.leaving, process.leaving);
+    allow(then.finalised, process.finalised);
+  }
+  const ProcessRecord& now = process;
+  const std::size_t size = own_size(&now, &process.scheduler, sizeof(ProcessRecord));
+  return std::memcmp(static_cast<const void*>(&then), static_cast<const void*>(&now), size) == 0;
+}
+
+std::uint32_t KnownSteps::number_of(const Stand& stand) {
+  const Operation& operation = stand.operation;
+  const std::uint64_t hash = mix(mix(mix(operation.place, operation.address), stand.event.thread), stand.local);
+  for (auto [it, end] = numbers_.equal_range(hash); it != end; ++it)
+    if (stands_[it->second] == stand) return it->second;
+  stands_.push_back(stand);
+  const auto number = static_cast<std::uint32_t>(stands_.size() - 1);
+  numbers_.emplace(hash, number);
+  return number;
+}
+
+KnownSteps::Learnt KnownSteps::learn(const Thread& thread, const Operation& done, Wide after, const Event& next,
+                                     std::uint64_t local, bool exact) {
+  const bool goes_on = thread.state == State::parked;
+  const bool comes_to_end = thread.state == State::ended || thread.state == State::exited;
+  if (!(goes_on || comes_to_end) || thread.failure != Failure::none || !exact || thread.suspected != 0) return {};
+  if (goes_on && !tells_all(thread)) return {};
+  if (!changed_nothing_else(thread, done)) return {};
+  const std::uint32_t stand = number_of({goes_on ? thread.operation : Operation{}, goes_on ? next : Event{},
+                                         thread.state, thread.waits_on, thread.result, local});
+  const auto left = static_cast<std::uint64_t>(after);
+  const bool skippable = done.verb != Verb::create;
+  if (known_ != kUnknown) {
+    Moment& moment = moments_[known_];
+    wrong_ = moment.stand != stand || moment.after != left;
+    moment.skips = skippable;
+    return {known_, skippable};
+  }
+  std::size_t others = 0;
+  for (std::uint32_t other = moments_[from_].first; other != 0; other = moments_[other].other) ++others;
+  if (others >= kMostValues) return {};
+  known_ = add({.value = value_.value,
+                .after = left,
+                .unjoined = value_.unjoined,
+                .stand = stand,
+                .other = moments_[from_].first});
+  moments_[from_].first = known_;
+  return {known_, skippable};
+}
+
+}  // namespace teetotal::runtime

@@ -1,0 +1,160 @@
+// What threads are known to do: a step need not be run where it is known what it does.
+//
+// A thread depends on nothing but what it sees. So what a thread has seen is where it stands: a moment, one of a tree
+// whose edges are steps, each with the value that it saw. With an edge goes what the step left in its cell, with a
+// moment the operation that the thread stands before then. Whoever comes to a moment again, in whatever execution, and
+// sees a value again, need not run the program: what the step changes that others can see is put in its place. The
+// thread itself is left behind, on its stack; it is run up to where it should be (system.cpp, `run_up`) once somebody
+// sees what nobody saw there before.
+//
+// Known is only what is nothing but a step:
+//
+// - an access of the compiler's to a variable or to the heap, of up to 8 bytes, a fence, the beginning of a thread, its
+//   end, a join, and the end of the process;
+// - after which nothing has changed but what such a step changes. The records of the process and of all threads are
+//   compared, how much memory was given out, what libraries may have kept (`Process::outside`), and what was done while
+//   nobody else was there to see it (`Process::untold`);
+// - that was run twice, and did the same.
+//
+// Behind any other step of a thread nothing is known of it any more, except that to create a thread is to go on.
+// Where a step that is known is run nevertheless (now and then, to look) and does something else, the program depends
+// on more than it sees: nothing is known from then on, and the search begins again.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "process.hpp"
+
+namespace teetotal::runtime {
+
+class KnownSteps {
+ public:
+  static constexpr std::uint32_t kUnknown = 0, kBeginning = 1;
+
+  // How a thread stands, for others. Many moments have the same.
+  struct Stand {
+    Operation operation;
+    Event event;  // that, for searches
+    State state = State::parked;
+    const void* waits_on = nullptr;
+    void* result = nullptr;
+    std::uint64_t local = 0;  // its local state, if one was made
+
+    bool operator==(const Stand&) const = default;
+  };
+
+  // A step of a thread that had seen what it had seen, and where the thread stands behind it.
+  struct Moment {
+    std::uint64_t value = 0, after = 0;  // what the step saw, and left
+    std::uint32_t unjoined = 0;          // of a join: what else decides
+    std::uint32_t stand = 0;
+    std::uint32_t first = 0, other = 0;  // that comes next; that comes behind the same one
+    std::uint32_t created = 0;           // where the thread begins that the step created, if it did
+    bool skips = false;                  // the step need not be run
+  };
+
+  // Where the step leads that a thread stands before, if it need not be run; otherwise unknown.
+  std::uint32_t find(std::uint32_t moment, const Thread& thread) const {
+    if (moment == kUnknown) return kUnknown;
+    const std::uint32_t next = next_of(moment, thread);
+    if (next == kUnknown || !moments_[next].skips) return kUnknown;
+    const Operation& operation = thread.operation;
+    if (in_heap(operation.address) && !Memory::in_use(operation.address, size_of(operation.tag))) return kUnknown;
+    if (stand(next).state == State::exited && (process.exited || process.leaving != 0)) return kUnknown;
+    ++skipped_;
+    return next;
+  }
+
+  const Moment& operator[](std::uint32_t moment) const { return moments_[moment]; }
+  const Stand& stand(std::uint32_t moment) const { return stands_[moments_[moment].stand]; }
+
+  // Where a thread begins that was created by the step of this moment.
+  std::uint32_t created_at(std::uint32_t moment) {
+    if (moment == kUnknown) return kUnknown;
+    if (moments_[moment].created == 0) {
+      const std::uint32_t fresh = add({});
+      moments_[moment].created = fresh;
+    }
+    return moments_[moment].created;
+  }
+
+  // Before a step is run: whether there is anything to learn from it.
+  bool watch(std::uint32_t moment, const Thread& thread);
+
+  // After it: the moment to which it led, and whether it can be taken back. `after` is what it left in its cell,
+  // `exact` whether nothing but the thread's own decides the local state.
+  struct Learnt {
+    std::uint32_t moment = kUnknown;
+    bool plain = false;
+  };
+  Learnt learn(const Thread& thread, const Operation& done, Wide after, const Event& next, std::uint64_t local,
+               bool exact);
+
+  // Whether what is known turned out to be wrong.
+  bool wrong() const { return wrong_; }
+
+  bool on() const { return on_; }
+  void stop() { on_ = false; }
+  void clear() {
+    moments_.assign(2, {});
+    stands_.assign(1, {});
+    numbers_.clear();
+    wrong_ = false;
+  }
+
+ private:
+  static constexpr std::size_t kMost = std::size_t{1} << 20;  // moments
+  static constexpr std::size_t kMostValues = 16;              // of a moment
+
+  // What it sees, or what decides besides what becomes of it.
+  struct Value {
+    std::uint64_t value;
+    std::uint32_t unjoined;
+  };
+  static Value value_for(const Thread& thread) {
+    const Operation& operation = thread.operation;
+    if (operation.verb == Verb::join)
+      return {reinterpret_cast<std::uintptr_t>(static_cast<const Thread*>(thread.waits_on)->result), process.unjoined};
+    const bool sees = operation.verb == Verb::none && (operation.kind == Kind::ld || operation.kind == Kind::rmw);
+    return {sees ? static_cast<std::uint64_t>(seen_by(operation)) : 0, 0};
+  }
+  std::uint32_t next_of(std::uint32_t moment, const Thread& thread) const {
+    std::uint32_t next = moments_[moment].first;
+    if (next == 0) return next;
+    const auto [value, unjoined] = value_for(thread);
+    while (next != 0 && (moments_[next].value != value || moments_[next].unjoined != unjoined))
+      next = moments_[next].other;
+    return next;
+  }
+  static bool tells_all(const Thread& thread);
+  bool changed_nothing_else(const Thread& thread, const Operation& done);
+  std::uint32_t number_of(const Stand& stand);
+  std::uint32_t add(const Moment& moment) {
+    moments_.push_back(moment);
+    return static_cast<std::uint32_t>(moments_.size() - 1);
+  }
+
+  bool on_ = true, wrong_ = false;
+  std::vector<Moment> moments_{2};
+  std::vector<Stand> stands_{1};
+  std::unordered_multimap<std::uint64_t, std::uint32_t> numbers_;  // of stands, by a hash
+  mutable std::uint64_t skipped_ = 0;
+  std::uint64_t learnt_ = 0;
+
+  // Of the step that is run, before it:
+  std::uint32_t from_ = kUnknown;
+  std::uint32_t known_ = kUnknown;  // where it is known to lead
+  Value value_{};
+  struct Copy {
+    alignas(ThreadRecord) std::array<std::byte, sizeof(ThreadRecord)> bytes;
+  };
+  std::vector<Copy> threads_;
+  alignas(ProcessRecord) std::array<std::byte, sizeof(ProcessRecord)> process_{};
+  Used heap_{};
+  std::uint64_t outside_ = 0, untold_ = 0;
+};
+
+}  // namespace teetotal::runtime

@@ -1,0 +1,76 @@
+"""A step that is not run, since it is known what it does, does what it does when it is run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_c_snapshots import HEAD, MONITORS, RUN, C, told_by, without_base
+
+from c_programs import compiled, explore, translate
+from random_programs import ATOMIC, LOCKED, MIXED, seeded
+
+PROGRAMS = Path(__file__).parents[2] / "benchmarks" / "programs"
+EAGER = "look=4"  # every fourth execution is run; from the fourth on what is learnt is learnt from its beginning
+BEHIND = {
+    "heap": "int *x, *y;\nvoid *f(void *p) { for (int i = 0; i < 2; i++) { *(p ? x : y) = i + 1;"
+    " (void)*(volatile int *)(p ? y : x); } return 0; }\n",
+    "widths": "union { atomic_char c[4]; atomic_int i; } u; atomic_long l;\nvoid *f(void *p) {"
+    " for (int i = 0; i < 2; i++) { atomic_store(&l, (long)p << 40 | i); if (p) u.c[i]++; else u.i += l > 5; }"
+    " return 0; }\n",
+    "results": "atomic_int x;\nvoid *f(void *p) { int a = x++; int b = x++; return (void *)(long)(10 * a + b); }\n",
+    "swaps": "atomic_int x;\nvoid *f(void *p) { for (int i = 0; i < 2; i++) { int e = i;"
+    " if (!atomic_compare_exchange_strong(&x, &e, e + 1)) x += e; } return 0; }\n",
+    "exit": "atomic_int x, y;\nvoid *f(void *p) {"
+    " if (p) { x++; y++; x++; } else { y++; if (x) exit(0); y++; } return 0; }\n",
+}
+HEAP_RUN = RUN.replace("int main(void) {", "int main(void) { x = calloc(1, 4); y = calloc(1, 4);")
+RESULTS_RUN = RUN.replace("pthread_join(t[i], 0); }", "{ void *r; pthread_join(t[i], &r); assert((long)r != 12); } }")
+RUNS = {"heap": HEAP_RUN, "results": RESULTS_RUN}
+
+
+def same(program: Path, *options: str, arguments: tuple[str, ...] = ()) -> tuple[int, int]:
+    """How often the program was gone back to when every step was run, and when known ones were not."""
+    every, all_run = told_by(program, "look=0", *options, arguments=arguments)
+    known, some_run = told_by(program, EAGER, *options, arguments=arguments)
+    assert without_base(known) == without_base(every)
+    return all_run, some_run
+
+
+@pytest.mark.parametrize("name", [*C, *BEHIND])
+def test_programs_tell_the_same(name: str) -> None:
+    text = HEAD + (C[name] + RUN if name in C else BEHIND[name] + RUNS.get(name, RUN))
+    with compiled(text) as program:
+        same(program, *MONITORS, "executions=2000")
+        same(program, "snapshots=2", "executions=500")
+
+
+@pytest.mark.parametrize("name", ["dekker", "peterson"])
+def test_what_is_known_need_not_be_run(name: str) -> None:
+    with compiled((PROGRAMS / f"{name}.c").read_text(), flags=(f"-I{PROGRAMS}", "-DROUNDS=3")) as program:
+        all_run, some_run = same(program, *MONITORS, "executions=1500")
+    assert some_run < 0.6 * all_run
+
+
+FOUND = """
+atomic_int x, y;
+void *f(void *p) { for (int i = 0; i < 2; i++) { int a = x; y = a + 1; int b = y; x = b; } return 0; }
+int main(void) { pthread_t t[2];
+  for (long i = 0; i < 2; i++) pthread_create(&t[i], 0, f, (void *)i);
+  for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
+  assert(x != 2); }
+"""
+
+
+def test_what_main_finds_in_the_end_is_looked_at() -> None:
+    with compiled(HEAD + FOUND) as program:
+        same(program)
+        _, told = explore(program, EAGER)
+    assert [answer["what"] for answer in told if answer["type"] == "failure"] == ["assertion"]
+
+
+def test_random_programs_tell_the_same() -> None:
+    programs = [program for shape in (ATOMIC, LOCKED, MIXED) for program in seeded(75, 8, shape)]
+    with compiled(translate(programs)) as object_file:
+        for number in range(len(programs)):
+            same(object_file, *MONITORS, "executions=2000", arguments=(str(number),))
