@@ -26,6 +26,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
+from long_questions import buffering_after, history_of_rounds, two_threads
 from small_programs import ld, program, st
 from teetotal.answers.events import Semantics
 from teetotal.engines.executions import watched
@@ -39,60 +40,34 @@ from teetotal.scale.here import Here
 from teetotal.scale.local import Processes
 from teetotal.scale.scale import Scale, Slice
 
-TWO_THREADS = """
-int main(void) {
-    pthread_t a, b;
-    pthread_create(&a, 0, left, 0);
-    pthread_create(&b, 0, right, 0);
-    pthread_join(a, 0);
-    pthread_join(b, 0);
-    return 0;
-}
-"""
 PAIRS = """
-#include <pthread.h>
 #include <stdatomic.h>
 atomic_int x;
 static void *left(void *unused) {
-    for (int i = 0; i < ROUNDS; i++) { int v = atomic_load(&x); atomic_store(&x, v + 1); }
+    for (int i = 0; i < 7; i++) { int v = atomic_load(&x); atomic_store(&x, v + 1); }
     return unused;
 }
 #define right left
-"""
-FENCED = """
-#include <pthread.h>
-volatile int x, y, z;
-static void *left(void *unused) {
-    for (int i = 0; i < 6; i++) { int v = z; z = v + 1; }
-    x = 1;
-    int r = y;
-    y = r;
-    return unused;
-}
-static void *right(void *unused) {
-    for (int i = 0; i < 6; i++) { int v = z; z = v + 1; }
-    y = 1;
-    int r = x;
-    x = r;
-    return unused;
-}
 """
 WAITING = Path(__file__).parent / "waiting.c"
 
 
 def questions(folder: Path) -> dict[str, list[str]]:
     pairs = folder / "pairs.c"
-    pairs.write_text(PAIRS.replace("ROUNDS", "7") + TWO_THREADS)
+    pairs.write_text(two_threads(PAIRS))
     histories = folder / "histories.axe"
     each = (random_history(threads=16, addresses=32, operations=2000, seed=seed) for seed in range(1000))
     histories.write_text("".join(map(to_axe, each)))
     fenced = folder / "fenced.c"
-    fenced.write_text(FENCED + TWO_THREADS)
+    fenced.write_text(buffering_after(6))
+    large = folder / "large.axe"
+    large.write_text(history_of_rounds(40, 60_000))
     batch = ["history", "--no-order", "--model", "sc,tso,pso", str(histories)]
     return {
         "C, 2 threads × 7 × (load; store)": ["check", str(pairs)],
         "C, Dekker with 5 sections": ["check", "--args", "dekker", "--args", "2", "--args", "5", str(WAITING)],
         "1,000 histories of 2,000 operations, three models": batch,
+        "one history of 2,400,000 operations": ["history", "--no-order", str(large)],
         "fence, 2 threads × 6 × (load; store) and store buffering": ["fence", str(fenced)],
     }
 

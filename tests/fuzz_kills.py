@@ -19,53 +19,32 @@ import time
 from pathlib import Path
 from typing import Any
 
+from long_questions import buffering_after, history_of_rounds
 from teetotal.histories.generate import random_history, to_axe
 
-C = """
-#include <pthread.h>
-volatile int x, y, z;
-static void *left(void *unused) {
-    for (int i = 0; i < ROUNDS; i++) { int v = z; z = v + 1; }
-    x = 1;
-    int r = y;
-    y = r;
-    return unused;
-}
-static void *right(void *unused) {
-    for (int i = 0; i < ROUNDS; i++) { int v = z; z = v + 1; }
-    y = 1;
-    int r = x;
-    x = r;
-    return unused;
-}
-int main(void) {
-    pthread_t a, b;
-    pthread_create(&a, 0, left, 0);
-    pthread_create(&b, 0, right, 0);
-    pthread_join(a, 0);
-    pthread_join(b, 0);
-    return 0;
-}
-"""
 TIMES = ("seconds", "cpu")
 
 
 def questions(folder: Path) -> dict[str, list[str]]:
     """None takes long, and each has much to keep on the way. Where a time would end a search, no time is given."""
     long, short = folder / "long.c", folder / "short.c"
-    long.write_text(C.replace("ROUNDS", "5"))
-    short.write_text(C.replace("ROUNDS", "3"))
+    long.write_text(buffering_after(5))
+    short.write_text(buffering_after(3))
     litmus = folder / "pairs.litmus"
     rows = "\n".join(" MOV EAX,[x] | MOV EAX,[x] ;\n MOV [x],$1 | MOV [x],$2 ;" for _ in range(6))
     litmus.write_text(f"X86 pairs\n{{ x=0; }}\n P0 | P1 ;\n{rows}\nexists (x=1)\n")
     histories = folder / "histories.axe"
     drawn = (random_history(threads=8, addresses=16, operations=600, seed=seed) for seed in range(600))
     histories.write_text("".join(map(to_axe, drawn)))
+    large = folder / "large.axe"
+    large.write_text(history_of_rounds(12, 55_000))
     return {
         "check, C": ["check", "--triage", "0", str(long)],
         "check, C, random walks": ["check", "--triage", "0", "--explore", "random:150000", str(long)],
         "check, litmus": ["check", str(litmus)],
+        "check, litmus, random walks": ["check", "--explore", "random:1500000", str(litmus)],
         "history": ["history", "--no-order", "--model", "sc,tso,pso", str(histories)],
+        "history, one in parts": ["history", "--no-order", str(large)],
         "fence": ["fence", str(short)],
     }
 

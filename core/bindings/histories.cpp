@@ -12,6 +12,7 @@
 #include "histories/budget.hpp"
 #include "histories/cycles.hpp"
 #include "histories/mapped.hpp"
+#include "histories/parts.hpp"
 #include "histories/readers.hpp"
 #include "histories/values.hpp"
 #include "histories/witness.hpp"
@@ -125,6 +126,26 @@ void bind_histories(nb::module_& m) {
         return with_faults([&] { return read_histories({text.c_str(), text.size()}, format, {split}); });
       },
       "text"_a, "format"_a, "split_transactions"_a = false);
+
+  nb::class_<Parts>(m, "HistoryParts")
+      .def(nb::init<const History&, std::size_t>(), "history"_a, "fewest"_a, nb::keep_alive<1, 2>(),
+           nb::call_guard<nb::gil_scoped_release>())
+      .def("__len__", &Parts::size)
+      .def(
+          "operations",
+          [](const Parts& parts, std::size_t part) {
+            if (part >= parts.size()) throw nb::index_error();
+            const auto own = parts.operations(part);
+            return give(std::vector<Op>(own.begin(), own.end()));
+          },
+          "part"_a)
+      .def(
+          "history",
+          [](const Parts& parts, std::size_t part) {
+            if (part >= parts.size()) throw nb::index_error();
+            return parts.history(part);
+          },
+          "part"_a);
 
   nb::class_<Sources>(m, "HistorySources")
       .def_prop_ro("source", [](nb::handle self) { return view(nb::cast<Sources&>(self).of, self); })

@@ -13,6 +13,7 @@
 #include "search/interleavings.hpp"
 #include "search/monitoring.hpp"
 #include "search/optimal.hpp"
+#include "search/random.hpp"
 #include "search/strategy.hpp"
 
 namespace nb = nanobind;
@@ -152,20 +153,30 @@ void bind_search(nb::module_& m) {
 
   m.def(
       "monitored_part",
-      [](const Program& program, Semantics semantics, bool skip_waiting, const std::vector<std::string>& names,
-         bool release_sequence_c11, const std::string& part, double seconds, std::uint64_t most, std::size_t megabytes,
-         std::vector<std::int32_t> twins) {
+      [](const Program& program, Semantics semantics, bool skip_waiting, std::string strategy, std::uint32_t depth,
+         std::uint64_t seed, const std::vector<std::string>& names, bool release_sequence_c11, const std::string& part,
+         double seconds, std::uint64_t most, std::size_t megabytes, std::vector<std::int32_t> twins) {
         asked_to_pause = false;
         Budget budget(seconds);
         Execution execution(program, semantics, skip_waiting ? Waiting::skip : Waiting::count, std::move(twins));
         const monitors::Options options{.semantics = semantics, .release_sequence_c11 = release_sequence_c11};
         Monitoring monitoring(execution, names, options, [&](std::uint64_t, double) { return budget.spent(); });
         Slice slice(monitoring, most);
-        OptimalSearch search(execution, slice, megabytes);
         SearchResult result;
-        {
-          nb::gil_scoped_release release;
-          result = search.run(part_from(part, execution));
+        std::string left, asks;
+        if (strategy == "all") {
+          OptimalSearch search(execution, slice, megabytes);
+          {
+            nb::gil_scoped_release release;
+            result = search.run(part_from(part, execution));
+          }
+          left = to_text(search.rest(), execution);
+          asks = to_text(search.asks(), execution);
+        } else {
+          const WalksPart given = walks_from(part);
+          const auto [from, until] = given.walks;
+          result = run({std::move(strategy), until, depth, seed, megabytes, ~0U, from}, execution, slice);
+          left = to_text(given, result.executions);
         }
         std::vector<std::pair<Triple, Told>> findings;
         for (Finding& finding : monitoring.findings) {
@@ -176,12 +187,13 @@ void bind_search(nb::module_& m) {
         std::vector<int> uses;
         for (const Execution::Use use : execution.uses()) uses.push_back(static_cast<int>(use));
         return nb::make_tuple(result, std::move(findings), told(execution), std::move(uses), budget.interrupted(),
-                              to_text(search.rest(), execution), to_text(search.asks(), execution));
+                              std::move(left), std::move(asks));
       },
-      nb::arg("program"), nb::arg("semantics"), nb::arg("skip_waiting"), nb::arg("monitors"),
-      nb::arg("release_sequence_c11"), nb::arg("part"), nb::arg("seconds"), nb::arg("most"), nb::arg("megabytes"),
-      nb::arg("twins") = std::vector<std::int32_t>{},
-      "As monitored_search, of a part of --explore all, for so many seconds and executions: the counts, the reports "
+      nb::arg("program"), nb::arg("semantics"), nb::arg("skip_waiting"), nb::arg("strategy"), nb::arg("depth"),
+      nb::arg("seed"), nb::arg("monitors"), nb::arg("release_sequence_c11"), nb::arg("part"), nb::arg("seconds"),
+      nb::arg("most"), nb::arg("megabytes"), nb::arg("twins") = std::vector<std::int32_t>{},
+      "As monitored_search, of a part of all, random or pct, for so many seconds and executions: the counts, the "
+      "reports "
       "with their places, the loops that were cut, how locations were used, whether the user interrupted it, what is "
       "left, and what it asks of those above.");
 

@@ -1,6 +1,8 @@
 #include "search/random.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <stdexcept>
 #include <vector>
 
 #include "hash.hpp"
@@ -67,6 +69,27 @@ SearchResult sample(System& system, Visitor& visitor, Walks walks, One one) {
 }
 
 }  // namespace
+
+WalksPart walks_from(std::string_view part) {
+  const auto number = [&] {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(part.begin(), part.end(), value);
+    if (error != std::errc{} || end == part.end() || *end != ' ')
+      throw std::invalid_argument("no part of random walks");
+    part.remove_prefix(static_cast<std::size_t>(end + 1 - part.begin()));
+    return value;
+  };
+  WalksPart found;
+  found.walks.from = number();
+  if (number() != 0) throw std::invalid_argument("random walks of somebody else");
+  found.walks.until = number();
+  found.rest = part;
+  return found;
+}
+
+std::string to_text(const WalksPart& part, std::uint64_t walked) {
+  return std::to_string(part.walks.from + walked) + " 0 " + std::to_string(part.walks.until) + ' ' + part.rest;
+}
 
 SearchResult random_walks(System& system, Visitor& visitor, Walks walks, std::uint64_t seed) {
   std::vector<std::uint32_t> enabled;

@@ -15,6 +15,9 @@
 // range.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "search/system.hpp"
 
 namespace teetotal {
@@ -23,6 +26,15 @@ struct Walks {
   std::uint64_t from = 0, until = 0;
 };
 inline constexpr std::uint64_t kMeasured = 64;
+
+// A part of random walks as text (engines/executions/walks.py): its first range, which is its own, and behind that what
+// is not for whoever does it. Throws std::invalid_argument where it is none.
+struct WalksPart {
+  Walks walks;
+  std::string rest;
+};
+WalksPart walks_from(std::string_view part);
+std::string to_text(const WalksPart& part, std::uint64_t walked);
 
 SearchResult random_walks(System& system, Visitor& visitor, Walks walks, std::uint64_t seed);
 

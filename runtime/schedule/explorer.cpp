@@ -1,10 +1,9 @@
 #include "explorer.hpp"
 
-#include <charconv>
-
 #include "assertions.hpp"
 #include "hash.hpp"
 #include "search/classes.hpp"
+#include "search/random.hpp"
 #include "survival.hpp"
 #include "unwritten.hpp"
 
@@ -86,31 +85,14 @@ SearchResult Explorer::explore_part() {
   return result;
 }
 
-// Random walks: of a part, those from its first number on until its third; what comes behind these is not for us
-// (engines/executions/walks.py).
 SearchResult Explorer::explore_walks() {
   Strategy walks = request_.strategy;
-  std::string_view rest = request_.part;
-  const auto number = [&] {
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(rest.begin(), rest.end(), value);
-    if (error != std::errc{} || end == rest.end() || *end != ' ')
-      throw std::invalid_argument("no part of random walks");
-    rest.remove_prefix(static_cast<std::size_t>(end + 1 - rest.begin()));
-    return value;
-  };
-  if (!rest.empty()) {
-    walks.from = number();
-    if (number() != 0) throw std::invalid_argument("random walks of somebody else");
-    walks.count = number();
-  }
+  WalksPart part{{0, walks.count}, ""};
+  if (!request_.part.empty()) part = walks_from(request_.part);
+  walks.from = part.walks.from;
+  walks.count = part.walks.until;
   const SearchResult result = search(walks, system_, *this);
-  tell_part(
-      [&] {
-        return std::to_string(walks.from + result.executions) + " 0 " + std::to_string(walks.count) + ' ' +
-               std::string(rest);
-      },
-      [] { return std::string(); });
+  tell_part([&] { return to_text(part, result.executions); }, [] { return std::string(); });
   return result;
 }
 

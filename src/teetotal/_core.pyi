@@ -62,6 +62,12 @@ class HistoryColumns:
     end: NDArray[np.int64]
     def __len__(self) -> int: ...
 
+class HistoryParts:
+    def __init__(self, history: HistoryColumns, fewest: int) -> None: ...
+    def __len__(self) -> int: ...
+    def operations(self, part: int) -> NDArray[np.uint32]: ...
+    def history(self, part: int) -> HistoryColumns: ...
+
 class HistorySources:
     source: NDArray[np.uint32]
     final: NDArray[np.uint32]
@@ -257,6 +263,9 @@ def monitored_part(
     program: Program,
     semantics: Semantics,
     skip_waiting: bool,
+    strategy: str,
+    depth: int,
+    seed: int,
     monitors: list[str],
     release_sequence_c11: bool,
     part: str,

@@ -18,6 +18,7 @@ from program_strategies import describe
 from random_programs import SHAPES, seeded
 from teetotal import _core
 from teetotal.answers.events import Semantics
+from teetotal.answers.strategies import Strategy
 from teetotal.engines.encoding import encode, encode_semantics
 from teetotal.engines.executions import watched
 from teetotal.engines.executions.parts import Exploration, PartAnswer
@@ -70,13 +71,18 @@ class Shuffled:
         pass
 
 
-def asked(program: Program, semantics: Semantics = Semantics()) -> Question:
-    return Question(program, semantics, "skip", MONITORS, "c20", 1024)
+ALL = Strategy("all")
+SEED = 7
 
 
-def alone(program: Program, semantics: Semantics = Semantics()) -> Any:
+def asked(program: Program, semantics: Semantics = Semantics(), explore: Strategy = ALL) -> Question:
+    return Question(program, semantics, "skip", MONITORS, "c20", 1024, explore=explore, seed=SEED)
+
+
+def alone(program: Program, semantics: Semantics = Semantics(), explore: Strategy = ALL) -> Any:
+    strategy = (explore.name, explore.count, explore.depth, SEED)
     result, findings, cuts, _ = _core.monitored_search(
-        encode(program), encode_semantics(semantics), True, "all", 0, 0, 0, list(MONITORS), 1e9, 1024, None
+        encode(program), encode_semantics(semantics), True, *strategy, list(MONITORS), 1e9, 1024, None
     )
     counts = watched.Counts(
         result.executions, result.blocked, result.cut, result.complete, result.full, result.endless, result.bounded
@@ -85,12 +91,14 @@ def alone(program: Program, semantics: Semantics = Semantics()) -> Any:
 
 
 def by_many(question: Question, crew: Shuffled, scale: Scale, steps: float = float("inf")) -> Any:
-    exploration = Exploration("search", Watched, scale)
+    exploration = Exploration("search", Watched, scale, question.division())
     exploration.clock = lambda: 0.0  # nobody is hurried by how fast this machine is
     exploration.can_hurry = crew.size % 2 == 0
     exploration.run(crew, lambda part, share: (question, part), steps=steps)
-    counts, findings, cuts, _ = watched.together(exploration.all_told(), exploration.finished, False)
-    if exploration.finished:  # nobody is left with something that is of no use to anybody
+    assert exploration.over or steps < float("inf")
+    everything = exploration.finished and question.explore.is_exhaustive
+    counts, findings, cuts, _ = watched.together(exploration.all_told(), everything, False)
+    if everything:  # nobody is left with something that is of no use to anybody
         assert (list(exploration.parts), exploration.executions) == ([0], counts.executions)
     return counts, [tuple(finding) for finding in findings], cuts
 
@@ -145,6 +153,25 @@ def test_gone_on_with_from_a_checkpoint(tmp_path: Path) -> None:
                 break
             resume = True
         assert told == expected
+
+
+@pytest.mark.parametrize("explore", [Strategy("random", 90), Strategy("pct", 150, 3)], ids=str)
+def test_random_walks_as_one_process_takes_them(explore: Strategy) -> None:
+    """Whoever begins with a later walk of pct measures first how long executions are."""
+    found = 0
+    for number, program in enumerate([dekker(2), ticket_lock(3), *seeded(33, some(60), SHAPES["plain"])]):
+        expected = alone(program, explore=explore)
+        crew = Shuffled(random.Random(number), 1 + number % 4, (1, 7, 30), deaths=0.02)
+        assert by_many(asked(program, explore=explore), crew, Scale()) == expected, describe(program)
+        assert (expected[0].executions, expected[0].complete) == (explore.count, False)
+        found += len(expected[1])
+    assert found > 0
+
+
+def test_random_walks_of_somebody_else_are_refused() -> None:
+    for part in ("5 1 9 ", "5", "x 0 9 "):
+        refused = watched.explore((asked(dekker(2), explore=Strategy("random", 9)), part, Slice()))
+        assert "random walks" in refused.refused
 
 
 def test_a_part_that_is_none_is_refused() -> None:

@@ -19,6 +19,8 @@ witness; ``witness.refute`` checks it independently.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -30,6 +32,7 @@ from teetotal.answers.events import MachineName, Semantics
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
 from teetotal.histories.history import History
+from teetotal.histories.parts import Parts, divided
 from teetotal.histories.problem import MODEL_NUMBERS, Problem, Unwritten
 from teetotal.histories.time_limit import ProcessEnded, within
 
@@ -57,6 +60,10 @@ _WEAKER: dict[HistoryModel, tuple[HistoryModel, ...]] = {
 """Models that allow whatever this one allows."""
 
 
+_STEPS = ("order", "search", "sat")
+"""What finds witnesses, in the order in which it is tried."""
+
+
 class Outcome(msgspec.Struct, kw_only=True):
     """What was found out about one history under one model."""
 
@@ -81,13 +88,34 @@ def check(
     seconds: float | None = None,
     semantics: Semantics | None = None,
     use_order: bool = True,
+    by: Deciding | None = None,
 ) -> Outcome:
     """Decides one history. ``seconds`` bounds the time; without it the answer is inconclusive only where memory runs out.
-    ``use_order=False`` keeps ``auto`` from trying the file's own order first."""
-    return Check(history, model, engine, Budget(seconds), semantics or Semantics(), use_order).run()
+    ``use_order=False`` keeps ``auto`` from trying the file's own order first. ``by``: who decides its parts, where ``auto``
+    finds several; the answer does not depend on that."""
+    return Check(history, model, engine, Budget(seconds), semantics or Semantics(), use_order, by or in_turn).run()
 
 
 check_history = check
+
+
+def part_of(check: Check, parts: Parts, number: int) -> Outcome | None:
+    """What is found out about one of a history's parts; None: a value was read that nobody wrote."""
+    history = parts.history(number)
+    limit = Budget(check.budget.limit)
+    try:
+        return Check(history, check.model, check.engine, limit, check.semantics, check.use_order, None).run()
+    except Unwritten:
+        return None
+
+
+Deciding = Callable[["Check", Parts], Generator[Outcome | None, None, None]]
+"""Outcomes of a history's parts, in their order, as ``part_of`` gives them."""
+
+
+def in_turn(check: Check, parts: Parts) -> Generator[Outcome | None, None, None]:
+    for number in range(len(parts)):
+        yield part_of(check, parts, number)
 
 
 class Check:
@@ -99,7 +127,9 @@ class Check:
         budget: Budget,
         semantics: Semantics,
         use_order: bool,
+        by: Deciding | None,
     ) -> None:
+        """``by``: None where it is not divided."""
         if engine == "ccm+enum" and model not in ("sc", "wsc", "ccm"):
             raise TeetotalError("the engine ccm+enum is about SC: CCM is no approximation of TSO or PSO")
         self.history = history
@@ -109,6 +139,7 @@ class Check:
         self.prior, self.finish = _parts(engine)
         self.semantics = semantics
         self.use_order = use_order
+        self.by = by
         self.budget = budget
         self.effort: dict[str, int] = {}
 
@@ -118,9 +149,13 @@ class Check:
         except TimeoutError:
             return self._outcome("unknown", "saturation", learned="the saturation did not end")
         except MemoryError as error:
-            return self._outcome("unknown", "memory", learned=f"nothing: {str(error) or 'the memory is not enough'}")
+            return self.lost(str(error) or "the memory is not enough")
         except ProcessEnded as ended:
             return self._outcome("unknown", "sat", learned=f"nothing: {ended}")
+
+    def lost(self, why: str) -> Outcome:
+        """Where nothing is known: whoever worked on it has not come to an end."""
+        return self._outcome("unknown", "memory", learned=f"nothing: {why}")
 
     def _decide(self) -> Outcome:
         if self.engine == "auto" and self.use_order and self.model in MODEL_NUMBERS:
@@ -128,6 +163,11 @@ class Check:
                 if not _core.refute_witness(self.history.columns, order, MODEL_NUMBERS["sc"], True):
                     steps = order if self.base == "sc" else self._schedule((order // 2).astype(np.uint32))
                     return self._outcome("consistent", "order", steps)
+        if self.by is not None and self.engine == "auto" and self.model in MODEL_NUMBERS:
+            parts = divided(self.history)
+            if parts is not None:
+                with closing(self.by(self, parts)) as outcomes:
+                    return self._in_parts(parts, outcomes)
         problem = Problem(self.history, self.base, self.semantics)
         if problem.ambiguous:
             return self._by_sources(problem)
@@ -150,6 +190,40 @@ class Check:
                 return self._search(checker, "frontier")
             case _:
                 return self._auto(problem, checker)
+
+    def _in_parts(self, parts: Parts, outcomes: Iterable[Outcome | None]) -> Outcome:
+        """It is inconsistent as its first part that is, and consistent as the one that took most to be found so."""
+        found: list[Outcome] = []
+        violation = False
+        for outcome in outcomes:
+            if outcome is None:
+                self._refuse_unwritten()
+                raise AssertionError("a part reads what nobody wrote, and the whole does not")
+            found.append(outcome)
+            for what, count in outcome.effort.items():
+                self.effort[what] = self.effort.get(what, 0) + count
+            if violation := outcome.verdict is Verdict.VIOLATION:
+                break
+            if self.budget.over:
+                break
+        left = [] if self.budget.over else range(len(found), len(parts))
+        for number in left:  # which would have been told before anything was decided
+            sources = _core.resolve_sources(parts.columns.history(number))
+            if sources.unwritten or sources.unwritten_final:
+                self._refuse_unwritten()
+        if violation:
+            return self._outcome("inconsistent", found[-1].decided_by)
+        for outcome in found:
+            if outcome.verdict is Verdict.INCONCLUSIVE:
+                return self._outcome("unknown", outcome.decided_by, learned=outcome.learned)
+        if len(found) < len(parts):
+            learned = f"{len(found)} of {len(parts)} independent parts are consistent"
+            return self._outcome("unknown", found[-1].decided_by, learned=learned)
+        witness = np.concatenate([parts.schedule(number, outcome.witness) for number, outcome in enumerate(found)])
+        return self._outcome("consistent", max((o.decided_by for o in found), key=_STEPS.index), witness)
+
+    def _refuse_unwritten(self) -> None:
+        Problem(self.history, self.base, self.semantics)
 
     def _auto(self, problem: Problem, checker: Any) -> Outcome:
         outcome = self._search(checker, "decide", SEARCH_CONFLICTS + len(self.history) // 50)

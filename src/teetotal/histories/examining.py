@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -16,14 +17,17 @@ from teetotal.answers.history import HistoryAnswer, HistoryViolation, Kernel
 from teetotal.answers.options import HistoryOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
-from teetotal.histories.check import Outcome, check, models_of
+from teetotal.histories.check import Check, Deciding, Outcome, check, models_of, part_of
 from teetotal.histories.history import History, thread_name
+from teetotal.histories.parts import Parts, divided
 from teetotal.histories.problem import Problem, Unwritten
 from teetotal.histories.time_limit import within
 from teetotal.scale import crew, supervision
 from teetotal.scale.crew import WorkerDied, in_order
 from teetotal.scale.scale import Scale
 
+TRIES = 3
+"""So often somebody may die of the same histories before they are given up."""
 LONG_WITNESS = 100_000
 """Steps above which JSON has a witness only if asked (``--witness``)."""
 INTERRUPTED = "interrupted before "
@@ -32,10 +36,16 @@ OTHER_MODELS_SECONDS = 5.0
 
 
 def examine(
-    history: History, file: str, options: HistoryOptions, *, index: int = 0, spent: float = 0.0
+    history: History,
+    file: str,
+    options: HistoryOptions,
+    *,
+    index: int = 0,
+    spent: float = 0.0,
+    by: Deciding | None = None,
 ) -> HistoryAnswer:
     """Everything that was asked about one history, of whose time so much is ``spent``. The verdict comes first: whatever
-    fails after it is a note."""
+    fails after it is a note. ``by``: who decides its parts."""
     budget = Budget(max(0.0, options.seconds - spent))
     found: dict[str, Any] = {}
     notes: list[str] = []
@@ -47,6 +57,7 @@ def examine(
             seconds=budget.limit,
             semantics=options.semantics,
             use_order=options.use_order,
+            by=by,
         )
         verdict, decided_by = outcome.verdict, outcome.decided_by
         found |= {"learned": outcome.learned, "effort": outcome.effort, **_witness(history, file, outcome, options)}
@@ -207,13 +218,15 @@ _LAST_READ: dict[tuple[object, ...], tuple[list[History], float]] = {}
 atexit.register(_LAST_READ.clear)  # the columns go before the extension that they belong to
 
 
-def examine_each(task: Task) -> Iterator[HistoryAnswer]:
+def examine_each(task: Task, scale: Scale | None = None) -> Iterator[HistoryAnswer]:
+    """``scale``: who helps with the parts of each."""
     file, start, stop, options = task
     for index in range(start, stop):
         with supervision.watching(options.seconds, late=options.late):
             histories, spent = read_once(file, options)
             supervision.looks_at_the_clock()
-            result = examine(histories[index], file, options, index=index, spent=spent)
+            by = None if scale is None else by_crew(scale, file, index, options)
+            result = examine(histories[index], file, options, index=index, spent=spent, by=by)
         yield result
         if any(note.startswith(INTERRUPTED) for note in result.notes):
             raise KeyboardInterrupt
@@ -239,8 +252,13 @@ class Share(msgspec.Struct, frozen=True):
 
 def examine_all(tasks: list[Task], scale: Scale) -> Iterator[HistoryAnswer]:
     """The shares' results, in order, by whoever helps; as soon as they are known, for somebody may press Ctrl-C. Those that
-    a checkpoint knows are done."""
+    a checkpoint knows are done. Where all are about one history that has parts, they are given the parts, one question
+    after the other."""
     checkpoint = scale.checkpoint
+    if not scale.alone and _is_one_in_parts(tasks):
+        for task in tasks:
+            yield from examine_each(task, scale)
+        return
     if (scale.alone or len(tasks) == 1) and checkpoint is None:
         for task in tasks:
             yield from examine_each(task)
@@ -254,7 +272,7 @@ def examine_all(tasks: list[Task], scale: Scale) -> Iterator[HistoryAnswer]:
     asked = [task for task in tasks if known.get(name(task)) is None]
 
     def done() -> Iterator[tuple[int, tuple[list[HistoryAnswer], TeetotalError | None] | WorkerDied]]:
-        for position, found in crew.each(scale.crew(examine_share, len(asked)), asked):
+        for position, found in crew.each(scale.crew(examine_share, len(asked)), asked, TRIES):
             if checkpoint is not None and not isinstance(found, WorkerDied) and found[1] is None:
                 checkpoint.save_item(name(asked[position]), Share(found[0]))
             yield position, found
@@ -272,6 +290,74 @@ def examine_all(tasks: list[Task], scale: Scale) -> Iterator[HistoryAnswer]:
         yield from results
         if error is not None:
             raise error
+
+
+def _is_one_in_parts(tasks: list[Task]) -> bool:
+    if len({task[:3] for task in tasks}) > 1 or tasks[0][2] - tasks[0][1] > 1:
+        return False
+    file, index, _, options = tasks[0]
+    return divided(read_once(file, options)[0][index]) is not None
+
+
+class PartTask(NamedTuple):
+    """One of the parts of a history, and the seconds for it."""
+
+    file: str
+    place: int
+    number: int
+    options: HistoryOptions
+    seconds: float | None
+
+
+def decide_part(task: PartTask) -> Outcome | None:
+    """What a worker does. Where it was not forked from whoever read the file, it reads it itself."""
+    options = task.options
+    history = read_once(task.file, options)[0][task.place]
+    parts = divided(history)
+    assert parts is not None
+    budget = Budget(task.seconds)
+    whole = Check(history, options.model, options.engine, budget, options.semantics, options.use_order, None)
+    return part_of(whole, parts, task.number)
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """What a checkpoint keeps of a part."""
+
+    outcome: Outcome
+
+
+def by_crew(scale: Scale, file: str, index: int, options: HistoryOptions) -> Deciding:
+    """The parts of a history by whoever helps, as ``in_turn``; those that a checkpoint knows are done."""
+
+    def decide(check: Check, parts: Parts) -> Generator[Outcome | None, None, None]:
+        def name(number: int) -> str:
+            return f"{options.model} {index} part {number} {file}"
+
+        checkpoint = scale.checkpoint
+        known: dict[int, Decided | None] = dict.fromkeys(range(len(parts)))
+        if checkpoint is not None:
+            known = {number: checkpoint.item(name(number), Decided) for number in known}
+        asked = [number for number, found in known.items() if found is None]
+        tasks = (PartTask(file, index, number, options, check.budget.limit) for number in asked)
+
+        def done() -> Generator[tuple[int, Outcome | WorkerDied | None], None, None]:
+            with closing(crew.each(scale.crew(decide_part, len(asked)), tasks, TRIES)) as found:
+                for position, outcome in found:
+                    if checkpoint is not None and isinstance(outcome, Outcome) and outcome.verdict.holds is not None:
+                        checkpoint.save_item(name(asked[position]), Decided(_in_json(outcome)))
+                    yield position, outcome
+
+        with closing(done()) as found:
+            new = in_order(found)
+            for before in known.values():
+                outcome = next(new) if before is None else before.outcome
+                yield check.lost(str(outcome)) if isinstance(outcome, WorkerDied) else outcome
+
+    return decide
+
+
+def _in_json(outcome: Outcome) -> Outcome:
+    return outcome if outcome.witness is None else replace(outcome, witness=outcome.witness.tolist())
 
 
 def _lost(task: Task, why: Exception) -> Iterator[HistoryAnswer]:

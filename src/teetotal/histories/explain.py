@@ -10,10 +10,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from teetotal.answers.events import Event, Kind, Location, MachineName, Semantics
+from teetotal.answers.verdict import Verdict
 from teetotal.answers.violation import Edge, Reason
 from teetotal.budget import Budget
 from teetotal.histories import proof
+from teetotal.histories.check import check
 from teetotal.histories.history import INITIAL_SOURCE, UNKNOWN_SOURCE, History
+from teetotal.histories.parts import Parts, divided
 from teetotal.histories.problem import Problem, Unwritten
 from teetotal.histories.proof import INITIAL, OVERWRITES, PROGRAM, READS_FROM, STORE
 from teetotal.histories.shrink import part, shrink
@@ -43,10 +46,31 @@ def explain(
     """A proof that the model forbids this history, which it must. If the time runs out, the part is not minimal, and
     there may be no more of a proof than that a search found no order."""
     semantics = semantics or Semantics()
-    seconds = EXPLAIN_SECONDS if seconds is None else seconds
-    budget = Budget(seconds)
+    budget = Budget(EXPLAIN_SECONDS if seconds is None else seconds)
+    parts = divided(history)
+    number = None if parts is None else _wrong(parts, model, semantics, budget)
+    if parts is None or number is None:
+        return _explained(history, model, semantics, budget)
+    found = _explained(parts.history(number), model, semantics, budget)
+    own = parts.operations(number)
+    return found._replace(operations=[int(own[op]) for op in found.operations])
+
+
+def _wrong(parts: Parts, model: MachineName, semantics: Semantics, budget: Budget) -> int | None:
+    """The first part that is inconsistent; None where that is not known, or a value was read that nobody wrote."""
+    for number in range(len(parts)):
+        try:
+            verdict = check(parts.history(number), model, semantics=semantics, seconds=budget.limit).verdict
+        except Unwritten:
+            return None
+        if verdict is Verdict.VIOLATION:
+            return number
+    return None
+
+
+def _explained(history: History, model: MachineName, semantics: Semantics, budget: Budget) -> Explanation:
     try:
-        items, minimal = shrink(history, model, semantics, Budget(seconds * SHRINK_SHARE))
+        items, minimal = shrink(history, model, semantics, Budget(budget.left * SHRINK_SHARE))
     except Unwritten as error:
         op = error.operations[:1]
         said = f"(1) reads {history[op[0]].read}, which nobody wrote." if op else error.message

@@ -93,6 +93,8 @@ class History:
         self.name: str = columns.name
         self.threads: list[str] = columns.threads
         self.addresses: list[str] = columns.addresses
+        self.parts: Any = None
+        """What ``parts.divided`` has found out of it."""
 
     @classmethod
     def of(

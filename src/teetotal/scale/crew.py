@@ -18,7 +18,7 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -102,18 +102,33 @@ class Crew(Protocol[Given, Got]):
     def close(self) -> None: ...
 
 
-def each(crew: Crew[Item, Answer], items: Sequence[Item]) -> Iterator[tuple[int, Answer | WorkerDied]]:
-    """(position, answer) of each item, in the order in which they are done."""
-    waiting = iter(enumerate(items))
-    left = len(items)
+def each(
+    crew: Crew[Item, Answer], items: Iterable[Item], tries: int = 1
+) -> Generator[tuple[int, Answer | WorkerDied], None, None]:
+    """(position, answer) of each item, in the order in which they are done. An item is taken when somebody is free, and
+    is given to so many, one after the other, where they die of it; not where its time or memory was used up."""
+    waiting = enumerate(items)
+    again: list[tuple[int, Item]] = []
+    running: dict[int, Item] = {}
+    deaths: dict[int, int] = {}
     try:
-        while left:
-            while crew.free and (following := next(waiting, None)) is not None:
+        while True:
+            while crew.free and (following := again.pop() if again else next(waiting, None)) is not None:
+                running[following[0]] = following[1]
                 crew.submit(*following)
+            if not running:
+                return
             found = crew.receive()
-            if found is not None:
-                left -= 1
-                yield found
+            if found is None:
+                continue
+            position, answer = found
+            item = running.pop(position)
+            if isinstance(answer, WorkerDied) and not isinstance(answer, OutOfBudget):
+                deaths[position] = deaths.get(position, 0) + 1
+                if deaths[position] < tries:
+                    again.append((position, item))
+                    continue
+            yield found
     finally:
         crew.close()
 

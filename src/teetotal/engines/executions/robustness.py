@@ -152,7 +152,8 @@ class _Search:
 
     def run(self, strategy: Strategy) -> None:
         for self.searched in strategy.rounds():
-            findings = self._in_parts() if self.searched.name == "all" and not self.budget.scale.alone else None
+            divided = self.searched.name in watched.DIVIDED and not self.budget.scale.alone
+            findings = self._in_parts() if divided else None
             if findings is None:
                 findings = self._alone()
             self.executions += self.result.executions
@@ -200,7 +201,7 @@ class _Search:
         names = tuple(monitor.name for monitor in self.watching)
         question = watched.Question(
             self.program, self.semantics, self.waiting, names, self.release_sequence, self.max_megabytes,
-            tuple(self.twins),
+            tuple(self.twins), self.searched, self.seed,
         )  # fmt: skip
         found = watched.explored(question, self.budget, self._counting())
         if found is None:

@@ -1,4 +1,4 @@
-"""All executions of a program, watched by monitors, in parts: what a worker does with one, and what all say together."""
+"""The executions of a program, watched by monitors, in parts: what a worker does with one, and what all say together."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import msgspec
 from teetotal import _core
 from teetotal.answers.events import Semantics
 from teetotal.answers.options import ReleaseSequence
+from teetotal.answers.strategies import Strategy
 from teetotal.answers.verdict import Waiting
 from teetotal.budget import Budget
 from teetotal.engines.encoding import encode, encode_semantics
-from teetotal.engines.executions.parts import Exploration, PartAnswer, Refused
+from teetotal.engines.executions.parts import Division, Exploration, PartAnswer, Refused
+from teetotal.engines.executions.walks import Walks
 from teetotal.programs.program import Program
 from teetotal.scale.checkpoint import digest
 from teetotal.scale.scale import Slice
@@ -44,6 +46,15 @@ class Question(msgspec.Struct, frozen=True):
     megabytes: int
     twins: tuple[int, ...] = ()
     """As ``encoding.twins``, where threads that do the same are to begin in order."""
+    explore: Strategy = Strategy("all")
+    seed: int = 0
+
+    def division(self) -> Division:
+        return _core if self.explore.name == "all" else Walks(self.explore.count)
+
+
+DIVIDED = frozenset({"all", "random", "pct"})
+"""The searches that have parts; others are one sequence each."""
 
 
 class Watched(msgspec.Struct, frozen=True):
@@ -68,6 +79,9 @@ def explore(item: tuple[Question, str, Slice]) -> PartAnswer[Watched]:
             encode(question.program),
             encode_semantics(question.semantics),
             question.waiting == "skip",
+            question.explore.name,
+            question.explore.depth,
+            question.seed,
             list(question.monitors),
             question.release_sequence == "c11",
             part,
@@ -90,7 +104,7 @@ def explored(
     scale = budget.scale
     name = digest(repr(question).encode(errors="backslashreplace"))
     try:
-        exploration = Exploration(name, Watched, scale)
+        exploration = Exploration(name, Watched, scale, question.division())
         if not exploration.over and not exploration.parts[0].begun:
             whole = exploration.parts[0].text
             exploration.take(0, explore((question, whole, scale.slice.first.within(budget.left))))
@@ -105,16 +119,18 @@ def explored(
                 )
             finally:
                 crew.close()
-        return together(exploration.all_told(), exploration.finished, exploration.interrupted)
+        everything = exploration.finished and question.explore.is_exhaustive
+        return together(exploration.all_told(), everything, exploration.interrupted)
     except Refused as why:
         scale.note(f"explored by one worker: {why}")
         return None
 
 
 def together(
-    slices: Iterable[Watched], finished: bool, interrupted: bool
+    slices: Iterable[Watched], everything: bool, interrupted: bool
 ) -> tuple[Counts, list[Finding], list[Cut], bool]:
-    counts = Counts(0, 0, 0, complete=finished)
+    """``everything``: the search is finished, and leaves nothing out."""
+    counts = Counts(0, 0, 0, complete=everything)
     findings: dict[tuple[int, tuple[int, int, int]], Finding] = {}
     cuts: set[Cut] = set()
     uses: dict[int, int] = {}
@@ -123,7 +139,7 @@ def together(
             counts.executions + told.executions,
             counts.blocked + told.blocked,
             counts.cut + told.cut,
-            finished and counts.cut + told.cut == 0,
+            everything and counts.cut + told.cut == 0,
             counts.full or told.full,
             counts.endless or told.endless,
         )

@@ -1,0 +1,177 @@
+"""A history that is decided in parts is what it is as a whole, and the witness of the parts is one of the whole."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from amounts import some
+from histories import random_small
+from teetotal.answers.events import Kind, MachineName, Semantics
+from teetotal.answers.history import HistoryAnswer
+from teetotal.answers.options import HistoryOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
+from teetotal.histories import examining, parts, witness
+from teetotal.histories.check import Check, check
+from teetotal.histories.explain import explain
+from teetotal.histories.history import History, Operation, to_text
+from teetotal.histories.problem import Unwritten
+from teetotal.scale.checkpoint import Checkpoint
+from teetotal.scale.crew import Crew
+from teetotal.scale.scale import Scale
+
+MODELS: tuple[MachineName, ...] = ("sc", "tso", "pso")
+
+
+@pytest.fixture(autouse=True)
+def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "FEWEST", 1)
+
+
+def phases(rng: random.Random, most: int = 4) -> History:
+    """Small histories one after the other, each thread in its own time, some with an address in common; and between them
+    what a thread does for itself."""
+    operations: list[Operation] = []
+    final: dict[str, int] = {}
+    common = rng.random() < 0.2
+    for phase in range(rng.randint(1, most)):
+        small = random_small(
+            rng, threads=3, operations=rng.randint(2, 5), addresses=2, fences=0.15, rmws=0.15,
+            values=rng.choice((None, None, None, 2)), unknown=0.1,
+        )  # fmt: skip
+        own = "" if common and phase % 2 else str(phase)
+        for op in small:
+            operations.append(op._replace(address=op.address and op.address + own))
+            if rng.random() < 0.3:
+                operations += alone(rng, op.thread)
+        if rng.random() < 0.1 and small.addresses:
+            final[small.addresses[0] + own] = rng.randrange(3)
+    threads = sorted({op.thread for op in operations})
+    mixed: list[Operation] = []
+    left = {thread: [op for op in operations if op.thread == thread] for thread in threads}
+    while any(left.values()):
+        thread = rng.choice([name for name in threads if left[name]])
+        mixed.append(left[thread].pop(0))
+    return History.of(mixed, initial={"seen": 7}, final=final)
+
+
+def alone(rng: random.Random, thread: str) -> Iterator[Operation]:
+    """A thread's own address, nearly always as it left it; and one that nobody writes."""
+    value = rng.randrange(100)
+    yield Operation(thread, Kind.ST, f"own{thread}", written=value)
+    yield Operation(thread, Kind.RMW, f"own{thread}", read=value, written=value + 1)
+    yield Operation(thread, Kind.LD, f"own{thread}", read=value + (rng.random() < 0.98))
+    yield Operation(thread, Kind.LD, "seen", read=7)
+
+
+def whole(history: History, model: MachineName, semantics: Semantics) -> Verdict | None:
+    try:
+        return Check(history, model, "auto", Budget(None), semantics, False, None).run().verdict
+    except Unwritten:
+        return None
+
+
+def test_the_parts_are_as_the_whole() -> None:
+    rng = random.Random(51)
+    seen: Counter[tuple[int, Verdict | None]] = Counter()
+    for number in range(some(1500)):
+        history = phases(rng)
+        semantics = Semantics(rmw=rng.choice(("all", "address")))
+        for model in MODELS:
+            expected = whole(history, model, semantics)
+            try:
+                found = check(history, model, semantics=semantics, use_order=number % 2 == 0)
+            except Unwritten:
+                found = None
+            assert (found and found.verdict) == expected, (number, model)
+            divided = parts.divided(history)
+            seen[len(divided) if divided else 1, expected] += 1
+            if found is not None and found.witness is not None:
+                assert witness.refute(history, found.witness, model, semantics) == ""
+    assert all(seen[count, verdict] for count in (1, 2, 3) for verdict in (Verdict.SAFE, Verdict.VIOLATION, None)), seen
+
+
+def test_what_contradicts_a_part_contradicts_the_whole() -> None:
+    """The explanation is about the part, in the numbers of the whole, and is checked before it is told."""
+    for history in drawn(52, Verdict.VIOLATION, some(60)):
+        found = explain(history, "sc")
+        rest = history.restricted(found.operations, final={name: history.final[name] for name in found.finals})
+        assert whole(rest, "sc", Semantics()) is Verdict.VIOLATION
+        assert found.minimal
+
+
+def drawn(seed: int, verdict: Verdict, count: int, fewest: int = 2) -> Iterator[History]:
+    """Histories of that many parts, at least, that SC allows or forbids."""
+    rng = random.Random(seed)
+    while count:
+        history = phases(rng, 6)
+        divided = parts.divided(history)
+        if divided and len(divided) >= fewest and whole(history, "sc", Semantics()) is verdict:
+            yield history
+            count -= 1
+
+
+# -- by many ----------------------------------------------------------------------------------------------------------
+
+
+class Deadly(Scale):
+    """So often somebody dies of the first part."""
+
+    def __init__(self, workers: int, deaths: int, folder: Path) -> None:
+        super().__init__(workers)
+        self.tokens = [folder / f"{death}" for death in range(deaths)]
+        folder.mkdir()
+        for token in self.tokens:
+            token.touch()
+
+    def crew(self, work: Any, *limits: Any) -> Crew[Any, Any]:
+        def deadly(task: Any) -> Any:
+            left = [token for token in self.tokens if token.exists()]
+            if task.number == 0 and left:
+                left[0].unlink()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return work(task)
+
+        return super().crew(deadly, *limits)
+
+
+def asked(path: Path, scale: Scale) -> list[HistoryAnswer]:
+    models: tuple[MachineName, ...] = ("sc", "tso")
+    tasks = [
+        (str(path), 0, 1, HistoryOptions(model=model, use_order=False, check_witness=model == "sc")) for model in models
+    ]
+    return [replace(answer, seconds=0.0) for answer in examining.examine_all(tasks, scale)]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.SAFE, Verdict.VIOLATION], ids=str)
+def test_whoever_decides_the_parts(verdict: Verdict, tmp_path: Path) -> None:
+    """The same answers, counts, witness and explanation included, also where workers die."""
+    for number, history in enumerate(drawn(53, verdict, 3, fewest=3)):
+        path = tmp_path / f"{number}.txt"
+        path.write_text(to_text(history))
+        alone = asked(path, Scale())
+        assert alone[0].verdict is verdict
+        assert alone[0].witness_checked or alone[0].violations
+        for scale in (Scale(2), Scale(3)):
+            assert asked(path, scale) == alone
+        deadly = Deadly(2, 2, tmp_path / f"{number} twice")
+        assert asked(path, deadly) == alone
+        assert sum(tally.died for tally in deadly.tallies) == 2
+        given_up, *_ = asked(path, Deadly(2, 3, tmp_path / f"{number} thrice"))
+        assert given_up.verdict is not Verdict.SAFE
+        kept = str(tmp_path / f"{number}.db")
+        for resume in (False, True):
+            checkpoint = Checkpoint(kept, "", "", resume=resume)
+            scale = Scale(2, checkpoint=checkpoint)
+            assert asked(path, scale) == alone
+            checkpoint.close()
+        assert verdict is Verdict.VIOLATION or not any(tally.items for tally in scale.tallies)
