@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from teetotal.programs.c.machine import Instruction, decode, is_prefix
+from teetotal.programs.c.machine import RBP, RSP, Instruction, decode, is_prefix, takes_frame_pointer
 from teetotal.programs.c.objects import Object, Relocation
 
 _LABEL = "teetotal.statement."
@@ -40,6 +40,8 @@ _SILENT = (
 _PADS = (".p2align", ".align", ".balign")
 SYSTEM = ("/usr/include/", "/usr/lib/", "/usr/local/include/", "/usr/bin/../lib/")
 DATA = (".byte", ".value", ".short", ".word", ".long", ".int", ".quad", ".ascii")
+_OURS = re.compile(r"(lea|push|pop|mov|add|cmp)[bwlq]?|(push|pop)fq|call|j\w+")
+"""Instructions that are put into a program as text, and must be what they are called."""
 _BODIES = (".macro", ".rept", ".irp")
 
 
@@ -73,7 +75,7 @@ class Statement:
 class Item:
     """An instruction: of one statement, or of several where prefixes stand on lines of their own."""
 
-    __slots__ = ("code", "instruction", "last", "relocations", "statement", "whole")
+    __slots__ = ("code", "instruction", "last", "relocations", "statement", "takes_frame_pointer", "whole")
 
     def __init__(
         self, statement: Statement, code: bytes, instruction: Instruction, relocations: list[Relocation], whole: bool
@@ -86,6 +88,7 @@ class Item:
         """Their places are counted from the first byte."""
         self.whole = whole
         """It is all of its statement."""
+        self.takes_frame_pointer = takes_frame_pointer(instruction)
 
     @property
     def calls(self) -> str:
@@ -122,6 +125,11 @@ class Text:
         if "/*" in text:
             text = _COMMENT.sub(lambda found: found.group(1) or " ", text)
         code, before = True, True  # where we are, and where we were
+        sections = {
+            ".text": True,
+            ".data": False,
+            ".bss": False,
+        }  # what each was declared as first: later words are ignored
         stack: list[tuple[bool, bool]] = []  # what .popsection brings back
         apps, intel, depth = app, "", 0
         place: Place | None = None
@@ -145,9 +153,11 @@ class Text:
                 if not part:
                     continue
                 if part[0] == ".":
-                    word = part.split(None, 1)[0]
+                    word = part.split(None, 1)[0].lower()
                     if depth or word in _BODIES:
                         depth += (word in _BODIES) - (word in (".endm", ".endr"))
+                        if word == ".macro" and _OURS.fullmatch(re.split(r"[\s,]+", part.lower())[1]):
+                            self.strange.append((Statement(part), f"{part}, which is an instruction"))
                         body.append(part)
                         if depth == 0:
                             self._add("\n".join(body), code and word == ".endr", app, intel, users or place)
@@ -172,8 +182,11 @@ class Text:
                         elif word == ".previous":
                             code, before = before, code
                         else:
-                            code, before = _is_code(part, word), code
+                            named = word if word in sections else part[len(word) :].split(",")[0].strip()
+                            code, before = sections.setdefault(named, _is_code(part, word)), code
                         self._labelled.append(part)
+                        if not code:  # whatever comes there belongs to no statement, if the assembler has another mind
+                            self._labelled.append(f"{_LABEL}{len(self.statements)}:")
                         self.statements.append(Statement(part))
                         continue
                     elif word == ".intel_syntax":
@@ -235,7 +248,12 @@ class Text:
         for symbol in machine.symbols:
             if symbol.name.startswith(_LABEL):
                 starts.setdefault(symbol.section, []).append((symbol.value, int(symbol.name[len(_LABEL) :])))
+        for number, section in enumerate(machine.sections):
+            if section.executable and section.size and number not in starts:
+                self.strange.append((Statement(""), f"{section.size} bytes in {section.name}"))
         for number, found in starts.items():
+            if not machine.sections[number].executable:
+                continue
             found.sort()
             code = machine.code(machine.sections[number])
             relocations = machine.relocations(number)
@@ -245,6 +263,9 @@ class Text:
                 if begin == end:
                     continue
                 statement = self.statements[index]
+                if not statement.is_code:
+                    self.strange.append((statement, f"{end - begin} bytes in {machine.sections[number].name}"))
+                    continue
                 statement.code = code[begin:end]
                 at = bisect_left(places, begin)
                 while at < len(places) and places[at] < end:
@@ -256,6 +277,7 @@ class Text:
         blocks: list[list[Item]] = []
         block: list[Item] = []
         pending: list[Statement] = []  # prefixes on lines of their own
+        pushed = _Pushed()
         for statement in self.statements:
             if statement.label:
                 if statement.label.startswith(".L") and statement.label not in self._targets:
@@ -271,6 +293,8 @@ class Text:
             elif statement.code and not statement.text.startswith(_PADS):
                 pending.append(statement)
                 for item in self._items(pending):
+                    if statement.app:
+                        pushed.follow(item)
                     block.append(item)
                     if item.instruction.ends_block:
                         blocks.append(block)
@@ -327,9 +351,29 @@ class Text:
         return "\n".join(lines) + "\n"
 
 
+class _Pushed:
+    """Registers that the program's own assembly has pushed: ``pop`` need not bring back what was there."""
+
+    def __init__(self) -> None:
+        self.piece = 0
+        self.registers: list[int] = []
+
+    def follow(self, item: Item) -> None:
+        instruction = item.instruction
+        name, operands = instruction.name, instruction.operands
+        if item.statement.app != self.piece:
+            self.piece, self.registers = item.statement.app, []
+        if name.startswith("push"):
+            kind, register = operands[0] if operands else ("", 0)
+            self.registers.append(register if kind == "r" else -1)
+        elif name.startswith("pop") and name != "popcnt":
+            top = self.registers.pop() if self.registers else RBP
+            item.takes_frame_pointer = operands[:1] == (("r", RBP),) and top != RBP
+        elif name == "add" and operands[0] == ("r", RSP) and operands[1][0] == "i" and operands[1][1] > 0:
+            del self.registers[-(operands[1][1] // 8) :]
+
+
 def _is_code(part: str, word: str) -> bool:
-    if word in (".text", ".data", ".bss"):
-        return word == ".text"
     flags = _FLAGS.match(part)
     if flags is not None and "," in part:
         return "x" in flags.group(1)

@@ -20,7 +20,7 @@ from teetotal.programs.c.matching import Evaluation
 from teetotal.programs.c.objects import FUNCTION, NotElf, Object, Section, Symbol
 from teetotal.programs.c.shipped import Placed, without_fill
 
-_PIECE = re.compile(r"^ (?:\S+)\s+0x([0-9a-f]+)\s+0x([0-9a-f]+)(?: (.*))?$", re.MULTILINE)
+_PIECE = re.compile(r"^ (\S+)\s+0x([0-9a-f]+)\s+0x([0-9a-f]+)(?: (.*))?$", re.MULTILINE)
 _LOADED = re.compile(r"^LOAD (.*\.so(?:\.[\d.]+)?)$", re.MULTILINE)
 _KNOWN = re.compile(r"(crt\w*|Scrt1)\.o$|lib(gcc|gcc_eh|c_nonshared|pthread_nonshared|ssp_nonshared)\.a\(")
 _SYSTEM = re.compile(
@@ -35,6 +35,9 @@ _HOOKS = (
     "teetotal_fill",
     "teetotal_look",
 )
+_WRAPPED = "__wrap_"
+"""What ``--wrap`` makes of a name."""
+_RUN_BY_LINKER = (".init", ".fini")
 _NOT_BUILT = "which was not built for checking"
 _NAME_TYPE, _INDIRECT = 0, 10
 _DYNAMIC_SYMBOLS = 11
@@ -46,14 +49,19 @@ def unaccounted(program: Path, linker_map: str, own: list[str]) -> list[str]:
     found: list[str] = []
     pieces = _PIECE.findall(linker_map)
     asked: set[str] = set(own)
+    code = {file: {one.name for one in Object(Path(file).read_bytes()).sections if one.executable} for file in own}
     for section in linked.sections:
         if not section.executable:
             continue
         covered = 0
-        for place, size, origin in pieces:
+        for name, place, size, origin in pieces:
             if not (section.address <= int(place, 16) < section.address + section.size and int(size, 16)):
                 continue
             covered += int(size, 16)
+            if name not in code.get(origin, (name,)):
+                found.append(f"{name}, which the linker puts into {section.name}")
+            if name in _RUN_BY_LINKER and not _is_known(origin):
+                found.append(f"{int(size, 16)} bytes of code in {name}, which is not run")
             if origin and origin not in asked and not _is_known(origin):
                 asked.add(origin)
                 found += _foreign(origin)
@@ -61,6 +69,8 @@ def unaccounted(program: Path, linker_map: str, own: list[str]) -> list[str]:
             found.append(
                 f"{section.size - covered} bytes of code in {section.name}, whose origin the linker does not tell"
             )
+    if data := linked.executable_data():
+        found.append(f"data that can be executed as code, in {', '.join(data)}")
     found += [f"{name}, which the program defines itself" for name in _own_hooks(linked, own)]
     return found + list(_libraries(linked, linker_map))
 
@@ -70,7 +80,14 @@ def _own_hooks(linked: Object, own: list[str]) -> list[str]:
     symbols = [*linked.symbols, *_dynamic(linked)]
     for file in own:  # the linker may have been told to leave out their symbols
         symbols += Object(Path(file).read_bytes()).symbols
-    return sorted({one.name for one in symbols if one.section and one.name.startswith(_HOOKS)})
+    return sorted(
+        {one.name for one in symbols if one.section and one.name.startswith(_HOOKS)}
+        | {
+            one.name
+            for one in symbols
+            if one.name.startswith(_WRAPPED) and one.name.removeprefix(_WRAPPED).startswith(_HOOKS)
+        }
+    )
 
 
 def _is_known(origin: str) -> bool:

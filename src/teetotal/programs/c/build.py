@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
@@ -224,8 +225,9 @@ def build(source: Source, directory: Path) -> Path:
         objects.append(str(output))
     result = directory / "program.so"
     linker_map = directory / "map"
-    made = ["-shared", "-Wl,-Bsymbolic", "-Wl,-z,noexecstack", f"-Wl,-Map={linker_map}", "-o", str(result)]
-    _run([*_linker(source), *made, *objects, *link_flags, "-lpthread"], source.name)
+    made = ["-shared", "-Wl,-Bsymbolic", "-Wl,-z,noexecstack", "-Wl,-z,separate-code", "-o", str(result)]
+    told = ["-lpthread", "-Wl,-z,undefs", f"-Wl,-Map={linker_map}"]  # the last one counts
+    _run([*_linker(source), *made, *objects, *link_flags, *told], source.name)
     hidden += unaccounted(result, linker_map.read_text(errors="replace"), objects)
     from teetotal.programs.c.elf import has_bit_fields, take_initialisers  # loaded for C alone
 
@@ -391,7 +393,7 @@ def _split(flags: tuple[str, ...], *, optimised: bool = False) -> tuple[list[str
     for programs that are recorded: the last ``-O`` would win, and false alarms with it. Nor does it matter what a program
     counts about itself, and who can see its functions: ``main`` must be seen."""
     compile_flags, link_flags = [], []
-    for flag in flags:
+    for flag in _listed(flags):
         if flag in _OTHER_PRODUCTS or flag.startswith(("-o", "-mcmodel=l", "-mcmodel=m")):
             raise TeetotalError(f"{flag} after --: what the compiler makes is not for the user to choose")
         if Path(flag).suffix in SUFFIXES and os.path.isfile(flag):
@@ -405,6 +407,15 @@ def _split(flags: tuple[str, ...], *, optimised: bool = False) -> tuple[list[str
         else:
             compile_flags.append(flag)
     return compile_flags, link_flags
+
+
+def _listed(flags: Iterable[str]) -> Iterator[str]:
+    """With those that are in a file (``@file``) in its place."""
+    for flag in flags:
+        if flag.startswith("@") and os.path.isfile(flag[1:]):
+            yield from _listed(shlex.split(Path(flag[1:]).read_text(errors="surrogateescape")))
+        else:
+            yield flag
 
 
 def _without_registers(file: str) -> list[str]:

@@ -14,12 +14,14 @@ from itertools import count
 from typing import NamedTuple
 
 from teetotal.programs.c.assembly import DATA, Function, Item, Statement, Text
-from teetotal.programs.c.machine import RSP, Access, moves_stack
+from teetotal.programs.c.machine import RSP, Access, moves_stack, stack_from_frame
 from teetotal.programs.c.matching import FENCES, Evaluation
 from teetotal.programs.c.objects import Object
 
 _HERE = re.compile(r"(?<![\w.])\.\s*[-+]|\.L[\w.$]+\s*[-+]\s*\d")
 """An address that is counted from where it stands, or from a label."""
+_BESIDE = re.compile(r"[\w.$]\s*[-+]\s*\w")
+"""A place that is counted from a label."""
 _SYMBOL_IN = (
     re.compile(r"([^\s,()*]+)\(%rip\)"),
     re.compile(r"([\w.$+-]+)\s*\[\s*rip\s*\]"),
@@ -80,13 +82,18 @@ class _Hooks:
             wanted = {id(item) for item in decision.hooks}
             fixed = _immovable(function)
             parts: dict[int, list[Item]] = {}
-            kept: set[tuple[int, int]] = set()  # registers in which assembly keeps its stack pointer
+            framed = not any(item.takes_frame_pointer for block in function.blocks for item in block)
             for block in function.blocks:
+                kept: set[tuple[int, int]] = set()  # registers in which assembly keeps its stack pointer
                 for item in block:
                     if item.instruction.oddity:
                         self._name(item.statement, item.instruction.oddity, function.name, item)
                     elif item.statement.app:
-                        self._follow_stack(item, function.name, kept)
+                        self._follow_stack(item, function.name, kept, framed)
+                        if _goes_anywhere(item):
+                            self._name(
+                                item.statement, f"{item.instruction.text}, which may go anywhere,", function.name
+                            )
                     if not item.whole:
                         parts.setdefault(id(item.statement), []).append(item)
                     elif id(item) in wanted:
@@ -119,12 +126,12 @@ class _Hooks:
             for one in self.program.statements
         )
 
-    def _follow_stack(self, item: Item, function: str, kept: set[tuple[int, int]]) -> None:
+    def _follow_stack(self, item: Item, function: str, kept: set[tuple[int, int]], framed: bool) -> None:
         """Names what makes another stack; to go back to one's own is none."""
         instruction, piece = item.instruction, item.statement.app
         source = (piece, instruction.operands[1][1]) if len(instruction.operands) > 1 else (piece, -1)
         back = instruction.name == "mov" and instruction.operands[1][0] == "r" and source in kept
-        if moves_stack(instruction) and not back:
+        if (moves_stack(instruction) and not back) or (stack_from_frame(instruction) and not framed):
             self._name(item.statement, f"{instruction.text}, which moves the stack,", function)
         for register in instruction.writes:
             kept.discard((piece, register))
@@ -218,6 +225,13 @@ def _symbol(item: Item) -> str | None:
             if found is not None and "@" not in found.group(1):
                 return found.group(1)
     return None
+
+
+def _goes_anywhere(item: Item) -> bool:
+    """A jump of the program's own assembly that may lead into the middle of an instruction."""
+    instruction = item.instruction
+    computed = instruction.name == "jmp" and instruction.operands[0][0] != "i"
+    return computed or (instruction.branches and item.whole and bool(_BESIDE.search(item.statement.text)))
 
 
 def _immovable(function: Function) -> set[int]:

@@ -236,7 +236,7 @@ class _Analysis:
         self.saved = saved
         self.top = -8 * len(saved)  # of what is the function's own
         self.low, self.high = self.top, _BEHIND
-        self.understood = all(self._fits(item.instruction, _name(item)) for block in self.blocks for item in block)
+        self.understood = all(self._fits(item, _name(item)) for block in self.blocks for item in block)
         self.low -= self.low % 8
         self.uses: dict[int, int] = {}  # of a call: what it reads in the frame
         self.announced = 0  # what hooks are told of
@@ -259,9 +259,10 @@ class _Analysis:
             saved.append(REGISTERS[instruction.operands[0][1]])
         return tuple(saved)
 
-    def _fits(self, instruction: Instruction, called: str) -> bool:
+    def _fits(self, item: Item, called: str) -> bool:
         """Notes how far the frame reaches; whether the instruction leaves it what it is."""
-        if RBP in instruction.writes and instruction.name not in ("pop", "leave") and not sets_frame(instruction):
+        instruction = item.instruction
+        if item.takes_frame_pointer:
             return False
         if instruction.oddity or moves_stack(instruction) or _TWICE.match(called):
             return False

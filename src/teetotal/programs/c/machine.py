@@ -42,7 +42,7 @@ _ODD = re.compile(
     r"v?p?maskmov\w*$|v?p?gather\w*$|vp?scatter\w*$|vp?(compress|expand)\w*$|xsave\w*$|xrstor\w*$|cmps[bwq]$|xlatb$|"
     r"movdir\w*$|enqcmd\w*$|clzero$|x(begin|end|abort|test)$|ptwrite$|inv\w+$|(lgs|lfs|lss|lcall|ljmp)$|"
     r"(wrfsbase|wrgsbase|swapgs)$|(in|out|ins[bwd]|outs[bwd])$|int\d?$|into$|sys(call|enter|exit|ret)\w*$|"
-    r"(monitor|mwait)\w*$"
+    r"(monitor|mwait)\w*$|iret\w*$"
 )
 _FRACTIONS = re.compile(r"v?ldmxcsr$|fldenv$|frstor$|fxrstor(64)?$")
 """Threads are fibers, which share one floating-point environment. ``fldcw`` is in each conversion of a long double."""
@@ -122,11 +122,27 @@ def moves_stack(instruction: Instruction) -> bool:
         return operands[1] != ("r", RBP)
     if name == "lea" and address is not None:
         return address.base not in (RSP, RBP) or address.scaled >= 0
-    return name == "pop" or operands[-1][0] != "i"
+    return name not in ("add", "sub", "and") or operands[-1][0] != "i" or (name == "and" and operands[-1][1] >= 0)
+
+
+def stack_from_frame(instruction: Instruction) -> bool:
+    """Whether ``rsp`` is behind it where ``rbp`` points to."""
+    if instruction.name == "leave":
+        return True
+    if instruction.operands[:1] != (("r", RSP),):
+        return False
+    address = instruction.address
+    return instruction.operands[1:] == (("r", RBP),) or (address is not None and address.base == RBP)
 
 
 def sets_frame(instruction: Instruction) -> bool:
     return instruction.name == "mov" and instruction.operands == (("r", RBP), ("r", RSP))
+
+
+def takes_frame_pointer(instruction: Instruction) -> bool:
+    """Whether ``rbp`` is a register like the others behind it. What ``pop`` and ``leave`` bring back is a frame's, in
+    a compiler's code."""
+    return RBP in instruction.writes and instruction.name not in ("pop", "leave") and not sets_frame(instruction)
 
 
 def sweep(code: bytes, at: int) -> Iterator[tuple[int, Instruction]]:

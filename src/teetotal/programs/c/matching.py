@@ -22,7 +22,7 @@ import re
 from typing import NamedTuple
 
 from teetotal.programs.c.assembly import Function, Item
-from teetotal.programs.c.machine import RBP, RDI, RSP, Access
+from teetotal.programs.c.machine import RBP, RDI, RSP, Access, sets_frame
 from teetotal.programs.c.objects import Symbol
 
 Form = tuple[int, tuple[tuple[int, int], ...]]
@@ -107,11 +107,10 @@ class Evaluation:
                 if number == 0 and self.framed and instruction.name == "push" and instruction.operands[0][1] != RDI:
                     pushed += 8  # rdi is none of them
                     self.stored.update(range(-pushed, -pushed + 8))
-                if RBP in instruction.writes and instruction.name not in ("pop", "leave"):
-                    if number == 0 and instruction.name == "mov" and instruction.operands == (("r", RBP), ("r", RSP)):
-                        self.framed = True
-                    else:
-                        other_use = True
+                if sets_frame(instruction):
+                    self.framed, other_use = self.framed or number == 0, other_use or number != 0
+                elif item.takes_frame_pointer:
+                    other_use = True
                 elif instruction.name == "mov" and instruction.operands[1:] == (("r", RSP),):
                     copied = True
         self.framed = self.framed and not other_use  # otherwise rbp is a register like the others

@@ -12,11 +12,14 @@ from typing import NamedTuple
 from teetotal.answers.errors import TeetotalError
 
 _SECTION = struct.Struct("<IIQQQQIIQQ")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
 _SYMBOLS, _RELOCATIONS, _NO_BITS = 2, 4, 8
+_LOADED = 1
 _WRITABLE, _EXECUTABLE = 1, 4
 FUNCTION = 2
+_PAGE = 4096
 
 
 class Section(NamedTuple):
@@ -29,6 +32,14 @@ class Section(NamedTuple):
     link: int
     about: int
     address: int
+
+
+class Segment(NamedTuple):
+    """What is mapped, as a part of the file."""
+
+    executable: bool
+    offset: int
+    size: int
 
 
 class Symbol(NamedTuple):
@@ -84,6 +95,12 @@ class Object:
         return b"" if section.kind == _NO_BITS else self.data[section.offset : section.offset + section.size]
 
     @cached_property
+    def segments(self) -> list[Segment]:
+        start, size, count = struct.unpack_from("<Q", self.data, 32)[0], *struct.unpack_from("<HH", self.data, 54)
+        raw = (_SEGMENT.unpack_from(self.data, start + size * number) for number in range(count))
+        return [Segment(bool(flags & 1), at, length) for kind, flags, at, _, _, length, _, _ in raw if kind == _LOADED]
+
+    @cached_property
     def symbols(self) -> list[Symbol]:
         return self.symbols_of(_SYMBOLS)
 
@@ -96,6 +113,20 @@ class Object:
                     for name, info, _, where, value, size in _SYMBOL.iter_unpack(self.code(section))
                 ]
         return []
+
+    def executable_data(self) -> list[str]:
+        """Sections of a linked file that are no code, and lie in pages that can be executed."""
+        pages = [
+            (one.offset & -_PAGE, (one.offset + one.size + _PAGE - 1) & -_PAGE)
+            for one in self.segments
+            if one.executable
+        ]
+        return [
+            one.name
+            for one in self.sections
+            if one.address and not one.executable and one.kind != _NO_BITS
+            if any(one.offset < end and begin < one.offset + one.size for begin, end in pages)
+        ]
 
     def relocations(self, number: int) -> list[Relocation]:
         """Of a section, in the order of their places."""

@@ -161,11 +161,7 @@ def _frame(function: Function) -> _Frame | None:
     for block in function.blocks:
         for item in block:
             instruction = item.instruction
-            if (
-                RBP in instruction.writes
-                and instruction.name not in ("pop", "leave")
-                and not sets_frame(item.instruction)
-            ):
+            if item.takes_frame_pointer:
                 return None
             for access in instruction.accesses:
                 low = min(low, access.displacement if access.base == RBP else 0)
