@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import weakref
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Any
 
 import msgspec
@@ -27,14 +29,27 @@ BITS = 3
 """For each register and location of an outcome: values are below 8."""
 
 
+class _Built:
+    """In a folder that is there for as long as somebody has it."""
+
+    def __init__(self, text: str, suffix: str, flags: tuple[str, ...], compiler: str | None) -> None:
+        folder = Path(mkdtemp())
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        file = folder / f"program{suffix}"
+        file.write_text(text)
+        self.program = build(Source((str(file),), flags, compiler), folder)
+
+
+_built = lru_cache(maxsize=100)(_Built)
+
+
 @contextmanager
 def compiled(
     text: str, *, suffix: str = ".c", flags: Sequence[str] = (), compiler: str | None = None
 ) -> Iterator[Path]:
-    with TemporaryDirectory() as directory:
-        file = Path(directory) / f"program{suffix}"
-        file.write_text(text)
-        yield build(Source((str(file),), tuple(flags), compiler), Path(directory))
+    """Many tests ask the same program about something else: it is built for the first of them."""
+    built = _built(text, suffix, tuple(flags), compiler)
+    yield built.program
 
 
 def answers(program: Path, options: Sequence[str], arguments: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
@@ -47,7 +62,10 @@ def explore(program: Path, *options: str, arguments: Sequence[str] = ()) -> tupl
     """The last line that the runtime tells, and the others, without what it found before a restart."""
     told: list[dict[str, Any]] = []
     for answer in answers(program, options, arguments):
-        told = told[:1] if answer["type"] == "restart" else [*told, answer]
+        if answer["type"] == "restart":
+            del told[1:]
+        else:
+            told.append(answer)
     return told[-1], told[:-1]
 
 

@@ -7,6 +7,7 @@ the number of examples of every random test (``make sanitize`` runs fewer, since
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -18,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from amounts import PERCENT, some
+from costs import Costs
 
 _COMMON: dict[str, Any] = {
     "deadline": None,
@@ -33,6 +35,24 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the command is started a thou
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it,
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and what nohup starts this one
 settings.load_profile(os.environ.get("TEETOTAL_PROFILE", "test"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--costs", action="store_true", help="tell where the processor's seconds go, by kind and by test")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--costs"):
+        costs = Costs()
+        costs.watch()
+        config.pluginmanager.register(costs, "costs")
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded and collected stays: looking through it for garbage again and again took a tenth of the whole run."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

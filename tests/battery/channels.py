@@ -200,6 +200,7 @@ def features() -> frozenset[str]:
     return frozenset(word for line in text.splitlines() if line.startswith("flags") for word in line.split())
 
 
+@cache
 def channels() -> list[Channel]:
     found = []
     for file in sorted(DATA.glob("*.toml")):

@@ -63,10 +63,10 @@ def keep(known: dict[str, str]) -> None:
 
 def sample(each: int = 2) -> list[Asked]:
     """A few programs of every class, the same ones in every run: spread evenly over those that were tried."""
-    known = answers()
+    known, possible = answers(), everything()
     chosen = []
-    for kind in sorted({asked.kind for asked in everything()}):
-        tried = [asked for asked in everything() if asked.kind == kind and asked.title in known]
+    for kind in sorted({asked.kind for asked in possible}):
+        tried = [asked for asked in possible if asked.kind == kind and asked.title in known]
         chosen += [tried[(2 * number + 1) * len(tried) // (2 * each)] for number in range(min(each, len(tried)))]
     return chosen
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from pathlib import Path
 
 import pytest
@@ -60,17 +62,36 @@ def run(tmp_path: Path, text: str, *flags: str, compiler: str | None = None, **o
     return check(Source((str(file),), flags, compiler), CheckOptions(**options))  # type: ignore[arg-type]
 
 
+SIZES = [2, 3, 4, 10]
+
+
+def every_copy() -> str:
+    """One program, whose argument chooses a copy and a size: what they have is renamed apart."""
+    text, cases = "#include <stdlib.h>\n" + HEAD.partition("typedef")[0] + "pthread_mutex_t m;\n", ""
+    for number, (name, size) in enumerate(itertools.product(COPIES, SIZES)):
+        start = "for (int i = 0; i < N; i++) shared.v[i] = 1;" if name == "of zeros" else ""
+        own = "typedef struct { int v[N]; } S; S shared, other;\n" + COPIES[name]
+        own += RUN.replace("int main", "void run").replace("END", "").replace("t, u;", f"t, u; {start}")
+        renamed = re.sub(r"\b(S|shared|other|full|from|to|f|g|run)\b", rf"\1_{number}", own)
+        text += re.sub(r"\bN\b", str(size), renamed.replace("LAST", str(size - 1))) + "\n"
+        cases += f"case {number}: run_{number}(); break;\n"
+    return f"{text}int main(int n, char **given) {{ switch (atoi(given[1])) {{\n{cases}}} }}\n"
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("size", [2, 3, 4, 10])
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", COPIES)
-def test_a_copy_may_be_torn_unless_there_is_a_lock(tmp_path: Path, name: str, size: int, compiler: str) -> None:
-    start = "for (int i = 0; i < N; i++) shared.v[i] = 1;" if name == "of zeros" else ""
-    text = HEAD + COPIES[name] + RUN.replace("pthread_t t, u;", f"pthread_t t, u; {start}").replace("END", "")
-    unlocked = run(tmp_path, text, f"-DN={size}", "-DLOCK=", "-DUNLOCK=", compiler=compiler, models=("tso",))
-    assert {violation.kind for violation in unlocked.models["sc"].violations} == {"assertion"}
-    locks = ("-DLOCK=pthread_mutex_lock(&m)", "-DUNLOCK=pthread_mutex_unlock(&m)")
-    locked = run(tmp_path, text, f"-DN={size}", *locks, compiler=compiler, goal="safe")
-    assert (locked.verdict, locked.complete) == (Verdict.SAFE, True), locked.notes
+def test_a_copy_may_be_torn_unless_there_is_a_lock(name: str, size: int, compiler: str) -> None:
+    case = [str(list(COPIES).index(name) * len(SIZES) + SIZES.index(size))]
+    with compiled(every_copy(), flags=["-DLOCK=", "-DUNLOCK="], compiler=compiler) as program:
+        _, told = explore(program, "model=sc", arguments=case)
+        assert {answer["what"] for answer in told if answer["type"] == "failure"} == {"assertion"}
+    locks = ["-DLOCK=pthread_mutex_lock(&m)", "-DUNLOCK=pthread_mutex_unlock(&m)"]
+    with compiled(every_copy(), flags=locks, compiler=compiler) as program:
+        for model in ("sc", "tso", "pso"):
+            end, told = explore(program, f"model={model}", arguments=case)
+            assert (end["complete"], end["unseen"]) == (True, [])
+            assert [answer for answer in told if answer["type"] == "failure"] == []
 
 
 MESSAGE = """
