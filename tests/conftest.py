@@ -55,6 +55,10 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(50_000)
 
 
+def pytest_sessionfinish() -> None:
+    gc.unfreeze()  # what nobody looks for at the end, the bindings take for lost
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     test = getattr(item, "obj", None)
     chosen = getattr(test, "_hypothesis_internal_use_settings", None)
