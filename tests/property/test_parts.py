@@ -91,7 +91,7 @@ def alone(program: Program, semantics: Semantics = Semantics(), explore: Strateg
 
 
 def by_many(question: Question, crew: Shuffled, scale: Scale, steps: float = float("inf")) -> Any:
-    exploration = Exploration("search", Watched, scale, question.division())
+    exploration = Exploration(lambda: "search", Watched, scale, question.division())
     exploration.clock = lambda: 0.0  # nobody is hurried by how fast this machine is
     exploration.can_hurry = crew.size % 2 == 0
     exploration.run(crew, lambda part, share: (question, part), steps=steps)
@@ -206,7 +206,7 @@ def test_each_random_walk_once_and_in_order(count: int, workers: int, tmp_path: 
     for run in range(3):
         checkpoint = Checkpoint(str(tmp_path / f"{run}.db"), "", "", resume=False)
         while True:
-            exploration = Exploration("walks", Walked, Scale(checkpoint=checkpoint), Walks(count))
+            exploration = Exploration(lambda: "walks", Walked, Scale(checkpoint=checkpoint), Walks(count))
             exploration.clock = lambda: 0.0
             crew = Walkers(chance, workers, (1, 3, 20))
             exploration.run(crew, lambda part, share: part, steps=chance.choice((2, 5, 1000)))

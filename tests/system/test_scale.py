@@ -29,8 +29,9 @@ from teetotal.programs import files
 from teetotal.programs.c import build
 from teetotal.report.json import to_json
 from teetotal.scale import processes
-from teetotal.scale.checkpoint import Checkpoint, digest
+from teetotal.scale.checkpoint import Checkpoint
 from teetotal.scale.crew import Crew, Log, each, in_order
+from teetotal.scale.digest import digest
 from teetotal.scale.here import Here
 from teetotal.scale.local import Processes
 from teetotal.scale.scale import Scale, Slice
@@ -226,7 +227,8 @@ import sys
 sys.path.insert(0, sys.argv[3])
 from test_scale import SMALL, told
 from pathlib import Path
-from teetotal.scale.checkpoint import Checkpoint, digest
+from teetotal.scale.checkpoint import Checkpoint
+from teetotal.scale.digest import digest
 from teetotal.scale.crew import Log
 from teetotal.scale.scale import Scale
 import json
@@ -261,7 +263,8 @@ def test_killed_at_any_moment_and_gone_on_with(counting: Path, alone: dict[str, 
 KILLED = """
 import os, signal, sys
 from teetotal.__main__ import main
-from teetotal.scale.checkpoint import Checkpoint, digest
+from teetotal.scale.checkpoint import Checkpoint
+from teetotal.scale.digest import digest
 write, left = Checkpoint._write, [int(sys.argv.pop(1))]
 
 def killed(self, changes):

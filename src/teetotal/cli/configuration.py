@@ -16,7 +16,6 @@ The command line overrides them. ``TEETOTAL_CONFIG`` names another file, or none
 from __future__ import annotations
 
 import os
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -99,6 +98,8 @@ def _options(command: click.Command) -> dict[str, str]:
 
 
 def _meant(name: str, known: list[str]) -> str:
+    from difflib import get_close_matches
+
     close = get_close_matches(name, known, n=1)
     return f"; did you mean {close[0]}?" if close else ""
 

@@ -16,8 +16,8 @@ import msgspec
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.options import Options
 from teetotal.cli.telling import noted, said
-from teetotal.scale.checkpoint import Checkpoint, digest
 from teetotal.scale.crew import Log, told
+from teetotal.scale.digest import digest
 from teetotal.scale.scale import Scale
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -51,6 +51,8 @@ def helping(verb: str, workers: int, files: Sequence[str], *asked: Options) -> I
     if path is not None:
         questions = [msgspec.structs.replace(options, **_limits(options)) for options in asked]
         words = [msgspec.json.encode(options, enc_hook=str) for options in questions]
+        from teetotal.scale.checkpoint import Checkpoint  # with SQLite
+
         whole = digest(verb.encode(), *words, *_contents(files))
         checkpoint = Checkpoint(path, f"teetotal {verb} {' '.join(files)}", whole, resume=resume)
     try:

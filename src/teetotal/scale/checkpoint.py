@@ -12,7 +12,6 @@ version; for any other it is refused.
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 import sys
 from collections.abc import Mapping, Sequence
@@ -33,13 +32,6 @@ CREATE TABLE IF NOT EXISTS parts (search TEXT, number INTEGER, part BLOB, PRIMAR
 CREATE TABLE IF NOT EXISTS told (search TEXT, number INTEGER, position INTEGER, told BLOB,
                                  PRIMARY KEY (search, number, position)) WITHOUT ROWID;
 """
-
-
-def digest(*parts: bytes) -> str:
-    whole = hashlib.sha256()
-    for part in parts:
-        whole.update(len(part).to_bytes(8, "little") + part)
-    return whole.hexdigest()
 
 
 class Checkpoint:

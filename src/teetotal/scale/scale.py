@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from teetotal.scale.checkpoint import Checkpoint
 from teetotal.scale.crew import Answer, Crew, Item, Log, Tally, Work
 from teetotal.scale.here import Here
 from teetotal.scale.local import Processes
+
+if TYPE_CHECKING:
+    from teetotal.scale.checkpoint import Checkpoint  # which loads SQLite
 
 
 class Slice(NamedTuple):

@@ -88,14 +88,14 @@ class Part(msgspec.Struct):
 
 
 class Exploration(Generic[Told]):
-    """Begins with the whole search, or with what a checkpoint has of it: ``name`` is its name there."""
+    """Begins with the whole search, or with what a checkpoint has of it: ``name`` tells its name there."""
 
-    def __init__(self, name: str, telling: type[Told], scale: Scale, division: Division = _core) -> None:
+    def __init__(self, name: Callable[[], str], telling: type[Told], scale: Scale, division: Division = _core) -> None:
         self.checkpoint, self.log, self.division = scale.checkpoint, scale.log, division
         self.parts: dict[int, Part] = {0: Part(division.whole_search())}
         self.told: dict[int, list[Told]] = {0: []}
         if self.checkpoint is not None:
-            for number, (part, told) in self.checkpoint.parts(name, Part, telling).items():
+            for number, (part, told) in self.checkpoint.parts(name(), Part, telling).items():
                 self.parts[number], self.told[number] = part, told
             for part in self.parts.values():  # what nobody had begun is not there
                 gone = [mark for mark in self.division.marks_of_part(part.text) if mark not in self.parts]

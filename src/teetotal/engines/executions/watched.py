@@ -17,7 +17,7 @@ from teetotal.engines.encoding import encode, encode_semantics
 from teetotal.engines.executions.parts import Division, Exploration, PartAnswer, Refused
 from teetotal.engines.executions.walks import Walks
 from teetotal.programs.program import Program
-from teetotal.scale.checkpoint import digest
+from teetotal.scale.digest import digest
 from teetotal.scale.scale import Slice
 
 Finding = tuple[int, tuple[int, int, int], list[int], bool]
@@ -102,9 +102,10 @@ def explored(
 ) -> tuple[Counts, list[Finding], list[Cut], bool] | None:
     """By whoever helps: as ``_core.monitored_search`` would tell it. None: that has to be asked alone."""
     scale = budget.scale
-    name = digest(repr(question).encode(errors="backslashreplace"))
     try:
-        exploration = Exploration(name, Watched, scale, question.division())
+        exploration = Exploration(
+            lambda: digest(repr(question).encode(errors="backslashreplace")), Watched, scale, question.division()
+        )
         if not exploration.over and not exploration.parts[0].begun:
             whole = exploration.parts[0].text
             exploration.take(0, explore((question, whole, scale.slice.first.within(budget.left))))

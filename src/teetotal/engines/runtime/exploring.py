@@ -38,7 +38,7 @@ from teetotal.engines.runtime.messages import (
 )
 from teetotal.programs.c.build import Source
 from teetotal.scale import supervision
-from teetotal.scale.checkpoint import digest
+from teetotal.scale.digest import digest
 from teetotal.scale.scale import Slice
 
 _MOST_PASTS = 1_000_000
@@ -150,7 +150,7 @@ def answers(
     seen: set[tuple[object, ...]] = set()
     try:
         division = _core if explore.name == "all" else Walks(explore.count)
-        exploration = Exploration(_name(program, question), Told, scale, division)
+        exploration = Exploration(lambda: _name(program, question), Told, scale, division)
         for told in exploration.all_told():
             agreement.take(told)
         if not exploration.parts[0].begun:
