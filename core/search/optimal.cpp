@@ -1,7 +1,6 @@
 #include "search/optimal.hpp"
 
 #include <algorithm>
-#include <ranges>
 #include <stdexcept>
 
 namespace teetotal {
@@ -216,10 +215,11 @@ bool OptimalSearch::conflicts_now(const Event& a, const Event& b) const {
 std::span<const std::size_t> OptimalSearch::own_loads_before(const Event& write) {
   candidates_.clear();
   if (write.address >= own_loads_.size()) return {};
-  for (const std::size_t index : std::views::reverse(own_loads_[write.address])) {
-    const Event& load = execution_[index];
+  const std::vector<std::size_t>& loads = own_loads_[write.address];
+  for (auto it = loads.rbegin(); it != loads.rend(); ++it) {
+    const Event& load = execution_[*it];
     if (system_.owner(load.thread) == system_.owner(write.thread)) continue;
-    if (is_end(write) || committed(load, execution_.size()) >= load.own()) candidates_.push_back(index);
+    if (is_end(write) || committed(load, execution_.size()) >= load.own()) candidates_.push_back(*it);
   }
   return candidates_;
 }

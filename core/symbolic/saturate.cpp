@@ -200,7 +200,7 @@ std::vector<Location> Saturation::still_read(Process p, Language k) {
     for (const auto& [letter, to] : dfa.nodes[n].edges) {
       std::set<Location> more = *owed[n];
       if (letter != marker) more.insert(automata_.alphabet.location(letter));
-      if (owed[to]) std::erase_if(more, [&](Location x) { return !owed[to]->contains(x); });
+      if (owed[to]) std::erase_if(more, [&known = *owed[to]](Location x) { return !known.contains(x); });
       if (owed[to] && more.size() == owed[to]->size()) continue;
       owed[to] = std::move(more);
       pending.push_back(to);

@@ -72,8 +72,8 @@ std::ostream* print(std::ostream& stream, const char* from, std::streamsize size
   return real_insert(stream, text.data(), size);
 }
 std::ostream* real_write(std::ostream&, const char*, std::streamsize) asm("_ZNSo5writeEPKcl");
-std::ostream* write(std::ostream&, const char*, std::streamsize) asm("teetotal__ZNSo5writeEPKcl");
-std::ostream* write(std::ostream& stream, const char* from, std::streamsize size) {
+std::ostream* write_stream(std::ostream&, const char*, std::streamsize) asm("teetotal__ZNSo5writeEPKcl");
+std::ostream* write_stream(std::ostream& stream, const char* from, std::streamsize size) {
   Touch touch(TEETOTAL_PLACE);
   imports.leave_to_library(&stream, "output to a stream that others may see", touch.place());
   Text<char> text(touch);
