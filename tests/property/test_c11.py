@@ -68,6 +68,7 @@ TRAPS = {
     "a round that waits has a race": ("x=1.na; x=2.rel ‖ await(x==2).acq", "race"),
     "and the first of its thread": ("x=1.na ‖ await(x==2).acq", "race"),
     "it reads what is handed over": ("x=1.na; x=2.rel; y=1; x=3.rel ‖ await(y==1); await(x==3).acq", "robust"),
+    "what waits for ever reads the last write": ("x=1.na; x=2; y=1 ‖ await(y==1); await(x==3).acq", "race"),
     "an atomic store and then a plain load": ("x=1; y=1 ‖ await(y==1); r=x.na", "race"),
     "one of its rounds does not": (
         "x=1.na; x=2.rel; y=1.rel ‖ await(y==1); await(x==4).acq ‖ await(y==1).acq; x=3; x=4.rel", "race"
@@ -232,7 +233,9 @@ def test_recorded_traces_show_what_the_definition_has() -> None:
 
 RECORDED = {
     "a plain load, then a store": ("r=x.na ‖ x=1", "01", ["race"]),
-    "a plain store, then an atomic load": ("x=1.na ‖ r=x", "01", ["race"]),
+    "a plain store, then an atomic load": ("x=1.na; y=1 ‖ r=y; r=x", "0011", ["race"]),
+    "a later rmw of a store's is seq_cst": ("x=1; fadd(x).sc; r=z.sc ‖ z=1.sc; x=2.sc", "00011", []),
+    "and where none is": ("x=1; fadd(x); r=z.sc ‖ z=1.sc; x=2.sc", "00011", ["weak"]),
     "fences hand over": ("x=1.na; fence.rel; y=1 ‖ r=y; fence.acq; r=x.na", "000111", []),
     "an acquire fence hands nothing over": ("x=1.na; fence.acq; y=1 ‖ r=y; fence.acq; r=x.na", "000111", ["race"]),
     "a release fence takes nothing over": ("x=1.na; fence.rel; y=1 ‖ r=y; fence.rel; r=x.na", "000111", ["race"]),

@@ -16,6 +16,8 @@ import pytest
 from amounts import some
 from program_strategies import describe
 from random_programs import SHAPES, seeded
+from small_programs import ld, st
+from small_programs import program as of_threads
 from teetotal import _core
 from teetotal.answers.events import Semantics
 from teetotal.answers.strategies import Strategy
@@ -131,6 +133,19 @@ def test_as_one_search_would_tell_it(shape: str) -> None:
 def test_programs_that_wait(program: Program, workers: int) -> None:
     crew = Shuffled(random.Random(workers), workers, (1, 5, 40), deaths=0.01)
     assert by_many(asked(program), crew, Scale()) == alone(program)
+
+
+def test_a_race_that_is_not_settled_is_asked_again_after_a_merge() -> None:
+    """Forgotten, it led to the same classes in another order: what is told of them was another execution."""
+    crowd = of_threads(
+        [st("y", 1), st("x", 2)],
+        [st("z", 1), st("y", 1), ld("r", "y")],
+        [ld("r", "y"), ld("q", "z")],
+        [ld("r", "z")],
+        [st("x", 1), st("z", 2), st("x", 2)],
+    )
+    for workers in (2, 8):
+        assert by_many(asked(crowd), Shuffled(random.Random(0), workers, (1, 2, 7)), Scale()) == alone(crowd)
 
 
 def test_gone_on_with_from_a_checkpoint(tmp_path: Path) -> None:

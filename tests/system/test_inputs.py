@@ -122,6 +122,15 @@ def test_time_is_counted_from_the_start_of_the_process(monkeypatch: pytest.Monke
     assert 0.1 <= float(told) < PATIENCE
 
 
+def test_the_limits_of_one_piece_of_work_are_not_those_of_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    watches: list[supervision.Watch] = []
+    monkeypatch.setattr(supervision, "_tell", lambda told: watches.append(told.watch))
+    with supervision.watching(60, late="too late", blame="a file"):
+        assert (watches[-1].late, watches[-1].blame) == ("too late", "a file")
+        assert watches[-1].until is not None
+    assert watches[-1] == supervision.Watch()
+
+
 def test_work_that_looks_at_the_clock_may_tell_what_it_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[float | None] = []
     monkeypatch.setattr(supervision, "_tell", lambda message: told.append(message.watch.until))
