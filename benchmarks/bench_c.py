@@ -120,6 +120,7 @@ def measure_once(file: Path, flags: tuple[str, ...], *more: str) -> Row:
 
 PARTS = (
     ("the search", r"OptimalSearch|search"),
+    ("known steps, which are not run", r"KnownSteps|known_step|Controlled::skip|stand_again|take_back"),
     ("monitors", r"monitors::|Explorer::(watch|visit|tell)"),
     (
         "waiting: local states, where reads lead",

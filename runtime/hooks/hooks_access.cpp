@@ -10,6 +10,7 @@
 
 #include "accesses.hpp"
 #include "addresses.hpp"
+#include "known_steps.hpp"
 #include "unwritten.hpp"
 
 namespace teetotal::runtime {
@@ -66,6 +67,7 @@ inline void look_for_unwritten(Thread& self, const void* pointer, Tag tag, std::
     decide_suspicion(*self, kind == Kind::st ? address : 0, place);
   operate(*self, kind, kind == Kind::st ? Writes::always : Writes::never, address, tag, place, 0, plain, false, true,
           order);
+  if (process.alone && kind == Kind::ld) untold_loads.add(pointer, tag);
   if (kind == Kind::ld) look_for_unwritten(*self, pointer, tag, place);
 }
 
@@ -82,6 +84,7 @@ template <typename T>
   if (kind == Kind::rmw) self->operand = operand;
   operate(*self, kind, writes, address, tag_for(sizeof(T)), place, expected, false, false, single, order_of(order),
           failure);
+  if (process.alone && kind == Kind::ld) untold_loads.add(const_cast<const T*>(target), tag_for(sizeof(T)));
   if (kind != Kind::st) look_for_unwritten(*self, const_cast<const T*>(target), tag_for(sizeof(T)), place);
 }
 

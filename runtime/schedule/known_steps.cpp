@@ -7,6 +7,8 @@
 
 namespace teetotal::runtime {
 
+UntoldLoads untold_loads;
+
 namespace {
 
 constexpr std::uint64_t kTrial = 1 << 14;  // steps, after which what was learnt must have been of use
@@ -54,7 +56,7 @@ bool KnownSteps::tells_all(const Thread& thread) {
 bool KnownSteps::watch(std::uint32_t moment, const Thread& thread) {
   if (!on_ || moment == kUnknown || !tells_all(thread)) return false;
   if (thread.suspected != 0 || process.uses_signals || process.ends_told || process.show_output) return false;
-  if (moments_.size() >= kMost || (++learnt_ == kTrial && skipped_ < learnt_)) {
+  if (++learnt_ == kTrial && skipped_ < learnt_) {
     on_ = false;
     return false;
   }
@@ -69,12 +71,14 @@ bool KnownSteps::watch(std::uint32_t moment, const Thread& thread) {
   heap_ = process.memory.used();
   outside_ = process.outside;
   untold_ = process.untold;
+  untold_loads.count = 0;
   return true;
 }
 
 // What such a step changes may differ from the copies; nothing else.
 bool KnownSteps::changed_nothing_else(const Thread& thread, const Operation& done) {
-  if (heap_ != process.memory.used() || outside_ != process.outside || untold_ != process.untold) return false;
+  if (heap_ != process.memory.used() || outside_ != process.outside || process.untold != untold_ + untold_loads.count)
+    return false;
   const bool creates = done.verb == Verb::create, over = thread.state != State::parked;
   const auto subject_of = [](const Operation& operation) {
     const bool other = operation.verb == Verb::create || operation.verb == Verb::join;
@@ -160,18 +164,22 @@ KnownSteps::Learnt KnownSteps::learn(const Thread& thread, const Operation& done
   const bool skippable = done.verb != Verb::create;
   if (known_ != kUnknown) {
     Moment& moment = moments_[known_];
-    wrong_ = moment.stand != stand || moment.after != left;
+    wrong_ = moment.stand != stand || moment.after != left || moment.end - moment.loads != untold_loads.count ||
+             !std::equal(loads_.begin() + moment.loads, loads_.begin() + moment.end, untold_loads.loads.begin());
     moment.skips = skippable;
     return {known_, skippable};
   }
   std::size_t others = 0;
   for (std::uint32_t other = moments_[from_].first; other != 0; other = moments_[other].other) ++others;
-  if (others >= kMostValues) return {};
+  if (others >= kMostValues || moments_.size() >= kMost) return {};
   known_ = add({.value = value_.value,
                 .after = left,
                 .unjoined = value_.unjoined,
                 .stand = stand,
-                .other = moments_[from_].first});
+                .other = moments_[from_].first,
+                .loads = static_cast<std::uint32_t>(loads_.size()),
+                .end = static_cast<std::uint32_t>(loads_.size() + untold_loads.count)});
+  loads_.insert(loads_.end(), untold_loads.loads.begin(), untold_loads.loads.begin() + untold_loads.count);
   moments_[from_].first = known_;
   return {known_, skippable};
 }

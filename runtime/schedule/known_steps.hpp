@@ -13,7 +13,8 @@
 //   end, a join, and the end of the process;
 // - after which nothing has changed but what such a step changes. The records of the process and of all threads are
 //   compared, how much memory was given out, what libraries may have kept (`Process::outside`), and what was done while
-//   nobody else was there to see it (`Process::untold`);
+//   nobody else was there to see it (`Process::untold`). Loads of variables are all that may be among that, and they
+//   must see the same;
 // - that was run twice, and did the same.
 //
 // Behind any other step of a thread nothing is known of it any more, except that to create a thread is to go on.
@@ -29,6 +30,36 @@
 #include "process.hpp"
 
 namespace teetotal::runtime {
+
+// A load that was no step, since nobody else was there, and what it saw.
+struct UntoldLoad {
+  const void* address;
+  Tag tag;
+  std::uint64_t seen;
+
+  std::uint64_t now() const {
+    Operation load;
+    load.tag = tag;
+    load.address = reinterpret_cast<std::uintptr_t>(address);
+    return static_cast<std::uint64_t>(seen_by(load));
+  }
+  bool operator==(const UntoldLoad&) const = default;
+};
+
+// Those of the step that is run: as many as there is room for.
+struct UntoldLoads {
+  std::array<UntoldLoad, 32> loads;
+  std::size_t count = 0;
+
+  void add(const void* address, Tag tag) {
+    if (tag > Tag::oct || count == loads.size() || !process.memory.in_object(reinterpret_cast<std::uintptr_t>(address)))
+      return;
+    loads[count] = {address, tag, 0};
+    loads[count].seen = loads[count].now();
+    ++count;
+  }
+};
+extern UntoldLoads untold_loads;
 
 class KnownSteps {
  public:
@@ -53,6 +84,7 @@ class KnownSteps {
     std::uint32_t stand = 0;
     std::uint32_t first = 0, other = 0;  // that comes next; that comes behind the same one
     std::uint32_t created = 0;           // where the thread begins that the step created, if it did
+    std::uint32_t loads = 0, end = 0;    // of untold loads: which are its own
     bool skips = false;                  // the step need not be run
   };
 
@@ -101,13 +133,14 @@ class KnownSteps {
   void clear() {
     moments_.assign(2, {});
     stands_.assign(1, {});
+    loads_.clear();
     numbers_.clear();
     wrong_ = false;
   }
 
  private:
   static constexpr std::size_t kMost = std::size_t{1} << 20;  // moments
-  static constexpr std::size_t kMostValues = 16;              // of a moment
+  static constexpr std::size_t kMostValues = 64;              // of a moment
 
   // What it sees, or what decides besides what becomes of it.
   struct Value {
@@ -125,9 +158,14 @@ class KnownSteps {
     std::uint32_t next = moments_[moment].first;
     if (next == 0) return next;
     const auto [value, unjoined] = value_for(thread);
-    while (next != 0 && (moments_[next].value != value || moments_[next].unjoined != unjoined))
+    while (next != 0 && (moments_[next].value != value || moments_[next].unjoined != unjoined || !loads_same(next)))
       next = moments_[next].other;
     return next;
+  }
+  bool loads_same(std::uint32_t moment) const {
+    for (std::uint32_t i = moments_[moment].loads; i < moments_[moment].end; ++i)
+      if (loads_[i].now() != loads_[i].seen) return false;
+    return true;
   }
   static bool tells_all(const Thread& thread);
   bool changed_nothing_else(const Thread& thread, const Operation& done);
@@ -140,6 +178,7 @@ class KnownSteps {
   bool on_ = true, wrong_ = false;
   std::vector<Moment> moments_{2};
   std::vector<Stand> stands_{1};
+  std::vector<UntoldLoad> loads_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> numbers_;  // of stands, by a hash
   mutable std::uint64_t skipped_ = 0;
   std::uint64_t learnt_ = 0;

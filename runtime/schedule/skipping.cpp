@@ -123,7 +123,9 @@ void Controlled::learn(Step& step, bool exact) {
 // Some executions are run, whatever is known: to see that it is so, and to learn what was not learnt at first.
 void Controlled::look_now_and_then() {
   if (!known_.on()) return;
+  constexpr std::uint64_t kTrial = 4096;  // after so many, more than half of the executions must do without the program
   looks_ = ++rewinds_ % bounds_.look == 0;
+  if (rewinds_ >= kTrial && std::has_single_bit(rewinds_) && 4 * std::exchange(run_up_, 0) > rewinds_) known_.stop();
   if (!looks_ || !std::has_single_bit(rewinds_)) return;
   learns_ = std::ranges::any_of(steps_, [](const Step& step) { return step.moment == KnownSteps::kUnknown; });
   stale_ = stale_ || learns_;
@@ -148,6 +150,7 @@ void Controlled::learn_again() {
 
 // Runs the threads that were left behind up to where they should be.
 void Controlled::run_up() {
+  ++run_up_;
   const std::vector<Event> next = next_;
   const std::vector<Standing> standing = standing_;
   run_again();

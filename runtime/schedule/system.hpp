@@ -363,7 +363,7 @@ class Controlled final : public System {
   bool stale_ = true;    // the program stands elsewhere
   bool behind_ = false;  // its threads do, but memory and what is told of them is as it should be
   KnownSteps known_;
-  std::uint64_t rewinds_ = 0;
+  std::uint64_t rewinds_ = 0, run_up_ = 0;
   bool learns_ = false;  // it is to be run from the beginning, to learn from each step
   bool looks_ = false;   // all steps are run until the next rewind, to see whether what is known is so
   Snapshots snapshots_;

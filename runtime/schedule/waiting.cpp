@@ -9,6 +9,7 @@
 // Fences, and marks that were put into the text, are looked through: a read after which only these stand between its
 // thread and where it was completes the round.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "hash.hpp"
@@ -172,18 +173,20 @@ std::optional<bool> Controlled::known_to_go_on(std::uint32_t number) {
   auto& round = rounds_[number];
   went_round_ = true;
   std::uint64_t local = local_now(number);
-  Operation read = process.threads[number].operation;
-  std::vector<std::uint64_t> been;
-  while (std::ranges::find(been, local) == been.end()) {
-    been.push_back(local);
-    round.push_back(read);
-    const Onward* known = onward_.find(key_of(local, seen_by(read)));
+  const Operation* read = &process.threads[number].operation;
+  std::array<std::uint64_t, kLongestRound> been;
+  std::size_t count = 0;
+  while (std::find(been.begin(), been.begin() + count, local) == been.begin() + count) {
+    if (count == been.size()) return std::nullopt;
+    been[count++] = local;
+    round.push_back(*read);
+    const Onward* known = onward_.find(key_of(local, seen_by(*read)));
     if (known == nullptr) return std::nullopt;
     if (known->changes) return true;
     local = known->local;
-    read = known->read;
+    read = &known->read;
     if (local == 0)  // it leaves: to its end, or to what may have to wait for something else
-      return is_fence(read.kind) || read.enabled != nullptr ? std::nullopt : std::optional(true);
+      return is_fence(read->kind) || read->enabled != nullptr ? std::nullopt : std::optional(true);
   }
   return false;
 }

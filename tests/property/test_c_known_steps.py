@@ -69,6 +69,13 @@ def test_what_main_finds_in_the_end_is_looked_at() -> None:
     assert [answer["what"] for answer in told if answer["type"] == "failure"] == ["assertion"]
 
 
+def test_what_main_does_in_the_end_is_done() -> None:
+    """It stores before it looks: what is loaded then is not what the threads have left."""
+    text = FOUND.replace("assert(x != 2);", "y = x; assert(y != 2);")
+    with compiled(HEAD + text) as program:
+        same(program)
+
+
 def test_random_programs_tell_the_same() -> None:
     programs = [program for shape in (ATOMIC, LOCKED, MIXED) for program in seeded(75, 8, shape)]
     with compiled(translate(programs)) as object_file:
