@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from teetotal.answers.errors import ParseError, TeetotalError
 from teetotal.answers.events import Kind
 from teetotal.traces.batch import Batch, Tables, parse_location, refuse_orders
-from teetotal.traces.reader import Source, TraceFileError, TraceReader
+from teetotal.traces.reader import Mapped, Source, TraceFileError, TraceReader
 from teetotal.traces.trace import MAX_THREADS
 
 PARQUET, ARROW_FILE, ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
@@ -61,9 +61,10 @@ class ArrowReader(TraceReader):
             raise self.error(str(error)) from None
         while True:
             try:
-                table = next(tables, None)
-                if table is None:
+                following = next(tables, None)
+                if following is None:
                     return
+                table, position = following
                 for part in range(0, table.num_rows, ROWS):
                     self._problem = None
                     batch = self._batch(table.slice(part, ROWS))
@@ -73,6 +74,8 @@ class ArrowReader(TraceReader):
                         row, message = self._problem
                         yield batch.head(row)
                         raise self.error(message, batch.first + row)
+                if isinstance(self.source, Mapped):
+                    self.source.come_to(position)
             except TraceFileError:
                 raise
             except damage as error:
@@ -82,16 +85,23 @@ class ArrowReader(TraceReader):
         good = self.events if event is None else event
         return TraceFileError(f"{self.source.name}: event {good}: {message}", None, good)
 
-    def _open(self) -> tuple[Any, Iterator[Any]]:
-        file = self._pipe or self._pa.memory_map(self.source.name)
+    def _open(self) -> tuple[Any, Iterator[tuple[Any, int]]]:
+        """The schema, and tables with about the place in the file where each ends."""
+        file: Any = self._pipe
+        if isinstance(self.source, Mapped):
+            file = self._pa.BufferReader(self._pa.py_buffer(self.source.whole))
+        size = self.source.size or 0
         if self.format == "parquet":
             parquet = self._pa.parquet.ParquetFile(file)
-            return parquet.schema_arrow, parquet.iter_batches(ROWS)
+            rows = max(1, parquet.metadata.num_rows)
+            tables = parquet.iter_batches(ROWS)
+            return parquet.schema_arrow, ((table, min(self._first + ROWS, rows) * size // rows) for table in tables)
         if self._stream:
             stream = self._pa.ipc.open_stream(file)
-            return stream.schema, iter(stream)
+            return stream.schema, ((table, file.tell() if self._pipe is None else 0) for table in stream)
         whole = self._pa.ipc.open_file(file)
-        return whole.schema, (whole.get_batch(i) for i in range(whole.num_record_batches))
+        count = whole.num_record_batches
+        return whole.schema, ((whole.get_batch(i), (i + 1) * size // count) for i in range(count))
 
     def _check(self, schema: Any) -> None:
         version = (schema.metadata or {}).get(METADATA, VERSION)

@@ -83,12 +83,20 @@ class Mapped:
 
     def take(self, count: int) -> memoryview:
         part = self._bytes[self.position : self.position + count]
-        self.position += len(part)
+        self.come_to(self.position + len(part))
+        return part
+
+    @property
+    def whole(self) -> memoryview:
+        """For those who find their way by themselves, and tell where they have ``come_to``."""
+        return self._bytes
+
+    def come_to(self, position: int) -> None:
+        self.position = position
         if self.position - self._handed_back > self.KEPT and self._map is not None:
             end = self.position // mmap.PAGESIZE * mmap.PAGESIZE
             self._map.madvise(mmap.MADV_DONTNEED, self._handed_back, end - self._handed_back)
             self._handed_back = end
-        return part
 
     def some(self) -> bytes:
         return bytes(self.take(1 << 18))
