@@ -32,13 +32,16 @@ class Kind(IntEnum):
 
     @property
     def is_fence(self) -> bool:
-        return self in (Kind.MFENCE, Kind.SFENCE, Kind.FENCE)
+        return self in _FENCES
 
     @property
     def is_atomic(self) -> bool:
         """Reads and writes in one step: an rmw, or a mutex operation, which is an rmw on the mutex."""
-        return self in (Kind.RMW, Kind.LOCK, Kind.UNLOCK)
+        return self in _ATOMIC
 
+
+_FENCES = (Kind.MFENCE, Kind.SFENCE, Kind.FENCE)  # once: a member is looked up slowly
+_ATOMIC = (Kind.RMW, Kind.LOCK, Kind.UNLOCK)
 
 MemoryOrder = Literal["na", "relaxed", "acquire", "release", "acq_rel", "seq_cst"]
 ORDERS: tuple[MemoryOrder, ...] = ("na", "relaxed", "acquire", "release", "acq_rel", "seq_cst")

@@ -35,6 +35,8 @@ from teetotal.models.pso import PSO
 from teetotal.models.sc import SC
 from teetotal.models.tso import TSO
 
+_LD, _ST, _LOCK, _UNLOCK, _MFENCE, _SFENCE = Kind.LD, Kind.ST, Kind.LOCK, Kind.UNLOCK, Kind.MFENCE, Kind.SFENCE
+"""Once: in a walk over all executions, looking up a member takes longer than what is done with it."""
 MACHINES: dict[ModelName, type[Memory]] = {"sc": SC, "tso": TSO, "pso": PSO}
 
 
@@ -109,15 +111,15 @@ class Run:
         return other
 
     def trace(self) -> Trace:
-        co: dict[str, list[EventId]] = {}
-        for write in self.memory.visible:
-            assert write.event is not None
-            co.setdefault(write.address, []).append(write.event)
         return Trace(
             tuple(self.events),
             tuple(sorted(self.src.items())),
-            tuple(sorted((address, tuple(writes)) for address, writes in co.items())),
+            tuple(sorted((address, writes) for address, writes in self.memory.order.items() if writes)),
         )
+
+    def past(self) -> Hashable:
+        """The trace in few words: threads that saw the same have done the same."""
+        return tuple(map(len, self.events)), frozenset(self.src.items()), tuple(self.memory.order.values())
 
     def final_memory(self) -> dict[str, int]:
         return {address: write.value for address, write in self.memory.m.items()}
@@ -133,7 +135,7 @@ class Run:
         request = self.program.next(p, self.locals[p])
         if request is None:
             return False
-        if request.kind is Kind.LOCK:
+        if request.kind is _LOCK:
             assert request.address is not None
             return self.memory.load(p, request.address).value == 0
         return True
@@ -152,25 +154,25 @@ def perform(memory: Memory, p: int, index: int, request: Request) -> tuple[Event
     """One request on a machine: the event, the write that it read from (if it reads), and the response."""
     kind, address, value, function, location, order, failure = request
     event = EventId(p, index)
-    if kind is Kind.MFENCE:
+    if kind is _MFENCE:
         memory.mfence(p)
-    elif kind is Kind.SFENCE:
+    elif kind is _SFENCE:
         memory.sfence(p)
     if kind.is_fence:
         return Event(p, index, kind, location=location, order=order), None, None
     assert address is not None
-    if kind is Kind.ST:
+    if kind is _ST:
         assert value is not None
         memory.store(p, Write(address, value, event))
         return Event(p, index, kind, address, value, location=location, order=order), None, None
-    if kind is Kind.LD:
+    if kind is _LD:
         seen = memory.load(p, address)
         return Event(p, index, kind, address, seen.value, location=location, order=order), seen.event, seen.value
     # A mutex operation is an rmw on the mutex: a lock waits for 0 (``Run._enabled``) and writes 1.
-    if kind is Kind.UNLOCK and memory.semantics.mutex == "fence":
+    if kind is _UNLOCK and memory.semantics.mutex == "fence":
         memory.mfence(p)
     if function is None:
-        held = int(kind is Kind.LOCK)
+        held = int(kind is _LOCK)
         old, new = memory.atomic(p, address, lambda _: held, event)
     else:
         old, new = memory.atomic(p, address, function, event)
@@ -184,7 +186,7 @@ def executions(program: ProgramLike, model: ModelName, semantics: Semantics = Se
     seen: set[Hashable] = set()
     while stack:
         run = stack.pop()
-        key = (run.state(), run.trace())
+        key = (run.state(), run.past())
         if key in seen:
             continue
         seen.add(key)
@@ -210,9 +212,10 @@ def final_states(
     finals: set[tuple[tuple[Hashable, ...], tuple[tuple[str, int], ...]]] = set()
     while stack:
         run = stack.pop()
-        if run.state() in seen:
+        state = run.state()
+        if state in seen:
             continue
-        seen.add(run.state())
+        seen.add(state)
         steps = run.steps()
         if not steps and run.finished():
             finals.add((tuple(run.locals), tuple(sorted(run.final_memory().items()))))

@@ -1,4 +1,4 @@
-"""What the three machines share: the memory array ``m`` and the order in which writes become visible.
+"""What the three machines share: the memory array ``m`` and the order in which writes become visible, all and by address.
 
 The papers' machines hold values. Ours hold *writes*, each with the event that made it, so that ``src`` (which write
 a read saw) and ``co`` (the order in which the writes of an address became globally visible) fall out of a run.
@@ -26,6 +26,7 @@ class Memory:
     def __init__(self, initial: Mapping[str, int], threads: int, semantics: Semantics) -> None:
         self.m = {address: Write(address, value, None) for address, value in initial.items()}
         self.visible: list[Write] = []
+        self.order: dict[str, tuple[EventId, ...]] = dict.fromkeys(initial, ())
         self.threads = threads
         self.semantics = semantics
 
@@ -33,6 +34,8 @@ class Memory:
         """``m[a] := v``: from now on every thread sees this write."""
         self.m[write.address] = write
         self.visible.append(write)
+        assert write.event is not None, "an initial value is there from the start"
+        self.order[write.address] = (*self.order.get(write.address, ()), write.event)
 
     def update(self, address: str, function: Callable[[int], int | None], event: EventId) -> tuple[Write, int | None]:
         """``ret := m[a]; m[a] := f(m[a]); return ret``, with what was written, None if nothing was."""
@@ -79,6 +82,7 @@ class Memory:
         other = object.__new__(type(self))
         other.m = dict(self.m)
         other.visible = list(self.visible)
+        other.order = dict(self.order)
         other.threads = self.threads
         other.semantics = self.semantics
         return other

@@ -19,7 +19,7 @@ _TAKES_ADDRESS = re.compile(
     r"^\s*(?:lea\w*\s+[^#]*\(%r[bs]p\b[^#]*\)|mov\w*\s+%r[bs]p|add\w*\s+%r[bs]p|sub\w*\s+%r[bs]p)\s*,\s*%(?!r[bs]p\b)"
 )
 _RETURN = re.compile(r"^\s*(?:rep[nz]*[;\s]+)?ret[qlw]?\b")
-_WIDE = re.compile(r"%[xyz]mm|%st\b|^\s*fi?ld")
+_WIDE = re.compile(r"%[xyz]mm|%st\b|^\s*fi?ld", re.MULTILINE)
 _RETURNS_TWICE = re.compile(r"^\s*call\w*\s+\*?(?:_?setjmp|_{0,2}sigsetjmp|getcontext)\b")
 _CALL_SITES = re.compile(r"^\s*\.uleb128\s+(\.LLSDACSE\d+|\.Lcst_end\d+)-(\S+)")
 """The size of a table of call sites, as gcc and clang write it: its end, its begin."""
@@ -33,14 +33,15 @@ def mark_ends(text: str) -> str:
     result: list[str] = []
     function: list[str] | None = None
     for line in lines:
-        if _FUNCTION.match(line) is not None:  # the one before may be another name for a function, without a size
+        # The function before may be another name for this one, without a size.
+        if "@function" in line and _FUNCTION.match(line) is not None:
             result += _with_ends(function or [], pads)
             function = []
         if function is None:
             result.append(line)
         else:
             function.append(line)
-            if _END.match(line) is not None:
+            if ".size" in line and _END.match(line) is not None:
                 result += _with_ends(function, pads)
                 function = None
     return "\n".join([*result, *_with_ends(function or [], pads)]) + "\n"
@@ -49,17 +50,16 @@ def mark_ends(text: str) -> str:
 def _with_ends(lines: list[str], pads: set[str]) -> Iterator[str]:
     """One function."""
     known_elsewhere = any(_TAKES_ADDRESS.match(line) for line in lines)
-    wide = any(_WIDE.search(line) for line in lines)
+    wide = _WIDE.search("\n".join(lines)) is not None
     inside = False  # assembly that the program wrote itself
     for line in lines:
-        bare = line.strip()
-        if bare.startswith(("#APP", "#NO_APP")):
+        if "#" in line and (bare := line.strip()).startswith(("#APP", "#NO_APP")):
             inside = bare.startswith("#APP")
-        if known_elsewhere and not inside and _RETURN.match(line) is not None:
+        if known_elsewhere and not inside and "ret" in line and _RETURN.match(line) is not None:
             yield _call(wide)
         yield line
-        label = bare.split("#")[0].rstrip()
-        if (label.endswith(":") and label[:-1] in pads) or (not inside and _RETURNS_TWICE.match(line) is not None):
+        is_pad = ":" in line and (label := line.split("#")[0].strip()).endswith(":") and label[:-1] in pads
+        if is_pad or (not inside and "call" in line and _RETURNS_TWICE.match(line) is not None):
             yield _call(wide=False)
 
 
@@ -70,14 +70,13 @@ def _call(wide: bool) -> str:
 
 def _landing_pads(lines: list[str]) -> Iterator[str]:
     """The third of each four entries of a table of call sites, where it is not 0."""
-    for number, line in enumerate(lines):
-        size = _CALL_SITES.match(line)
-        if size is None:
-            continue
-        entries: list[str] = []
-        for following in lines[number + 1 :]:
-            if following.split("#")[0].strip() == f"{size.group(1)}:":
-                break
-            if (entry := _ENTRY.match(following)) is not None:
-                entries.append(entry.group(1))
-        yield from (pad.rpartition("-")[0] for pad in entries[2::4] if "-" in pad)
+    end, entries = "", list[str]()
+    for line in lines:
+        if not end:
+            if ".uleb128" in line and (size := _CALL_SITES.match(line)) is not None:
+                end, entries = f"{size.group(1)}:", []
+        elif line.split("#")[0].strip() == end:
+            yield from (pad.rpartition("-")[0] for pad in entries[2::4] if "-" in pad)
+            end = ""
+        elif (entry := _ENTRY.match(line)) is not None:
+            entries.append(entry.group(1))
