@@ -107,7 +107,7 @@ sanitize-runtime: build sanitized
 	TEETOTAL_RUNTIME="$$(echo $(CURDIR)/$(RUNTIME))" UBSAN_OPTIONS=print_stacktrace=1:log_path=$(TOLD) \
 	  ASAN_OPTIONS=detect_leaks=0:$(HANDLED):log_path=$(TOLD) \
 	  $(BIN)/python -m pytest -n 2 $(addprefix tests/,$(SAMPLE)) -k "not ($(SLOW) or $(FILLED))"; \
-	  status=$$?; cat $(TOLD).* 2>/dev/null && status=1; exit $$status
+	  status=$$?; cat $(TOLD).* 2>/dev/null | grep . && status=1; exit $$status
 
 # What is built is committed beside the renderer that fills it, and a test says when it is not current.
 page:

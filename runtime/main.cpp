@@ -52,20 +52,32 @@ void fix_addresses(char** arguments) {
   if ((personality(kAsk) & ADDR_NO_RANDOMIZE) != 0) syscall(SYS_execve, arguments[0], arguments, environ);
 }
 
+// What the sanitizers of a sanitized build write to, if they were told of a file. It is opened before this process can
+// write to no file that others see.
+int reports = -1;
+
 #ifdef TEETOTAL_SANITIZE
-// gcc's two sanitizers have functions of the same names: that for undefined behaviour tells the other one which file to
-// write to, and itself writes to the standard error, which leads nowhere here. So its own function is looked for.
-void let_sanitizers_tell() {
+void open_reports() {
   const char* given = std::getenv("UBSAN_OPTIONS");
   std::string path = given == nullptr ? "" : given;
   const std::size_t begin = path.find("log_path=");
   if (begin == std::string::npos) return;
   path = path.substr(path.find('=', begin) + 1);
-  path = path.substr(0, path.find(':'));
-  Dl_info undefined{};
-  dladdr(dlsym(RTLD_DEFAULT, "__ubsan_handle_add_overflow"), &undefined);
-  void* library = dlopen(undefined.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-  reinterpret_cast<void (*)(const char*)>(dlsym(library, "__sanitizer_set_report_path"))(path.c_str());
+  path = path.substr(0, path.find(':')) + ".runtime";
+  reports = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+}
+
+// gcc's two sanitizers have functions of the same names: each library's own is looked for. In a new process they would
+// open a file of their own.
+void let_sanitizers_tell() {
+  if (reports < 0) return;
+  for (const char* known : {"__asan_init", "__ubsan_handle_add_overflow"}) {
+    Dl_info place{};
+    dladdr(dlsym(RTLD_DEFAULT, known), &place);
+    void* library = dlopen(place.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    reinterpret_cast<void (*)(void*)>(dlsym(library, "__sanitizer_set_report_fd"))(
+        reinterpret_cast<void*>(static_cast<std::intptr_t>(reports)));
+  }
 }
 #endif
 
@@ -81,7 +93,7 @@ void redirect(int kept) {
   dup2(nothing, 2);
   for (unsigned next = 3; next != 0;) {  // all others
     unsigned last = ~0U;
-    for (const int spared : {saved_output, kept})
+    for (const int spared : {saved_output, kept, reports})
       if (spared >= 0 && static_cast<unsigned>(spared) >= next) last = std::min(last, static_cast<unsigned>(spared));
     if (last != next) syscall(SYS_close_range, next, last == ~0U ? last : last - 1, 0);
     next = last == ~0U ? 0 : last + 1;
@@ -245,6 +257,9 @@ int run(int count, char** arguments) {
     std::fprintf(stderr, "teetotal-runtime: %s\n", error.what());
     return 5;
   }
+#ifdef TEETOTAL_SANITIZE
+  let_sanitizers_tell();
+#endif
   const Output output(alone ? file : Output::kChannel);
   prepare_fibers();
   redirect(alone ? file : -1);
@@ -312,7 +327,7 @@ int run(int count, char** arguments) {
 int main(int count, char** arguments) {
   teetotal::runtime::fix_addresses(arguments);
 #ifdef TEETOTAL_SANITIZE
-  teetotal::runtime::let_sanitizers_tell();
+  teetotal::runtime::open_reports();
 #endif
   mallopt(M_ARENA_MAX, 1);  // one thread runs at a time; and for more the C library would ask the kernel for processors
   int status = 2;

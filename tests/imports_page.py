@@ -23,6 +23,7 @@ Then nothing is proved; violations that are found are real.
 | replaced | done by a function of ours, each access an event, in its order |
 | modelled | done by a hook: memory, threads, synchronisation, time, chance, ends |
 | arguments | touches what the arguments of these numbers point to, no more: named where another thread may see that |
+| changes | as arguments; but of `std::cout`, too, it changes what others may ask for: named beside other threads |
 | keeps | keeps what the argument of this number points to, and touches it at any time: named unless there is nothing |
 | outside | depends on the outside world: run, and named |
 | refused | cannot be explored: the answer says so |
@@ -53,9 +54,8 @@ def page() -> str:
         words = line.partition("#")[0].split()
         if words:
             effect, _, detail = words[0].partition(":")
-            shown = effect + (
-                f" {', '.join(detail)}" if effect in ("arguments", "keeps") else f" by `{detail}`" if detail else ""
-            )
+            numbered = effect in ("arguments", "changes", "keeps")
+            shown = effect + (f" {', '.join(detail)}" if numbered else f" by `{detail}`" if detail else "")
             text += ", " if words[0] == before else f"\n- {shown}: "
             text += ", ".join(demangled(words[1:]))
             before = words[0]

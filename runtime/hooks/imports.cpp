@@ -90,7 +90,7 @@ Effect effect_of(std::string_view word) {
   if (word == "constant") return Effect::constant;
   if (word == "outside") return Effect::unknown;
   if (word == "state") return Effect::state;
-  if (word.starts_with("arguments:")) return Effect::arguments;
+  if (word.starts_with("arguments:") || word.starts_with("changes:")) return Effect::arguments;
   if (word.starts_with("keeps:")) return Effect::keeps;
   throw std::runtime_error("the table of imports knows no class " + std::string(word));
 }
@@ -172,6 +172,7 @@ void Imports::read(const std::string& table, const std::string& instrumented) {
     Entry entry{effect_of(effect)};
     if (entry.effect == Effect::arguments || entry.effect == Effect::keeps)
       for (const char digit : effect.substr(effect.find(':') + 1)) entry.arguments |= 1U << (digit - '1');
+    entry.changes = effect.starts_with("changes:");
     if (entry.effect == Effect::replaced && effect.find(':') != std::string::npos)
       entry.by = effect.substr(effect.find(':') + 1);
     for (std::string name; words >> name;) {
@@ -280,6 +281,7 @@ void* Imports::called(std::uint32_t number, const std::uintptr_t* arguments, std
       break;
     case Effect::arguments:
       if (arguments[0] == input_ || arguments[1] == input_) break;  // what it reads comes from outside
+      if (stub.entry.changes && !process.unwatched() && arguments[0] - streams_.begin < streams_.end - streams_.begin) break;
       if (!touches_shared(*self, stub, arguments, place) || process.unwatched()) return stub.target;
       break;
     case Effect::keeps:

@@ -58,6 +58,7 @@ class Imports {
   struct Entry {
     Effect effect = Effect::unknown;
     std::uint32_t arguments = 0;  // a bit for each that is looked at
+    bool changes = false;         // what others may ask the standard streams for
     std::string by;               // what replaces it, if that is not of its name
   };
   struct Stub {

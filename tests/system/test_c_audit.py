@@ -371,7 +371,7 @@ def test_where_code_lies_and_where_jumps_lead(tmp_path: Path, name: str) -> None
 
 def test_flags_for_the_linker_that_many_builds_have(tmp_path: Path) -> None:
     """A map of the user's own, nothing undefined, and flags in a file: -O among them goes as it does elsewhere."""
-    (tmp_path / "flags").write_text("-Wl,-z,defs -O2 -DSTATUS=0")
+    (tmp_path / "flags").write_text("-Wl,-z,defs -O2 -fno-pie -DSTATUS=0")
     (tmp_path / "p.c").write_text(
         "#ifdef __OPTIMIZE__\n#error it is\n#endif\nint x; int main(void) { x = 1; return STATUS; }"
     )

@@ -157,6 +157,7 @@ CXX = {
 }
 CXX_NAMED = {
     "stream": ("std::ostringstream {v}", "{v} << 5", "n += {v}.tellp()", "operator<<"),
+    "cout-state": ("int {v}", "std::cout.setstate(std::ios::eofbit); {v} = 1", "n += std::cout.eof()", "setstate"),
     "cout": ("int {v}", "std::cout.width(5); {v} = 1", "n += std::cout.width()", "std::cout"),
 }
 

@@ -90,6 +90,10 @@ _MEASURE = ("--coverage", "-coverage", "-fprofile-arcs", "-ftest-coverage", "-fp
 """Flags that make a program count what it does, and change nothing else."""
 
 
+_ELSEWHERE = ("-fno-pic", "-fno-PIC", "-fno-pie", "-fno-PIE", "-fpie", "-fPIE")
+"""Where the code lies is ours to choose: what it does is the same."""
+
+
 _NO_FRAMES = ("-fomit-frame-pointer", "-momit-leaf-frame-pointer")
 """Flags without which functions keep the frames by which their variables are known."""
 
@@ -402,7 +406,7 @@ def _split(flags: tuple[str, ...], *, optimised: bool = False) -> tuple[list[str
             link_flags.append(flag)
         elif optimised and flag.startswith("-O"):
             compile_flags.append(flag)
-        elif flag.startswith(("-O", "-fsanitize", *_MEASURE, "-fvisibility", *_NO_FRAMES)):
+        elif flag.startswith(("-O", "-fsanitize", *_MEASURE, "-fvisibility", *_NO_FRAMES, *_ELSEWHERE)):
             continue
         else:
             compile_flags.append(flag)
