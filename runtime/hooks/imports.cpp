@@ -281,7 +281,8 @@ void* Imports::called(std::uint32_t number, const std::uintptr_t* arguments, std
       break;
     case Effect::arguments:
       if (arguments[0] == input_ || arguments[1] == input_) break;  // what it reads comes from outside
-      if (stub.entry.changes && !process.unwatched() && arguments[0] - streams_.begin < streams_.end - streams_.begin) break;
+      if (stub.entry.changes && !process.unwatched() && arguments[0] - streams_.begin < streams_.end - streams_.begin)
+        break;
       if (!touches_shared(*self, stub, arguments, place) || process.unwatched()) return stub.target;
       break;
     case Effect::keeps:
