@@ -53,8 +53,9 @@ def table(chosen: list[Mutant], record: Record) -> str:
     lines = [f"| area | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     for area, counts in [*areas.items(), ("**all**", total)]:
         lines.append(f"| {area} | {' | '.join(str(counts[column]) for column in columns)} |")
-    judged = sum(total.values()) - total[EQUIVALENT]
-    lines.append(f"\n{total[KILLED]} of {judged} faults noticed ({total[KILLED] / max(1, judged):.1%}).")
+    judged = sum(total.values()) - total[EQUIVALENT] - total["not tried"]
+    left = f", {total['not tried']} not tried" if total["not tried"] else ""
+    lines.append(f"\n{total[KILLED]} of {judged} faults noticed ({total[KILLED] / max(1, judged):.1%}){left}.")
     return "\n".join(lines)
 
 
