@@ -155,9 +155,14 @@ KnownSteps::Learnt KnownSteps::learn(const Thread& thread, const Operation& done
                                      std::uint64_t local, bool exact) {
   const bool goes_on = thread.state == State::parked;
   const bool comes_to_end = thread.state == State::ended || thread.state == State::exited;
-  if (!(goes_on || comes_to_end) || thread.failure != Failure::none || !exact || thread.suspected != 0) return {};
+  if (!(goes_on || comes_to_end) || thread.failure != Failure::none || thread.suspected != 0) return {};
   if (goes_on && !tells_all(thread)) return {};
   if (!changed_nothing_else(thread, done)) return {};
+  // Remains of calls may be part of a local state, and differ: it is the one that was found first.
+  if (!exact) local &= ~std::uint64_t{1};
+  if (const std::uint64_t then = known_ == kUnknown ? 0 : stands_[moments_[known_].stand].local;
+      !exact && then % 2 == 0)
+    local = then == 0 ? local : then;
   const std::uint32_t stand = number_of({goes_on ? thread.operation : Operation{}, goes_on ? next : Event{},
                                          thread.state, thread.waits_on, thread.result, local});
   const auto left = static_cast<std::uint64_t>(after);

@@ -72,7 +72,7 @@ class KnownSteps {
     State state = State::parked;
     const void* waits_on = nullptr;
     void* result = nullptr;
-    std::uint64_t local = 0;  // its local state, if one was made
+    std::uint64_t local = 0;  // its local state, if one was made: even where remains of calls may be part of it
 
     bool operator==(const Stand&) const = default;
   };

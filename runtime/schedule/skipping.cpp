@@ -14,7 +14,7 @@ namespace teetotal::runtime {
 
 // Of a thread, by what it has seen; unknown where that may not be all.
 std::uint32_t Controlled::moment_of(std::uint32_t number) {
-  if (!known_.on() || process.snapshots == 0) return KnownSteps::kUnknown;
+  if (!known_.on() || process.snapshots == 0 || rewinds_ < bounds_.look) return KnownSteps::kUnknown;
   return own_[number].empty() ? beginning_of(number) : steps_[own_[number].back()].moment;
 }
 
@@ -65,6 +65,7 @@ Event Controlled::skip(std::uint32_t number, std::uint32_t known) {
   behind_ = true;
   count(step);
   step.local = known_.stand(known).local;
+  if (step.local % 2 == 0 && step.local != 0) step.local = locals_.decide(past_of(index), step.local | 1U);
   if (step.local != 0) detect_idling(number);
   stand_again(number);
   return step.event;
