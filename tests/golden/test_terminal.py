@@ -93,7 +93,7 @@ def test_colours_of_somebody_else_are_shown_and_not_sent(tmp_path: Path) -> None
 
 def test_a_trace_full_of_races_is_told_on_a_page(tmp_path: Path) -> None:
     """Each pair of places is a violation of its own, thousands of them."""
-    n = 20_000
+    n = 5_000
     rng = np.random.default_rng(1)
     path = tmp_path / "racy.trace"
     places = [Location("f.c", line) for line in range(400)]

@@ -166,9 +166,9 @@ SMALL = {
         RUN(3, f)""",
     "a thread of a thread": """
         volatile int x;
-        void *g(void *p) { x = 1; return 0; }
+        void *g(void *p) { int r = x; x = 1; return 0; }
         void *f(void *p) { pthread_t t; pthread_create(&t, 0, g, 0); int r = x; pthread_join(t, 0); return 0; }
-        RUN(2, f)""",
+        int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); int r = x; x = 2; pthread_join(t, 0); r = x; }""",
     "a copy": """
         #include <string.h>
         struct { int a, b; } from, to;
