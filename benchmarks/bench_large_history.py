@@ -10,8 +10,8 @@ rounds     the same of one that takes 64 new addresses every 100,000 operations:
 =========  ============================================================================================================
 
 Prints the size of the file, seconds by the clock and of processors, and the memory of the largest process, also per
-operation. A hundred million take a file of 2 GB and minutes to write it; 4 GB in order, 6 in rounds, 12 spoilt, and 20
-to be searched.
+operation. A hundred million take a file of 2 GB, minutes to write it, and 4 GB in order; by what each operation takes in
+smaller ones, 12 GB spoilt and 20 to be searched.
 """
 
 from __future__ import annotations
