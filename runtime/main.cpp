@@ -67,8 +67,8 @@ void open_reports() {
   reports = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 }
 
-// gcc's two sanitizers have functions of the same names: each library's own is looked for. In a new process they would
-// open a file of their own.
+// gcc's two sanitizers have functions of the same names: each library's own is looked for; and one closes what the
+// other writes to, so each has a descriptor. In a new process they would open a file of their own.
 void let_sanitizers_tell() {
   if (reports < 0) return;
   for (const char* known : {"__asan_init", "__ubsan_handle_add_overflow"}) {
@@ -76,7 +76,7 @@ void let_sanitizers_tell() {
     dladdr(dlsym(RTLD_DEFAULT, known), &place);
     void* library = dlopen(place.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     reinterpret_cast<void (*)(void*)>(dlsym(library, "__sanitizer_set_report_fd"))(
-        reinterpret_cast<void*>(static_cast<std::intptr_t>(reports)));
+        reinterpret_cast<void*>(static_cast<std::intptr_t>(dup(reports))));
   }
 }
 #endif
@@ -257,12 +257,12 @@ int run(int count, char** arguments) {
     std::fprintf(stderr, "teetotal-runtime: %s\n", error.what());
     return 5;
   }
-#ifdef TEETOTAL_SANITIZE
-  let_sanitizers_tell();
-#endif
   const Output output(alone ? file : Output::kChannel);
   prepare_fibers();
   redirect(alone ? file : -1);
+#ifdef TEETOTAL_SANITIZE
+  let_sanitizers_tell();
+#endif
   handle_signals();
   channel.protect();
   if (!alone && !filter_calls())

@@ -355,6 +355,15 @@ ELSEWHERE = {
         void store(long *);
         """
     ),
+    "more than the frame has, added to the stack pointer": (
+        """#define store(p) asm volatile("movq %%rsp, %%rax; subq %0, %%rax; negq %%rax; movq $1, (%%rsp, %%rax)" \\
+        :: "r"(p) : "rax", "memory")
+        """
+    ),
+    "what a program fills up with": (
+        """#define store(p) asm volatile(".balign 8; nop; nop; nop; nop; .balignl 8, 0x900107c6" :: "D"(p) : "memory")
+        """
+    ),
 }
 LAID = """static long x, y;
 static void *first(void *p) { store(&x); return (void *)y; }
@@ -367,6 +376,16 @@ int main(void) { pthread_t t, u; pthread_create(&t, 0, first, 0); pthread_create
 def test_where_code_lies_and_where_jumps_lead(tmp_path: Path, name: str) -> None:
     (tmp_path / "p.c").write_text(HEAD + ELSEWHERE[name] + LAID)
     assert robust_on_tso(check(Source((str(tmp_path / "p.c"),), compiler="gcc"))) is False
+
+
+def test_a_library_is_not_the_systems_because_of_its_name(tmp_path: Path) -> None:
+    """Of the C library's y1 it is known that it touches nothing."""
+    (tmp_path / "l.c").write_text("void y1(long *p) { *p = 1; }")
+    subprocess.run(["gcc", "-w", "-shared", "-fPIC", "-o", tmp_path / "libutil.so", tmp_path / "l.c"], check=True)
+    (tmp_path / "p.c").write_text("long x; void y1(long *); int main(void) { y1(&x); }")
+    flags = ("-w", f"-L{tmp_path}", "-lutil", f"-Wl,-rpath,{tmp_path}")
+    result = check(Source((str(tmp_path / "p.c"),), flags, compiler="gcc"))
+    assert any("y1() in libutil.so" in note for note in result.notes)
 
 
 def test_flags_for_the_linker_that_many_builds_have(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ SYSTEM = ("/usr/include/", "/usr/lib/", "/usr/local/include/", "/usr/bin/../lib/
 DATA = (".byte", ".value", ".short", ".word", ".long", ".int", ".quad", ".ascii")
 _OURS = re.compile(r"(lea|push|pop|mov|add|cmp)[bwlq]?|(push|pop)fq|call|j\w+")
 """Instructions that are put into a program as text, and must be what they are called."""
-_BODIES = (".macro", ".rept", ".irp")
+_BODIES = (".macro", ".rept", ".irp", ".irpc")
 
 
 class Place(NamedTuple):
@@ -290,7 +290,7 @@ class Text:
                     if blocks:
                         yield Function(name, blocks, self.constant)
                     name, blocks = statement.label, []
-            elif statement.code and not statement.text.startswith(_PADS):
+            elif statement.code and not (statement.text.startswith(_PADS) and _is_fill(statement.code)):
                 pending.append(statement)
                 for item in self._items(pending):
                     if statement.app:
@@ -378,6 +378,11 @@ def _is_code(part: str, word: str) -> bool:
     if flags is not None and "," in part:
         return "x" in flags.group(1)
     return part[len(word) :].strip().startswith((".text", ".init", ".fini"))
+
+
+def _is_fill(code: bytes) -> bool:
+    """Whether an assembler chose it: the program may have said what to fill up with."""
+    return all(one.name in ("nop", "int3") or one.text == "xchg ax, ax" for one in decode(code) or ())
 
 
 def _without_target(code: bytes) -> bytes:

@@ -23,9 +23,10 @@ from teetotal.programs.c.shipped import Placed, without_fill
 _PIECE = re.compile(r"^ (\S+)\s+0x([0-9a-f]+)\s+0x([0-9a-f]+)(?: (.*))?$", re.MULTILINE)
 _LOADED = re.compile(r"^LOAD (.*\.so(?:\.[\d.]+)?)$", re.MULTILINE)
 _KNOWN = re.compile(r"(crt\w*|Scrt1)\.o$|lib(gcc|gcc_eh|c_nonshared|pthread_nonshared|ssp_nonshared)\.a\(")
-_SYSTEM = re.compile(
-    r"(ld-linux[\w-]*|lib(c|m|pthread|dl|rt|util|gcc_s|stdc\+\+|atomic|c\+\+|c\+\+abi|unwind|quadmath|resolv))\.so(\.|$)"
-)
+_SYSTEM = re.compile(r"(ld-linux[\w-]*|lib(c|m|pthread|dl|rt|util|resolv))\.so(\.|$)")
+_COMPILERS = re.compile(r"lib(gcc_s|stdc\+\+|atomic|c\+\+|c\+\+abi|unwind|quadmath)\.so(\.|$)")
+"""Which come with a compiler, wherever that is installed."""
+_PLACES = ("/usr/lib", "/lib", "/usr/local/lib", "/opt")
 _HOOKS = (
     "__tsan_",
     "teetotal_access",
@@ -91,8 +92,13 @@ def _own_hooks(linked: Object, own: list[str]) -> list[str]:
 
 
 def _is_known(origin: str) -> bool:
-    path = os.path.realpath(origin.partition("(")[0])
-    return bool(_KNOWN.search(origin)) and path.startswith(("/usr/lib", "/lib", "/usr/local/lib", "/opt"))
+    return bool(_KNOWN.search(origin)) and os.path.realpath(origin.partition("(")[0]).startswith(_PLACES)
+
+
+def _is_system(library: str) -> bool:
+    name = os.path.basename(library)
+    system = _SYSTEM.match(name) and os.path.realpath(library).startswith(_PLACES)
+    return bool(system or _COMPILERS.match(name))
 
 
 def _foreign(origin: str) -> list[str]:
@@ -177,7 +183,7 @@ def _member(archive: bytes, wanted: str) -> bytes:
 def _libraries(linked: Object, linker_map: str) -> Iterator[str]:
     wanted = {symbol.name for symbol in _dynamic(linked) if symbol.section == 0}
     for path in dict.fromkeys(_LOADED.findall(linker_map)):
-        if _SYSTEM.match(os.path.basename(os.path.realpath(path))) or _SYSTEM.match(os.path.basename(path)):
+        if any(_is_system(one) for one in (path, os.path.realpath(path))):
             continue
         try:
             there = {

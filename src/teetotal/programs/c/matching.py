@@ -275,6 +275,8 @@ class _Block:
             return access.displacement == _CANARY and access.base < 0 and access.scaled < 0
         if access.direction == "r" and any(term in self.of.constants for term in address[1]):
             return True
+        if item.statement.app and len(address[1]) > 1:
+            return False  # what is added to the stack pointer may lead anywhere
         trusted = self.of.instrumented and not item.statement.app and size <= 8
         if self.frame[1][0] in address[1]:
             taken = self.of.taken
