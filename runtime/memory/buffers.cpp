@@ -175,16 +175,12 @@ Wide Controlled::seen(std::uint32_t thread, const Operation& operation) const {
 void Controlled::expect_as_before(const Step& step) const {
   const Thread& thread = process.threads[step.thread];
   const Operation &then = step.operation, &now = thread.operation;
-  const auto differs = [&](const Nondeterministic& found) {
-    if (known_.on()) distrust();
-    throw found;
-  };
-  if (thread.state != State::parked) differs({thread.born, then, std::nullopt});
+  if (thread.state != State::parked) throw Nondeterministic{thread.born, then, std::nullopt};
   if (now.place != then.place || now.address != then.address || now.kind != then.kind)
-    differs({thread.born, then, now});
+    throw Nondeterministic{thread.born, then, now};
   if (!step.sees) return;
   if (const Wide value = seen(step.thread, now); value != step.before)
-    differs({thread.born, then, now, step.before, value});
+    throw Nondeterministic{thread.born, then, now, step.before, value};
 }
 
 Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
