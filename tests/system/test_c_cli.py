@@ -183,7 +183,7 @@ def test_flags_arguments_compiler_and_each(tmp_path: Path) -> None:
 
 BUSY = """#include <pthread.h>
 volatile int x;
-void *f(void *p) { for (int i = 0; i < 7; i++) { int r = x; x = i; } return 0; }
+void *f(void *p) { for (int i = 0; i < 12; i++) { int r = x; x = i; } return 0; }
 int main(void) {
   pthread_t t, u;
   pthread_create(&t, 0, f, 0); pthread_create(&u, 0, f, 0);
@@ -192,7 +192,7 @@ int main(void) {
 """
 
 
-@pytest.mark.parametrize("how", ["all", "preemptions:5", "random:1000000"])
+@pytest.mark.parametrize("how", ["all", "preemptions:5", "random:10000000"])
 def test_progress_has_an_estimate_on_a_terminal_and_is_silent_elsewhere(tmp_path: Path, how: str) -> None:
     file = tmp_path / "busy.c"
     file.write_text(BUSY)
