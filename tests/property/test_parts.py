@@ -135,6 +135,17 @@ def test_programs_that_wait(program: Program, workers: int) -> None:
     assert by_many(asked(program), crew, Scale()) == alone(program)
 
 
+def test_what_is_under_way_when_the_time_is_over_is_told() -> None:
+    question, crew = asked(dekker(3)), Shuffled(random.Random(1), 2, (5,))
+    exploration = Exploration(lambda: "search", Watched, Scale(), question.division())
+    while not exploration.running:
+        exploration.run(crew, lambda part, share: (question, part), steps=1)
+    before = exploration.executions
+    exploration.finish(crew)
+    assert not exploration.running
+    assert before < exploration.executions == sum(told.executions for told in exploration.all_told())
+
+
 def test_a_race_that_is_not_settled_is_asked_again_after_a_merge() -> None:
     """Forgotten, it led to the same classes in another order: what is told of them was another execution."""
     crowd = of_threads(

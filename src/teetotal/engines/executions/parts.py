@@ -31,6 +31,8 @@ MOST_DEATHS = 3
 """So often in a row somebody may die of one part before the search is left to one process."""
 SHORT = 0.25
 """The share of a slice after which a part comes back where others wait for something to do, and nobody can be hurried."""
+MOMENT = 0.5
+"""Seconds at most for what those who are at work have found, when all is over: it takes as long as one execution."""
 HASTE = 0.1
 """Seconds that a part is worked on before somebody else may want some of it."""
 
@@ -145,14 +147,7 @@ class Exploration(Generic[Told]):
                     share = 1.0 if self.can_hurry else self._share(number, crew.size)
                     crew.submit(number, item(self.parts[number].text, share))
                 self._hurry(crew)
-                found = crew.receive(min(HASTE if crew.free else 1.0, max(0.0, until - time.monotonic())))
-                if found is not None:
-                    number, answer = found
-                    if isinstance(answer, WorkerDied) or answer.died:
-                        self._lost(number, str(answer) if isinstance(answer, WorkerDied) else answer.died)
-                    else:
-                        del self.running[number]
-                        self.take(number, answer)
+                self._receive(crew, min(HASTE if crew.free else 1.0, max(0.0, until - time.monotonic())))
                 for gone in [number for number in self.running if number not in self.parts]:
                     crew.cancel(gone)
                     del self.running[gone]
@@ -160,6 +155,28 @@ class Exploration(Generic[Told]):
                     watch(self.executions, self._state(0).explored)
         except KeyboardInterrupt:
             self.interrupted = True
+
+    def finish(self, crew: Crew[Item, PartAnswer[Told]]) -> None:
+        """The time is over, or the user has ended it: those who are at work tell what they have found by now."""
+        end = time.monotonic() + MOMENT
+        try:
+            while self.running and not self.over and time.monotonic() < end:
+                for number in self.running:  # again and again: it may be about to begin
+                    crew.hurry(number)
+                self._receive(crew, MOMENT / 10)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        except Refused:
+            pass  # nobody has the time to ask again
+
+    def _receive(self, crew: Crew[Item, PartAnswer[Told]], seconds: float) -> None:
+        if (found := crew.receive(seconds)) is not None:
+            number, answer = found
+            if isinstance(answer, WorkerDied) or answer.died:
+                self._lost(number, str(answer) if isinstance(answer, WorkerDied) else answer.died)
+            else:
+                del self.running[number]
+                self.take(number, answer)
 
     def _hurry(self, crew: Crew[Item, PartAnswer[Told]]) -> None:
         """Where somebody has nothing to do: whoever works longest tells what is left, so that it can be divided."""

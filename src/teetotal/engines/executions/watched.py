@@ -118,6 +118,7 @@ def explored(
                     budget.until,
                     watch,
                 )
+                exploration.finish(crew)
             finally:
                 crew.close()
         everything = exploration.finished and question.explore.is_exhaustive

@@ -216,6 +216,7 @@ def _run(
                 )
                 yield from progress
                 progress.clear()
+            exploration.finish(crew)
         finally:
             crew.close()
 
