@@ -24,6 +24,7 @@ from teetotal.engines.runtime import driver, exploring, triage, vacuous, verdict
 from teetotal.engines.runtime.findings import Findings
 from teetotal.programs.c.build import Source, built, unseen
 from teetotal.programs.c.symbols import Symbols
+from teetotal.scale.scale import SLICE
 
 Explored = tuple[CheckAnswer | None, set[int], bool]
 """An answer, which assertions were evaluated by then, and whether somebody interrupted it."""
@@ -136,11 +137,13 @@ def _explored(
                 break
         return result, evaluated, interrupted
 
-    def of_each(work: Callable[[ModelName], Explored], models: Sequence[ModelName]) -> list[CheckAnswer | None]:
+    def of_each(
+        work: Callable[[ModelName], Explored], models: Sequence[ModelName], divided: bool = True
+    ) -> list[CheckAnswer | None]:
         """Random walks are divided, those of each model by all workers. Other searches with buffers are not, so each is
         left to a worker. (What counts marks tells that here.)"""
         nonlocal interrupted
-        if marks is None and options.explore.name not in ("random", "pct"):
+        if marks is None and divided and options.explore.name not in ("random", "pct"):
             told, ended = budget.by_copies(work, models)
             interrupted = interrupted or ended
         else:
@@ -150,6 +153,7 @@ def _explored(
             interrupted = interrupted or ended
         return [found and found[0] for found in told]
 
+    began = budget.passed
     sc, relaxed = [model for model in models if model == "sc"], [model for model in models if model != "sc"]
     for result in [*of_each(whole, sc), *of_each(whole, [] if interrupted else relaxed)]:
         answer = answer + result if answer is not None and result is not None else answer or result
@@ -171,7 +175,8 @@ def _explored(
         return result, evaluated, interrupted
 
     broken = [name for name, found in known.items() if found.robust is False and name != "c11"]
-    for name, told in zip(broken, of_each(meaning, broken), strict=True):
+    long = budget.passed - began > SLICE.first.seconds  # otherwise it is over before there are others to help
+    for name, told in zip(broken, of_each(meaning, broken, long), strict=True):
         answer = triage.told(answer, name, told, asserts=symbols.uses("__assert_fail"))
     cycles = bool(answer.violations) and all(violation.kind == "robustness" for violation in answer.violations)
     if cycles and watched is not None and options.shorten and not interrupted:
