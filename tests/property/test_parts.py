@@ -23,7 +23,7 @@ from teetotal.answers.events import Semantics
 from teetotal.answers.strategies import Strategy
 from teetotal.engines.encoding import encode, encode_semantics
 from teetotal.engines.executions import watched
-from teetotal.engines.executions.parts import Exploration, PartAnswer
+from teetotal.engines.executions.parts import Exploration, PartAnswer, Refused
 from teetotal.engines.executions.walks import Walks
 from teetotal.engines.executions.watched import Question, Watched
 from teetotal.programs.program import Program
@@ -144,6 +144,20 @@ def test_what_is_under_way_when_the_time_is_over_is_told() -> None:
     exploration.finish(crew)
     assert not exploration.running
     assert before < exploration.executions == sum(told.executions for told in exploration.all_told())
+
+
+def test_what_does_not_fit_in_the_end_is_left_out_and_nothing_is_proved() -> None:
+    question, crew = asked(dekker(2)), Shuffled(random.Random(1), 2, (10_000,))
+    exploration = Exploration(lambda: "search", Watched, Scale(), question.division())
+    exploration.running[0] = 0.0
+    crew.submit(0, (question, exploration.parts[0].text))
+
+    def refuse(told: Watched) -> None:
+        raise Refused("it does not fit")
+
+    exploration.accept = refuse
+    exploration.finish(crew)
+    assert not exploration.finished
 
 
 def test_a_race_that_is_not_settled_is_asked_again_after_a_merge() -> None:

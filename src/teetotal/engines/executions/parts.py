@@ -109,6 +109,7 @@ class Exploration(Generic[Told]):
         self.deaths: dict[int, int] = {}
         self.states: dict[int, State] = {}
         self.interrupted = False
+        self.left_out = False  # something that was found, since it does not fit the rest
         self.accept: Callable[[Told], None] | None = None  # raises Refused
 
     @property
@@ -117,7 +118,7 @@ class Exploration(Generic[Told]):
 
     @property
     def finished(self) -> bool:
-        return self._state(0).finished and not self.parts[0].over
+        return self._state(0).finished and not self.parts[0].over and not self.left_out
 
     @property
     def executions(self) -> int:
@@ -166,8 +167,8 @@ class Exploration(Generic[Told]):
                 self._receive(crew, MOMENT / 10)
         except KeyboardInterrupt:
             self.interrupted = True
-        except Refused:
-            pass  # nobody has the time to ask again
+        except Refused:  # nobody has the time to ask again
+            self.left_out = True
 
     def _receive(self, crew: Crew[Item, PartAnswer[Told]], seconds: float) -> None:
         if (found := crew.receive(seconds)) is not None:
