@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import resource
@@ -194,6 +195,26 @@ def test_an_interrupt_keeps_whole_histories(tmp_path: Path, number: int, source:
     assert re.search(f"^{len(histories):,} histor\\w+ of {operations:,} operations recorded", said)
     told = json.loads(page.read_text())
     assert (told["histories"], told["operations"], told["complete"]) == (len(histories), operations, False)
+
+
+def test_what_is_written_when_an_interrupt_comes_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the next one is heard again."""
+    write = os.write
+
+    def interrupted(file: int, data: bytes) -> int:
+        signal.raise_signal(signal.SIGINT)
+        return write(file, data)
+
+    with Recording(str(tmp_path / "h")) as file:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                file.add("whole\n", 2)
+        assert (file.histories, file.operations) == (1, 2)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        file.add("another\n", 3)
+    assert (file.histories, file.operations, (tmp_path / "h").read_text()) == (2, 5, "whole\nanother\n")
 
 
 @pytest.mark.parametrize("pipe", [False, True])

@@ -8,12 +8,24 @@ from __future__ import annotations
 import os
 import signal
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from teetotal.answers.errors import OutputError
 
 _INTERRUPTS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGRTMIN}
-"""They wait while a history is written."""
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """While a history is written and counted: what the file holds and what is told of it are the same."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    try:  # since one that came just before is told by the very call that blocks the others
+        signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Recording:
@@ -32,24 +44,25 @@ class Recording:
 
     def begin_again(self) -> None:
         """Those before do not count."""
-        self.histories = self.operations = 0
-        if self._held is not None:
-            self._held = []
-        elif self._size:
-            self._size = self._written = 0
-            self._cut()
+        with _interrupts_wait():
+            self.histories = self.operations = 0
+            if self._held is not None:
+                self._held = []
+            elif self._size:
+                self._size = self._written = 0
+                self._cut()
 
     def add(self, text: str, operations: int = 0) -> None:
         """One more history, of so many operations, or, if it cannot be written, none."""
-        if self._held is None:
-            self._write(text.encode())
-        else:
-            self._held.append(text.encode())
-        self.histories += 1
-        self.operations += operations
+        with _interrupts_wait():
+            if self._held is None:
+                self._write(text.encode())
+            else:
+                self._held.append(text.encode())
+            self.histories += 1
+            self.operations += operations
 
     def _write(self, whole: bytes) -> None:
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)
         try:
             if not self._size:
                 self._cut()
@@ -68,8 +81,6 @@ class Recording:
         except BaseException:
             self._cut()
             raise
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def _cut(self) -> None:
         """Back to the end of the last history that is whole."""
@@ -84,6 +95,7 @@ class Recording:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for whole in self._held or ():
-            self._write(whole)
+            with _interrupts_wait():
+                self._write(whole)
         if self._file != 1:
             os.close(self._file)
