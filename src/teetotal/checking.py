@@ -13,7 +13,6 @@ file                front end                                engine
 from __future__ import annotations
 
 import math
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
@@ -178,6 +177,8 @@ class Job(msgspec.Struct, frozen=True):
         except OSError as error:
             return Done(refusals=[self.refusal(f"{self.name}: {error.strerror or error}")])
         except Exception:
+            import traceback
+
             return Done(fault=f"{self.name}: {traceback.format_exc()}")
 
     def _run(self, scale: Scale | None) -> Done:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import gc
 import importlib
 import os
 import sys
 import time
-import traceback
 from functools import cache
 
 import click
@@ -122,9 +120,6 @@ def main() -> None:
         sys.exit(_told(OSError(error.errno, error.strerror, "the working directory")))
     if _is_all_there_is():
         supervision.count_from(time.monotonic() - age())
-        gc.set_threshold(
-            50_000
-        )  # what is loaded stays: to look through it for what can go takes a tenth of a short call
     if "_TEETOTAL_COMPLETE" in os.environ:  # a shell asks
         teetotal.main(prog_name="teetotal")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's, and memory for threads that nobody needs here
@@ -182,6 +177,8 @@ def _told(error: BaseException) -> int:
         case MemoryError():
             _complain("teetotal: there is not enough memory")
             return 3
+    import traceback
+
     traceback.print_exception(error)
     _complain(f"teetotal: {supervision.FAULT_OF_OURS}")
     return supervision.FAULT

@@ -5,7 +5,6 @@ Event kinds are told by name, ``kind``; their numbers stay beside them as ``kind
 
 from __future__ import annotations
 
-import json
 from typing import Any, TypeVar
 
 import msgspec
@@ -44,6 +43,8 @@ def encoded(plain: dict[str, Any]) -> str:
     try:
         return msgspec.json.encode(plain).decode()
     except UnicodeEncodeError:  # the name of a file that is not UTF-8: its odd bytes become \\udc80 to \\udcff
+        import json
+
         return json.dumps(plain, separators=(",", ":"))
 
 

@@ -14,7 +14,6 @@ cluster. What an item is, none of them knows; answers do not depend on who gave 
 
 from __future__ import annotations
 
-import json
 import resource
 import sys
 import time
@@ -152,6 +151,8 @@ class Log:
 
     def __call__(self, event: str, **told: Any) -> None:
         if self.file is not None:
+            import json
+
             line = {"time": round(time.monotonic() - self.began, 3), "event": event, **told}
             self.file.write(json.dumps(line, ensure_ascii=False) + "\n")
             self.file.flush()

@@ -16,7 +16,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
@@ -309,11 +308,9 @@ def refuse_unrecordable(program: Path) -> None:
 
 def installed(name: str) -> Path:
     """What the package brings along for C programs."""
-    path = Path(str(files("teetotal") / name))
-    if not path.exists():
-        from teetotal import _core  # beside the compiled core, where the package itself is installed in place
+    from teetotal import _core
 
-        path = Path(_core.__file__).parent / name
+    path = Path(_core.__file__).parent / name  # beside it, where the package itself is installed in place too
     if not path.exists():
         raise TeetotalError("this installation cannot run C programs: that needs Linux on x86-64")
     return path
