@@ -82,7 +82,7 @@ def _lines(result: FenceAnswer, page: Page) -> Iterator[str]:
 def _notes(result: FenceAnswer, page: Page) -> Iterator[str]:
     for note in result.notes:
         yield from page.wrapped(f"Note: {note}")
-    yield f"{result.checks} explorations, {result.seconds:.3f} s"
+    yield f"{terminal.counted(result.checks, 'exploration')}, {result.seconds:.3f} s"
 
 
 def _sets(result: FenceAnswer, which: str) -> Iterator[str]:
