@@ -95,7 +95,10 @@ def test_a_long_history_of_this_machine_is_tso() -> None:
 def test_a_litmus_test_shows_what_tso_allows(name: str) -> None:
     answer = record.stress(litmus.read_file(CORPUS / f"{name}.litmus"), rounds=2000)
     assert answer.verdict is Verdict.INCONCLUSIVE  # what was not seen is not proved
-    assert sum(seen.count for seen in answer.histogram) == answer.positive + answer.negative == answer.rounds == 2000
+    ended = sum(seen.count for seen in answer.histogram)
+    assert ended == answer.positive + answer.negative
+    assert ended + answer.unfinished == answer.rounds == 2000
+    assert not answer.unfinished or "spin" in name  # whose writer may be kept from running for too long
     assert all(seen.model for seen in answer.histogram)
 
 
