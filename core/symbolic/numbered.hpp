@@ -45,9 +45,8 @@ template <class Result>
 class Remembered {
  public:
   const Result* find(std::uint32_t number, const Memory& m) const {
-    auto root = roots_.find(number);
-    if (root == roots_.end()) return nullptr;
-    std::uint32_t at = root->second;
+    if (number >= roots_.size() || roots_[number] == kNone) return nullptr;
+    std::uint32_t at = roots_[number];
     while (nodes_[at].asks >= 0) {
       const auto* next = nodes_[at].after(m[static_cast<std::size_t>(nodes_[at].asks)]);
       if (next == nullptr) return nullptr;
@@ -59,9 +58,13 @@ class Remembered {
   // `asked`: each location once, in the order of the first time.
   const Result& keep(std::uint32_t number, const std::vector<Location>& asked, const Memory& m, Result result) {
     results_.push_back(std::move(result));
-    auto [root, fresh] = roots_.try_emplace(number, static_cast<std::uint32_t>(nodes_.size()));
-    if (fresh) nodes_.emplace_back();
-    std::uint32_t at = root->second;
+    if (number >= roots_.size()) roots_.resize(number + std::size_t{1}, kNone);
+    bool fresh = roots_[number] == kNone;
+    if (fresh) {
+      roots_[number] = static_cast<std::uint32_t>(nodes_.size());
+      nodes_.emplace_back();
+    }
+    std::uint32_t at = roots_[number];
     for (Location x : asked) {
       if (!fresh && nodes_[at].asks != x) return results_.back();  // put differently: not to be found again
       nodes_[at].asks = x;
@@ -91,7 +94,8 @@ class Remembered {
       return nullptr;
     }
   };
-  std::unordered_map<std::uint32_t, std::uint32_t> roots_;
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  std::vector<std::uint32_t> roots_;  // by number
   std::vector<Node> nodes_;
   std::deque<Result> results_;  // stay where they are
 };

@@ -36,10 +36,10 @@ Saturation::Answer Saturation::run() {
 void Saturation::explore() {
   std::vector<Language> parts;
   for (Process p = 0; p < graph_.processes(); ++p) parts.push_back(automata_.word(graph_.start(p)));
-  add(0, {}, graph_.system().memory, std::move(parts));
+  add(0, {}, memories_(graph_.system().memory), parts);
   while (!queue_.empty() && !bad_state_) {
-    std::uint32_t number = queue_.begin()->second;
-    queue_.erase(queue_.begin());
+    std::uint32_t number = queue_.top().second;
+    queue_.pop();
     if (states_[number].superseded) continue;
     if (progress_ != nullptr) progress_->report(states_.size());
     expand(number);
@@ -49,30 +49,28 @@ void Saturation::explore() {
 // Every event from a state.
 void Saturation::expand(std::uint32_t number) {
   const State state = states_[number];
-  const Memory m = memories_[state.memory];
+  const Memory& m = memories_[state.memory];
+  std::vector<Language> parts;
   for (Process p = 0; p < graph_.processes() && !bad_state_; ++p) {
     if (symmetry_.repeats(state.parts, p)) continue;
     const Language k = state.parts[p];
-    auto successor = [&](Happening by, const Memory& after, Language part) {
+    auto successor = [&](const Happening& by, std::uint32_t after, Language part) {
       if (part == nothing || bad_state_) return;
-      std::vector<Language> parts = state.parts;
+      parts = state.parts;
       parts[p] = part;
-      add(number, std::move(by), after, std::move(parts));
+      add(number, by, after, parts);
     };
     auto commit = [&](Letter letter, Language part) {
-      Writes writes{{automata_.alphabet.location(letter), automata_.alphabet.value(letter)}};
-      Memory after = written(m, writes);
-      successor(Happening{p, true, letter, needs_nothing, std::move(writes)}, after, part);
+      successor(Happening{p, true, letter, needs_nothing, {}}, committed(state.memory, letter), part);
     };
     if (graph_.model() == Model::pso) {
-      for (Letter letter : std::vector<Letter>(automata_.removable(k))) commit(letter, automata_.removed(k, letter));
+      for (Letter letter : automata_.removable(k)) commit(letter, automata_.removed(k, letter));
     } else {
-      for (const auto& edge : std::vector(automata_[k].nodes[0].edges))
-        commit(edge.first, automata_.quotient(k, edge.first));
+      for (const auto& edge : automata_[k].nodes[0].edges) commit(edge.first, automata_.quotient(k, edge.first));
     }
     // Atomic steps that change memory: those that need and write the same are one event.
     std::map<std::pair<Location, Writes>, std::map<Control, std::vector<Control>>> steps;
-    for (Control q : std::vector<Control>(automata_.controls(k)))
+    for (Control q : automata_.controls(k))
       for (const Action& action : graph_.state(p, q).actions) {
         if (graph_.kind(action) != K::atomic) continue;
         Location needs = action.kind == K::store ? needs_nothing : action.location;
@@ -82,13 +80,22 @@ void Saturation::expand(std::uint32_t number) {
           if (changes(outcome.writes, m)) steps[{needs, outcome.writes}][q].push_back(graph_.target(p, outcome));
       }
     for (const auto& [key, to] : steps)
-      successor(Happening{p, false, 0, key.first, key.second}, written(m, key.second),
+      successor(Happening{p, false, 0, key.first, key.second}, memories_(written(m, key.second)),
                 automata_.mapped(k, key.first, to));
   }
 }
 
-void Saturation::add(std::uint32_t parent, Happening by, const Memory& m, std::vector<Language> parts) {
-  std::uint32_t memory = memories_(m);
+std::uint32_t Saturation::committed(std::uint32_t memory, Letter letter) {
+  if (memory >= committed_.size()) committed_.resize(memory + std::size_t{1});
+  for (const auto& [known, after] : committed_[memory])
+    if (known == letter) return after;
+  const std::uint32_t after = memories_(written(memories_[memory], writes_of(letter)));
+  committed_[memory].emplace_back(letter, after);
+  return after;
+}
+
+// `parts` is what they are before they are saturated; most of what comes is known already, and kept nowhere.
+void Saturation::add(std::uint32_t parent, const Happening& by, std::uint32_t memory, std::vector<Language>& parts) {
   for (Process p = 0; p < parts.size(); ++p) parts[p] = saturated(p, parts[p], memory);
   if (options_.forgetting) memory = forgetful(memory, parts);
   if (!options_.renamings.empty()) {
@@ -120,7 +127,8 @@ void Saturation::add(std::uint32_t parent, Happening by, const Memory& m, std::v
       grown = true;
     }
   }
-  State state{memory, std::move(parts), parent, std::move(by), false, 0};
+  State state{memory, parts, parent, by, false, 0};
+  if (by.commit) state.by.writes = writes_of(by.letter);
   for (Language k : state.parts)
     for (const auto& node : automata_[k].nodes) state.weight += node.finals.size();
   auto number = static_cast<std::uint32_t>(states_.size());
@@ -134,13 +142,25 @@ void Saturation::add(std::uint32_t parent, Happening by, const Memory& m, std::v
 
 // Memory without what nobody will read.
 std::uint32_t Saturation::forgetful(std::uint32_t memory, std::vector<Language>& parts) {
-  const auto buffered = static_cast<std::size_t>(graph_.system().buffered);
-  Memory m = graph_.system().memory;
-  std::copy(memories_[memory].begin() + graph_.system().buffered, memories_[memory].end(), m.begin() + buffered);
-  for (Process p = 0; p < parts.size(); ++p)
-    for (Location x : seen(p, parts[p]).reads)
-      m[static_cast<std::size_t>(x)] = memories_[memory][static_cast<std::size_t>(x)];
-  const std::uint32_t result = memories_(m);
+  const Memory& initial = graph_.system().memory;
+  read_.assign(words_for(initial.size()), 0);
+  for (Process p = 0; p < parts.size(); ++p) {
+    const Locations& reads = seen(p, parts[p]).reads;
+    for (std::size_t word = 0; word < reads.size(); ++word) read_[word] |= reads[word];
+  }
+  if (memory >= forgotten_.size()) forgotten_.resize(memory + std::size_t{1});
+  const auto known = std::ranges::find(forgotten_[memory], read_, &std::pair<Locations, std::uint32_t>::first);
+  std::uint32_t result = memory;
+  if (known != forgotten_[memory].end()) {
+    result = known->second;
+  } else {
+    const auto buffered = static_cast<std::size_t>(graph_.system().buffered);
+    Memory m = memories_[memory];
+    for (std::size_t x = 0; x < buffered; ++x)
+      if ((read_[x / 64] >> x % 64 & 1U) == 0) m[x] = initial[x];
+    result = memories_(m);
+    forgotten_[memory].emplace_back(read_, result);
+  }
   if (result != memory && graph_.model() == Model::sc)  // a store may change nothing of this memory
     for (Process p = 0; p < parts.size(); ++p) parts[p] = saturated(p, parts[p], result);
   return result;
@@ -171,8 +191,9 @@ bool Saturation::bad(const State& state) {
 
 const Saturation::Seen& Saturation::seen(Process p, Language k) {
   p = graph_.system().alike[p];
-  auto [found, fresh] = seen_[p].try_emplace(k);
-  if (fresh) {
+  if (k >= seen_[p].size()) seen_[p].resize(automata_.size());
+  std::unique_ptr<Seen>& found = seen_[p][k];
+  if (found == nullptr) {
     std::set<std::uint64_t> labels;
     bool failed = false;
     for (Control q : automata_.controls(k)) {
@@ -180,20 +201,20 @@ const Saturation::Seen& Saturation::seen(Process p, Language k) {
       labels.insert(state.labels);
       failed |= state.failed;
     }
-    found->second = Seen{failed, {labels.begin(), labels.end()}, {}};
-    if (options_.forgetting) found->second.reads = still_read(p, k);
+    found = std::make_unique<Seen>(failed, std::vector(labels.begin(), labels.end()), Locations{});
+    if (options_.forgetting) found->reads = still_read(p, k);
   }
-  return found->second;
+  return *found;
 }
 
 // What of memory the process may still read: not what a store in its buffer overwrites first. `owed[n]` is what every
 // word to node n has stores to.
-std::vector<Location> Saturation::still_read(Process p, Language k) {
+Saturation::Locations Saturation::still_read(Process p, Language k) {
   const Dfa& dfa = automata_[k];
   std::vector<std::optional<std::set<Location>>> owed(dfa.nodes.size());
   std::vector<Node> pending{0};
   owed[0].emplace();
-  std::set<Location> reads;
+  Locations reads(words_for(graph_.system().memory.size()));
   while (!pending.empty()) {
     const Node n = pending.back();
     pending.pop_back();
@@ -209,8 +230,8 @@ std::vector<Location> Saturation::still_read(Process p, Language k) {
   for (Node n = 0; n < dfa.nodes.size(); ++n)
     for (Control q : dfa.nodes[n].finals)
       for (Location x : graph_.still_read(p, q))
-        if (!owed[n]->contains(x)) reads.insert(x);
-  return {reads.begin(), reads.end()};
+        if (!owed[n]->contains(x)) reads[static_cast<std::size_t>(x) / 64] |= std::uint64_t{1} << x % 64;
+  return reads;
 }
 
 Language Saturation::saturated(Process p, Language k, std::uint32_t memory) {

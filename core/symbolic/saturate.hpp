@@ -16,9 +16,11 @@
 // `blur` merges nodes of the automata: the first is exact, the second may reach too much, so that only "safe" counts.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <optional>
-#include <set>
-#include <unordered_map>
+#include <queue>
+#include <utility>
 #include <vector>
 
 #include "symbolic/automata.hpp"
@@ -70,18 +72,24 @@ class Saturation {
   std::optional<Process> failed_process() const { return failed_; }
 
  private:
+  using Locations = std::vector<std::uint64_t>;  // a bit for each
+  static std::size_t words_for(std::size_t locations) { return (locations + 63) / 64; }
   void explore();
   Language saturated(Process p, Language k, std::uint32_t memory);
   Language saturate_now(Process p, Language k, const Memory& m, Asked& asked);
-  void add(std::uint32_t parent, Happening by, const Memory& m, std::vector<Language> parts);
+  void add(std::uint32_t parent, const Happening& by, std::uint32_t memory, std::vector<Language>& parts);
   void expand(std::uint32_t number);
-  std::vector<Location> still_read(Process p, Language k);
+  Writes writes_of(Letter letter) const {
+    return {{automata_.alphabet.location(letter), automata_.alphabet.value(letter)}};
+  }
+  std::uint32_t committed(std::uint32_t memory, Letter letter);
+  Locations still_read(Process p, Language k);
   std::uint32_t forgetful(std::uint32_t memory, std::vector<Language>& parts);
   bool bad(const State& state);
   struct Seen {
     bool failed = false;
     std::vector<std::uint64_t> labels;
-    std::vector<Location> reads;  // what of memory it may still read; only when forgetting
+    Locations reads;  // what of memory it may still read; only when forgetting
   };
   const Seen& seen(Process p, Language k);
 
@@ -95,9 +103,13 @@ class Saturation {
   Numbered<Memory> memories_;
   std::vector<State> states_;
   std::vector<std::vector<std::uint32_t>> by_memory_;
-  std::set<std::pair<std::uint64_t, std::uint32_t>> queue_;  // states to expand, by rank and number
-  std::vector<Remembered<Language>> saturated_;              // by process
-  std::vector<std::unordered_map<Language, Seen>> seen_;
+  std::vector<std::vector<std::pair<Letter, std::uint32_t>>> committed_;     // by memory: that behind a commit
+  std::vector<std::vector<std::pair<Locations, std::uint32_t>>> forgotten_;  // by memory: with what is read alone
+  Locations read_;                                                           // by any process, of the state at hand
+  using Ranked = std::pair<std::uint64_t, std::uint32_t>;
+  std::priority_queue<Ranked, std::vector<Ranked>, std::greater<>> queue_;  // states to expand, by rank and number
+  std::vector<Remembered<Language>> saturated_;                             // by process
+  std::vector<std::vector<std::unique_ptr<Seen>>> seen_;                    // by process and language
   std::uint32_t bad_case_ = 0;
   std::optional<Process> failed_;
   std::optional<std::uint32_t> bad_state_;
