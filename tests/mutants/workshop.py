@@ -108,7 +108,7 @@ class Workshop:
         self._environment.pop("PYTHONPATH", None)
         self._environment.setdefault("CCACHE_BASEDIR", str(ROOT))
         self._environment.setdefault("CCACHE_NOHASHDIR", "1")
-        self._environment.setdefault("CCACHE_DEPEND", "1")  # a fault is new: it is compiled, not preprocessed before that
+        self._environment.setdefault("CCACHE_DEPEND", "1")  # a fault is new to it
         self._compiles = False  # the core is the checkout's
         self._dirty = True  # and if not, it is not that of the tree
         self._mirror()
