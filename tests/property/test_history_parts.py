@@ -41,7 +41,8 @@ def phases(rng: random.Random, most: int = 4) -> History:
     """Small histories one after the other, each thread in its own time, some with an address in common; and between them
     what a thread does for itself."""
     operations: list[Operation] = []
-    initial, final = {"seen": 7}, {}
+    initial: dict[str, int] = {"seen": 7}
+    final: dict[str, int] = {}
     common = rng.random() < 0.2
     for phase in range(rng.randint(1, most)):
         small = random_small(
@@ -64,7 +65,7 @@ def phases(rng: random.Random, most: int = 4) -> History:
         thread = rng.choice([name for name in threads if left[name]])
         mixed.append(left[thread].pop(0))
     if owned := [op for op in mixed if op.kind is Kind.ST and op.address == f"own{op.thread}"]:
-        final[f"own{owned[-1].thread}"] = owned[-1].written + (rng.random() < 0.98)  # what its rmw left there
+        final[f"own{owned[-1].thread}"] = (owned[-1].written or 0) + (rng.random() < 0.98)  # what its rmw left there
     return History.of(mixed, initial=initial, final=final)
 
 
