@@ -14,9 +14,9 @@
 
 // Loops over clocks are compiled for newer processors too, and the best is chosen when the library is loaded: with 16
 // threads and more, joining clocks is most of the work. The sanitizers do not follow that choice, and a build without
-// optimisation is to be quick.
+// optimisation is to be quick, as is one with a planted fault (tests/mutants).
 #if defined(__OPTIMIZE__) && defined(__x86_64__) && defined(__linux__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__)
+    !defined(__SANITIZE_ADDRESS__) && !defined(TEETOTAL_ONE_PROCESSOR)
 #define TEETOTAL_CLONES [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
 #else
 #define TEETOTAL_CLONES

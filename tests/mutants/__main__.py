@@ -88,8 +88,8 @@ class Campaign:
         self._flags: str = options.flags
         self._seconds: float = options.seconds
         self._waiting: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
-        # What needs no compiler comes first; then file by file, so that little is compiled twice.
-        self._chosen = sorted(chosen, key=lambda mutant: (mutant.compiled, mutant.file))
+        # What needs no compiler comes first; then file by file, so that little is compiled twice; headers take longest.
+        self._chosen = sorted(chosen, key=lambda mutant: (mutant.compiled, mutant.file.endswith(".hpp"), mutant.file))
 
     def run(self, jobs: int) -> None:
         """First those that need no compiler, then the others, beside a copy without faults that is made as theirs are."""

@@ -96,6 +96,19 @@ def test_a_ring_under_tso_has_one_more(threads: int, executions: int) -> None:
         assert explore(program, "model=tso")[0]["executions"] == executions
 
 
+@pytest.mark.parametrize("model", ["tso", "pso"])
+def test_a_load_of_more_than_its_own_store_comes_before_or_after_others(model: str) -> None:
+    """Wherever its own store is committed: two orders of the commits, and in each the load before or after the other's."""
+    text = """
+union { volatile char byte; volatile int word; } u;
+void *f(void *p) { if (p) { u.byte = 1; int r = u.word; } else u.word = 2; return 0; }
+RUN(2, f)
+"""
+    with compiled(THREADS + text) as program:
+        end, _ = explore(program, f"model={model}", "classes=1")
+    assert (end["complete"], end["executions"], end["classes"]) == (True, 4, 4)
+
+
 SMALL = {
     "lost signal": """
         pthread_mutex_t m; pthread_cond_t c; volatile int q;

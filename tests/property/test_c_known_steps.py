@@ -23,10 +23,21 @@ BEHIND = {
     " if (!atomic_compare_exchange_strong(&x, &e, e + 1)) x += e; } return 0; }\n",
     "exit": "atomic_int x, y;\nvoid *f(void *p) {"
     " if (p) { x++; y++; x++; } else { y++; if (x) exit(0); y++; } return 0; }\n",
+    "both-exit": "atomic_int x, y;\nvoid *f(void *p) { for (int i = 0; i < 2; i++) { y++; if (x++ > 1) exit(0); }"
+    " return 0; }\n",
+    "freed": "int *x; atomic_int y;\nvoid *f(void *p) {"
+    " if (p) { y++; y++; y++; free(x); y++; } else { *x = 1; y++; *x = 2; y++; *x = 3; } return 0; }\n",
+    "race": "int d; atomic_int x, y;\nvoid *f(void *p) {"
+    " if (p) { x++; x++; if (y == 2) d = 1; } else { y++; y++; if (x == 2) d = 2; } return 0; }\n",
+    "given": "atomic_int x;\nvoid *f(void *p) { for (int i = 0; i < 2; i++) { int *given = malloc(4); *given = x++;"
+    " x += *given; free(given); } return 0; }\n",
+    "hidden": "#include <time.h>\natomic_int x;\nvoid *f(void *p) { for (int i = 0; i < 2; i++) { x++; srand(x); x++;"
+    " if (rand() % 2) x++; } return 0; }\n",
 }
 HEAP_RUN = RUN.replace("int main(void) {", "int main(void) { x = calloc(1, 4); y = calloc(1, 4);")
 RESULTS_RUN = RUN.replace("pthread_join(t[i], 0); }", "{ void *r; pthread_join(t[i], &r); assert((long)r != 12); } }")
-RUNS = {"heap": HEAP_RUN, "results": RESULTS_RUN}
+FREED_RUN = RUN.replace("int main(void) {", "int main(void) { x = calloc(1, 4);")
+RUNS = {"heap": HEAP_RUN, "freed": FREED_RUN, "results": RESULTS_RUN}
 
 
 def same(program: Path, *options: str, arguments: tuple[str, ...] = ()) -> tuple[int, int]:
@@ -69,11 +80,24 @@ def test_what_main_finds_in_the_end_is_looked_at() -> None:
     assert [answer["what"] for answer in told if answer["type"] == "failure"] == ["assertion"]
 
 
-def test_what_main_does_in_the_end_is_done() -> None:
-    """It stores before it looks: what is loaded then is not what the threads have left."""
-    text = FOUND.replace("assert(x != 2);", "y = x; assert(y != 2);")
+DONE = {
+    "stores before it looks": "y = x; assert(y != 2);",  # what is loaded then is not what the threads have left
+    "changes what it looks at": "assert(atomic_fetch_add(&x, 0) != 2);",
+    "looks in the heap": "assert(*h != 2);",
+    "looks at more than is kept": "for (int i = 0; i < 40; i++) (void)y; assert(x != 2);",
+}
+
+
+@pytest.mark.parametrize("does", DONE)
+def test_what_main_does_in_the_end_is_done(does: str) -> None:
+    text = FOUND.replace("assert(x != 2);", DONE[does])
+    if "*h" in text:
+        text = text.replace("atomic_int x, y;", "atomic_int *h, y;\n#define x (*h)")
+        text = text.replace("pthread_t t[2];", "pthread_t t[2]; h = calloc(1, sizeof *h);")
     with compiled(HEAD + text) as program:
         same(program)
+        _, told = explore(program, EAGER)
+    assert [answer["what"] for answer in told if answer["type"] == "failure"] == ["assertion"]
 
 
 def test_random_programs_tell_the_same() -> None:

@@ -50,6 +50,20 @@ def test_every_class_of_interleavings_once(letters: str) -> None:
     assert compared >= 4
 
 
+def test_tries_that_fail_are_in_no_order() -> None:
+    """They change nothing: whoever fails first, it is one execution."""
+    text = (
+        "#include <pthread.h>\npthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n"
+        "void *f(void *p) { return pthread_mutex_trylock(&m) ? p : 0; }\n"
+        "int main(void) { pthread_t t[2]; pthread_mutex_lock(&m);\n"
+        "  for (long i = 0; i < 2; i++) pthread_create(&t[i], 0, f, (void *)i);\n"
+        "  for (int i = 0; i < 2; i++) pthread_join(t[i], 0);\n  pthread_mutex_unlock(&m); }\n"
+    )
+    with compiled(text) as program:
+        end, _ = explore(program)
+    assert (end["complete"], end["executions"]) == (True, 1)
+
+
 @pytest.mark.parametrize(
     ("pieces", "sizes"),
     [

@@ -217,6 +217,34 @@ def test_small_gadgets_by_search_alone() -> None:
     assert 5 < sum(seen) < 55
 
 
+def test_what_failed_behind_a_write_is_tried_without_it() -> None:
+    """The first write to ``u`` cannot come before the second one, and nothing but a search tells: in either order of
+    those to ``x``, both of those to ``y`` contradict it. All wait for ``g``, so that where the search has gone back to is
+    where it failed, but for that first write alone."""
+    operations = [_st("first", "u", 1), _st("gate", "g", 1)]
+    for address, value in (("u", 2), ("x", 1), ("x", 2), ("y", 1), ("y", 2)):
+        operations += [_ld(f"{address}{value}", "g", 1), _st(f"{address}{value}", address, value)]
+    for x, y in itertools.product((1, 2), repeat=2):
+        operations += [_ld(f"a{x}{y}", "u", 2), _ld(f"a{x}{y}", "x", x)]
+        operations += [_ld(f"b{x}{y}", "x", 3 - x), _ld(f"b{x}{y}", "y", y)]
+        operations += [_ld(f"c{x}{y}", "y", 3 - y), _ld(f"c{x}{y}", "u", 1)]
+    operations += [_ld("late", "x", 1), _ld("late", "u", 2), _ld("later", "x", 1), _ld("later", "g", 1)]
+    history = History.of(operations)
+    checker = Problem(history, "sc", Semantics()).checker()
+    assert checker.saturate(None) == "consistent"
+    status, order = checker.decide("decide", None)
+    assert status == "consistent"
+    assert witness.refute(history, 2 * order.astype(np.uint64), "sc") == ""
+
+
+def _st(thread: str, address: str, value: int) -> Operation:
+    return Operation(thread, Kind.ST, address, written=value)
+
+
+def _ld(thread: str, address: str, value: int) -> Operation:
+    return Operation(thread, Kind.LD, address, read=value)
+
+
 def fenced(history: History) -> History:
     """With a fence after every operation: then TSO and PSO are SC."""
     return History.of(one for op in history for one in (op, Operation(op.thread, Kind.MFENCE)))

@@ -41,6 +41,7 @@ def phases(rng: random.Random, most: int = 4) -> History:
     """Small histories one after the other, each thread in its own time, some with an address in common; and between them
     what a thread does for itself."""
     operations: list[Operation] = []
+    initial: dict[str, int] = {"seen": 7}
     final: dict[str, int] = {}
     common = rng.random() < 0.2
     for phase in range(rng.randint(1, most)):
@@ -55,13 +56,17 @@ def phases(rng: random.Random, most: int = 4) -> History:
                 operations += alone(rng, op.thread)
         if rng.random() < 0.1 and small.addresses:
             final[small.addresses[0] + own] = rng.randrange(3)
+        if rng.random() < 0.1 and small.addresses:
+            initial[small.addresses[-1] + own] = rng.randrange(3)
     threads = sorted({op.thread for op in operations})
     mixed: list[Operation] = []
     left = {thread: [op for op in operations if op.thread == thread] for thread in threads}
     while any(left.values()):
         thread = rng.choice([name for name in threads if left[name]])
         mixed.append(left[thread].pop(0))
-    return History.of(mixed, initial={"seen": 7}, final=final)
+    if owned := [op for op in mixed if op.kind is Kind.ST and op.address == f"own{op.thread}"]:
+        final[f"own{owned[-1].thread}"] = (owned[-1].written or 0) + (rng.random() < 0.98)  # what its rmw left there
+    return History.of(mixed, initial=initial, final=final)
 
 
 def alone(rng: random.Random, thread: str) -> Iterator[Operation]:

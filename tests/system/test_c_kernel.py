@@ -67,7 +67,7 @@ def without_filters() -> None:
 
 def checked(file: Path, does: str, prepare: Callable[[], None]) -> dict[str, Any]:
     file.write_text(PROGRAM.replace("DOES", does))
-    command = [sys.executable, "-m", "teetotal", "check", "--json", "--model", "tso", str(file)]
+    command = [sys.executable, "-B", "-m", "teetotal", "check", "--json", "--model", "tso", str(file)]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, preexec_fn=prepare, timeout=PATIENCE, cwd=file.parent

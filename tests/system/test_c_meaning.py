@@ -308,6 +308,17 @@ def test_fails_on_those_machines_alone(program: Path, name: str) -> None:
     assert found == {model: {case.what} if model in case.fails.split() else set() for model in found}
 
 
+def test_whoever_joins_sees_what_was_stored() -> None:
+    """Also where nothing else waits for the stores to other addresses."""
+    text = (
+        "void *f(void *unused) { x = 1; return 0; }\nint main(void) { pthread_t t; pthread_create(&t, 0, f, 0); y = 1;"
+    )
+    with compiled(HEAD + text + " pthread_join(t, 0); assert(x == 1); }\n") as program:
+        end, told = explore(program, "model=pso", "rmw=address", "mutex=rmw")
+    assert end["complete"]
+    assert [answer for answer in told if answer["type"] == "failure"] == []
+
+
 def test_each_write_is_seen_by_one_that_waits(program: Path) -> None:
     """Reads x until it is 1 while x is set to 0 twice. It sees each of the three zeros not at all, once or twice: 27
     ways. Seeing the last of them a third time is waiting for ever: 1 + 3 + 9 ways."""

@@ -85,6 +85,14 @@ def test_a_python_file_that_ends_python_is_no_verdict(name: str, tmp_path: Path)
     assert "Traceback" not in done.stderr
 
 
+def test_only_a_status_that_is_told_counts() -> None:
+    """Whoever ends the interpreter with status 0 has not found anything safe."""
+    code = "import os; from teetotal.scale import supervision; print(supervision.run(lambda: os._exit(0)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.returncode) == ("2\n", 0)
+    assert "its process ended with status 0, before it had an answer" in done.stderr
+
+
 def test_threads_that_a_file_leaves_running_keep_nobody_waiting(tmp_path: Path) -> None:
     (tmp_path / "it.py").write_text(
         f"import threading\nthreading.Thread(target=threading.Event().wait).start()\n{THREADS}"

@@ -144,6 +144,7 @@ def test_a_full_disk_keeps_whole_histories(tmp_path: Path) -> None:
     done = subprocess.run(
         [
             sys.executable,
+            "-B",  # or else it would leave bytecode that ends where the file is full
             "-c",
             "import sys; from teetotal.record import *\n"
             "client = Client(Shape(operations=50), 0)\n"

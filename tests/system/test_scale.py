@@ -28,9 +28,9 @@ from teetotal.histories.generate import random_history, to_axe
 from teetotal.programs import files
 from teetotal.programs.c import build
 from teetotal.report.json import to_json
-from teetotal.scale import processes
+from teetotal.scale import local, processes
 from teetotal.scale.checkpoint import Checkpoint
-from teetotal.scale.crew import Crew, Log, each, in_order
+from teetotal.scale.crew import Crew, Log, OutOfBudget, WorkerDied, each, in_order
 from teetotal.scale.digest import digest
 from teetotal.scale.here import Here
 from teetotal.scale.local import Processes
@@ -133,6 +133,43 @@ def test_the_same_verbs(crew: Any) -> None:
     one.submit(8, 4)
     assert one.receive() == (8, 16)
     one.close()
+
+
+def test_who_runs_out_of_time_is_not_asked_again() -> None:
+    given: list[int] = []
+
+    class Late(Here[int, int]):
+        def receive(self, seconds: float | None = None) -> tuple[int, int | WorkerDied]:
+            number, item = self.waiting.popleft()
+            given.append(item)
+            return number, OutOfBudget(memory=False)
+
+    ((position, answer),) = each(Late(_square), [3], tries=3)
+    assert (position, type(answer), given) == (0, OutOfBudget, [3])
+
+
+def test_who_died_while_idle_is_replaced() -> None:
+    crew = Processes(_square, 1)
+    (worker,) = crew.pool
+    worker.process.kill()
+    worker.process.join()
+    crew.submit(1, 3)
+    assert crew.receive() == (1, 9)
+    crew.close()
+
+
+def test_who_grows_too_large_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    crew = Processes(_wait, 1, megabytes=1)
+    monkeypatch.setattr(local, "largest", lambda process: 1 << 40)
+    crew.submit(1, 3)
+    ((position, answer),) = [crew.receive()]
+    assert (position, str(answer)) == (1, "its memory is used up")
+    crew.close()
+
+
+def _wait(number: int) -> int:
+    signal.pause()
+    return number
 
 
 def test_whoever_explores_tells_what_there_is_when_somebody_waits(tmp_path: Path) -> None:

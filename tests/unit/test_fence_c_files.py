@@ -420,7 +420,7 @@ def test_where_nothing_can_be_written_the_answer_is_told_and_the_file_stays(tmp_
     )
     before = everything_in(tmp_path)
     done = subprocess.run(
-        [sys.executable, "-m", "teetotal", "fence", str(path), "--write"],
+        [sys.executable, "-B", "-m", "teetotal", "fence", str(path), "--write"],
         capture_output=True,
         text=True,
         check=False,
