@@ -83,7 +83,6 @@ struct EndedFrames {
   std::uint32_t next = 0;
 };
 
-// What a thread was told and nothing depends on: see hooks_properties.cpp.
 // Who has set and who has asked for something that is no memory, beside others: threads, as bits. Where the order of
 // two matters it is not explored, since neither is a step: whoever comes second is told so (imports.hpp,
 // `unordered_call`).
@@ -92,6 +91,7 @@ struct Users {
 };
 static_assert(kMaxThreads <= 64);
 
+// What a thread was told and nothing depends on: see hooks_properties.cpp.
 struct Properties {
   std::array<char, 16> name{"program"};
   std::uint64_t processors = 3;
