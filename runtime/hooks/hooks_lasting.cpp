@@ -140,10 +140,12 @@ using namespace teetotal::runtime;  // NOLINT
 
 std::terminate_handler std::set_terminate(std::terminate_handler handler) noexcept {
   if (process.current != nullptr) about_to_change();
+  unordered_call("std::set_terminate", TEETOTAL_PLACE);
   return real().set_terminate(handler);
 }
 std::new_handler std::set_new_handler(std::new_handler handler) noexcept {
   if (process.current != nullptr) about_to_change();
+  unordered_call("std::set_new_handler", TEETOTAL_PLACE);
   return real().set_new_handler(handler);
 }
 

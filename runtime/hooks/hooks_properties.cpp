@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "imports.hpp"
 #include "real.hpp"
 #include "symmetry.hpp"
 #include "synchronisation.hpp"
@@ -30,12 +31,19 @@ Thread* thread_for(pthread_t handle) {
   return nullptr;
 }
 
+// The same, for somebody who sets a property of the thread, or asks for it.
+Thread* thread_used(pthread_t handle, bool sets, const char* call, std::uintptr_t place) {
+  Thread* thread = thread_for(handle);
+  if (thread != nullptr) unordered_call(thread->properties.change().users, sets, call, place);
+  return thread;
+}
+
 }  // namespace
 
 extern "C" {
 
 int pthread_setname_np(pthread_t handle, const char* name) {
-  Thread* thread = thread_for(handle);
+  Thread* thread = thread_used(handle, true, "pthread_setname_np", TEETOTAL_PLACE);
   if (thread == nullptr) return ESRCH;
   const std::size_t length = std::strlen(name);
   if (length >= thread->properties->name.size()) return ERANGE;
@@ -43,7 +51,7 @@ int pthread_setname_np(pthread_t handle, const char* name) {
   return 0;
 }
 int pthread_getname_np(pthread_t handle, char* name, std::size_t size) {
-  const Thread* thread = thread_for(handle);
+  const Thread* thread = thread_used(handle, false, "pthread_getname_np", TEETOTAL_PLACE);
   if (thread == nullptr) return ESRCH;
   const std::size_t needed = std::strlen(thread->properties->name.data()) + 1;
   if (size < needed) return ERANGE;
@@ -52,7 +60,7 @@ int pthread_getname_np(pthread_t handle, char* name, std::size_t size) {
 }
 
 int pthread_setaffinity_np(pthread_t handle, std::size_t size, const cpu_set_t* set) {
-  Thread* thread = thread_for(handle);
+  Thread* thread = thread_used(handle, true, "pthread_setaffinity_np", TEETOTAL_PLACE);
   if (thread == nullptr) return ESRCH;
   std::uint64_t& processors = thread->properties.change().processors;
   processors = 0;
@@ -60,7 +68,7 @@ int pthread_setaffinity_np(pthread_t handle, std::size_t size, const cpu_set_t* 
   return processors != 0 ? 0 : EINVAL;
 }
 int pthread_getaffinity_np(pthread_t handle, std::size_t size, cpu_set_t* set) {
-  const Thread* thread = thread_for(handle);
+  const Thread* thread = thread_used(handle, false, "pthread_getaffinity_np", TEETOTAL_PLACE);
   if (thread == nullptr) return ESRCH;
   std::memset(set, 0, size);
   std::memcpy(set, &thread->properties->processors, std::min(size, sizeof thread->properties->processors));
@@ -68,21 +76,21 @@ int pthread_getaffinity_np(pthread_t handle, std::size_t size, cpu_set_t* set) {
 }
 
 int pthread_setschedparam(pthread_t handle, int policy, const sched_param* parameters) {
-  Thread* thread = thread_for(handle);
+  Thread* thread = thread_used(handle, true, "pthread_setschedparam", TEETOTAL_PLACE);
   if (thread == nullptr) return ESRCH;
   thread->properties.change().policy = policy;
   thread->properties.change().priority = parameters->sched_priority;
   return 0;
 }
 int pthread_getschedparam(pthread_t handle, int* policy, sched_param* parameters) {
-  const Thread* thread = thread_for(handle);
+  const Thread* thread = thread_used(handle, false, "pthread_getschedparam", TEETOTAL_PLACE);
   if (thread == nullptr) return ESRCH;
   *policy = thread->properties->policy;
   parameters->sched_priority = thread->properties->priority;
   return 0;
 }
 int pthread_setschedprio(pthread_t handle, int priority) {
-  Thread* thread = thread_for(handle);
+  Thread* thread = thread_used(handle, true, "pthread_setschedprio", TEETOTAL_PLACE);
   if (thread == nullptr) return ESRCH;
   thread->properties.change().priority = priority;
   return 0;

@@ -256,7 +256,12 @@ int sigpending(sigset_t* set) {
 }
 int sigaltstack(const stack_t* wanted, stack_t* old) {
   if (process.current == nullptr) return static_cast<int>(syscall(SYS_sigaltstack, wanted, old));
-  if (old != nullptr) *old = {nullptr, SS_DISABLE, 0};
+  const stack_t now = process.current->properties->alternative;
+  if (wanted != nullptr) {
+    const bool off = (wanted->ss_flags & SS_DISABLE) != 0;
+    process.current->properties.change().alternative = off ? stack_t{nullptr, SS_DISABLE, 0} : *wanted;
+  }
+  if (old != nullptr) *old = now;
   return 0;  // handlers run on the stack of who raises
 }
 

@@ -208,6 +208,7 @@ int sched_yield() { return 0; }
 int pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) {
   if (process.current == nullptr) return real().key_create(key, destructor);
   if (process.keys == process.deleted_keys->size()) return EAGAIN;
+  unordered_call(process.numbering, true, "pthread_key_create", TEETOTAL_PLACE);
   const pthread_key_t fresh = kKeys + process.keys++;
   key_destructors[fresh] = destructor;
   Touch(TEETOTAL_PLACE).put(key, fresh);
@@ -217,6 +218,7 @@ int __pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) { return
 int pthread_key_delete(pthread_key_t key) {
   if (process.current == nullptr || key < kKeys) return 0;
   check_key(*process.current, key, "deletes", TEETOTAL_PLACE);
+  unordered_call("pthread_key_delete", TEETOTAL_PLACE);
   process.deleted_keys.change().set(key - kKeys);
   return 0;
 }

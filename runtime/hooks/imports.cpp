@@ -162,6 +162,19 @@ void unseen_call(const std::string& what, std::uintptr_t place) {
   ++process.current->changes;
 }
 
+void unordered_call(Users& users, bool sets, const char* what, std::uintptr_t place) {
+  if (process.current == nullptr || process.unwatched()) return;
+  const std::uint64_t own = std::uint64_t{1} << process.current->number;
+  (sets ? users.setting : users.asking) |= own;
+  const std::uint64_t before = users.setting | (sets ? users.asking : 0);
+  if ((before & ~own) != 0) unseen_call(std::string(what) + ", whose order with that of others is not explored", place);
+}
+
+void unordered_call(const char* what, std::uintptr_t place) {
+  if (process.current == nullptr || process.unwatched()) return;
+  unseen_call(std::string(what) + ", whose order with what others do is not explored", place);
+}
+
 void Imports::read(const std::string& table, const std::string& instrumented) {
   std::ifstream lines(table);
   if (!lines) throw std::runtime_error("there is no table of imports, " + table);

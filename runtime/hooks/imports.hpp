@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "process.hpp"
+
 namespace teetotal::runtime {
 
 struct Thread;
@@ -99,5 +101,11 @@ extern Imports imports;
 
 // What a call of the program does that nobody sees: named, and no reason to take a loop for one that only waits.
 void unseen_call(const std::string& what, std::uintptr_t place);
+
+// What a call sets, or asks for, that is no memory: named where another thread sets it too, or asks for what is set.
+void unordered_call(Users& users, bool sets, const char* what, std::uintptr_t place);
+
+// The same, of what anybody may ask for at any time: named beside other threads.
+void unordered_call(const char* what, std::uintptr_t place);
 
 }  // namespace teetotal::runtime

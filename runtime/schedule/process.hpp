@@ -83,11 +83,21 @@ struct EndedFrames {
   std::uint32_t next = 0;
 };
 
+// Who has set and who has asked for something that is no memory, beside others: threads, as bits. Where the order of
+// two matters it is not explored, since neither is a step: whoever comes second is told so (imports.hpp,
+// `unordered_call`).
+struct Users {
+  std::uint64_t setting = 0, asking = 0;
+};
+static_assert(kMaxThreads <= 64);
+
 // What a thread was told and nothing depends on: see hooks_properties.cpp.
 struct Properties {
   std::array<char, 16> name{"program"};
   std::uint64_t processors = 3;
   int policy = 0, priority = 0, cancel_state = 0, cancel_type = 0;
+  stack_t alternative{nullptr, SS_DISABLE, 0};
+  Users users;
 };
 
 // What a thread is at a moment of an execution, in plain words: snapshots keep copies.
@@ -203,6 +213,7 @@ struct ProcessRecord {
   std::uint32_t count = 1;  // threads so far in this execution
   std::uint32_t unjoined = 0;
   std::uint32_t keys = 0;  // of thread-specific data
+  Users numbering;         // of keys: who gets which depends on who comes first
   Seldom<std::bitset<1024>> deleted_keys;
   std::int32_t step = -1;                // the step that is running
   Seldom<std::array<Held, 8>> held;      // mutexes and spinlocks; null: free

@@ -73,6 +73,10 @@ SEEN = {
     "bytes": ('asm volatile(".byte 0x90, 0x48, 0xc7, 0x07, 1, 0, 0, 0" :: "D"(p) : "memory")', LOAD),
     "macro": ('asm volatile(".macro m%=\\n movq $1, (%%rdi)\\n .endm\\n m%=" :: "D"(p) : "memory")', LOAD),
     "repetition": ('asm volatile(".rept 1\\n movq $1, (%%rdi)\\n .endr" :: "D"(p) : "memory")', LOAD),
+    "characters": (
+        "asm volatile(\"pushq $'#';popq %%rax; pushq $';'; popq %%rax; movb $'\\\"', %0 # it's\" : \"=m\"(*p) :: \"rax\")",
+        LOAD,
+    ),
     "add": ('asm volatile("addq $1, %0" : "+m"(*p))', LOAD),
     "bts": ('{ long n = 0; asm volatile("btsq %1, %0" : "+m"(*p) : "r"(n)); }', LOAD),
     "cmp": (STORE, '{ char c; asm volatile("cmpq $1, %1; sete %0" : "=r"(c) : "m"(*p)); r = c; }'),

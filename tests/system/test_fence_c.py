@@ -122,6 +122,18 @@ def test_crlf_stays_crlf(tmp_path: Path) -> None:
     assert answer.text.count("\n") == answer.text.count("\r\n") == ODD.count("\n") + 2
 
 
+def test_a_comment_that_goes_on_in_the_next_line_swallows_no_fence(tmp_path: Path) -> None:
+    """The fence was a line of the comment."""
+    text = (
+        "#include <pthread.h>\nvolatile int x, y, a, b;\n"
+        "void *f(void *p) {\n    x = 1; // so \\\n    and so\n    a = y;\n    return p;\n}\n"
+        "int main(void) {\n    pthread_t t; pthread_create(&t, 0, f, 0); y = 1; b = x; pthread_join(t, 0);\n}\n"
+    )
+    answer = fenced(tmp_path, "odd.c", text)
+    assert answer.answer.verdict is Verdict.SAFE
+    assert "    x = 1; atomic_thread_fence(memory_order_seq_cst); // so" in answer.text
+
+
 @pytest.mark.parametrize(
     ("style", "words"),
     [("linux", "smp_mb();"), ("x86", '__asm__ volatile("mfence" ::: "memory");')],

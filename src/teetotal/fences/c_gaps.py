@@ -282,10 +282,12 @@ class Gaps:
         return Edit(line_start, line_end, "")
 
     def _end_of_line(self, offset: int) -> int | None:
-        """Where the line ends, if nothing but a comment stands behind the offset."""
+        """Where the line ends, if nothing but a comment stands behind the offset, and none that goes on in the next."""
         end = self.text.find("\n", offset)
         end = len(self.text) if end < 0 else end
         rest = self.text[offset:end].strip()
+        if rest.endswith("\\"):
+            return None
         if rest and not rest.startswith("//") and not (rest.startswith("/*") and rest.find("*/") == len(rest) - 2):
             return None
         return end - 1 if self.text[offset:end].endswith("\r") else end

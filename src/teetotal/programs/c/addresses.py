@@ -4,8 +4,9 @@ Which of two objects lies lower, and what the bits of an address are, is nobody'
 and from run to run, and here it is always the same. So such instructions get a hook (runtime/memory/addresses.cpp) that
 looks at the values: numbers pass, and so do two addresses of one object. Others are named, and then nothing is proved.
 
-- Order: ``cmp`` of two values of eight bytes whose carry is looked at behind it, as compilers do it for unsigned numbers
-  and for pointers alone; and ``sub``, since the sign of a distance is an order too.
+- Order: ``cmp`` of two values of eight bytes behind which somebody looks which was less (by the carry, as compilers do it
+  for pointers, or by the sign, where the program made an ``intptr_t`` of them); and ``sub``, since the sign of a distance
+  is an order too.
 - Bits: right shifts, rotations, products, quotients and masks of eight bytes.
 
 A value that is small is passed by without a call.
@@ -19,12 +20,12 @@ from itertools import count
 from pathlib import Path
 
 from teetotal.programs.c.assembly import Function, Item, Text
-from teetotal.programs.c.instrument import hook_call
-from teetotal.programs.c.machine import RBP, REGISTERS, RSP
+from teetotal.programs.c.instrument import SYMBOLIC, hook_call, symbol_of
+from teetotal.programs.c.machine import REGISTERS, RSP
 from teetotal.programs.c.objects import Object
 
 _COMPARE, _HASH, _MASK = 9, 10, 11
-_LOOKS_AT_CARRY = re.compile(r"(j|set|cmov)(a|ae|b|be)$")
+_LOOKS_AT_ORDER = re.compile(r"(j|set|cmov)(ae?|be?|ge?|le?)$")
 _HASHES = re.compile(r"(i?mul|i?div|shr|sar|ro[lr])$")
 _WHOLE = 47
 """A shift to the right by so many bits leaves nothing of an address."""
@@ -87,15 +88,24 @@ class AddressWatch:
         else:
             return
         access = next(iter(instruction.accesses), None)
-        if access is not None and (access.base not in (RBP, RSP) or access.scaled >= 0 or item.relocations):
+        flags, symbol = 0, "0"
+        if access is not None and (access.segment or (access.relative and not item.relocations)):
             return
+        if item.relocations:
+            found = symbol_of(item) if access is not None and access.relative else None
+            if found is None:
+                return
+            flags, symbol = SYMBOLIC, f"{found} - ."
         if not registers and access is None:
             return
         skip = f".Lteetotal_small_{next(self._numbers)}"
         if registers and kind == _COMPARE:
             yield f"\tcmpq ${_SMALL}, %{REGISTERS[registers[0]]}"
             yield f"\tjbe {skip}"
-        base, size, displacement = (-1, 0, 0) if access is None else (access.base, 8, access.displacement)
+        base, scaled, scale, size, displacement = -1, -1, 1, 0, 0
+        if access is not None:
+            base, scaled, scale, size = access.base, access.scaled, access.scale, 8
+            displacement = 0 if flags else access.displacement
         first, second = [number + 1 for number in registers[:2]] + [0] * (2 - len(registers[:2]))
         if access is not None:
             second = 0
@@ -103,8 +113,8 @@ class AddressWatch:
             f".Lteetotal_address_{next(self._numbers)}",
             "teetotal_access",
             [
-                f"\t.byte {kind}, 0, {base}, -1, 1, -1, {first}, {second}",
-                f"\t.long {size}, 0",
+                f"\t.byte {kind}, {flags}, {base}, {scaled}, {scale}, -1, {first}, {second}",
+                f"\t.long {size}, {symbol}",
                 f"\t.quad {constants[0] if constants and access is None else displacement}",
             ],
             item.statement,
@@ -114,7 +124,7 @@ class AddressWatch:
 
 def _orders(following: Sequence[Item]) -> bool:
     for item in following:
-        if _LOOKS_AT_CARRY.match(item.instruction.name):
+        if _LOOKS_AT_ORDER.match(item.instruction.name):
             return True
         if _FLAGS in item.instruction.writes or item.instruction.is_call:
             return False

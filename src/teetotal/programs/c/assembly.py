@@ -19,8 +19,10 @@ from teetotal.programs.c.objects import Object, Relocation
 
 _LABEL = "teetotal.statement."
 _LABELS = re.compile(r'\s*((?:[\w.$@]+|"[^"]*")\s*:)(?!=)\s*')
-_SPLIT = re.compile(r'((?:[^;"]|"(?:\\.|[^"\\])*")*);?')
-_UNTIL_COMMENT = re.compile(r'(?:[^#"]|"(?:\\.|[^"\\])*")*')
+_QUOTED = r""""(?:\\.|[^"\\])*"|'(?:\\.|[^\\])'?"""
+"""A string, or a character, which needs no second quote: ``$'#``."""
+_SPLIT = re.compile(rf"""((?:{_QUOTED}|[^;"'])*);?""")
+_UNTIL_COMMENT = re.compile(rf"""(?:{_QUOTED}|[^#"'])*""")
 _DEBUG = re.compile(r"\.section\s+\.debug_")
 _LINE = re.compile(
     r"^[ \t]*\.section[ \t]+\.debug_"
@@ -30,7 +32,7 @@ _LINE = re.compile(
 )
 """One line, or debugging information up to the next section of something else."""
 _LOCAL = re.compile(r"\.L[\w.$]+")
-_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|/\*.*?\*/', re.DOTALL)
+_COMMENT = re.compile(rf"({_QUOTED})|/\*.*?\*/", re.DOTALL)
 _FLAGS = re.compile(r'[^"]*"(\w*)"')
 _SILENT = (
     ".loc", ".cfi", ".file", ".glob", ".type", ".size", ".weak", ".hidden", ".ident", ".intel_syntax", ".att_syntax",

@@ -32,7 +32,7 @@ _LOCKED, _COMPARED, _MFENCE, _SFENCE, _COPY, _SETTLE = 3, 4, 5, 6, 7, 8
 _SIMPLE = (1, 2, 4, 8, 16)
 BACK = "_back"
 """Behind the label of a hook's constant: where the hook returns to."""
-_EXACT, _REPEATED, _SYMBOLIC, _THREAD_LOCAL = 1, 2, 4, 8
+_EXACT, _REPEATED, SYMBOLIC, _THREAD_LOCAL = 1, 2, 4, 8
 
 
 class Visible(NamedTuple):
@@ -172,18 +172,18 @@ class _Hooks:
         else:
             kind = _COPY if len(instruction.accesses) == 2 else _KINDS[access.direction]
         if access.field and any(one.place == access.field for one in item.relocations):
-            found = _symbol(item) if access.relative else None
+            found = symbol_of(item) if access.relative else None
             if found is None:
                 self._name(item.statement, instruction.text, function, item)
                 return [], []
-            flags, symbol = flags | _SYMBOLIC, f"{found} - ."
+            flags, symbol = flags | SYMBOLIC, f"{found} - ."
         elif access.relative:
             self._name(item.statement, instruction.text, function, item)
             return [], []
         flags |= _EXACT * bool(item.statement.app) | _REPEATED * instruction.repeated
         flags |= _THREAD_LOCAL * bool(access.segment)
         halves = instruction.name == "cmpxchg8b"
-        displacement = 0 if flags & _SYMBOLIC else access.displacement
+        displacement = 0 if flags & SYMBOLIC else access.displacement
         told = [
             f"\t.byte {kind}, {flags}, {access.base}, {access.scaled}, {access.scale}, {access.bit}, {int(halves)}, 0",
             f"\t.long {access.size}, {symbol}",
@@ -217,7 +217,7 @@ def hook_call(label: str, hook: str, descriptor: list[str], statement: Statement
     return lines if statement is None else att(lines, statement)
 
 
-def _symbol(item: Item) -> str | None:
+def symbol_of(item: Item) -> str | None:
     """What an address that is counted from the instruction is, as text."""
     if item.whole:
         for pattern in _SYMBOL_IN:

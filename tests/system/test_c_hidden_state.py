@@ -1,0 +1,158 @@
+"""What threads tell each other through something that is no memory, and what each has for itself.
+
+A library, the kernel or the runtime keeps it, so that setting it and asking for it are no steps: one order of the two is
+explored. In each program the thread that asks runs first, and finds nothing amiss; after the other it would.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from c_programs import COMPILERS, compiled, explore
+
+C = """
+#define _GNU_SOURCE
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static pthread_t first; static pthread_key_t key, mine, its; static int which;
+static void *asks(void *p) {
+  char name[16]; cpu_set_t cpus; struct sched_param order; int policy;
+  switch (which) {
+  case 0: pthread_getname_np(first, name, sizeof name); assert(strcmp(name, "other")); break;
+  case 1: pthread_getaffinity_np(first, sizeof cpus, &cpus); assert(CPU_ISSET(0, &cpus)); break;
+  case 2: pthread_getschedparam(first, &policy, &order); assert(policy != SCHED_FIFO); break;
+  case 3: pthread_key_create(&mine, 0); break;
+  case 4: assert(!pthread_setspecific(key, p)); break;
+  case 5: assert(!ferror(stdin)); break;
+  }
+  return p;
+}
+static void *sets(void *p) {
+  cpu_set_t cpus; struct sched_param order = {3};
+  switch (which) {
+  case 0: pthread_setname_np(first, "other"); break;
+  case 1: CPU_ZERO(&cpus); CPU_SET(1, &cpus); pthread_setaffinity_np(first, sizeof cpus, &cpus); break;
+  case 2: pthread_setschedparam(first, SCHED_FIFO, &order); break;
+  case 3: pthread_key_create(&its, 0); break;
+  case 4: pthread_key_delete(key); break;
+  case 5: putc('x', stdin); break;
+  }
+  return p;
+}
+int main(int count, char **words) {
+  pthread_t t, u;
+  which = atoi(words[1]); first = pthread_self(); pthread_key_create(&key, 0);
+  pthread_create(&t, 0, asks, 0); pthread_create(&u, 0, sets, 0); pthread_join(t, 0); pthread_join(u, 0);
+  assert(which != 3 || mine < its);
+}
+"""
+CPP = r"""
+#include <cassert>
+#include <cstdlib>
+#include <iomanip>
+#include <iostream>
+#include <new>
+#include <thread>
+static void enough() { std::abort(); }
+int main(int, char **words) {
+  const int which = std::atoi(words[1]);
+  std::thread asks([&] {
+    if (which == 0) assert(std::get_new_handler() != enough);
+    if (which == 1) assert(std::cout.fill() != 'x');
+    if (which == 2) assert(std::cout.good());
+  });
+  std::thread sets([&] {
+    if (which == 0) std::set_new_handler(enough);
+    if (which == 1) std::cout << std::setfill('x');
+    if (which == 2) std::cout << static_cast<std::streambuf *>(nullptr);
+    if (which == 3) std::set_terminate(enough);
+  });
+  asks.join();
+  sets.join();
+}
+"""
+CALLS = [
+    "pthread_setname_np",
+    "pthread_setaffinity_np",
+    "pthread_setschedparam",
+    "pthread_key_create",
+    "pthread_key_delete",
+    "ferror",
+]
+CPP_CALLS = ["std::set_new_handler", "std::_Setfill", "std::basic_streambuf", "std::set_terminate"]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_is_set_beside_who_asks_is_named(name: str) -> None:
+    with compiled(C) as program:
+        end, told = explore(program, arguments=[str(CALLS.index(name))])
+    assert [answer for answer in told if answer["type"] == "failure"] == []  # or it would be no test
+    assert any(name in what for what, _ in end["unseen"])
+
+
+@pytest.mark.parametrize("name", CPP_CALLS)
+def test_what_is_set_in_the_cpp_library_beside_who_asks_is_named(name: str) -> None:
+    with compiled(CPP, suffix=".cpp") as program:
+        end, _ = explore(program, arguments=[str(CPP_CALLS.index(name))])
+    assert any(name in what for what, _ in end["unseen"])
+
+
+OWN = """
+#define _GNU_SOURCE
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+static char stacks[2][65536]; static pthread_once_t once = PTHREAD_ONCE_INIT; static pthread_key_t key;
+static void make(void) { pthread_key_create(&key, 0); }
+static void *own(void *p) {
+  stack_t stack = {.ss_sp = p, .ss_size = sizeof stacks[0]}, now; char name[16];
+  pthread_once(&once, make); pthread_setspecific(key, p);
+  sigaltstack(&stack, 0); pthread_setname_np(pthread_self(), p == stacks[0] ? "one" : "two");
+  pthread_once(&once, make); assert(pthread_getspecific(key) == p);
+  sigaltstack(0, &now); assert(now.ss_sp == p);
+  pthread_getname_np(pthread_self(), name, sizeof name); assert(!strcmp(name, p == stacks[0] ? "one" : "two"));
+  return p;
+}
+int main(void) {
+  pthread_t t, u;
+  pthread_create(&t, 0, own, stacks[0]); pthread_create(&u, 0, own, stacks[1]);
+  pthread_join(t, 0); pthread_join(u, 0);
+}
+"""
+
+
+def test_what_each_has_for_itself_is_not_named() -> None:
+    """A stack for signals was forgotten at once; a key that is created once, by whoever comes first, has one number."""
+    with compiled(OWN) as program:
+        end, told = explore(program)
+    assert (end["complete"], end["unseen"], [one for one in told if one["type"] == "failure"]) == (True, [], [])
+
+
+ORDERS = """
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+static struct { char *left, *right; } pair, *pairs[1] = {&pair};
+int main(int count, char **words) {
+  pair.left = malloc(1); pair.right = malloc(1);
+  intptr_t left = (intptr_t)pair.left, right = (intptr_t)pair.right;
+  if (words[1][0] == '0') return pair.left < pair.right ? 0 : 2;
+  if (words[1][0] == '1') return pairs[count - 2]->left < pairs[count - 2]->right ? 0 : 2;
+  return left < right ? 0 : 2;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("which", ["variables", "through pointers", "as signed numbers"])
+def test_which_address_is_lower_is_named_wherever_it_lies(which: str, compiler: str) -> None:
+    """clang compares with what is in memory, and numbers with a sign were no addresses: both were passed by."""
+    number = ["variables", "through pointers", "as signed numbers"].index(which)
+    with compiled(ORDERS, compiler=compiler) as program:
+        end, _ = explore(program, arguments=[str(number)])
+    assert any("which of two objects has the lower address" in what for what, _ in end["unseen"])
