@@ -35,13 +35,14 @@ MODELS: tuple[MachineName, ...] = ("sc", "tso", "pso")
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "FEWEST", 1)
+    monkeypatch.setattr(parts, "LARGE", 1)
 
 
 def phases(rng: random.Random, most: int = 4) -> History:
     """Small histories one after the other, each thread in its own time, some with an address in common; and between them
     what a thread does for itself."""
     operations: list[Operation] = []
-    final: dict[str, int] = {}
+    initial, final = {"seen": 7}, dict[str, int]()
     common = rng.random() < 0.2
     for phase in range(rng.randint(1, most)):
         small = random_small(
@@ -55,13 +56,15 @@ def phases(rng: random.Random, most: int = 4) -> History:
                 operations += alone(rng, op.thread)
         if rng.random() < 0.1 and small.addresses:
             final[small.addresses[0] + own] = rng.randrange(3)
+        if rng.random() < 0.1 and small.addresses:
+            initial[small.addresses[-1] + own] = rng.randrange(2)
     threads = sorted({op.thread for op in operations})
     mixed: list[Operation] = []
     left = {thread: [op for op in operations if op.thread == thread] for thread in threads}
     while any(left.values()):
         thread = rng.choice([name for name in threads if left[name]])
         mixed.append(left[thread].pop(0))
-    return History.of(mixed, initial={"seen": 7}, final=final)
+    return History.of(mixed, initial=initial, final=final)
 
 
 def alone(rng: random.Random, thread: str) -> Iterator[Operation]:
@@ -107,6 +110,24 @@ def test_what_contradicts_a_part_contradicts_the_whole() -> None:
         rest = history.restricted(found.operations, final={name: history.final[name] for name in found.finals})
         assert whole(rest, "sc", Semantics()) is Verdict.VIOLATION
         assert found.minimal
+
+
+def test_parts_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under PSO the chains of a part are its threads times its addresses, and its rows as long as there are chains."""
+    monkeypatch.undo()
+    swapped = [(0, 1, 0), (1, 0, 1)]
+    operations = [
+        Operation(str(thread), kind, f"{'xy'[address]}{number}", read=read, written=written)
+        for thread, first, second in swapped
+        for number in range(3 * parts.FEWEST // 4)
+        for kind, address, read, written in ((Kind.ST, first, None, 1), (Kind.LD, second, 0, None))
+    ]
+    history = History.of(operations)
+    divided = parts.divided(history)
+    assert divided is not None
+    assert [len(divided.operations(number)) for number in range(len(divided))] == [2_000, 2_000, 2_000]
+    assert check(history, "pso").verdict is Verdict.SAFE
+    assert check(history, "sc").verdict is Verdict.VIOLATION
 
 
 def drawn(seed: int, verdict: Verdict, count: int, fewest: int = 2) -> Iterator[History]:
