@@ -153,6 +153,8 @@ Parts::Parts(const History& history, std::size_t fewest)
   if (!others_hold(history, shared_)) return;
   const auto [part_of, parts] = parts_of(history, shared_, fewest);
   if (parts == 1) return;
+  for (std::uint32_t i = 0; i < history.initial.size(); ++i) initial_[history.initial[i].address] = i;
+  for (std::uint32_t i = 0; i < history.final.size(); ++i) final_[history.final[i].address] = i;
   // Whatever is no access to a shared address stays with the one before it, or else with the thread's first.
   const auto is_shared = [&](Op op) { return history.address[op] != nothing && shared_[history.address[op]]; };
   std::vector<Part> now(history.threads.size(), nothing), part(history.size());
@@ -203,13 +205,13 @@ History Parts::history(std::size_t part) const {
     result.address.push_back(a == nothing ? nothing : numbered(addresses, a, result.addresses, history_.addresses));
     if (a != nothing && !shared_[a] && result.reads(op)) result.flags[op] |= result_unknown;
   }
-  const auto bind = [&](std::vector<Binding>& kept, const std::vector<Binding>& all) {
-    for (const Binding& binding : all)
-      if (const auto known = addresses.find(binding.address); known != addresses.end() && shared_[binding.address])
-        kept.push_back({known->second, binding.value, binding.line});
+  const auto bind = [&](std::vector<Binding>& kept, const std::vector<Binding>& all, const auto& places) {
+    for (const auto& [of_whole, number] : addresses)
+      if (const auto place = places.find(of_whole); place != places.end() && shared_[of_whole])
+        kept.push_back({number, all[place->second].value, all[place->second].line});
   };
-  bind(result.initial, history_.initial);
-  bind(result.final, history_.final);
+  bind(result.initial, history_.initial, initial_);
+  bind(result.final, history_.final, final_);
   return result;
 }
 

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <span>
+#include <unordered_map>
 
 #include "histories/history.hpp"
 
@@ -33,6 +34,7 @@ class Parts {
   std::vector<bool> shared_;        // per address
   std::vector<std::size_t> first_;  // per part its operations; one entry more
   std::vector<Op> operations_;
+  std::unordered_map<std::uint32_t, std::uint32_t> initial_, final_;  // by address: the places in the history's
 };
 
 }  // namespace teetotal::histories

@@ -55,7 +55,8 @@ class Edn {
 
   void tag() {  // #name before a form
     while (in.accept('#')) {
-      if (in.peek() != '{') token();
+      if (in.peek() != '{' && token() == "_")
+        in.reject("#_ before a form, which is then to be left out: not read here");
       skip();
     }
   }
@@ -188,6 +189,8 @@ class EdnReader {
  private:
   std::vector<History> finish() {
     for (const auto& [process, pending] : invoked_) settle(pending, "info");
+    if (keyless_ && pair_ > 0)
+      throw HistoryFault(pair_, "two values beside operations without :key: a key with its value, or a list of two");
     for (const std::uint32_t address : reads_nil_) out_.initial(address, nil, 0);
     if (!reads_nil_.empty()) {
       edn_.in.refuse_least_beside_nil();
@@ -229,7 +232,10 @@ class EdnReader {
   }
 
   void happened(Event event) {
-    if (event.process && event.process->kind != Form::number) return;  // :nemesis
+    if (event.process && event.process->kind != Form::number) {  // :nemesis
+      if (is_operation(event.function)) throw HistoryFault(event.line, "an operation by a :process that is no number");
+      return;
+    }
     const bool ends = event.type == ":ok" || event.type == ":info";
     if (!ends && event.type != ":invoke" && event.type != ":fail")
       throw HistoryFault(event.line, "expected :invoke, :ok, :fail or :info, found " + quoted(event.type));
@@ -248,7 +254,10 @@ class EdnReader {
     const auto found = invoked_.find(process);
     if (found == invoked_.end()) {
       if (anybody_invokes_) throw HistoryFault(event.line, "an operation ends that was never invoked");
-      if (ends) settle(event, event.type == ":ok" ? "ok" : "info");  // a history without invocations
+      if (!ends) return;  // a history without invocations
+      if (retired_.contains(process)) throw HistoryFault(event.line, "a process goes on after :info");
+      if (event.type == ":info") retired_.insert(process);
+      settle(event, event.type == ":ok" ? "ok" : "info");
       return;
     }
     Event invocation = found->second;
@@ -268,8 +277,8 @@ class EdnReader {
   // What took place (ok), or may have (info).
   void settle(const Event& event, std::string_view outcome) {
     const bool known = outcome == "ok";
-    const std::uint32_t thread = event.process ? out_.threads.number(event.process->value)
-                                               : out_.threads.name("line" + std::to_string(event.line));
+    const std::uint32_t thread =
+        event.process ? out_.threads.number(event.process->value) : out_.threads.name(somebody(event.line));
     if (event.function == ":txn") return transaction(event, thread, known);
     Form value = event.value.value_or(Form{});
     std::optional<Form> key = event.key;
@@ -279,6 +288,9 @@ class EdnReader {
       key = value.items[0];
       const Form inner = value.items[1];
       value = inner;
+      pair_ = pair_ > 0 ? pair_ : event.line;
+    } else if (!key && (known || event.function != ":read")) {
+      keyless_ = true;
     }
     const std::uint32_t address = this->address(key, event.line);
     if (event.function == ":read") {
@@ -304,6 +316,18 @@ class EdnReader {
       throw HistoryFault(event.line,
                          "operations are :read, :write, :cas, :append and :txn, not " + quoted(event.function));
     }
+  }
+
+  // Who is not known is somebody else each time.
+  std::string somebody(std::size_t line) {
+    nameless_ = line == nameless_line_ ? nameless_ + 1 : 1;
+    nameless_line_ = line;
+    return "line" + std::to_string(line) + (nameless_ > 1 ? "." + std::to_string(nameless_) : "");
+  }
+
+  static bool is_operation(std::string_view function) {
+    return function == ":read" || function == ":write" || function == ":cas" || function == ":append" ||
+           function == ":txn";
   }
 
   void transaction(const Event& event, std::uint32_t thread, bool known) {
@@ -362,7 +386,8 @@ class EdnReader {
   std::int64_t appended(std::uint32_t address, const Form& form, std::size_t line) {
     const std::int64_t value = number(form, line);
     reads_nil_.insert(address);  // a list is empty at first
-    written_.insert({address, value});
+    if (!written_.insert({address, value}).second)
+      throw HistoryFault(line, "a value that was appended before: which of the two was read cannot be told");
     return value;
   }
 
@@ -400,7 +425,9 @@ class EdnReader {
   ReadOptions options_;
   std::map<std::int64_t, Event> invoked_;
   std::set<std::int64_t> retired_;
-  bool anybody_invokes_ = false;
+  bool anybody_invokes_ = false, keyless_ = false;
+  std::size_t pair_ = 0;  // the line of the first [key value]
+  std::size_t nameless_ = 0, nameless_line_ = 0;
   std::set<std::uint32_t> reads_nil_;
   std::map<std::pair<std::uint32_t, std::int64_t>, std::int64_t> before_;  // in lists
   std::set<std::pair<std::uint32_t, std::int64_t>> read_, written_;

@@ -4,6 +4,7 @@
 // does not tell what it wrote; so is memory that is accessed in different sizes.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "histories/readers.hpp"
@@ -29,6 +30,30 @@ std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == ':')) text.remove_suffix(1);
   return text;
+}
+
+// What a fence keeps apart, of what the models know: mfence, where no load passes an earlier store; sfence, where no
+// store does; nothing, where only loads are held back, or instructions are fetched anew.
+std::optional<Kind> fence_of(std::string_view instruction, std::size_t line) {
+  const std::size_t end = std::min(instruction.find_first_of(" \t"), instruction.size());
+  const std::string_view mnemonic = instruction.substr(0, end), operands = trimmed(instruction.substr(end));
+  if (mnemonic == "sfence" || mnemonic == "fence.tso") return Kind::sfence;
+  if (mnemonic == "mfence") return Kind::mfence;
+  if (starts_with_any(mnemonic,
+                      {"dmb", "dsb"})) {  // Arm: sy, ish …; for stores alone: st, ishst …; for loads: ld, ishld …
+    if (operands.ends_with("st")) return Kind::sfence;
+    return operands.ends_with("ld") ? std::nullopt : std::optional(Kind::mfence);
+  }
+  if (mnemonic == "fence" && !operands.empty()) {  // RISC-V: what comes before, what comes after
+    const std::size_t comma = operands.find(',');
+    if (comma == std::string_view::npos || operands.find_first_not_of("iorw, \t") != std::string_view::npos)
+      throw HistoryFault(line, "a fence of which is not told what it keeps apart");
+    const auto before = operands.substr(0, comma), after = operands.substr(comma);
+    if (before.find('w') == std::string_view::npos) return std::nullopt;
+    if (after.find('r') != std::string_view::npos) return Kind::mfence;
+    return after.find('w') == std::string_view::npos ? std::nullopt : std::optional(Kind::sfence);
+  }
+  return mnemonic == "fence" ? std::optional(Kind::mfence) : std::nullopt;
 }
 
 class Gem5Reader {
@@ -67,9 +92,8 @@ class Gem5Reader {
       throw HistoryFault(number, "expected \"tick: cpu\"");
     if (fields.size() < 3) return;
     const std::string_view mnemonic = fields[2].substr(0, fields[2].find_first_of(" \t"));
-    const bool full = starts_with_any(mnemonic, {"mfence", "fence", "dmb", "dsb"});
-    if (full || mnemonic == "sfence") {
-      out_.fence(thread(head.substr(colon + 1)), full ? Kind::mfence : Kind::sfence, number);
+    if (const auto fence = fence_of(fields[2], number)) {
+      out_.fence(thread(head.substr(colon + 1)), *fence, number);
       return;
     }
     const std::string_view last = fields.back();
@@ -86,7 +110,7 @@ class Gem5Reader {
     if (data == std::string_view::npos) throw HistoryFault(number, "an access without its data (D=)");
     const auto address = static_cast<std::uint64_t>(hexadecimal(last.substr(at + 4), number));
     const std::int64_t value = hexadecimal(last.substr(data + 4), number);
-    const std::uint32_t location = out_.addresses.name(std::string("0x").append(digits(last.substr(at + 4))));
+    const std::uint32_t location = out_.addresses.name(hexadecimal_name(address));
     accesses_.push_back({address, access_size(mnemonic), number});
     const std::uint32_t by = thread(head.substr(colon + 1));
     if (operation.ends_with("Read")) {
@@ -107,9 +131,6 @@ class Gem5Reader {
     return out_.threads.name(name);
   }
 
-  static std::string_view digits(std::string_view text) {
-    return text.substr(0, text.find_first_not_of("0123456789abcdefABCDEF"));
-  }
   static std::int64_t hexadecimal(std::string_view text, std::size_t number) {
     try {
       return Scanner(text).hexadecimal();

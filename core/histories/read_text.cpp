@@ -27,7 +27,7 @@ class TextReader {
     if (in_.accept(':')) {
       operation(out_.threads.name(first));
     } else if (first == "history") {
-      if (!out_.empty()) out_.finish_history();
+      if (!out_.empty() || !out_.name.empty()) out_.finish_history();
       out_.name = in_.rest_of_line();
       return;
     } else if (first == "init" || first == "final") {

@@ -71,7 +71,7 @@ class TraceGenReader {
       request.value = in_.number();
       in_.skip_blanks();
     }
-    request.address = address(in_.number());
+    request.address = out_.addresses.name(hexadecimal_name(static_cast<std::uint64_t>(in_.number())));
     const std::int64_t tag = this->tag();
     request.begin = time();
     if (!outstanding_.emplace(std::pair(thread, tag), requests_.size()).second)
@@ -102,15 +102,6 @@ class TraceGenReader {
     in_.skip_blanks();
     return in_.number();
   }
-  std::uint32_t address(std::int64_t value) {
-    static constexpr char digits[] = "0123456789abcdef";
-    std::string name;
-    for (auto rest = static_cast<std::uint64_t>(value); rest != 0 || name.empty(); rest >>= 4)
-      name.insert(name.begin(), digits[rest & 15]);
-    name.insert(0, "0x");
-    return out_.addresses.name(name);
-  }
-
   void emit() {
     std::map<std::uint32_t, std::size_t> reserved;  // per thread: its newest load-reserve
     for (std::size_t i = 0; i < requests_.size(); ++i) {

@@ -90,6 +90,8 @@ class Builder {
   std::vector<bool> initial_bound_, final_bound_;
 };
 
+std::string hexadecimal_name(std::uint64_t address);  // the same however many zeros and capitals a file writes
+
 // The operations of a database's transaction. One operation is itself; a read and a write of the same key are an rmw;
 // more would need serialisability, which is another question, so they are refused or, if so asked, split.
 class Transaction {

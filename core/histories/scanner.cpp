@@ -1,5 +1,6 @@
 // What the readers share: scanning, names to numbers, and the filling of columns.
 #include <algorithm>
+#include <charconv>
 #include <limits>
 
 #include "histories/readers.hpp"
@@ -147,6 +148,11 @@ void Builder::finish_history() {
 std::vector<History> Builder::take() {
   if (!empty() || !name.empty()) finish_history();
   return std::move(finished_);
+}
+
+std::string hexadecimal_name(std::uint64_t address) {
+  char digits[16];
+  return std::string("0x").append(digits, std::to_chars(digits, digits + 16, address, 16).ptr);
 }
 
 // ---- Transaction

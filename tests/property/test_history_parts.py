@@ -35,6 +35,7 @@ MODELS: tuple[MachineName, ...] = ("sc", "tso", "pso")
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "FEWEST", 1)
+    monkeypatch.setattr(parts, "LARGE", 1)
 
 
 def phases(rng: random.Random, most: int = 4) -> History:
@@ -112,6 +113,24 @@ def test_what_contradicts_a_part_contradicts_the_whole() -> None:
         rest = history.restricted(found.operations, final={name: history.final[name] for name in found.finals})
         assert whole(rest, "sc", Semantics()) is Verdict.VIOLATION
         assert found.minimal
+
+
+def test_parts_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under PSO the chains of a part are its threads times its addresses, and its rows as long as there are chains."""
+    monkeypatch.undo()
+    swapped = [(0, 1, 0), (1, 0, 1)]
+    operations = [
+        Operation(str(thread), kind, f"{'xy'[address]}{number}", read=read, written=written)
+        for thread, first, second in swapped
+        for number in range(3 * parts.FEWEST // 4)
+        for kind, address, read, written in ((Kind.ST, first, None, 1), (Kind.LD, second, 0, None))
+    ]
+    history = History.of(operations)
+    divided = parts.divided(history)
+    assert divided is not None
+    assert [len(divided.operations(number)) for number in range(len(divided))] == [2_000, 2_000, 2_000]
+    assert check(history, "pso").verdict is Verdict.SAFE
+    assert check(history, "sc").verdict is Verdict.VIOLATION
 
 
 def drawn(seed: int, verdict: Verdict, count: int, fewest: int = 2) -> Iterator[History]:

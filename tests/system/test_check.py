@@ -454,6 +454,16 @@ def test_output_that_nobody_reads_is_no_violation(tmp_path: Path) -> None:
         assert process.wait(timeout=PATIENCE) == 141
 
 
+@pytest.mark.parametrize("words", [["check", "--time", "-1", "x.litmus"], ["bogus"]])
+def test_a_complaint_that_nobody_reads_is_one_all_the_same(words: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        assert subprocess.run([sys.executable, "-m", "teetotal", *words], stderr=writer, check=False).returncode == 2
+    finally:
+        os.close(writer)
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_a_full_disk_is_said_plainly(tmp_path: Path, options: list[str]) -> None:

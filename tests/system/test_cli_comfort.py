@@ -30,6 +30,7 @@ Run = Callable[..., tuple[int, str, str]]
     [
         ("teetotal.toml", 'model = ["tso"]\n[check]\ngoal = "both"\n'),
         ("pyproject.toml", '[tool.teetotal]\nmodel = "tso"\nkernel = true\n[tool.teetotal.check]\ngoal = "both"\n'),
+        ("pyproject.toml", '[ tool . teetotal ]\nmodel = "tso"\ncheck = {goal = "both"}\n'),
     ],
 )
 def test_a_file_has_options_and_the_command_line_the_last_word(run: Run, file: str, text: str) -> None:
@@ -52,6 +53,9 @@ def test_a_file_has_options_and_the_command_line_the_last_word(run: Run, file: s
         ("goal = [\n", "Invalid value"),
         ('goal = "sfae"\n', "'sfae' is not one of 'robust', 'safe', 'both'"),
         ("time = -1\n", "-1.0 is not in the range"),
+        ("loop-bound = 1.5\n", "'1.5' is not a valid integer range"),
+        ("workers = true\n", "'true' is not a valid integer range"),
+        ("[check]\nquiet = 7\n", "'7' is not a valid boolean"),
     ],
 )
 def test_what_is_no_option_is_refused(run: Run, text: str, said: str) -> None:

@@ -105,9 +105,27 @@ def test_names_times_and_bindings() -> None:
     assert history.initial == {"0x2004": 9}  # read, and written by nobody
 
 
-def test_an_sfence_of_gem5_is_an_sfence() -> None:
-    (history,) = read_text(SAMPLES["gem5"][0] + "3000: system.cpu1: T0 : @main+8 : sfence : No_OpClass :\n")
-    assert operations(history)[-1] == "system.cpu1: sfence"
+@pytest.mark.parametrize(
+    ("instruction", "fence"),
+    [
+        ("sfence", "sfence"), ("mfence", "mfence"), ("fence", "mfence"), ("fence rw, rw", "mfence"),
+        ("fence w,r", "mfence"), ("fence w,w", "sfence"), ("fence rw,w", "sfence"), ("fence.tso", "sfence"),
+        ("fence r, rw", ""), ("fence.i", ""),
+        ("dmb ish", "mfence"), ("dsb", "mfence"), ("dmb ishst", "sfence"), ("dmb   ishld", ""), ("lfence", ""),
+    ],
+)  # fmt: skip
+def test_a_fence_of_gem5_keeps_apart_what_it_says(instruction: str, fence: str) -> None:
+    (history,) = read_text(
+        f"1000: c0 T0 : @f : sw a : MemWrite : D=0x1 A=0x20\n3000: c0 T0 : @f : {instruction} : No_OpClass :\n"
+    )
+    assert operations(history)[1:] == ([f"c0: {fence}"] if fence else [])
+
+
+def test_an_address_of_gem5_is_a_number() -> None:
+    (history,) = read_text(
+        "1: c T0 : @f : sw a : MemWrite : D=0x1 A=0x00AB\n2: d T0 : @f : lw a : MemRead : D=0x1 A=0xab\n"
+    )
+    assert history.addresses == ["0xab"]
 
 
 def test_an_unknown_result_of_axe_may_be_anything() -> None:
@@ -126,6 +144,11 @@ def test_many_histories_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "many.axe"
     path.write_text("0: M[0] := 1\ncheck\n# named\n0: M[0] := 1\ncheck\n")
     assert [history.name for history in read(path)] == ["1", "named"]
+
+
+def test_a_history_that_has_but_a_name_is_one() -> None:
+    histories = read_text("history a\nhistory b\nT0: mfence\nhistory c\n", format="text")
+    assert [(history.name, len(history)) for history in histories] == [("a", 0), ("b", 1), ("c", 0)]
 
 
 def test_reading_is_the_inverse_of_writing() -> None:
@@ -172,6 +195,14 @@ FAULTS = [
     ("axe", "0: M[1] := 1\n0: M[1] = 2", 2, '(column 9)'),
     ("json", '[\n[{"events": [{"Write": {"variable": 0, "version": "x"}}]}]\n]', 2, "expected a number"),
     ("edn", "{:process 0 :type :invoke :f :add :value 1}{:process 0 :type :ok :f :add :value 1}", 1, "not \":add\""),
+    ("edn", "{:process 0 :type :info :f :write :key 1 :value 1}\n{:process 0 :type :ok :f :read :key 1 :value 0}",
+     2, "a process goes on after :info"),
+    ("edn", '{:process 0 :type :ok :f :write :value 1}\n{:process "b" :type :ok :f :read :value 0}', 2, "no number"),
+    ("edn", "{:process 0 :type :ok :f :write :value 1}\n#_{:process 0 :type :ok :f :write :value 2}", 2, "#_"),
+    ("edn", "{:type :ok :f :append :key 1 :value 1}\n{:type :ok :f :append :key 1 :value 1}", 2, "appended before"),
+    ("edn", "{:type :ok :f :append :value 1}{:type :ok :f :append :value 2}\n{:type :ok :f :read :value [1 2]}",
+     2, "a list of two"),
+    ("gem5", "1: cpu T0 : @f : fence 3, 3 : No_OpClass :\n", 1, "what it keeps apart"),
     ("tracegen", "0: resp 1 #0 @1\n", 1, "response to no request"),
     ("tracegen", "0: store-cond-req 1 0x8 #0 @1\n0: resp 0 #0 @2\n", 1, "without a load-reserve"),
     ("gem5", "1: cpu T0 : @f : sw t0 : MemWrite : D=0x1 A=0x10\n2: cpu T0 : @f : sb t0 : MemWrite : D=0x1 A=0x11\n",
@@ -317,6 +348,13 @@ def test_without_processes_nothing_is_known_of_an_order() -> None:
     )
     (history,) = read_text(text, format="edn")
     assert operations(history) == ["line2: ld x1 -> 1", "line3: rmw x1: nil -> 1"]
+    assert check(history).verdict is Verdict.SAFE
+
+
+def test_without_processes_nothing_is_known_of_those_in_one_line_either() -> None:
+    text = "[{:type :ok :f :write :value 1} {:type :ok :f :read :value nil}]"
+    (history,) = read_text(text, format="edn")
+    assert operations(history) == ["line1: st register = 1", "line1.2: ld register -> nil"]
     assert check(history).verdict is Verdict.SAFE
 
 

@@ -101,9 +101,9 @@ def _command(verb: str) -> click.Command:
     return command
 
 
-def _drop_output() -> None:
+def _drop_output(stream: int = 1) -> None:
     """What is left in the buffer goes nowhere, so that the interpreter does not stumble over it at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
 
 
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "color": True})
@@ -139,8 +139,12 @@ def _verb() -> int:
         sys.stdout.flush()
     except BaseException as error:
         status = _told(error)
-    with contextlib.suppress(OSError, ValueError):  # a program may have closed it
+    try:
         sys.stderr.flush()
+    except ValueError:  # a program may have closed it
+        pass
+    except OSError:  # nobody reads it
+        _drop_output(2)
     return status
 
 
@@ -154,7 +158,8 @@ def _told(error: BaseException) -> int:
             _drop_output()
             return 141
         case click.ClickException():
-            error.show()
+            with contextlib.suppress(OSError):
+                error.show()
             return 2
         case TeetotalError():
             _complain(f"teetotal: {error}")

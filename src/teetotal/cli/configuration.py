@@ -37,19 +37,28 @@ def find() -> Path | None:
         if (folder / _OWN).is_file():
             return folder / _OWN
         shared = folder / _SHARED
-        if shared.is_file() and b"[tool.teetotal" in shared.read_bytes():
+        if shared.is_file() and b"teetotal" in shared.read_bytes() and _says_something(shared):
             return shared
     return None
 
 
 @cache
-def read(path: Path) -> dict[str, Any]:
+def _content(path: Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        content = tomllib.loads(path.read_text())
+        return tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise TeetotalError(f"{path}: {error}") from None
+
+
+def _says_something(shared: Path) -> bool:
+    tools = _content(shared).get("tool")
+    return isinstance(tools, dict) and "teetotal" in tools
+
+
+def read(path: Path) -> dict[str, Any]:
+    content = _content(path)
     if path.name != _SHARED:
         return content
     table = content.get("tool", {}).get("teetotal", {})
@@ -105,7 +114,9 @@ def _meant(name: str, known: list[str]) -> str:
 
 
 def _value(value: Any) -> Any:
-    """A list of words is written with commas on the command line."""
+    """As text, as the command line has it: neither 1.5 nor true is a whole number then. A list of words has commas."""
     if isinstance(value, list) and all(isinstance(word, str) for word in value):
         return ",".join(value)
-    return tuple(value) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return tuple(map(_value, value))
+    return value if isinstance(value, str) else str(value).lower()

@@ -19,7 +19,7 @@ from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
 from teetotal.histories.check import Check, Deciding, Outcome, check, models_of, part_of
 from teetotal.histories.history import History, thread_name
-from teetotal.histories.parts import Parts, divided
+from teetotal.histories.parts import Parts, divided, worth_helping
 from teetotal.histories.problem import Problem, Unwritten
 from teetotal.histories.time_limit import within
 from teetotal.scale import crew, supervision
@@ -296,7 +296,7 @@ def _is_one_in_parts(tasks: list[Task]) -> bool:
     if len({task[:3] for task in tasks}) > 1 or tasks[0][2] - tasks[0][1] > 1:
         return False
     file, index, _, options = tasks[0]
-    return divided(read_once(file, options)[0][index]) is not None
+    return worth_helping(read_once(file, options)[0][index])
 
 
 class PartTask(NamedTuple):
@@ -331,7 +331,7 @@ def by_crew(scale: Scale, file: str, index: int, options: HistoryOptions) -> Dec
 
     def decide(check: Check, parts: Parts) -> Generator[Outcome | None, None, None]:
         def name(number: int) -> str:
-            return f"{options.model} {index} part {number} {file}"
+            return f"{options.model} {index} part {number} of {len(parts)} {file}"
 
         checkpoint = scale.checkpoint
         known: dict[int, Decided | None] = dict.fromkeys(range(len(parts)))

@@ -13,8 +13,11 @@ import numpy as np
 from teetotal import _core
 from teetotal.histories.history import History
 
-FEWEST = 50_000
-"""Operations that a part has at least, but for the last: below that, to divide costs more than it saves."""
+FEWEST = 2_000
+"""Operations that a part has at least, but for the last. Smaller ones save little; PSO, which has a chain for each thread
+and address, takes the square of larger ones."""
+LARGE = 100_000
+"""Operations from which on it is worth while to let others help with the parts."""
 
 
 class Parts:
@@ -46,3 +49,7 @@ def divided(history: History) -> Parts | None:
         history.parts = Parts(history)
     parts: Parts = history.parts
     return parts if len(parts) > 1 else None
+
+
+def worth_helping(history: History) -> bool:
+    return len(history) >= LARGE and divided(history) is not None
