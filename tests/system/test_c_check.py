@@ -25,60 +25,61 @@ def lines(result: CheckAnswer, text: str) -> set[str]:
     return {source[place.line - 1].strip() for place in places if place is not None}
 
 
-BUFFERING = (
-    HEAD
-    + """
-STORAGE x, y;
-void *f(void *p) {
-  x = 1;
-  FENCE;
-  int r = y;
-  return 0;
+CASES = [
+    ("int", "", False),
+    ("volatile int", "", False),
+    ("volatile char", "", False),
+    ("volatile short", "", False),
+    ("volatile long", "", False),
+    ("volatile double", "", False),
+    ("atomic_int", "", True),  # seq_cst stores
+    ("volatile int", "atomic_thread_fence(memory_order_seq_cst)", True),
+    ("volatile int", "atomic_thread_fence(memory_order_acq_rel)", False),
+    ("volatile int", "__sync_synchronize()", True),
+    ("volatile int", "__builtin_ia32_mfence()", True),
+    ("volatile int", 'asm volatile("mfence" ::: "memory")', True),
+    ("volatile int", 'asm volatile("lock; addl $0, 0(%%rsp)" ::: "memory", "cc")', True),
+    ("volatile int", 'asm volatile("" ::: "memory")', False),
+    ("volatile int", "__atomic_exchange_n(&(int){0}, 1, __ATOMIC_SEQ_CST)", False),  # on the stack: nobody's business
+]
+
+
+def buffering() -> str:
+    """One program for all of them: its argument chooses."""
+    parts = [HEAD]
+    for n, (storage, fence, _) in enumerate(CASES):
+        parts.append(f"static {storage} x{n}, y{n};\n")
+        for name, store, load in (("f", "x", "y"), ("g", "y", "x")):
+            body = f"  {store}{n} = 1;\n  {fence};\n  int r = {load}{n};\n  return 0;\n"
+            parts.append(f"static void *{name}{n}(void *p) {{\n{body}}}\n")
+    for name in "fg":
+        listed = ", ".join(f"{name}{n}" for n in range(len(CASES)))
+        parts.append(f"static void *(*const {name}[])(void *) = {{{listed}}};\n")
+    parts.append("""int main(int n, char **given) {
+  int which = atoi(given[1]); pthread_t t, u;
+  pthread_create(&t, 0, f[which], 0); pthread_create(&u, 0, g[which], 0); pthread_join(t, 0); pthread_join(u, 0);
 }
-void *g(void *p) {
-  y = 1;
-  FENCE;
-  int r = x;
-  return 0;
-}
-RUN(f, g)
-"""
-)
+""")
+    return "".join(parts)
+
+
+@pytest.fixture(scope="module")
+def buffers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("buffering")
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize(
-    ("storage", "fence", "robust"),
-    [
-        ("int", "", False),
-        ("volatile int", "", False),
-        ("volatile char", "", False),
-        ("volatile short", "", False),
-        ("volatile long", "", False),
-        ("volatile double", "", False),
-        ("atomic_int", "", True),  # seq_cst stores
-        ("volatile int", "atomic_thread_fence(memory_order_seq_cst)", True),
-        ("volatile int", "atomic_thread_fence(memory_order_acq_rel)", False),
-        ("volatile int", "__sync_synchronize()", True),
-        ("volatile int", "__builtin_ia32_mfence()", True),
-        ("volatile int", 'asm volatile("mfence" ::: "memory")', True),
-        ("volatile int", 'asm volatile("lock; addl $0, 0(%%rsp)" ::: "memory", "cc")', True),
-        ("volatile int", 'asm volatile("" ::: "memory")', False),
-        (
-            "volatile int",
-            "__atomic_exchange_n(&(int){0}, 1, __ATOMIC_SEQ_CST)",
-            False,
-        ),  # on the stack: nobody's business
-    ],
-)
-def test_store_buffering(tmp_path: Path, storage: str, fence: str, robust: bool, compiler: str) -> None:
-    result = run(tmp_path, BUFFERING, flags=(f"-DSTORAGE={storage}", f"-DFENCE={fence}"), compiler=compiler)
+@pytest.mark.parametrize("case", range(len(CASES)), ids=[" with ".join(case[:2]) for case in CASES])
+def test_store_buffering(buffers: Path, case: int, compiler: str) -> None:
+    robust = CASES[case][2]
+    result = run(buffers, buffering(), compiler=compiler, arguments=(str(case),))
     assert [result.models[model].robust for model in ("tso", "pso")] == [robust, robust]
     assert result.complete
     assert result.executions == 3
     if not robust:
-        assert lines(result, BUFFERING) == {"x = 1;", "int r = y;", "y = 1;", "int r = x;"}
-        assert {event.address for event in result.violations[0].events} >= {"x", "y"}
+        told = {f"x{case} = 1;", f"int r = y{case};", f"y{case} = 1;", f"int r = x{case};"}
+        assert lines(result, buffering()) == told
+        assert {event.address for event in result.violations[0].events} >= {f"x{case}", f"y{case}"}
 
 
 @pytest.mark.parametrize(
