@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+import built_once
 from amounts import PERCENT, some
 from costs import Costs
 
@@ -42,6 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    built_once.install()
     if config.getoption("--costs"):
         costs = Costs()
         costs.watch()

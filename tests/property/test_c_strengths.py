@@ -11,8 +11,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from test_c_synchronisation import INTERPRETER
 
+from c_letters import INTERPRETER
 from c_programs import compiled, explore
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.events import Kind
@@ -31,6 +31,7 @@ TEXT = r"""
 #include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <threads.h>
 #include <unistd.h>
@@ -44,16 +45,16 @@ pthread_rwlock_t l, read_held, write_held; pthread_once_t done, fresh; pthread_b
 pthread_t child; mtx_t c11, c11_held; cnd_t c11_c; once_flag c11_once; struct timespec past; int value;
 static void nothing(void) {}
 static void *idle(void *p) { return 0; }
-static void *left(void *q) { BEFORE SET(x); CALL; seen[0] = GET(y); AFTER return 0; }
+LEFTS
 static void *right(void *q) { SET(y); atomic_thread_fence(memory_order_seq_cst); seen[1] = GET(x); return 0; }
-int main(void) {
+int main(int n, char **given) {
   pthread_t t, u;
   pthread_spin_init(&p, 0); pthread_spin_init(&p_held, 0); sem_init(&empty, 0, 0); sem_init(&full, 0, 1);
   pthread_barrier_init(&one, 0, 1); pthread_key_create(&key, 0); mtx_init(&c11, mtx_plain); mtx_init(&c11_held, mtx_plain);
   cnd_init(&c11_c); pthread_once(&done, nothing); call_once(&c11_once, nothing);
   pthread_mutex_lock(&held); pthread_spin_lock(&p_held); mtx_lock(&c11_held);
   pthread_rwlock_rdlock(&read_held); pthread_rwlock_wrlock(&write_held);
-  pthread_create(&t, 0, left, 0); pthread_create(&u, 0, right, 0);
+  pthread_create(&t, 0, left[atoi(given[1])], 0); pthread_create(&u, 0, right, 0);
   pthread_join(t, 0); pthread_join(u, 0);
   assert(seen[0] || seen[1]);
 }
@@ -123,16 +124,34 @@ BEFORE = {
 }
 
 
-def run(tmp_path: Path, name: str, call: str, goal: Goal = "robust") -> tuple[Source, CheckAnswer]:
-    file = tmp_path / "program.c"
-    file.write_text(TEXT.replace("BEFORE", BEFORE.get(name, "")).replace("CALL", call).replace("AFTER", ""))
-    source = Source((str(file),))
+CALLS = {**NO_FENCES, **FENCES}
+
+
+def text() -> str:
+    """One program for all calls: its argument chooses."""
+    lefts = [
+        f"static void *left{number}(void *q) {{ {BEFORE.get(name, '')} SET(x); {call}; seen[0] = GET(y); return 0; }}"
+        for number, (name, call) in enumerate(CALLS.items())
+    ]
+    listed = ", ".join(f"left{number}" for number in range(len(CALLS)))
+    return TEXT.replace("LEFTS", "\n".join([*lefts, f"static void *(*const left[])(void *) = {{{listed}}};"]))
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("strengths") / "program.c"
+    path.write_text(text())
+    return path
+
+
+def run(file: Path, name: str, goal: Goal = "robust") -> tuple[Source, CheckAnswer]:
+    source = Source((str(file),), arguments=(str(list(CALLS).index(name)),))
     return source, check(source, CheckOptions(models=("tso",), goal=goal))
 
 
 @pytest.mark.parametrize("name", NO_FENCES)
-def test_what_is_no_fence(tmp_path: Path, name: str) -> None:
-    source, result = run(tmp_path, name, NO_FENCES[name])
+def test_what_is_no_fence(file: Path, name: str) -> None:
+    source, result = run(file, name)
     assert result.models["sc"].safe
     assert result.models["tso"].robust is False
     again = replay(shlex.split(result.violations[0].replay)[2], source)
@@ -141,16 +160,16 @@ def test_what_is_no_fence(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FENCES)
-def test_what_is_a_fence(tmp_path: Path, name: str) -> None:
-    _, result = run(tmp_path, name, FENCES[name])
+def test_what_is_a_fence(file: Path, name: str) -> None:
+    _, result = run(file, name)
     assert (result.models["tso"].robust, result.complete, result.notes) == (True, True, result.notes)
 
 
 @pytest.mark.parametrize("name", ["pthread_spin_unlock", "pthread_cond_signal where nobody waits",
                                   "sem_trywait that fails", "pthread_once that is done",
                                   "pthread_mutex_trylock that fails"])  # fmt: skip
-def test_the_program_fails_on_tso_itself(tmp_path: Path, name: str) -> None:
-    source, result = run(tmp_path, name, NO_FENCES[name], "safe")
+def test_the_program_fails_on_tso_itself(file: Path, name: str) -> None:
+    source, result = run(file, name, "safe")
     (found,) = result.models["tso"].violations
     assert "seen[0] || seen[1]" in found.message
     again = replay(shlex.split(found.replay)[2], source)
@@ -161,8 +180,8 @@ def test_the_program_fails_on_tso_itself(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["pthread_mutex_trylock", "sem_trywait", "pthread_once that runs", "pthread_spin_lock"]
 )
-def test_the_program_holds_on_tso_itself(tmp_path: Path, name: str) -> None:
-    _, result = run(tmp_path, name, FENCES[name], "safe")
+def test_the_program_holds_on_tso_itself(file: Path, name: str) -> None:
+    _, result = run(file, name, "safe")
     assert result.models["tso"].safe
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from amounts import some
 from c_letters import INTERPRETER
 from c_programs import compiled, explore
 from teetotal.answers.check import CheckAnswer
@@ -39,7 +40,7 @@ def test_every_class_of_interleavings_once(letters: str) -> None:
     with compiled(INTERPRETER) as program:
         for arguments in programs(letters, 14):
             reduced, _ = explore(program, "classes=1", arguments=arguments)
-            brute = ("strategy=interleavings", "spinners=stop", "classes=1", "executions=20000")
+            brute = ("strategy=interleavings", "spinners=stop", "classes=1", f"executions={some(20_000)}")
             every, _ = explore(program, *brute, arguments=arguments)
             assert reduced["complete"], arguments
             assert reduced["redundant"] == 0, arguments
@@ -47,7 +48,7 @@ def test_every_class_of_interleavings_once(letters: str) -> None:
             if every["complete"]:
                 assert every["classes"] == reduced["executions"], arguments
                 compared += 1
-    assert compared >= 4
+    assert compared >= 3
 
 
 def test_tries_that_fail_are_in_no_order() -> None:
@@ -333,7 +334,7 @@ int main(void) {
 def test_what_commutes(thread: str, before: str, executions: int) -> None:
     with compiled(COMMUTE.replace("THREAD", thread).replace("BEFORE", before)) as program:
         reduced, _ = explore(program, "classes=1")
-        every, _ = explore(program, "strategy=interleavings", "classes=1", "executions=20000")
+        every, _ = explore(program, "strategy=interleavings", "classes=1", f"executions={some(20_000)}")
     assert (reduced["complete"], reduced["redundant"]) == (True, 0)
     assert reduced["executions"] == reduced["classes"] == executions
     assert not every["complete"] or every["classes"] == executions

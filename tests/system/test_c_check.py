@@ -1,15 +1,12 @@
-"""``check`` on C and C++ programs: verdicts, and what it says about programs that misbehave."""
+"""``check`` on C and C++ programs: verdicts, and what was explored for them."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
 
-import msgspec
 import pytest
 
+from c_checks import HEAD, run
 from c_programs import COMPILERS
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.events import Semantics
@@ -17,31 +14,8 @@ from teetotal.answers.options import CheckOptions
 from teetotal.answers.strategies import parse
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import check
-from teetotal.engines.runtime import driver as runtime
-from teetotal.engines.runtime.findings import Findings
-from teetotal.engines.runtime.messages import AnyMessage, End, Restart
-from teetotal.programs.c.build import CompileError, Source
+from teetotal.programs.c.build import Source
 from teetotal.report import terminal
-
-HEAD = """#include <assert.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#define RUN(f, g) int main(void) { pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0); \\
-  pthread_join(t, 0); pthread_join(u, 0); END }
-#ifndef END
-#define END
-#endif
-"""
-PROGRAMS = Path(__file__).parents[2] / "benchmarks" / "programs"
-
-
-def run(tmp_path: Path, text: str, *, suffix: str = ".c", flags: tuple[str, ...] = (), compiler: str | None = None,
-        arguments: tuple[str, ...] = (), options: CheckOptions = CheckOptions()) -> CheckAnswer:  # fmt: skip
-    file = tmp_path / f"program{suffix}"
-    file.write_text(text)
-    return check(Source((str(file),), flags, compiler, arguments), options)
 
 
 def lines(result: CheckAnswer, text: str) -> set[str]:
@@ -51,60 +25,61 @@ def lines(result: CheckAnswer, text: str) -> set[str]:
     return {source[place.line - 1].strip() for place in places if place is not None}
 
 
-BUFFERING = (
-    HEAD
-    + """
-STORAGE x, y;
-void *f(void *p) {
-  x = 1;
-  FENCE;
-  int r = y;
-  return 0;
+CASES = [
+    ("int", "", False),
+    ("volatile int", "", False),
+    ("volatile char", "", False),
+    ("volatile short", "", False),
+    ("volatile long", "", False),
+    ("volatile double", "", False),
+    ("atomic_int", "", True),  # seq_cst stores
+    ("volatile int", "atomic_thread_fence(memory_order_seq_cst)", True),
+    ("volatile int", "atomic_thread_fence(memory_order_acq_rel)", False),
+    ("volatile int", "__sync_synchronize()", True),
+    ("volatile int", "__builtin_ia32_mfence()", True),
+    ("volatile int", 'asm volatile("mfence" ::: "memory")', True),
+    ("volatile int", 'asm volatile("lock; addl $0, 0(%%rsp)" ::: "memory", "cc")', True),
+    ("volatile int", 'asm volatile("" ::: "memory")', False),
+    ("volatile int", "__atomic_exchange_n(&(int){0}, 1, __ATOMIC_SEQ_CST)", False),  # on the stack: nobody's business
+]
+
+
+def buffering() -> str:
+    """One program for all of them: its argument chooses."""
+    parts = [HEAD]
+    for n, (storage, fence, _) in enumerate(CASES):
+        parts.append(f"static {storage} x{n}, y{n};\n")
+        for name, store, load in (("f", "x", "y"), ("g", "y", "x")):
+            body = f"  {store}{n} = 1;\n  {fence};\n  int r = {load}{n};\n  return 0;\n"
+            parts.append(f"static void *{name}{n}(void *p) {{\n{body}}}\n")
+    for name in "fg":
+        listed = ", ".join(f"{name}{n}" for n in range(len(CASES)))
+        parts.append(f"static void *(*const {name}[])(void *) = {{{listed}}};\n")
+    parts.append("""int main(int n, char **given) {
+  int which = atoi(given[1]); pthread_t t, u;
+  pthread_create(&t, 0, f[which], 0); pthread_create(&u, 0, g[which], 0); pthread_join(t, 0); pthread_join(u, 0);
 }
-void *g(void *p) {
-  y = 1;
-  FENCE;
-  int r = x;
-  return 0;
-}
-RUN(f, g)
-"""
-)
+""")
+    return "".join(parts)
+
+
+@pytest.fixture(scope="module")
+def buffers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("buffering")
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize(
-    ("storage", "fence", "robust"),
-    [
-        ("int", "", False),
-        ("volatile int", "", False),
-        ("volatile char", "", False),
-        ("volatile short", "", False),
-        ("volatile long", "", False),
-        ("volatile double", "", False),
-        ("atomic_int", "", True),  # seq_cst stores
-        ("volatile int", "atomic_thread_fence(memory_order_seq_cst)", True),
-        ("volatile int", "atomic_thread_fence(memory_order_acq_rel)", False),
-        ("volatile int", "__sync_synchronize()", True),
-        ("volatile int", "__builtin_ia32_mfence()", True),
-        ("volatile int", 'asm volatile("mfence" ::: "memory")', True),
-        ("volatile int", 'asm volatile("lock; addl $0, 0(%%rsp)" ::: "memory", "cc")', True),
-        ("volatile int", 'asm volatile("" ::: "memory")', False),
-        (
-            "volatile int",
-            "__atomic_exchange_n(&(int){0}, 1, __ATOMIC_SEQ_CST)",
-            False,
-        ),  # on the stack: nobody's business
-    ],
-)
-def test_store_buffering(tmp_path: Path, storage: str, fence: str, robust: bool, compiler: str) -> None:
-    result = run(tmp_path, BUFFERING, flags=(f"-DSTORAGE={storage}", f"-DFENCE={fence}"), compiler=compiler)
+@pytest.mark.parametrize("case", range(len(CASES)), ids=[" with ".join(case[:2]) for case in CASES])
+def test_store_buffering(buffers: Path, case: int, compiler: str) -> None:
+    robust = CASES[case][2]
+    result = run(buffers, buffering(), compiler=compiler, arguments=(str(case),))
     assert [result.models[model].robust for model in ("tso", "pso")] == [robust, robust]
     assert result.complete
     assert result.executions == 3
     if not robust:
-        assert lines(result, BUFFERING) == {"x = 1;", "int r = y;", "y = 1;", "int r = x;"}
-        assert {event.address for event in result.violations[0].events} >= {"x", "y"}
+        told = {f"x{case} = 1;", f"int r = y{case};", f"y{case} = 1;", f"int r = x{case};"}
+        assert lines(result, buffering()) == told
+        assert {event.address for event in result.violations[0].events} >= {f"x{case}", f"y{case}"}
 
 
 @pytest.mark.parametrize(
@@ -129,135 +104,11 @@ RUN(f, g)
     assert [safety.models[model].safe for model in ("sc", "tso", "pso")] == [True, True, robust]
 
 
-FAILING = {
-    "assertion": ("int x; void *f(void *p) { int r = x; x = r + 1; return 0; } RUN(f, f)", "-DEND=assert(x == 2);"),
-    "crash": ("int *p, v; void *f(void *q) { p = &v; return 0; } void *g(void *q) { *p = 1; return 0; } RUN(f, g)", ""),
-    "use after free": (
-        "int *p; void *f(void *q) { free(p); return 0; } void *g(void *q) { *p = 1; return 0; }"
-        "int main(void) { p = malloc(4); pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0);"
-        "pthread_join(t, 0); pthread_join(u, 0); }", "",
-    ),
-    "heap overflow": ("int *p; void *f(void *q) { p = malloc(4); p[400] = 1; return 0; } RUN(f, f)", ""),
-    "misuse": ("pthread_mutex_t m; void *f(void *q) { pthread_mutex_unlock(&m); return 0; } RUN(f, f)", ""),
-    "abort": (
-        "volatile int x; void *f(void *q) { x = 1; return 0; }"
-        "void *g(void *q) { if (x) abort(); return 0; } RUN(f, g)", "",
-    ),
-    "deadlock": (
-        "pthread_mutex_t a, b; void *f(void *q) { pthread_mutex_lock(&a); pthread_mutex_lock(&b);"
-        "pthread_mutex_unlock(&b); pthread_mutex_unlock(&a); return 0; }"
-        "void *g(void *q) { pthread_mutex_lock(&b); pthread_mutex_lock(&a); pthread_mutex_unlock(&a);"
-        "pthread_mutex_unlock(&b); return 0; } RUN(f, g)", "",
-    ),
-    "livelock": (
-        "volatile int x; void *f(void *q) { while (x != 5) ; return 0; }"
-        "void *g(void *q) { x = 3; return 0; } RUN(f, g)", "",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", FAILING)
-def test_what_goes_wrong_under_sc(tmp_path: Path, kind: str) -> None:
-    text, end = FAILING[kind]
-    result = run(tmp_path, HEAD + text, flags=(end,) if end else ())
-    found = result.models["sc"].violations
-    assert {violation.kind for violation in found} == {kind}
-    assert result.verdict is Verdict.VIOLATION
-    assert result.models["sc"].safe is False
-    assert found[0].replay.startswith("teetotal replay 1s:")
-
-
-BLOCKS = """#include <stdlib.h>
-#include <string.h>
-int main(int n, char **given) {
-  char *p = malloc(13), *none = malloc(0), *full = malloc(32); long *l = malloc(12); int at = atoi(given[2]);
-  switch (atoi(given[1])) {
-    case 0: p[at] = 1; break;
-    case 1: none[at] = 1; break;
-    case 2: full[at] = 1; break;
-    case 3: l[at] = 1; break;
-    case 4: memset(p, 0, at); break;
-    case 5: p = realloc(p, 20); p[at] = 1; break;
-    case 6: p = aligned_alloc(64, 70); p[at] = 1; break;
-  }
-}
-"""
-
-
-@pytest.mark.parametrize(
-    ("where", "last"),
-    list(enumerate((12, -1, 31, 0, 13, 19, 69))),
-    ids=("char", "nothing", "whole", "long", "memset", "realloc", "aligned"),
-)
-def test_a_block_ends_at_its_last_byte(where: int, last: int, tmp_path: Path) -> None:
-    """Up to 15 bytes behind it were taken for its own."""
-    if last >= 0:
-        assert run(tmp_path, BLOCKS, arguments=(str(where), str(last))).verdict is Verdict.SAFE
-    result = run(tmp_path, BLOCKS, arguments=(str(where), str(last + 1)))
-    assert [violation.kind for violation in result.violations] == ["heap overflow"]
-
-
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        (
-            "int f(int n) { volatile char b[9000]; b[0] = n; return f(n + 1) + b[0]; } int main(void) { return f(0); }",
-            "stack overflow",
-        ),
-        ("volatile int z; int main(void) { return 10 / z; }", "arithmetic error"),
-        ("int main(void) { return *(volatile int *)8; }", "invalid access at address 0x8"),
-    ],
-)  # fmt: skip
-def test_a_program_without_threads_that_crashes(tmp_path: Path, text: str, what: str) -> None:
-    result = run(tmp_path, text)
-    assert [violation.kind for violation in result.violations] == ["crash"]
-    assert what in result.violations[0].message
-
-
 def test_a_program_without_threads(tmp_path: Path) -> None:
     result = run(
         tmp_path, "int main(int argc, char **argv) { return argc != 2 || argv[1][0] != 'x'; }", arguments=("x",)
     )
     assert (result.verdict, result.executions, result.complete) == (Verdict.SAFE, 1, True)
-
-
-@pytest.mark.parametrize(
-    ("text", "note"),
-    [
-        ("#include <unistd.h>\nint main(void) { fork(); return 0; }", "the program uses fork"),
-        ("int main(void) { for (;;) ; }", "runs on without an operation that others can see"),
-        (
-            HEAD + "volatile int n; void *f(void *p) { for (;;) n = n + 1; } RUN(f, f)",
-            "cut after 3 rounds; see --loop-bound",
-        ),
-        (
-            HEAD + 'volatile int x; void *f(void *p) { asm volatile("rdtsc" ::: "rax", "rdx"); return 0; } RUN(f, f)',
-            "inline assembly",
-        ),
-    ],
-    ids=["fork", "hang", "endless", "assembly"],
-)  # fmt: skip
-def test_what_cannot_be_decided_is_said(tmp_path: Path, text: str, note: str) -> None:
-    result = run(tmp_path, text, options=CheckOptions(loop_bound=3))
-    assert result.verdict is Verdict.INCONCLUSIVE
-    assert not result.complete
-    assert any(note in told for told in result.notes), result.notes
-
-
-def test_the_clock_stands_still_but_for_those_who_look(tmp_path: Path) -> None:
-    text = HEAD + "#include <time.h>\nvolatile long x; void *f(void *p) { x = time(0) + clock(); return 0; } RUN(f, f)"
-    result = run(tmp_path, text)
-    assert result.verdict is Verdict.INCONCLUSIVE
-    assert any("reads the clock" in note for note in result.notes)
-    assert any("what the clock shows, by time at" in note for note in result.notes)
-
-
-def test_a_loop_that_looks_at_the_clock_does_not_wait(tmp_path: Path) -> None:
-    """Nothing changes from round to round but the time: who takes that for waiting says that it never ends."""
-    loop = "#include <time.h>\nvolatile int x; void *f(void *p) { while (clock() < 9) (void)x; return 0; }"
-    result = run(tmp_path, HEAD + loop + "void *g(void *p) { x = 1; return 0; } RUN(f, g)")
-    assert result.verdict is Verdict.INCONCLUSIVE
-    assert not result.blocked
 
 
 def test_much_output_and_much_memory(tmp_path: Path) -> None:
@@ -271,11 +122,6 @@ RUN(f, g)
 """
     )
     assert run(tmp_path, text).verdict is Verdict.SAFE
-
-
-def test_what_does_not_compile(tmp_path: Path) -> None:
-    with pytest.raises(CompileError, match=r"program\.c:1"):
-        run(tmp_path, "int main( { }")
 
 
 def test_several_files_make_one_program(tmp_path: Path) -> None:
@@ -438,19 +284,6 @@ def test_a_monitor_that_can_miss_violations_proves_nothing_of_c(tmp_path: Path) 
     assert result.models["tso"].robust is True
 
 
-def test_what_was_told_before_a_restart_is_forgotten(tmp_path: Path) -> None:
-    """The runtime begins again where it learns that a stack is shared, and tells everything anew."""
-    text = HEAD + "volatile int x; void *f(void *p) { assert(!x); x = 1; return 0; } RUN(f, f)"
-    found = run(tmp_path, text).models["sc"].violations
-    findings = Findings(Source(("program.c",)), CheckOptions(), None, "sc")  # type: ignore[arg-type]
-    findings.violations["sc"] += found
-    findings.notes.append("something")
-    findings.undecided = True
-    findings.take(Restart(), None)
-    assert found
-    assert (findings.violations["sc"], findings.notes, findings.undecided) == ([], [], False)
-
-
 def test_data_races_are_information(tmp_path: Path) -> None:
     text = HEAD + "STORAGE int x; void *f(void *p) { x = 1; return 0; } RUN(f, f)"
     for storage, races in (("", 1), ("volatile", 0), ("_Atomic", 0)):
@@ -472,12 +305,6 @@ def test_reads_at_the_same_time_are_no_data_race(tmp_path: Path) -> None:
     result = run(tmp_path, text)
     assert result.verdict is Verdict.SAFE
     assert not any("data race" in note for note in result.notes)
-
-
-def test_no_compiler(tmp_path: Path) -> None:
-    assert shutil.which("no-such-cc") is None
-    with pytest.raises(Exception, match="needs a C compiler"):
-        run(tmp_path, "int main(void) { return 0; }", compiler="no-such-cc")
 
 
 STORE_BUFFERING = (
@@ -505,27 +332,6 @@ def test_what_was_not_asked_is_said_and_how_to_ask(tmp_path: Path) -> None:
     assert "safe (no assertion fails)" in terminal.render(proved)
 
 
-@pytest.mark.parametrize("goal", ["robust", "safe"])
-def test_a_crash_is_found_on_each_machine(tmp_path: Path, goal: Literal["robust", "safe"]) -> None:
-    text = HEAD + (
-        "volatile int x; void *f(void *p) { x = 1; return 0; }"
-        "void *g(void *p) { if (x) *(volatile int *)8 = 1; return 0; } RUN(f, g)"
-    )
-    result = run(tmp_path, text, options=CheckOptions(goal=goal))
-    assert {violation.kind for violation in result.violations} == {"crash"}
-    assert [model.safe for model in result.models.values()] == [False] * 3
-    assert result.complete
-    assert result.violations[0].events[-1].address == "address 0x8"
-
-
-@pytest.mark.parametrize("goal", ["robust", "safe"])
-def test_more_than_can_be_followed_is_refused(tmp_path: Path, goal: Literal["robust", "safe"]) -> None:
-    text = HEAD + "char a[1 << 20]; void *f(void *p) { memset(a, 1, sizeof a); return 0; } RUN(f, f)"
-    result = run(tmp_path, text, options=CheckOptions(goal=goal))
-    assert result.verdict is Verdict.INCONCLUSIVE
-    assert any("fill of more than 512 KB" in note for note in result.notes), result.notes
-
-
 def test_variables_of_the_c_library_are_its_own_affair(tmp_path: Path) -> None:
     text = (
         HEAD
@@ -536,25 +342,3 @@ RUN(f, f)"""
     )
     result = run(tmp_path, text)
     assert (result.verdict, result.executions) == (Verdict.SAFE, 1)
-
-
-@pytest.mark.parametrize("goal", ["robust", "safe"])
-def test_a_search_without_an_execution_proves_nothing(
-    goal: Literal["robust", "safe"], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever made the runtime end so: it says itself that nothing is left."""
-    whole = runtime.answers
-
-    def none(*given: Any, **named: Any) -> Iterator[AnyMessage]:
-        for message in whole(*given, **named):
-            yield msgspec.structs.replace(message, executions=0, blocked=0) if isinstance(message, End) else message
-
-    file = tmp_path / "program.c"
-    file.write_text("int main(void) { return 0; }")
-    options = CheckOptions(models=("tso", "pso"), goal=goal)
-    assert check(Source((str(file),)), options).verdict is Verdict.SAFE
-    monkeypatch.setattr(runtime, "answers", none)
-    result = check(Source((str(file),)), options)
-    assert result.verdict is Verdict.INCONCLUSIVE
-    assert all(model.verdict is Verdict.INCONCLUSIVE for model in result.models.values())
-    assert "no execution was explored: nothing is known" in result.notes

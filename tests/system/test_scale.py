@@ -6,9 +6,7 @@ import importlib.util
 import json
 import os
 import random
-import re
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -17,60 +15,21 @@ from typing import Any
 
 import pytest
 
-from teetotal import _core, checking
-from teetotal.answers.errors import TeetotalError
+from counting import BUFFERING, COUNTING, SMALL, told
+from teetotal import _core
 from teetotal.answers.events import Semantics
 from teetotal.answers.options import CheckOptions
 from teetotal.budget import Budget
 from teetotal.engines.executions.parts import PartAnswer
 from teetotal.engines.runtime import driver, exploring
-from teetotal.histories.generate import random_history, to_axe
-from teetotal.programs import files
 from teetotal.programs.c import build
-from teetotal.report.json import to_json
 from teetotal.scale import local, processes
-from teetotal.scale.checkpoint import Checkpoint
 from teetotal.scale.crew import Crew, Log, OutOfBudget, WorkerDied, each, in_order
-from teetotal.scale.digest import digest
 from teetotal.scale.here import Here
 from teetotal.scale.local import Processes
 from teetotal.scale.scale import Scale, Slice
 
 KILLS = 50 if os.environ.get("TEETOTAL_PROFILE") == "fuzz" else 3
-COUNTING = """
-#include <pthread.h>
-#include <stdatomic.h>
-#include <assert.h>
-atomic_int x, y;
-static void *count(void *other) {
-    for (int i = 0; i < ROUNDS; i++) { int v = atomic_load(&x); atomic_store(&x, v + 1); }
-    atomic_store_explicit(other == 0 ? &y : &x, 7, memory_order_relaxed);
-    return 0;
-}
-int main(void) {
-    pthread_t a, b;
-    pthread_create(&a, 0, count, 0);
-    pthread_create(&b, 0, count, &x);
-    pthread_join(a, 0);
-    pthread_join(b, 0);
-    assert(x != 2);
-    return 0;
-}
-"""
-BUFFERING = """
-#include <pthread.h>
-volatile int x, y, r, s;
-static void *left(void *unused) { x = 1; r = y; return unused; }
-int main(void) {
-    pthread_t a;
-    pthread_create(&a, 0, left, 0);
-    y = 1;
-    s = x;
-    pthread_join(a, 0);
-    return 0;
-}
-"""
-SMALL = Slice(60.0, 60)
 
 
 @pytest.fixture(scope="module")
@@ -78,12 +37,6 @@ def counting(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("scale") / "counting.c"
     path.write_text(COUNTING.replace("ROUNDS", "3"))
     return path
-
-
-def told(path: Path, scale: Scale | None = None, options: CheckOptions = CheckOptions(triage=0.0)) -> dict[str, Any]:
-    (subject,) = files.read((str(path),), options)
-    answer = json.loads(to_json(checking.check(subject, options, scale=scale)))
-    return {name: value for name, value in answer.items() if name not in ("seconds", "cpu")}
 
 
 @pytest.fixture(scope="module")
@@ -257,15 +210,12 @@ def test_a_killed_worker_changes_nothing(counting: Path, alone: dict[str, Any]) 
     assert alone["violations"]
 
 
-# -- checkpoints ------------------------------------------------------------------------------------------------------
-
 RUN = """
 import sys
 sys.path.insert(0, sys.argv[3])
-from test_scale import SMALL, told
+from counting import SMALL, told
 from pathlib import Path
 from teetotal.scale.checkpoint import Checkpoint
-from teetotal.scale.digest import digest
 from teetotal.scale.crew import Log
 from teetotal.scale.scale import Scale
 import json
@@ -281,7 +231,7 @@ def test_killed_at_any_moment_and_gone_on_with(counting: Path, alone: dict[str, 
     while killed < KILLS:
         kept = tmp_path / f"{killed}.db"
         while True:
-            command = [sys.executable, "-c", RUN, str(counting), str(kept), str(Path(__file__).parent)]
+            command = [sys.executable, "-c", RUN, str(counting), str(kept), str(Path(__file__).parents[1])]
             pipe = subprocess.PIPE
             run = subprocess.Popen(command, stdout=pipe, stderr=pipe, start_new_session=True, text=True)
             assert run.stderr is not None
@@ -295,128 +245,6 @@ def test_killed_at_any_moment_and_gone_on_with(counting: Path, alone: dict[str, 
             assert run.returncode == -signal.SIGKILL
             killed += 1
         assert json.loads(answer) == alone
-
-
-KILLED = """
-import os, signal, sys
-from teetotal.__main__ import main
-from teetotal.scale.checkpoint import Checkpoint
-from teetotal.scale.digest import digest
-write, left = Checkpoint._write, [int(sys.argv.pop(1))]
-
-def killed(self, changes):
-    left[0] -= 1
-    if left[0] == 0:  # between two transactions, or within one
-        if self.file.execute("SELECT count(*) FROM items").fetchone()[0] % 2:
-            self.file.execute("BEGIN")
-            self.file.execute(*changes[0])
-        os.killpg(0, signal.SIGKILL)
-    return write(self, changes)
-
-Checkpoint._write = killed
-main()
-"""
-
-
-@pytest.mark.parametrize("verb", ["history", "fence"])
-def test_killed_while_it_keeps_something_and_gone_on_with(verb: str, tmp_path: Path) -> None:
-    """At the second thing that is kept, the next time at the third, and so on: what a search begins with it finds again."""
-    subject = tmp_path / {"history": "many.axe", "fence": "counting.c"}[verb]
-    if verb == "history":
-        drawn = (random_history(operations=40, seed=seed) for seed in range(16))
-        subject.write_text("".join(map(to_axe, drawn)))
-    else:
-        subject.write_text(BUFFERING)
-    asked = [verb, "--json", "--workers", "2"]
-
-    def run(*command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, *command, str(subject)],
-            capture_output=True, text=True, check=False, start_new_session=True, timeout=120,
-        )  # fmt: skip
-
-    def answers(output: str) -> list[str]:
-        found = [json.loads(line) for line in output.splitlines()]
-        return sorted(re.sub(r'"(seconds|cpu)": [^,}]*', "", json.dumps(answer, sort_keys=True)) for answer in found)
-
-    expected = run("-m", "teetotal", *asked)
-    assert expected.returncode in (0, 1)
-    kept = ["--checkpoint", str(tmp_path / "run.db"), "--resume"]
-    deaths = 0
-    while (found := run("-c", KILLED, str(deaths + 2), *asked, *kept)).returncode == -signal.SIGKILL:
-        deaths += 1
-    assert (found.returncode, found.stderr) == (expected.returncode, expected.stderr)
-    assert answers(found.stdout) == answers(expected.stdout)
-    assert deaths > 0
-
-
-@pytest.mark.parametrize("asks_to_end", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
-def test_what_asks_to_end_keeps_what_is_known(tmp_path: Path, asks_to_end: signal.Signals) -> None:
-    program, kept = tmp_path / "counting.c", tmp_path / "run.db"
-    program.write_text(COUNTING.replace("ROUNDS", "7"))
-    command = [sys.executable, "-m", "teetotal", "check", "--triage", "0", "--checkpoint", str(kept), "--log", "-"]
-    run = subprocess.Popen([*command, str(program)], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert run.stderr is not None
-    first = json.loads(run.stderr.readline())
-    assert first["event"] == "explored"
-    run.send_signal(asks_to_end)
-    said, _ = run.communicate()
-    assert run.returncode not in (0, 70)
-    assert "interrupted" in said
-    with sqlite3.connect(kept) as known:
-        (slices,) = known.execute("SELECT count(*) FROM told").fetchone()
-    assert slices > 0
-
-
-def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
-    kept = str(tmp_path / "run.db")
-    Checkpoint(kept, "teetotal check a.c", "one", resume=False).close()
-    with pytest.raises(TeetotalError, match="is there already"):
-        Checkpoint(kept, "teetotal check a.c", "one", resume=False)
-    with pytest.raises(TeetotalError, match="with other options"):
-        Checkpoint(kept, "teetotal check a.c", "other", resume=True)
-    held = Checkpoint(kept, "teetotal check a.c", "one", resume=True)
-    held.save_item("x", 1)
-    with pytest.raises(TeetotalError, match="locked"):
-        Checkpoint(kept, "teetotal check a.c", "one", resume=True)
-    held.file.execute("UPDATE question SET version = '0.0'")
-    held.close()
-    with pytest.raises(TeetotalError, match=r"of teetotal 0\.0"):
-        Checkpoint(kept, "teetotal check a.c", "one", resume=True)
-    text = tmp_path / "text.db"
-    text.write_text("no checkpoint")
-    with pytest.raises(TeetotalError, match="not a database"):
-        Checkpoint(str(text), "", "", resume=True)
-
-
-def test_questions_are_told_apart_by_where_their_parts_end() -> None:
-    assert digest(b"ab", b"c") != digest(b"a", b"bc") != digest(b"a", b"b", b"c")
-
-
-@pytest.mark.parametrize("resume", [False, True])
-def test_what_can_be_no_checkpoint(tmp_path: Path, resume: bool) -> None:
-    with pytest.raises(TeetotalError, match="no checkpoint can be kept there: it is a directory"):
-        Checkpoint(str(tmp_path), "", "", resume=resume)
-    with pytest.raises(TeetotalError, match="no checkpoint can be kept there: it is no regular file"):
-        Checkpoint("/dev/full", "", "", resume=resume)
-
-
-def test_a_full_disk_loses_nothing_that_was_kept(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    kept = str(tmp_path / "run.db")
-    checkpoint = Checkpoint(kept, "", "", resume=False)
-    checkpoint.save_item("first", "a")
-    (pages,) = checkpoint.file.execute("PRAGMA page_count").fetchone()
-    checkpoint.file.execute(f"PRAGMA max_page_count = {pages}")
-    checkpoint.save_item("large", "b" * 100_000)
-    assert "full" in capfd.readouterr().err
-    checkpoint.save_item("second", "c")
-    checkpoint.file.execute("PRAGMA max_page_count = 1000000")  # somebody made room
-    checkpoint.save_item("third", "d")
-    checkpoint.close()
-    again = Checkpoint(kept, "", "", resume=True)
-    assert [again.item(name, str) for name in ("first", "second", "third")] == ["a", "c", "d"]
-    assert again.item("large", str) == "b" * 100_000
-    again.close()
 
 
 # -- a cluster --------------------------------------------------------------------------------------------------------

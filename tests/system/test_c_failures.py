@@ -1,0 +1,210 @@
+"""``check`` on C programs that go wrong, or of which not everything can be known: what it says about them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import pytest
+
+from c_checks import HEAD, run
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.verdict import Verdict
+from teetotal.checking import check
+from teetotal.engines.runtime import driver as runtime
+from teetotal.engines.runtime.findings import Findings
+from teetotal.engines.runtime.messages import AnyMessage, End, Restart
+from teetotal.programs.c.build import CompileError, Source
+
+FAILING = {
+    "assertion": ("int x; void *f(void *p) { int r = x; x = r + 1; return 0; } RUN(f, f)", "-DEND=assert(x == 2);"),
+    "crash": ("int *p, v; void *f(void *q) { p = &v; return 0; } void *g(void *q) { *p = 1; return 0; } RUN(f, g)", ""),
+    "use after free": (
+        "int *p; void *f(void *q) { free(p); return 0; } void *g(void *q) { *p = 1; return 0; }"
+        "int main(void) { p = malloc(4); pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0);"
+        "pthread_join(t, 0); pthread_join(u, 0); }", "",
+    ),
+    "heap overflow": ("int *p; void *f(void *q) { p = malloc(4); p[400] = 1; return 0; } RUN(f, f)", ""),
+    "misuse": ("pthread_mutex_t m; void *f(void *q) { pthread_mutex_unlock(&m); return 0; } RUN(f, f)", ""),
+    "abort": (
+        "volatile int x; void *f(void *q) { x = 1; return 0; }"
+        "void *g(void *q) { if (x) abort(); return 0; } RUN(f, g)", "",
+    ),
+    "deadlock": (
+        "pthread_mutex_t a, b; void *f(void *q) { pthread_mutex_lock(&a); pthread_mutex_lock(&b);"
+        "pthread_mutex_unlock(&b); pthread_mutex_unlock(&a); return 0; }"
+        "void *g(void *q) { pthread_mutex_lock(&b); pthread_mutex_lock(&a); pthread_mutex_unlock(&a);"
+        "pthread_mutex_unlock(&b); return 0; } RUN(f, g)", "",
+    ),
+    "livelock": (
+        "volatile int x; void *f(void *q) { while (x != 5) ; return 0; }"
+        "void *g(void *q) { x = 3; return 0; } RUN(f, g)", "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FAILING)
+def test_what_goes_wrong_under_sc(tmp_path: Path, kind: str) -> None:
+    text, end = FAILING[kind]
+    result = run(tmp_path, HEAD + text, flags=(end,) if end else ())
+    found = result.models["sc"].violations
+    assert {violation.kind for violation in found} == {kind}
+    assert result.verdict is Verdict.VIOLATION
+    assert result.models["sc"].safe is False
+    assert found[0].replay.startswith("teetotal replay 1s:")
+
+
+BLOCKS = """#include <stdlib.h>
+#include <string.h>
+int main(int n, char **given) {
+  char *p = malloc(13), *none = malloc(0), *full = malloc(32); long *l = malloc(12); int at = atoi(given[2]);
+  switch (atoi(given[1])) {
+    case 0: p[at] = 1; break;
+    case 1: none[at] = 1; break;
+    case 2: full[at] = 1; break;
+    case 3: l[at] = 1; break;
+    case 4: memset(p, 0, at); break;
+    case 5: p = realloc(p, 20); p[at] = 1; break;
+    case 6: p = aligned_alloc(64, 70); p[at] = 1; break;
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "last"),
+    list(enumerate((12, -1, 31, 0, 13, 19, 69))),
+    ids=("char", "nothing", "whole", "long", "memset", "realloc", "aligned"),
+)
+def test_a_block_ends_at_its_last_byte(where: int, last: int, tmp_path: Path) -> None:
+    """Up to 15 bytes behind it were taken for its own."""
+    if last >= 0:
+        assert run(tmp_path, BLOCKS, arguments=(str(where), str(last))).verdict is Verdict.SAFE
+    result = run(tmp_path, BLOCKS, arguments=(str(where), str(last + 1)))
+    assert [violation.kind for violation in result.violations] == ["heap overflow"]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        (
+            "int f(int n) { volatile char b[9000]; b[0] = n; return f(n + 1) + b[0]; } int main(void) { return f(0); }",
+            "stack overflow",
+        ),
+        ("volatile int z; int main(void) { return 10 / z; }", "arithmetic error"),
+        ("int main(void) { return *(volatile int *)8; }", "invalid access at address 0x8"),
+    ],
+)  # fmt: skip
+def test_a_program_without_threads_that_crashes(tmp_path: Path, text: str, what: str) -> None:
+    result = run(tmp_path, text)
+    assert [violation.kind for violation in result.violations] == ["crash"]
+    assert what in result.violations[0].message
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("#include <unistd.h>\nint main(void) { fork(); return 0; }", "the program uses fork"),
+        ("int main(void) { for (;;) ; }", "runs on without an operation that others can see"),
+        (
+            HEAD + "volatile int n; void *f(void *p) { for (;;) n = n + 1; } RUN(f, f)",
+            "cut after 3 rounds; see --loop-bound",
+        ),
+        (
+            HEAD + 'volatile int x; void *f(void *p) { asm volatile("rdtsc" ::: "rax", "rdx"); return 0; } RUN(f, f)',
+            "inline assembly",
+        ),
+    ],
+    ids=["fork", "hang", "endless", "assembly"],
+)  # fmt: skip
+def test_what_cannot_be_decided_is_said(tmp_path: Path, text: str, note: str) -> None:
+    result = run(tmp_path, text, options=CheckOptions(loop_bound=3))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert not result.complete
+    assert any(note in told for told in result.notes), result.notes
+
+
+def test_the_clock_stands_still_but_for_those_who_look(tmp_path: Path) -> None:
+    text = HEAD + "#include <time.h>\nvolatile long x; void *f(void *p) { x = time(0) + clock(); return 0; } RUN(f, f)"
+    result = run(tmp_path, text)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert any("reads the clock" in note for note in result.notes)
+    assert any("what the clock shows, by time at" in note for note in result.notes)
+
+
+def test_a_loop_that_looks_at_the_clock_does_not_wait(tmp_path: Path) -> None:
+    """Nothing changes from round to round but the time: who takes that for waiting says that it never ends."""
+    loop = "#include <time.h>\nvolatile int x; void *f(void *p) { while (clock() < 9) (void)x; return 0; }"
+    result = run(tmp_path, HEAD + loop + "void *g(void *p) { x = 1; return 0; } RUN(f, g)")
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert not result.blocked
+
+
+def test_what_does_not_compile(tmp_path: Path) -> None:
+    with pytest.raises(CompileError, match=r"program\.c:1"):
+        run(tmp_path, "int main( { }")
+
+
+def test_what_was_told_before_a_restart_is_forgotten(tmp_path: Path) -> None:
+    """The runtime begins again where it learns that a stack is shared, and tells everything anew."""
+    text = HEAD + "volatile int x; void *f(void *p) { assert(!x); x = 1; return 0; } RUN(f, f)"
+    found = run(tmp_path, text).models["sc"].violations
+    findings = Findings(Source(("program.c",)), CheckOptions(), None, "sc")  # type: ignore[arg-type]
+    findings.violations["sc"] += found
+    findings.notes.append("something")
+    findings.undecided = True
+    findings.take(Restart(), None)
+    assert found
+    assert (findings.violations["sc"], findings.notes, findings.undecided) == ([], [], False)
+
+
+def test_no_compiler(tmp_path: Path) -> None:
+    assert shutil.which("no-such-cc") is None
+    with pytest.raises(Exception, match="needs a C compiler"):
+        run(tmp_path, "int main(void) { return 0; }", compiler="no-such-cc")
+
+
+@pytest.mark.parametrize("goal", ["robust", "safe"])
+def test_a_crash_is_found_on_each_machine(tmp_path: Path, goal: Literal["robust", "safe"]) -> None:
+    text = HEAD + (
+        "volatile int x; void *f(void *p) { x = 1; return 0; }"
+        "void *g(void *p) { if (x) *(volatile int *)8 = 1; return 0; } RUN(f, g)"
+    )
+    result = run(tmp_path, text, options=CheckOptions(goal=goal))
+    assert {violation.kind for violation in result.violations} == {"crash"}
+    assert [model.safe for model in result.models.values()] == [False] * 3
+    assert result.complete
+    assert result.violations[0].events[-1].address == "address 0x8"
+
+
+@pytest.mark.parametrize("goal", ["robust", "safe"])
+def test_more_than_can_be_followed_is_refused(tmp_path: Path, goal: Literal["robust", "safe"]) -> None:
+    text = HEAD + "char a[1 << 20]; void *f(void *p) { memset(a, 1, sizeof a); return 0; } RUN(f, f)"
+    result = run(tmp_path, text, options=CheckOptions(goal=goal))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert any("fill of more than 512 KB" in note for note in result.notes), result.notes
+
+
+@pytest.mark.parametrize("goal", ["robust", "safe"])
+def test_a_search_without_an_execution_proves_nothing(
+    goal: Literal["robust", "safe"], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever made the runtime end so: it says itself that nothing is left."""
+    whole = runtime.answers
+
+    def none(*given: Any, **named: Any) -> Iterator[AnyMessage]:
+        for message in whole(*given, **named):
+            yield msgspec.structs.replace(message, executions=0, blocked=0) if isinstance(message, End) else message
+
+    file = tmp_path / "program.c"
+    file.write_text("int main(void) { return 0; }")
+    options = CheckOptions(models=("tso", "pso"), goal=goal)
+    assert check(Source((str(file),)), options).verdict is Verdict.SAFE
+    monkeypatch.setattr(runtime, "answers", none)
+    result = check(Source((str(file),)), options)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert all(model.verdict is Verdict.INCONCLUSIVE for model in result.models.values())
+    assert "no execution was explored: nothing is known" in result.notes
