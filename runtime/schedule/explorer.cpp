@@ -259,6 +259,7 @@ void Explorer::count_passes(std::span<const Event> execution) {
 void Explorer::tell_violation(std::uint32_t monitor, const monitors::Report& report) {
   const auto end = static_cast<std::size_t>(report.deciding) + 1;
   const bool waits = end > system_.steps().size();  // it is what a thread stands before: told as if it went round
+  system_.threads();                                // brings the program back to the end: see tell_failures
   if (waits) system_.execute(report.thread);
   output_.line(Output::violation(system_, request_.monitors[monitor], report, frames_of(system_, end)));
   if (waits) system_.rewind(end - 1);
@@ -271,11 +272,13 @@ void Explorer::tell_with_cells(const std::string& told, std::size_t end) {
 }
 
 void Explorer::tell_failures(std::span<const Event> execution) {
-  for (const auto& [number, fault, place, step] : system_.failed()) {
+  const std::vector<Failed> failed = system_.failed();
+  for (const auto& [number, fault, place, step] : failed) {
     const Failure failure = fault.failure;
     const bool costly = failure == Failure::hang || failure == Failure::waits || failure == Failure::memory;
     if (costly && ++hangs_ == kMostHangs) stopped_ = true;
     if (!seen_failures_.insert({static_cast<int>(failure), place, 0}).second) continue;
+    system_.threads();  // monitors may have run the program elsewhere, to where some threads were not born yet
     // Up to its last step: what others did afterwards does not matter.
     const std::size_t end = std::min(execution.size(), static_cast<std::size_t>(step + 1));
     const std::string told = R"({"type":"failure","what":")" + std::string(word_for(failure)) + "\",\"at\":[" +
