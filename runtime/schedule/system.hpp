@@ -160,6 +160,7 @@ class Controlled final : public System {
   std::uint32_t location_named(std::uint64_t name) override { return location(static_cast<std::uintptr_t>(name)); }
 
   // What was found out where remains of calls may be part of it: another process may find out something else.
+  FirstFound<std::uint64_t>& found_first() { return locals_; }
   const FirstFound<std::uint64_t>& found_first() const { return locals_; }
 
   // The execution at hand once more, from its beginning, with a look at the program before each step.
@@ -170,6 +171,12 @@ class Controlled final : public System {
 
   // Everything anew, after a Restart.
   void forget();
+
+  // What was seen on the way, for another part of the same search.
+  void forget_told() {
+    data_races_.clear();
+    cuts_.clear();
+  }
 
   const std::vector<Step>& steps() const { return steps_; }
   Stuck stuck() const {
