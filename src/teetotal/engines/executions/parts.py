@@ -33,7 +33,7 @@ SHORT = 0.25
 """The share of a slice after which a part comes back where others wait for something to do, and nobody can be hurried."""
 MOMENT = 0.5
 """Seconds at most for what those who are at work have found, when all is over: it takes as long as one execution."""
-HASTE = 0.02
+HASTE = 0.01
 """Seconds that a part is worked on before somebody else may want some of it: some times what it takes to begin with one."""
 
 
