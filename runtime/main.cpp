@@ -182,6 +182,8 @@ void set(Request& request, const std::string& name, const std::string& value) {
     request.part = contents_of(value);
   else if (name == "restarts")
     request.restarts = number();
+  else if (name == "serve")
+    request.serve = value == "1";
   else if (name == "live")
     request.live = value;
   else if (name == "assertions")
@@ -252,7 +254,7 @@ int run(int count, char** arguments) {
   // A debugger would follow the supervisor.
   const bool alone = request.replay && request.stop_at_last;
   try {
-    if (!alone) supervise(file, {.seconds = request.seconds, .megabytes = request.strategy.megabytes});
+    if (!alone) supervise(file, {request.seconds, request.strategy.megabytes, request.serve});
   } catch (const std::runtime_error& error) {
     std::fprintf(stderr, "teetotal-runtime: %s\n", error.what());
     return 5;
@@ -303,7 +305,11 @@ int run(int count, char** arguments) {
       std::fflush(stdout);
       return 0;
     }
-    Explorer(request, output).run();
+    Explorer explorer(request, output);
+    if (request.serve)
+      explorer.serve();
+    else
+      explorer.run();
   } catch (const Nondeterministic& error) {
     output.line(R"({"type":"error","what":"nondeterministic",)" + Output::divergence(error) + '}');
     return 3;

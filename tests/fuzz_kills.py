@@ -2,7 +2,8 @@
 
 Each question is asked once without a checkpoint, and then with one, by two workers; all processes are killed (SIGKILL) at
 a moment drawn from the time that it takes, and the same command goes on (``--resume``) until it comes to its end. Then it
-must have told what it told at first, counts included; and so again, until so many KILLS (50) have been survived.
+must have told what it told at first, counts included; and so again, until so many KILLS (50) have been survived. Slices of
+explorations are a tenth of a second instead of four, so that short questions have much to keep on their way.
 """
 
 from __future__ import annotations
@@ -23,6 +24,24 @@ from long_questions import buffering_after, history_of_rounds
 from teetotal.histories.generate import random_history, to_axe
 
 TIMES = ("seconds", "cpu")
+TEETOTAL = """
+from teetotal.cli import main, scaling
+from teetotal.scale.scale import Scale, Slice
+scaling.Scale = lambda *given: Scale(*given, slice=Slice(0.1))
+main()
+"""
+PAIRS = """
+from teetotal import ld, program, st
+def left():
+    for _ in range(6):
+        r = yield ld("x")
+        yield st("x", 1)
+def right():
+    for _ in range(6):
+        r = yield ld("x")
+        yield st("x", 2)
+pairs = program(left(), right(), x=0, exists="left.r == 1")
+"""
 
 
 def questions(folder: Path) -> dict[str, list[str]]:
@@ -37,12 +56,17 @@ def questions(folder: Path) -> dict[str, list[str]]:
     drawn = (random_history(threads=8, addresses=16, operations=600, seed=seed) for seed in range(600))
     histories.write_text("".join(map(to_axe, drawn)))
     large = folder / "large.axe"
-    large.write_text(history_of_rounds(12, 55_000))
+    large.write_text(history_of_rounds(8, 50_000))
+    python = folder / "pairs.py"
+    python.write_text(PAIRS)
     return {
         "check, C": ["check", "--triage", "0", str(long)],
         "check, C, random walks": ["check", "--triage", "0", "--explore", "random:150000", str(long)],
         "check, litmus": ["check", str(litmus)],
-        "check, litmus, random walks": ["check", "--explore", "random:1500000", str(litmus)],
+        "check, litmus, random walks": ["check", "--explore", "random:150000", str(litmus)],
+        "check, litmus, pct": ["check", "--explore", "pct:150000:3", str(litmus)],
+        "check, Python, random walks": ["check", "--explore", "random:150000", str(python)],
+        "check, Python, pct": ["check", "--explore", "pct:150000:3", str(python)],
         "history": ["history", "--no-order", "--model", "sc,tso,pso", str(histories)],
         "history, one in parts": ["history", "--no-order", str(large)],
         "fence": ["fence", str(short)],
@@ -59,7 +83,7 @@ def told(output: str) -> list[str]:
 
 
 def started(words: list[str], *options: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "teetotal", words[0], "--json", *options, *words[1:]]
+    command = [sys.executable, "-c", TEETOTAL, words[0], "--json", *options, *words[1:]]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
 

@@ -16,6 +16,7 @@ from teetotal.engines.runtime.messages import End, Failed, Found, Progress, Rest
 from teetotal.programs.c.build import Source
 from teetotal.scale.crew import Crew
 from teetotal.scale.here import Here
+from teetotal.scale.processes import keeping
 from teetotal.scale.scale import Scale, Slice
 
 PRIVATE = {"seconds", "cpu", "fresh", "restored", "restarts"}
@@ -72,8 +73,14 @@ def in_parts(
     executions: int,
     explore: Strategy = Strategy("all"),
 ) -> tuple[list[Any], list[str]]:
-    """What is told, and notes on why it was not explored in parts."""
+    """What is told, and notes on why it was not explored in parts. Where slices are even, one process explores them all, in
+    the order in which they are given away; otherwise each has a process of its own."""
     scale = InTurns(workers, slice=Slice(60.0, executions))
     source = Source((), arguments=tuple(arguments))
-    found = told(exploring.answers(program, request, source, Budget(scale=scale), explore))
+    keeping.stays = executions % 2 == 0
+    try:
+        found = told(exploring.answers(program, request, source, Budget(scale=scale), explore))
+    finally:
+        keeping.stays = False
+        keeping.let_go()
     return found, scale.notes

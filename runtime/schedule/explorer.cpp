@@ -1,5 +1,7 @@
 #include "explorer.hpp"
 
+#include <sstream>
+
 #include "assertions.hpp"
 #include "hash.hpp"
 #include "search/classes.hpp"
@@ -24,14 +26,54 @@ void Explorer::begin_monitors() {
 }
 
 void Explorer::run() {
+  if (!learn_first()) return;
+  begin_monitors();
+  search_all();
+}
+
+void Explorer::serve() {
+  const auto oddities = process.oddities;
+  if (!learn_first()) return;
+  request_number_ = channel.pulse().answered;
+  while (!refused_ && !stopped_) {
+    begin_part(channel.wait_for_request(request_number_));
+    process.oddities = oddities;
+    search_all();
+    channel.pulse().answered = request_number_;
+  }
+}
+
+// A request is `SECONDS EXECUTIONS PART`: for how long, and what.
+void Explorer::begin_part(const std::string& request) {
+  std::istringstream words(request);
+  words >> request_.slice >> request_.most;
+  request_.part = request.substr(static_cast<std::size_t>(words.tellg()) + 1);
+  request_number_ = channel.notices().requests;
+  survival.begin(request_number_);
+  system_.rewind(0);
+  system_.forget_told();
+  totals_ = {};
+  seen_failures_.clear();
+  classes_.clear();
+  pause = false;
+  told_to_stop_ = Reason::none;
+  started_ = told_ = Clock::now();
+  earlier_ = survival.processor_seconds();
+  begin_monitors();
+}
+
+bool Explorer::learn_first() {
   process.marks_begin = process.memory.object_begin() + request_.marks;
   process.mark_count = request_.mark_count;
   try {
     learn();
   } catch (const OptimalSearch::Elsewhere& error) {
-    return tell_refused(error.what());
+    tell_refused(error.what());
   }
-  begin_monitors();
+  return !refused_;
+}
+
+void Explorer::search_all() {
   for (bool more = true; more;) {
     executions_ = blocked_ = 0;
     explored = 0;
@@ -105,17 +147,12 @@ void Explorer::tell_part(Left left, Asks asks) {
   for (const auto& [address, size, soft] : process.cells.layout())
     layout += (layout.empty() ? "[" : ",[") + std::to_string(address) + ',' + std::to_string(size) + ',' +
               std::to_string(soft) + ']';
-  // Whoever compares these with another process's finds what both have told: of a past, its bits decide.
   std::string found;
-  unsigned left_out = 0;
-  while (system_.found_first().size() >> left_out > kMostFound) ++left_out;
-  system_.found_first().each([&](std::uint64_t past, std::uint64_t value) {
-    if ((past >> 1U & ((std::uint64_t{1} << left_out) - 1)) != 0) return;
+  for (const auto& [past, value] : system_.found_first().take_sample())
     found += (found.empty() ? "[" : ",[") + std::to_string(past) + ',' + std::to_string(value) + ']';
-  });
   output_.line(R"({"type":"part","left":")" + left() + R"(","asks":")" + asks() + R"(","layout":[)" + layout +
-               "],\"found\":[" + found + "],\"restarts\":" + std::to_string(restarts_) +
-               ",\"incomplete\":" + (process.incomplete ? "true" : "false") + '}');
+               "],\"found\":[" + found + "],\"restarts\":" + std::to_string(restarts_) + ",\"request\":" +
+               std::to_string(request_number_) + ",\"incomplete\":" + (process.incomplete ? "true" : "false") + '}');
 }
 
 // What the one who told the part had learnt by then: it began again so often.
@@ -207,7 +244,7 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
   }
   pause = pause && !stopped_;
   if (pause) told_to_stop_ = Reason::none;  // it was asked for what it has, and that is told
-  if (!stopped_ && (executions_ % kPoll == 0 || survival.passed())) survival.consider();
+  if (!stopped_ && !request_.serve && (executions_ % kPoll == 0 || survival.passed())) survival.consider();
   totals_.steps += execution.size();
   totals_.fresh += execution.size() - shared;
   totals_.longest = std::max<std::uint64_t>(totals_.longest, execution.size());
@@ -259,6 +296,7 @@ void Explorer::count_passes(std::span<const Event> execution) {
 void Explorer::tell_violation(std::uint32_t monitor, const monitors::Report& report) {
   const auto end = static_cast<std::size_t>(report.deciding) + 1;
   const bool waits = end > system_.steps().size();  // it is what a thread stands before: told as if it went round
+  system_.threads();                                // brings the program back to the end: see tell_failures
   if (waits) system_.execute(report.thread);
   output_.line(Output::violation(system_, request_.monitors[monitor], report, frames_of(system_, end)));
   if (waits) system_.rewind(end - 1);
@@ -271,11 +309,13 @@ void Explorer::tell_with_cells(const std::string& told, std::size_t end) {
 }
 
 void Explorer::tell_failures(std::span<const Event> execution) {
-  for (const auto& [number, fault, place, step] : system_.failed()) {
+  const std::vector<Failed> failed = system_.failed();
+  for (const auto& [number, fault, place, step] : failed) {
     const Failure failure = fault.failure;
     const bool costly = failure == Failure::hang || failure == Failure::waits || failure == Failure::memory;
     if (costly && ++hangs_ == kMostHangs) stopped_ = true;
     if (!seen_failures_.insert({static_cast<int>(failure), place, 0}).second) continue;
+    system_.threads();  // monitors may have run the program elsewhere, to where some threads were not born yet
     // Up to its last step: what others did afterwards does not matter.
     const std::size_t end = std::min(execution.size(), static_cast<std::size_t>(step + 1));
     const std::string told = R"({"type":"failure","what":")" + std::string(word_for(failure)) + "\",\"at\":[" +
@@ -369,8 +409,8 @@ void Explorer::tell_end(const char* reason) {
       ",\"longest\":" + std::to_string(totals_.longest) + ",\"classes\":" + std::to_string(classes_.size()) +
       ",\"symmetric\":" + (system_.symmetric() ? "true" : "false") + ",\"restarts\":" + std::to_string(restarts_) +
       ",\"restored\":" + std::to_string(system_.restored()) + ",\"seconds\":" + std::to_string(elapsed()) +
-      ",\"cpu\":" + std::to_string(survival.processor_seconds()) + ",\"reporting\":[" + reporting + "],\"passes\":[" +
-      passes + "],\"oddities\":[" + oddities + "],\"loops\":[" + loops +
+      ",\"cpu\":" + std::to_string(survival.processor_seconds() - earlier_) + ",\"reporting\":[" + reporting +
+      "],\"passes\":[" + passes + "],\"oddities\":[" + oddities + "],\"loops\":[" + loops +
       "],\"threads\":" + std::to_string(process.numbers.size() + 1) + ",\"unseen\":[" + Output::unseen() +
       "],\"races\":[" + races + "],\"hazards\":[" + hazards + "],\"evaluated\":[" + evaluated + "],\"mixed\":[" +
       mixed + "],\"assembly\":" + (process.assembly ? "true" : "false") + "}");

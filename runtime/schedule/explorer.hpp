@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "channel.hpp"
@@ -47,14 +48,19 @@ struct Request {
   std::uint64_t most = ~std::uint64_t{0};  // executions, after which the same
   std::string part;                        // the part to explore; empty: the whole search
   std::uint64_t restarts = 0;  // so often whoever told the part has begun again: what was learnt is learnt here first
+  bool serve = false;          // one part after the other, as they are asked for (channel.hpp)
 };
 
 class Explorer final : public Visitor {
  public:
-  Explorer(const Request& request, const Output& output)
-      : request_(request), output_(output), system_(request.bounds) {}
+  Explorer(Request request, const Output& output)
+      : request_(std::move(request)), output_(output), system_(request_.bounds) {}
 
   void run();
+
+  // Parts of the search as they are asked for, until nobody asks for more. What is known of the program is kept from
+  // one to the next; what is told of each is what a new process would tell.
+  void serve();
 
   bool visit(std::span<const Event> execution, std::size_t shared) override;
 
@@ -67,6 +73,9 @@ class Explorer final : public Visitor {
   };
   using Clock = std::chrono::steady_clock;
 
+  bool learn_first();
+  void search_all();
+  void begin_part(const std::string& request);
   void begin_monitors();
   SearchResult explore_part();
   SearchResult explore_walks();
@@ -89,7 +98,7 @@ class Explorer final : public Visitor {
   void tell_end(const char* reason);
   double elapsed() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
 
-  const Request& request_;
+  Request request_;
   const Output& output_;
   Controlled system_;
   monitors::Watch watch_;
@@ -108,13 +117,14 @@ class Explorer final : public Visitor {
   std::set<std::uint64_t> classes_;
   std::vector<std::uint64_t> passes_;  // over each mark, in all executions
   Clock::time_point started_ = Clock::now(), told_ = Clock::now();
+  double earlier_ = 0;                // processor seconds, of the parts before
+  std::uint32_t request_number_ = 0;  // of the part, where one after the other is asked for
   bool stopped_ = false;
   bool refused_ = false;  // a part
   std::string whole_;     // why it was not paused, though it should have been
   Reason told_to_stop_ = Reason::none;
   static constexpr std::uint64_t kMostHangs = 3;  // each costs the watchdog's patience
   std::uint64_t hangs_ = 0;
-  static constexpr std::size_t kMostFound = 10'000;  // about, that a part tells
 };
 
 }  // namespace teetotal::runtime

@@ -32,12 +32,6 @@ class Hashed {
 
   std::size_t size() const { return size_; }
 
-  template <typename Look>
-  void each(Look look) const {
-    for (std::size_t i = 0; i < hashes_.size(); ++i)
-      if (hashes_[i] != 0) look(hashes_[i], values_[i]);
-  }
-
   void clear() { *this = {}; }
 
  private:

@@ -29,7 +29,7 @@ std::optional<std::uint32_t> possible_agent(Controlled& system, const Move& move
 }
 
 Goal::Seen SameFailure::seen(Controlled& system, bool) {
-  const auto failed = system.failed();
+  const std::vector<Failed>& failed = system.failed();
   if (failed.empty()) return Seen::nothing;
   const Signature found{failed.front().fault.failure, failed.front().place};
   if (!wanted_) wanted_ = found;

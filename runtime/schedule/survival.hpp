@@ -55,6 +55,13 @@ class Survival {
   bool double_up(Guardian& guardian);
   bool double_up();
 
+  // Another piece of work, by its number: a death in it is told from those in others. Whoever takes over after one
+  // begins with the piece again, and knows nothing from those before: nobody doubles up within one.
+  void begin(std::uint64_t piece) {
+    steps_ = piece << 40U;
+    find_next_death();
+  }
+
   // Between two executions: doubles up where that is due.
   void consider();
 

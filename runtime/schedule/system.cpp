@@ -160,6 +160,7 @@ Event Controlled::execute(std::uint32_t number) {
   }
   catch_up();
   judged_ = false;
+  failed_.reset();
   if (!relaxed()) {
     if (const std::uint32_t known = known_step(number); known != KnownSteps::kUnknown) return skip(number, known);
     if (behind_) run_up();
@@ -243,7 +244,6 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
     describe(number);
   } else {
     standing_[number] = Standing::gone;
-    if (thread.failure != Failure::none) failed_.push_back(number);
   }
   if (watched) learn(step, exact);
   return next;
@@ -317,6 +317,7 @@ void Controlled::run_thread(std::uint32_t number, std::size_t index, bool fatal)
 
 void Controlled::rewind(std::size_t length) {
   ahead_ = judged_ = false;
+  failed_.reset();
   std::uint64_t back = 0;  // a bit for each thread that stands elsewhere now
   while (steps_.size() > length) {
     const Step& step = steps_.back();
@@ -363,7 +364,6 @@ void Controlled::run_again() {
 
 // To main, without any snapshot.
 void Controlled::begin_anew() {
-  failed_.clear();
   buffers_ = {};
   process.tape.clear();
   process.tape_next = 0;
@@ -373,7 +373,6 @@ void Controlled::begin_anew() {
 
 // Only the program: what is known of threads is what it was.
 void Controlled::run_to(std::size_t length) {
-  failed_.clear();
   const bool restored = snapshots_.restore(length);
   const std::size_t begin = restored ? snapshots_.steps() : 0;
   restored_ += restored;
@@ -428,8 +427,6 @@ void Controlled::run_step(std::size_t index) {
 
 // All steps have been done again.
 void Controlled::arrive() {
-  for (std::uint32_t thread = 0; thread < process.count; ++thread)
-    if (process.threads[thread].failure != Failure::none) failed_.push_back(thread);
   if (process.restart || process.cells.changed) throw Restart{};
   described_new_threads();
   std::ranges::fill(standing_, Standing::gone);
@@ -483,6 +480,7 @@ void Controlled::begin() {
 void Controlled::forget() {
   steps_.clear();
   ahead_ = judged_ = symmetric_ = false;
+  failed_.reset();
   known_pasts_ = 0;
   spins_.clear();
   onward_.clear();

@@ -160,6 +160,7 @@ class Controlled final : public System {
   std::uint32_t location_named(std::uint64_t name) override { return location(static_cast<std::uintptr_t>(name)); }
 
   // What was found out where remains of calls may be part of it: another process may find out something else.
+  FirstFound<std::uint64_t>& found_first() { return locals_; }
   const FirstFound<std::uint64_t>& found_first() const { return locals_; }
 
   // The execution at hand once more, from its beginning, with a look at the program before each step.
@@ -170,6 +171,12 @@ class Controlled final : public System {
 
   // Everything anew, after a Restart.
   void forget();
+
+  // What was seen on the way, for another part of the same search.
+  void forget_told() {
+    data_races_.clear();
+    cuts_.clear();
+  }
 
   const std::vector<Step>& steps() const { return steps_; }
   Stuck stuck() const {
@@ -203,8 +210,8 @@ class Controlled final : public System {
   // Of a thread that goes round a loop for ever: what it looks at there. Known once the end was judged.
   const std::vector<Operation>& round(std::uint32_t thread) const { return rounds_[thread]; }
 
-  // In the execution at hand: threads that failed, and stores of theirs that did.
-  std::vector<Failed> failed() const;
+  // In the execution at hand, in its order: threads that failed, and stores of theirs that did.
+  const std::vector<Failed>& failed() const;
 
  private:
   // A store on its way to memory.
@@ -397,7 +404,7 @@ class Controlled final : public System {
   std::unordered_map<std::uintptr_t, std::uint32_t> locations_;
   std::vector<std::uintptr_t> places_;
   std::array<std::pair<std::uintptr_t, std::uint32_t>, 512> recent_{};  // a cache of locations_
-  std::vector<std::uint32_t> failed_;
+  std::optional<std::vector<Failed>> failed_;  // once somebody has asked: the program may be run elsewhere since
   std::size_t known_cells_ = 0;
   std::int32_t late_ = -1;  // of the step to come: Step::late
   std::set<std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t>> data_races_;

@@ -237,14 +237,18 @@ void Controlled::detect_idling(std::uint32_t thread) {
 
 // -- ends -------------------------------------------------------------------------------------------------------------
 
-std::vector<Failed> Controlled::failed() const {
-  std::vector<Failed> result = buffers_.failed;
-  for (const std::uint32_t number : failed_) {
+const std::vector<Failed>& Controlled::failed() const {
+  if (failed_) return *failed_;
+  catch_up();
+  std::vector<Failed>& found = const_cast<Controlled*>(this)->failed_.emplace(buffers_.failed);
+  for (std::uint32_t number = 0; number < process.count; ++number) {
     const Thread& thread = process.threads[number];
+    if (thread.failure == Failure::none) continue;
     const Fault fault{thread.failure, thread.message, thread.done, thread.cause};
-    result.push_back({number, fault, thread.failed_at, thread.failed_step});
+    found.push_back({number, fault, thread.failed_at, thread.failed_step});
   }
-  return result;
+  std::ranges::stable_sort(found, {}, &Failed::step);
+  return found;
 }
 
 Ending Controlled::ending() const {
@@ -262,6 +266,7 @@ Ending Controlled::ending() const {
 // Whether those threads that have not ended can never go on.
 void Controlled::judge() {
   if (judged_) return;
+  failed();  // as long as the program stands there
   judged_ = true;
   stuck_ = Stuck::no;
   vain_ = false;

@@ -1,7 +1,9 @@
 #include "channel.hpp"
 
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <ctime>
@@ -19,6 +21,7 @@ namespace {
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kSize = std::size_t{1} << 36;            // reserved, not used: what was read is given back
 constexpr std::uint64_t kMostUnread = std::uint64_t{1} << 28;  // bytes
+constexpr std::size_t kLargestRequest = std::size_t{1} << 32;  // reserved as well
 
 struct Record {
   std::uint64_t offset;
@@ -61,6 +64,7 @@ void Channel::open() {
   log_ = shared<Log>(kSize);
   pulse_ = shared<Pulse>(kPage);
   notices_ = shared<Notices>(kPage);
+  inbox_ = shared<char>(kLargestRequest);
   read_ = kPage;
 }
 
@@ -68,6 +72,23 @@ void Channel::protect() const {
   if (!is_open()) return;
   kernel(SYS_mprotect, log_, kSize, PROT_NONE);
   kernel(SYS_mprotect, notices_, kPage, PROT_READ);
+  kernel(SYS_mprotect, inbox_, kLargestRequest, PROT_NONE);
+}
+
+std::string Channel::wait_for_request(std::uint32_t known) const {
+  while (notices_->requests == known) kernel(SYS_futex, &notices_->requests, FUTEX_WAIT, known, nullptr);
+  kernel(SYS_mprotect, inbox_, kLargestRequest, PROT_READ);
+  std::string request(inbox_, notices_->request_size);
+  kernel(SYS_mprotect, inbox_, kLargestRequest, PROT_NONE);
+  return request;
+}
+
+void Channel::ask(std::string_view request) const {
+  if (request.size() > kLargestRequest) throw std::runtime_error("a request is too large");
+  std::memcpy(inbox_, request.data(), request.size());
+  notices_->request_size = request.size();
+  ++notices_->requests;
+  syscall(SYS_futex, &notices_->requests, FUTEX_WAKE, 1, nullptr, nullptr, 0);
 }
 
 void Channel::tell(std::string_view text) const {
@@ -105,8 +126,8 @@ void Channel::taken(std::string_view record) {
 }
 
 bool Channel::overlaps(std::uintptr_t begin, std::uintptr_t end) const {
-  return is_open() &&
-         (within(log_, kSize, begin, end) || within(pulse_, kPage, begin, end) || within(notices_, kPage, begin, end));
+  return is_open() && (within(log_, kSize, begin, end) || within(pulse_, kPage, begin, end) ||
+                       within(notices_, kPage, begin, end) || within(inbox_, kLargestRequest, begin, end));
 }
 
 }  // namespace teetotal::runtime

@@ -8,6 +8,8 @@
 //            dies had begun is written over by the next one.
 //   pulse    what changes all the time: how far the search is, and whether the program runs.
 //   notices  what the supervisor tells the explorer; nobody else writes there.
+//   inbox    where an explorer goes on with one part of a search after the other: the request at hand. The explorer can
+//            read it while it takes it.
 #pragma once
 
 #include <sys/types.h>
@@ -15,6 +17,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace teetotal::runtime {
@@ -31,12 +34,15 @@ struct Pulse {
   std::atomic<std::uint64_t> call =
       0;                               // the system call that the program is in, how many there were and 1 + its number
   std::atomic<bool> finished = false;  // the search has come to its end, as it should
+  std::atomic<std::uint32_t> answered = 0;  // requests
 };
 
 struct Notices {
   std::atomic<Reason> asked = Reason::none;  // why the program is interrupted, by kWatchSignal
   std::atomic<Reason> stop = Reason::none;   // why the search is to end
   std::atomic<std::uint32_t> pauses = 0;     // how often the supervisor has stopped the explorer for a while
+  std::atomic<std::uint32_t> requests = 0;   // so many are, or were, in the inbox
+  std::atomic<std::uint64_t> request_size = 0;
 };
 
 class Channel {
@@ -50,6 +56,13 @@ class Channel {
 
   // In the explorer: adds a record; waits where far too much has not been read.
   void tell(std::string_view text) const;
+
+  // In the explorer: waits for a request beyond the first so many.
+  std::string wait_for_request(std::uint32_t known) const;
+
+  // In the supervisor: a request, once the one before it was answered.
+  void ask(std::string_view request) const;
+  bool busy() const { return notices_->requests != pulse_->answered; }
 
   // In the supervisor: the next record, or nothing. Throws Overwritten where it is not what a `tell` has written.
   struct Overwritten {};
@@ -70,6 +83,7 @@ class Channel {
   Pulse* pulse_ = &own_pulse_;
   Notices* notices_ = &own_notices_;
   Log* log_ = nullptr;
+  char* inbox_ = nullptr;
   std::uint64_t read_ = 0;
 };
 

@@ -28,7 +28,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr timespec kLook{0, 10'000'000};               // between two looks
+constexpr timespec kLook{0, 10'000'000};  // between two looks
+constexpr timespec kAnswer{0, 500'000};   // the same, where somebody waits for an answer
+constexpr timespec kNow{0, 0};
 constexpr milliseconds kPatience{5000};                // a step may take
 constexpr milliseconds kCallPatience{1000};            // a system call may take
 constexpr milliseconds kForce{1000};                   // between a wish and force
@@ -73,6 +75,7 @@ class Supervisor final : public Guardian {
  public:
   Supervisor(int file, const Limits& limits) : file_(file), limits_(limits) {
     fcntl(file_, F_SETFL, fcntl(file_, F_GETFL) | O_NONBLOCK);
+    if (limits_.serves) fcntl(0, F_SETFL, fcntl(0, F_GETFL) | O_NONBLOCK);
     std::signal(SIGPIPE, SIG_IGN);
     sigemptyset(&heard_);
     sigaddset(&heard_, SIGCHLD);
@@ -90,11 +93,15 @@ class Supervisor final : public Guardian {
     setpgid(root, root);  // it does the same: whoever comes first
     seen_explorer_ = 0;
     for (;;) {
-      const int signal = sigtimedwait(&heard_, nullptr, &kLook);
+      const bool idle = limits_.serves && !channel.busy() && line_.empty();
+      if (idle) wait_for_request();
+      const int signal = sigtimedwait(&heard_, nullptr, idle ? &kNow : limits_.serves ? &kAnswer : &kLook);
       if (signal == SIGTSTP)
         pause();
-      else if (signal > 0 && signal != SIGCHLD)
+      else if (signal > 0 && signal != SIGCHLD && !idle)
         stop(Reason::interrupted);
+      else if (signal > 0 && signal != SIGCHLD && signal != SIGUSR1)
+        give_up();
       int status = 0;
       if (waitpid(root_, &status, WNOHANG | WUNTRACED) == root_) {
         if (pauses_.explain(status)) continue;
@@ -103,6 +110,7 @@ class Supervisor final : public Guardian {
       }
       send();
       look();
+      if (limits_.serves) receive();
     }
   }
 
@@ -158,6 +166,37 @@ class Supervisor final : public Guardian {
     poll(&ready, 1, -1);
   }
 
+  // -- what is asked
+  // ---------------------------------------------------------------------------------------------------
+
+  void wait_for_request() {
+    pollfd ready{0, POLLIN, 0};
+    poll(&ready, 1, static_cast<int>(kLook.tv_nsec / 1'000'000));
+  }
+
+  // A request that is there whole goes to the explorer, once the one before it was answered.
+  void receive() {
+    if (channel.busy() || !line_.empty()) return;
+    if (stopping_ == Reason::interrupted) {  // which was about what has been answered
+      stopping_ = Reason::none;
+      channel.notices().stop = Reason::none;
+    }
+    char some[1 << 16];
+    for (;;) {
+      const ssize_t count = read(0, some, sizeof some);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0 && errno == EAGAIN) break;
+      if (count <= 0) give_up();  // nobody asks any more
+      incoming_.append(some, static_cast<std::size_t>(count));
+    }
+    const std::size_t line = incoming_.find('\n');
+    if (line == std::string::npos) return;
+    const std::size_t size = std::stoull(incoming_);
+    if (incoming_.size() - line - 1 < size) return;
+    channel.ask(std::string_view(incoming_).substr(line + 1, size));
+    incoming_.erase(0, line + 1 + size);
+  }
+
   // Something of our own, behind what the explorer has told.
   void say(const std::string& text) {
     std::string rest = line_ + text + "\n";
@@ -180,6 +219,8 @@ class Supervisor final : public Guardian {
 
   void look() {
     const Clock::time_point now = Clock::now();
+    if (now - looked_ < std::chrono::nanoseconds(kLook.tv_nsec) / 2) return;
+    looked_ = now;
     const std::chrono::duration<double> gone = now - started_;
     if (gone.count() > limits_.seconds) stop(Reason::time);
     if (stopping_ != Reason::none && now - stopping_since_ > kStopping) {
@@ -247,7 +288,8 @@ class Supervisor final : public Guardian {
   pid_t root_ = 0;
   Pauses pauses_;
   std::string line_;  // what is on its way
-  Clock::time_point started_ = Clock::now(), beat_since_{}, call_since_{}, asked_since_{}, stopping_since_{};
+  std::string incoming_;
+  Clock::time_point started_ = Clock::now(), looked_{}, beat_since_{}, call_since_{}, asked_since_{}, stopping_since_{};
   pid_t seen_explorer_ = 0;
   std::uint64_t seen_beat_ = 0, seen_call_ = 0;
   Reason stopping_ = Reason::none, killed_ = Reason::none;

@@ -91,6 +91,39 @@ def test_random_walks(explore: Strategy, model: str) -> None:
             assert found[-1]["executions"] == 150
 
 
+DIES = """
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+atomic_int x;
+void *f(void *unused) {
+  int last = 0;
+  for (int i = 0; i < 3; i++) last = x++;
+  if (last == 4) syscall(SYS_kill, getpid(), SIGKILL);
+  return 0;
+}
+int main(void) {
+  pthread_t t[2];
+  for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, f, 0);
+  for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
+}
+"""
+
+
+@pytest.mark.parametrize("executions", [3, 4])
+def test_a_program_that_takes_its_process_down(executions: int) -> None:
+    """Six of the twenty executions do. Each process finds out for itself, whether or not it stays for other parts."""
+    with compiled(DIES) as program:
+        expected = told(driver.answers(program, REQUEST, []))
+        assert expected[-1]["executions"] == 20
+        assert [answer["what"] for answer in expected[1:-1]] == ["crash"]
+        found, notes = in_parts(program, REQUEST, [], 2, executions)
+        assert found == expected
+        assert not notes
+
+
 @pytest.fixture(scope="module")
 def waiting(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(Source((str(WAITING),), (), None), tmp_path_factory.mktemp("waiting"))

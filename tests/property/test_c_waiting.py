@@ -11,11 +11,14 @@ import pytest
 
 from amounts import some
 from c_programs import COMPILERS, compiled, explore
+from in_parts import in_parts, told
 from looping_programs import looping_program
+from teetotal.engines.runtime import driver
 from teetotal.programs.c.build import Source, build
 from waiting_checks import MONITORS, Definition, in_one_object
 from waitless import TooMany
 
+REQUEST = ["strategy=all", *MONITORS]
 WAITING = Path(__file__).parents[2] / "benchmarks" / "waiting.c"
 COUNTS = {
     ("await", 2, 4): (1, 0),
@@ -130,3 +133,29 @@ def test_what_comes_next_is_asked_of_the_program_where_it_stands(compiler: str) 
         for model in ("sc", "tso", "pso"):
             end, _ = explore(program, f"model={model}")
             assert (end["executions"], end["blocked"], end["redundant"]) == (2, 1, 0), model
+
+
+FAILS_ONCE = """
+#include <assert.h>
+#include <pthread.h>
+volatile int x, y, early, seen;
+static void *first(void *unused) { x = 1; early = y; return 0; }
+static void *second(void *unused) { while (x == 0) {} x = 5; return 0; }
+static void *third(void *unused) { int mine; y = 1; while ((mine = x) == 0) {} seen = mine; return 0; }
+int main(void) {
+  pthread_t t[3];
+  pthread_create(&t[0], 0, first, 0); pthread_create(&t[1], 0, second, 0); pthread_create(&t[2], 0, third, 0);
+  for (int i = 0; i < 3; ++i) pthread_join(t[i], 0);
+  assert(early != 0 || seen != 5);
+}
+"""
+
+
+def test_a_failure_is_told_though_monitors_have_run_the_program_elsewhere() -> None:
+    """The first execution alone fails, and in it a monitor asks what the third thread would do with x = 0, which is found
+    out by running it. It is robust: nothing else would be told. The same where each execution is one of a new process."""
+    with compiled(FAILS_ONCE) as program:
+        for found in (told(driver.answers(program, REQUEST, [])), in_parts(program, REQUEST, [], 1, 1)[0]):
+            failed = [(answer["what"], answer["thread"]) for answer in found[1:-1]]
+            assert failed == [("assertion", 0)]
+            assert found[-1]["reporting"] == [0, 0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -13,14 +14,19 @@ from pathlib import Path
 import pytest
 
 from counting import BUFFERING, COUNTING
+from long_questions import history_of_rounds
 from teetotal.answers.errors import TeetotalError
 from teetotal.histories.generate import random_history, to_axe
 from teetotal.scale.checkpoint import Checkpoint
 from teetotal.scale.digest import digest
 
+SMALL_PARTS = """
+from teetotal.__main__ import main
+from teetotal.histories import parts
+parts.FEWEST = 500
+"""
 KILLED = """
 import os, signal, sys
-from teetotal.__main__ import main
 from teetotal.scale.checkpoint import Checkpoint
 write, left = Checkpoint._write, [int(sys.argv.pop(1))]
 
@@ -38,36 +44,93 @@ main()
 """
 
 
-@pytest.mark.parametrize("verb", ["history", "fence"])
-def test_killed_while_it_keeps_something_and_gone_on_with(verb: str, tmp_path: Path) -> None:
+def kept_and_told(code: str, subject: Path, *asked: str, most: int | None = None) -> subprocess.CompletedProcess[str]:
+    """A question in a process of its own; ``most``: bytes of a file that it may write."""
+
+    def limit() -> None:
+        if most is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+
+    command = [sys.executable, "-c", SMALL_PARTS + code, *asked, str(subject)]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, start_new_session=True, timeout=120, preexec_fn=limit
+    )
+
+
+def answers(output: str) -> list[str]:
+    found = [json.loads(line) for line in output.splitlines()]
+    return sorted(re.sub(r'"(seconds|cpu)": [^,}]*', "", json.dumps(answer, sort_keys=True)) for answer in found)
+
+
+LARGE = ["history", "--json", "--no-order", "--workers", "2"]
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A history in parts."""
+    path = tmp_path_factory.mktemp("large") / "one.axe"
+    path.write_text(history_of_rounds(6, 600))
+    return path
+
+
+@pytest.mark.parametrize("what", ["histories", "one history", "fence"])
+def test_killed_while_it_keeps_something_and_gone_on_with(what: str, large: Path, tmp_path: Path) -> None:
     """At the second thing that is kept, the next time at the third, and so on: what a search begins with it finds again."""
-    subject = tmp_path / {"history": "many.axe", "fence": "counting.c"}[verb]
-    if verb == "history":
+    asked, subject = LARGE, large
+    if what == "histories":
         drawn = (random_history(operations=40, seed=seed) for seed in range(16))
+        asked, subject = ["history", "--json", "--workers", "2"], tmp_path / "many.axe"
         subject.write_text("".join(map(to_axe, drawn)))
-    else:
+    elif what == "fence":
+        asked, subject = ["fence", "--json", "--workers", "2"], tmp_path / "counting.c"
         subject.write_text(BUFFERING)
-    asked = [verb, "--json", "--workers", "2"]
-
-    def run(*command: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, *command, str(subject)],
-            capture_output=True, text=True, check=False, start_new_session=True, timeout=120,
-        )  # fmt: skip
-
-    def answers(output: str) -> list[str]:
-        found = [json.loads(line) for line in output.splitlines()]
-        return sorted(re.sub(r'"(seconds|cpu)": [^,}]*', "", json.dumps(answer, sort_keys=True)) for answer in found)
-
-    expected = run("-m", "teetotal", *asked)
+    expected = kept_and_told("main()", subject, *asked)
     assert expected.returncode in (0, 1)
     kept = ["--checkpoint", str(tmp_path / "run.db"), "--resume"]
     deaths = 0
-    while (found := run("-c", KILLED, str(deaths + 2), *asked, *kept)).returncode == -signal.SIGKILL:
+    while (found := kept_and_told(KILLED, subject, str(deaths + 2), *asked, *kept)).returncode == -signal.SIGKILL:
         deaths += 1
     assert (found.returncode, found.stderr) == (expected.returncode, expected.stderr)
     assert answers(found.stdout) == answers(expected.stdout)
     assert deaths > 0
+
+
+INTERRUPTED = """
+import os, signal
+from teetotal.scale.checkpoint import Checkpoint
+save, left = Checkpoint.save_item, [2]
+
+def interrupted(self, *item):
+    save(self, *item)
+    left[0] -= 1
+    if left[0] == 0:
+        os.killpg(0, signal.SIGINT)  # as a terminal does
+
+Checkpoint.save_item = interrupted
+main()
+"""
+
+
+def test_ctrl_c_within_one_history_keeps_its_parts(large: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "run.db"
+    ended = kept_and_told(INTERRUPTED, large, *LARGE, "--checkpoint", str(kept))
+    assert (ended.returncode, "interrupted" in ended.stderr) == (130, True)
+    with sqlite3.connect(kept) as known:
+        (parts,) = known.execute("SELECT count(*) FROM items").fetchone()
+    assert 2 <= parts < 6
+    found = kept_and_told("main()", large, *LARGE, "--checkpoint", str(kept), "--resume")
+    assert answers(found.stdout) == answers(kept_and_told("main()", large, *LARGE).stdout)
+
+
+def test_a_full_disk_costs_no_answer_about_one_history(large: Path, tmp_path: Path) -> None:
+    """The answer is told; what could be kept until then is gone on with once there is room."""
+    kept = ["--checkpoint", str(tmp_path / "run.db"), "--resume"]
+    expected = kept_and_told("main()", large, *LARGE)
+    found = kept_and_told("main()", large, *LARGE, *kept, most=40_000)
+    assert (found.returncode, answers(found.stdout)) == (expected.returncode, answers(expected.stdout))
+    assert "what is found now is not in it yet" in found.stderr
+    again = kept_and_told("main()", large, *LARGE, *kept)
+    assert (again.returncode, again.stderr, answers(again.stdout)) == (0, "", answers(expected.stdout))
 
 
 @pytest.mark.parametrize("asks_to_end", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])

@@ -69,10 +69,11 @@ class Tally(msgspec.Struct):
 
 
 def timed(work: Callable[[Item], Answer], item: Item) -> tuple[Answer, float]:
-    """The answer, and the seconds of processors that it took, here and in processes that were started for it."""
+    """The answer, and the seconds of processors that it took, here and in processes that were started for it; it tells
+    itself of one that stays (``beside``)."""
     before = cpu() + cpu(resource.RUSAGE_CHILDREN)
     answer = work(item)
-    return answer, cpu() + cpu(resource.RUSAGE_CHILDREN) - before
+    return answer, cpu() + cpu(resource.RUSAGE_CHILDREN) - before + getattr(answer, "beside", 0.0)
 
 
 def cpu(whose: int = resource.RUSAGE_SELF) -> float:

@@ -19,10 +19,14 @@ from typing import TYPE_CHECKING, Any, Generic
 from teetotal import _core
 from teetotal.scale import supervision
 from teetotal.scale.crew import Answer, Item, OutOfBudget, Tally, Work, WorkerDied, cpu, timed
-from teetotal.scale.processes import HURRY, children, die_with_parent, hurried_later, largest
+from teetotal.scale.processes import HURRY, children, die_with_parent, hurried_later, keeping, largest
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+
+
+FAREWELL = 0.5
+"""Seconds that a process has to end by itself, which takes some milliseconds."""
 
 
 def available_workers() -> int:
@@ -81,8 +85,11 @@ class Processes(Generic[Item, Answer]):
             worker.end()
 
     def close(self) -> None:
+        idle = [worker for worker in self.pool if worker not in self.busy]
+        for worker in idle:
+            worker.send_home()
         for worker in self.pool:
-            worker.stop()
+            worker.stop(FAREWELL if worker in idle else 0.0)
         self.busy = []
         self.beside = cpu() - self.began
 
@@ -168,7 +175,13 @@ class _Worker(Generic[Item, Answer]):
         self._start()
         return code
 
-    def stop(self) -> None:
+    def send_home(self) -> None:
+        """It has nothing to do, and ends by itself, with what it has kept."""
+        with suppress(BrokenPipeError, OSError):
+            self.pipe.send(None)
+
+    def stop(self, patience: float = 0.0) -> None:
+        self.process.join(patience)
         self.pipe.close()
         if self.process.is_alive():
             self.process.kill()  # one that has just been forked still hears SIGTERM as its parent does, and goes on
@@ -190,9 +203,11 @@ def _serve(work: Work[Item, Answer], pipe: Connection) -> None:
     signal.signal(HURRY, _hurried)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {HURRY})  # it may have come before us
     die_with_parent()
-    while True:
-        try:
-            item = pipe.recv()
-        except (EOFError, OSError):
-            return
-        pipe.send(timed(work, item))
+    keeping.stays = True
+    try:
+        while (item := pipe.recv()) is not None:
+            pipe.send(timed(work, item))
+    except (EOFError, OSError):
+        pass
+    finally:
+        keeping.let_go()

@@ -9,15 +9,44 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Protocol, TypeVar, cast
 
+Kept = TypeVar("Kept", bound="Closing")
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 HURRY = signal.SIGUSR1
 """Somebody waits: what is known by now is to be told."""
 _WATCHFUL = "teetotal-runtim"
 """The runtime of C programs keeps to its memory by itself, and tells what it has found when that is used up."""
+
+
+class Closing(Protocol):
+    def close(self) -> None: ...
+
+
+class Keeping:
+    """What a process of ours that is given one item after the other keeps from one to the next, by what it is for. Others
+    do not ``stay``: they would leave it behind."""
+
+    def __init__(self) -> None:
+        self.stays = False
+        self._kept: tuple[object, Closing] | None = None
+
+    def one_for(self, what: object, make: Callable[[], Kept]) -> Kept:
+        if self._kept is None or self._kept[0] != what:
+            self.let_go()
+            self._kept = what, make()
+        return cast("Kept", self._kept[1])
+
+    def let_go(self) -> None:
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept[1].close()
+
+
+keeping = Keeping()
 
 
 def die_with_parent() -> None:

@@ -33,13 +33,14 @@ SHORT = 0.25
 """The share of a slice after which a part comes back where others wait for something to do, and nobody can be hurried."""
 MOMENT = 0.5
 """Seconds at most for what those who are at work have found, when all is over: it takes as long as one execution."""
-HASTE = 0.1
-"""Seconds that a part is worked on before somebody else may want some of it."""
+HASTE = 0.01
+"""Seconds that a part is worked on before somebody else may want some of it: some times what it takes to begin with one."""
 
 
 class PartAnswer(msgspec.Struct, Generic[Told], frozen=True):
     """Of a slice: what is left, what it asks of those above, and what was told. ``over``: it ended the whole search.
-    ``refused``: why this search cannot be explored in parts. ``died``: what happened to a process that was needed."""
+    ``refused``: why this search cannot be explored in parts. ``died``: what happened to a process that was needed.
+    ``beside``: processor seconds of a process that stays."""
 
     left: str = ""
     asks: str = ""
@@ -49,6 +50,7 @@ class PartAnswer(msgspec.Struct, Generic[Told], frozen=True):
     interrupted: bool = False
     refused: str = ""
     died: str = ""
+    beside: float = 0.0
 
 
 class State(Protocol):

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -15,7 +16,17 @@ from teetotal.answers.events import Semantics
 from teetotal.answers.options import COMPILED_LOOP_BOUND
 from teetotal.answers.verdict import Waiting
 from teetotal.engines.runtime import messages
-from teetotal.engines.runtime.messages import AnyMessage, End, Replayed, Restart, Stopped, Trouble, Whole
+from teetotal.engines.runtime.messages import (
+    AnyMessage,
+    End,
+    Explored,
+    Loaded,
+    Replayed,
+    Restart,
+    Stopped,
+    Trouble,
+    Whole,
+)
 from teetotal.programs.c.build import ASSERTIONS, BIT_FIELDS, LIBRARY, LIVE, VARIABLES, installed
 from teetotal.scale.processes import any_size, hurried_later
 
@@ -75,6 +86,111 @@ def lines(
     show_output: bool = False,
 ) -> Generator[tuple[bytes, AnyMessage], None, None]:
     """The same, each with the line that it was told by."""
+    runtime = Runtime(program, options, arguments, trust=trust, show_output=show_output)
+    try:
+        yield from runtime.lines()
+        runtime.judge()
+    finally:
+        runtime.close()
+
+
+class Runtime:
+    """A process. With ``serve`` it stays for one part of a search after the other (``ask``)."""
+
+    def __init__(
+        self,
+        program: Path,
+        options: Sequence[str],
+        arguments: Sequence[str] = (),
+        *,
+        trust: bool = False,
+        show_output: bool = False,
+        serve: bool = False,
+    ) -> None:
+        options = _with_files(program, options, trust)
+        reader, writer = os.pipe()
+        served = ["serve=1"] if serve else []
+        command = [str(executable()), str(program), str(writer), *options, *served, "--", program.stem, *arguments]
+        with any_size(), hurried_later():
+            self.process = subprocess.Popen(
+                command,
+                pass_fds=[writer],
+                stdin=subprocess.PIPE if serve else subprocess.DEVNULL,
+                stdout=None if show_output else subprocess.DEVNULL,
+                stderr=None if show_output else subprocess.PIPE,
+            )
+        os.close(writer)
+        self.channel = os.fdopen(reader, "rb")
+        self.ended = False
+        self.requests = 0
+        self.loaded: tuple[bytes, AnyMessage] | None = None
+
+    def ask(self, seconds: float, executions: int, part: str) -> Generator[tuple[bytes, AnyMessage], None, None]:
+        """What ``lines`` of a process would be that explores that part alone. After an exception it is of no use."""
+        assert self.process.stdin is not None
+        self.requests += 1
+        request = f"{seconds} {executions} {part}".encode("ascii")
+        try:
+            self.process.stdin.write(b"%d\n%b" % (len(request), request))
+            self.process.stdin.flush()
+        except BrokenPipeError as error:
+            raise RuntimeDied("the explorer has ended") from error
+        if self.loaded is not None:
+            yield self.loaded
+        self.ended = False
+        for line, answer in self.lines():
+            if isinstance(answer, Loaded):
+                self.loaded = line, answer
+            if isinstance(answer, Explored) and answer.request != self.requests:
+                raise RuntimeDied(_OVERWRITTEN)
+            yield line, answer
+            if self.ended:
+                return
+        self.judge()
+
+    def lines(self) -> Generator[tuple[bytes, AnyMessage], None, None]:
+        told: set[bytes] = set()  # after a death that it survives, the runtime tells again what it told before
+        for line in self.channel:
+            answer = _decoded(line)
+            if isinstance(answer, Restart):
+                told.clear()
+            elif line in told:
+                continue
+            told.add(line)
+            self.ended = isinstance(answer, End | Trouble | Replayed | Stopped | Whole)
+            if isinstance(answer, Trouble) and answer.what == "overwritten":
+                raise RuntimeDied(_OVERWRITTEN)
+            if isinstance(answer, Trouble) and answer.what == "internal":
+                raise AssertionError(f"teetotal-runtime: {answer.message}")
+            yield line, answer
+
+    def judge(self) -> None:
+        """It has told all: whether it ended as it should."""
+        said = self.process.stderr.read().decode(errors="replace") if self.process.stderr is not None else ""
+        status = self.process.wait()
+        if not self.ended and status not in (2, _NOT_STARTED):
+            how = signal.Signals(-status).name if status < 0 else "it ended the process"
+            raise RuntimeDied(f"the program took the explorer down: {how}")
+        if status == _NOT_STARTED:
+            raise TeetotalError(said.strip())
+        if status < 0:  # after its last words
+            raise RuntimeDied(_OVERWRITTEN)
+        if status not in (0, 3):
+            raise AssertionError(f"teetotal-runtime ended with status {status}: {said}")
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.channel.close()
+        for pipe in (self.process.stdin, self.process.stderr):
+            if pipe is not None:
+                with suppress(BrokenPipeError):
+                    pipe.close()
+
+
+def _with_files(program: Path, options: Sequence[str], trust: bool) -> Sequence[str]:
+    """What lies beside the program, for the runtime."""
     if not trust:
         own = program.parent / "own"
         own.mkdir(exist_ok=True)
@@ -84,48 +200,4 @@ def lines(
             options = [*options, f"{name}={beside}"]
     if (program.parent / BIT_FIELDS).exists():
         options = [*options, "bit-fields=1"]
-    reader, writer = os.pipe()
-    command = [str(executable()), str(program), str(writer), *options, "--", program.stem, *arguments]
-    with any_size(), hurried_later():
-        process = subprocess.Popen(
-            command,
-            pass_fds=[writer],
-            stdin=subprocess.DEVNULL,
-            stdout=None if show_output else subprocess.DEVNULL,
-            stderr=None if show_output else subprocess.PIPE,
-        )
-    os.close(writer)
-    told: set[bytes] = set()  # after a death that it survives, the runtime tells again what it told before
-    ended = False
-    try:
-        with os.fdopen(reader, "rb") as channel:
-            for line in channel:
-                answer = _decoded(line)
-                if isinstance(answer, Restart):
-                    told.clear()
-                elif line in told:
-                    continue
-                told.add(line)
-                ended = isinstance(answer, End | Trouble | Replayed | Stopped | Whole)
-                if isinstance(answer, Trouble) and answer.what == "overwritten":
-                    raise RuntimeDied(_OVERWRITTEN)
-                if isinstance(answer, Trouble) and answer.what == "internal":
-                    raise AssertionError(f"teetotal-runtime: {answer.message}")
-                yield line, answer
-        said = process.stderr.read().decode(errors="replace") if process.stderr is not None else ""
-        status = process.wait()
-        if not ended and status not in (2, _NOT_STARTED):
-            how = signal.Signals(-status).name if status < 0 else "it ended the process"
-            raise RuntimeDied(f"the program took the explorer down: {how}")
-        if status == _NOT_STARTED:
-            raise TeetotalError(said.strip())
-        if status < 0:  # after its last words
-            raise RuntimeDied(_OVERWRITTEN)
-        if status not in (0, 3):
-            raise AssertionError(f"teetotal-runtime ended with status {status}: {said}")
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-        if process.stderr is not None:
-            process.stderr.close()
+    return options

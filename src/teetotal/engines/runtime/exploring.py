@@ -39,6 +39,7 @@ from teetotal.engines.runtime.messages import (
 from teetotal.programs.c.build import Source
 from teetotal.scale import supervision
 from teetotal.scale.digest import digest
+from teetotal.scale.processes import keeping
 from teetotal.scale.scale import Slice
 
 _MOST_PASTS = 1_000_000
@@ -70,7 +71,13 @@ class Told(msgspec.Struct, frozen=True):
 def explore(item: tuple[Question, str, int, Slice]) -> PartAnswer[Told]:
     """What a worker does with a part. What goes wrong here is told by whoever explores alone."""
     question, part, restarts, slice = item
+    told = _Slice()
     try:
+        if keeping.stays:
+            runtime = keeping.one_for((question, restarts), lambda: _runtime(question, restarts))
+            for line, message in runtime.ask(slice.seconds, slice.executions, part):
+                told.take(line, message)
+            return told.answer(restarts, stays=True)
         with supervision.scratch_folder() as folder:
             program = Path(question.program)
             if question.files and not program.exists():
@@ -80,16 +87,24 @@ def explore(item: tuple[Question, str, int, Slice]) -> PartAnswer[Told]:
             given = Path(folder) / "part"
             given.write_text(part)
             request = [*question.request, *_words(slice), f"part={given}", f"restarts={restarts}"]
-            told = _Slice()
             for line, message in driver.lines(program, request, question.arguments, trust=question.trust):
                 told.take(line, message)
             return told.answer(restarts)
     except Refused as why:
+        keeping.let_go()
         return PartAnswer(refused=str(why))
     except driver.RuntimeDied as death:
+        keeping.let_go()
         return PartAnswer(died=str(death))
     except (TeetotalError, OSError, AssertionError) as error:
+        keeping.let_go()
         return PartAnswer(refused=str(error))
+
+
+def _runtime(question: Question, restarts: int) -> driver.Runtime:
+    """One that stays: to start it takes as long as some thousand executions."""
+    request = [*question.request, f"restarts={restarts}"]
+    return driver.Runtime(Path(question.program), request, question.arguments, trust=question.trust, serve=True)
 
 
 class _Slice:
@@ -100,6 +115,7 @@ class _Slice:
         self.loaded = self.end = ""
         self.part: Explored | None = None
         self.executions = 0
+        self.cpu = 0.0
         self.over = False
 
     def take(self, line: bytes, told: AnyMessage) -> None:
@@ -115,13 +131,14 @@ class _Slice:
             case End():
                 self.end = line.decode("ascii")
                 self.executions = told.executions
+                self.cpu = told.cpu or 0.0
                 self.over = told.stopped == "memory"
             case Whole():
                 raise Refused(told.why)
             case Trouble() | Stopped():
                 raise Refused("a process was ended")
 
-    def answer(self, restarts: int = 0) -> PartAnswer[Told]:
+    def answer(self, restarts: int = 0, *, stays: bool = False) -> PartAnswer[Told]:
         if self.part is None or not self.end:
             raise Refused("a process ended early")
         part = self.part
@@ -135,7 +152,7 @@ class _Slice:
             max(restarts, part.restarts),
             part.incomplete,
         )
-        return PartAnswer(part.left, part.asks, told, self.executions, self.over)
+        return PartAnswer(part.left, part.asks, told, self.executions, self.over, beside=self.cpu if stays else 0.0)
 
 
 def answers(

@@ -196,7 +196,8 @@ class End(Message, frozen=True, tag="end"):
 class Explored(Message, frozen=True, tag="part"):
     """Of a search in parts (core/search/part.hpp): what is left, what it asks of those above. ``layout``: where cells of
     data begin, their sizes, and whether they are soft. ``found``: what was found out of threads with a certain past
-    (runtime/schedule/first_found.hpp). ``restarts``: how often it has begun again by then."""
+    (runtime/schedule/first_found.hpp). ``restarts``: how often it has begun again by then. ``request``: the number of the
+    request that it answers, where there were several."""
 
     left: str
     asks: str
@@ -204,6 +205,7 @@ class Explored(Message, frozen=True, tag="part"):
     found: list[tuple[int, int]]
     restarts: int
     incomplete: bool
+    request: int = 0
 
 
 class Whole(Message, frozen=True, tag="refused"):
