@@ -23,7 +23,7 @@ from teetotal.scale.digest import digest
 SMALL_PARTS = """
 from teetotal.__main__ import main
 from teetotal.histories import parts
-parts.FEWEST = 500
+parts.FEWEST = parts.LARGE = 500
 """
 KILLED = """
 import os, signal, sys
