@@ -6,6 +6,7 @@ that lies below its sources' folders or where its flags point to. Where that is 
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import stat
@@ -14,7 +15,7 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import mkdtemp
 
 from teetotal.programs.c import build as building
 
@@ -26,11 +27,19 @@ _SHORT = 20_000
 """Bytes of a file that is read."""
 _compile = building.build
 _products: OrderedDict[tuple[object, ...], Path] = OrderedDict()
-_folder = TemporaryDirectory(prefix="built-once-")
+_folder = mkdtemp(prefix="built-once-")
+_owner = os.getpid()
 
 
 def install() -> None:
     building.build = _build
+    atexit.register(_sweep)
+
+
+def _sweep() -> None:
+    """Not by a copy of this process that comes to its end."""
+    if os.getpid() == _owner:
+        shutil.rmtree(_folder, ignore_errors=True)
 
 
 def _build(source: building.Source, directory: Path) -> Path:
@@ -43,7 +52,7 @@ def _build(source: building.Source, directory: Path) -> Path:
         return directory / "program.so"
     before = set(os.listdir(directory))
     result = _compile(source, directory)
-    kept = _products[made_of] = Path(mkdtemp(dir=_folder.name))
+    kept = _products[made_of] = Path(mkdtemp(dir=_folder))
     _link(directory, kept, before)
     if len(_products) > _KEPT:
         shutil.rmtree(_products.popitem(last=False)[1])

@@ -256,7 +256,7 @@ def test_a_mutex_hands_over_what_was_done_under_it() -> None:
         assert not monitors.run("exact-c11", trace)
 
 
-@settings(max_examples=some(100))
+@settings(max_examples=100)
 @given(st_.integers(0, 2**32))
 def test_stronger_orders_never_make_a_robust_program_weak(seed: int) -> None:
     program = random_program(random.Random(seed))

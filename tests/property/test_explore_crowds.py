@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from amounts import some
 from program_strategies import describe
 from random_programs import SHAPES, seeded
 from small_programs import ld, program, st
@@ -140,7 +141,7 @@ def test_an_assertion_of_a_c_program_fails_in_whatever_order_its_threads_are_cre
 @pytest.mark.parametrize("shape", ["plain", "atomic", "locked", "mixed"])
 def test_as_many_executions_in_either_order_of_the_threads(shape: str) -> None:
     """Needs no brute force, so programs may be larger; the classes are counted where that ends soon."""
-    for candidate in seeded(7, 500, SHAPES[shape]._replace(**CROWD)):
+    for candidate in seeded(7, some(500), SHAPES[shape]._replace(**CROWD)):
         found = executions(candidate)
         other_way = executions(reversed_threads(candidate))
         assert found.complete
@@ -174,10 +175,10 @@ def observed(candidate: Program) -> Program:
 def test_robust_programs_have_the_outcomes_of_sc(shape: str) -> None:
     """Two engines that share nothing: what one calls robust, the other finds no more outcomes of."""
     robust = 0
-    for candidate in map(observed, seeded(9, 150, SHAPES[shape]._replace(**CROWD))):
+    for candidate in map(observed, seeded(9, some(150), SHAPES[shape]._replace(**CROWD))):
         sc = outcomes(candidate, "sc").values
         for model, violations in robustness(candidate, ("tso", "pso")).violations.items():
             if not violations:
                 assert outcomes(candidate, model).values == sc, describe(candidate)
                 robust += 1
-    assert robust > 100
+    assert robust > some(100)

@@ -79,7 +79,7 @@ def of_loads_and_stores(seed: int) -> Program:
             return program
 
 
-@settings(max_examples=some(60))
+@settings(max_examples=60)
 @given(st_.integers(0, 2**32), st_.booleans(), st_.booleans())
 def test_a_set_of_least_cost_is_that_by_definition(seed: int, gaps: bool, weaken: bool) -> None:
     case = Case(of_loads_and_stores(seed), gaps, weaken)
@@ -101,7 +101,7 @@ def test_a_set_of_least_cost_is_that_by_definition(seed: int, gaps: bool, weaken
                 assert not case.works(cheaper), case.told(cheaper)
 
 
-@settings(max_examples=some(60))
+@settings(max_examples=60)
 @given(st_.integers(0, 2**32), st_.booleans())
 def test_of_a_minimal_set_nothing_can_go(seed: int, weaken: bool) -> None:
     case = Case(of_loads_and_stores(seed), True, weaken)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from amounts import some
 from c_programs import COMPILERS, translate
 from fencing_tools import NEEDS_COMPILER, TWO_THREADS
 from looping_programs import looping_program
@@ -52,7 +53,7 @@ def found(answer: CheckAnswer) -> object:
 @pytest.mark.parametrize("seed", range(2))
 def test_programs_with_marks_are_explored_as_without(tmp_path: Path, compiler: str, seed: int) -> None:
     rng = random.Random(seed)
-    programs = [looping_program(rng) for _ in range(4)]
+    programs = [looping_program(rng) for _ in range(some(4, least=2))]
     text = tmp_path / "loops.c"
     text.write_text(translate(programs, observed=True))
     for number in range(len(programs)):

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import integers
 
+from amounts import some
 from program_strategies import programs
 from random_programs import ATOMIC, FENCED, PLAIN, seeded
 from small_programs import MFENCE, SFENCE, fetch_add, ld, program, ring, st
@@ -146,9 +147,9 @@ MODEL_SETS: list[tuple[ModelName, ...]] = [("tso",), ("pso",), BOTH]
 
 @pytest.mark.parametrize("models_", MODEL_SETS)
 def test_the_cheapest_sets_of_random_programs_are_those_of_brute_force(models_: tuple[ModelName, ...]) -> None:
-    programs_ = (*seeded(7, 120, PLAIN), *seeded(8, 40, FENCED), *seeded(9, 60, ATOMIC))
+    programs_ = (*seeded(7, some(120), PLAIN), *seeded(8, some(40), FENCED), *seeded(9, some(60), ATOMIC))
     small = [p for p in programs_ if sum(len(thread.code) for thread in p.threads) <= 8]
-    assert sum(compare_with_brute_force(program_, models_, "robust") for program_ in small) >= 5
+    assert sum(compare_with_brute_force(program_, models_, "robust") for program_ in small) >= some(5, least=2)
 
 
 @given(programs(threads=(2, 2), pieces=3, total=6, addresses="xy", locks=False))

@@ -8,6 +8,7 @@ import random
 import numpy as np
 import pytest
 
+from amounts import some
 from histories import random_small
 from history_specification import consistent
 from teetotal import _core
@@ -51,7 +52,7 @@ def agree(history: History, engines: tuple[str, ...] = ENGINES) -> list[bool]:
 def test_auto_agrees_with_the_machines(seed: int) -> None:
     rng = random.Random(seed)
     seen = []
-    for _ in range(300):
+    for _ in range(some(300)):
         shape = {
             "threads": rng.choice([2, 3, 4]),
             "operations": rng.choice([4, 6, 8, 9]),
@@ -63,7 +64,7 @@ def test_auto_agrees_with_the_machines(seed: int) -> None:
 
 def test_every_engine_agrees_with_the_machines() -> None:
     rng = random.Random(100)
-    for _ in range(200):
+    for _ in range(some(200)):
         agree(
             random_small(rng, threads=rng.choice([2, 3]), operations=rng.choice([5, 8]), addresses=rng.choice([1, 2]))
         )
@@ -71,7 +72,7 @@ def test_every_engine_agrees_with_the_machines() -> None:
 
 def test_every_engine_agrees_where_values_repeat_or_are_unknown() -> None:
     rng = random.Random(200)
-    for _ in range(150):
+    for _ in range(some(150)):
         history = random_small(rng, operations=rng.choice([5, 8]), values=rng.choice([2, 3]), unknown=0.1)
         final = {"x": rng.choice([0, 1, 2])} if "x" in history.addresses and rng.random() < 0.4 else None
         agree(History.of(history, final=final))
@@ -81,7 +82,7 @@ def test_every_engine_agrees_about_rmws_that_write_nothing() -> None:
     text = "T2: rmw x: 0 -> 1\nT1: rmw x: 1, unchanged\nT1: ld x -> 1\nT0: st x = 1\nT2: ld x -> 1\nT0: st x = 0\n"
     agree(read_text(text)[0])
     rng = random.Random(300)
-    for _ in range(60):
+    for _ in range(some(60)):
         agree(random_small(rng, operations=6, addresses=rng.choice([1, 2]), rmws=0.4, values=2, failing=0.6))
 
 
@@ -126,7 +127,7 @@ def test_no_time_to_strike_out_candidates_is_no_contradiction() -> None:
 
 def test_final_values() -> None:
     rng = random.Random(300)
-    for _ in range(200):
+    for _ in range(some(200)):
         history = random_small(rng, operations=6)
         final = {a: rng.choice([0, 1, 2]) for a in history.addresses if rng.random() < 0.7}
         agree(History.of(history, final=final), engines=("auto", "dbcop", "sat"))

@@ -89,7 +89,7 @@ def whole(history: History, model: MachineName, semantics: Semantics) -> Verdict
 def test_the_parts_are_as_the_whole() -> None:
     rng = random.Random(51)
     seen: Counter[tuple[int, Verdict | None]] = Counter()
-    for number in range(some(1500)):
+    for number in range(some(1500, least=600)):
         history = phases(rng)
         semantics = Semantics(rmw=rng.choice(("all", "address")))
         for model in MODELS:

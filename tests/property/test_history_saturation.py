@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from amounts import some
 from histories import random_small
 from history_specification import ccm_store_order, consistent, wsc_store_order
 from teetotal.answers.events import Semantics
@@ -30,7 +31,7 @@ def pairs(columns: tuple[object, object]) -> set[tuple[int, int]]:
 def test_wsc_and_ccm_are_as_defined(seed: int) -> None:
     rng = random.Random(seed)
     verdicts = []
-    for _ in range(150):
+    for _ in range(some(150)):
         history = random_small(rng, threads=rng.choice([2, 3]), operations=rng.choice([6, 8]), fences=0)
         wsc, ccm = wsc_store_order(history), ccm_store_order(history)
         checker = Problem(history, "sc", SC).checker()

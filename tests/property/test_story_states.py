@@ -61,7 +61,7 @@ def test_of_the_corpus() -> None:
 @pytest.mark.parametrize("rmw", ["all", "address"])
 def test_of_random_programs(rmw: str) -> None:
     @given(programs())
-    @settings(max_examples=some(100, least=20))
+    @settings(max_examples=100)
     def each(subject: Program) -> None:
         compared(subject, CheckOptions(semantics=Semantics(rmw=rmw), goal="robust"))  # type: ignore[arg-type]
 

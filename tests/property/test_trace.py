@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from amounts import some
 from teetotal import models
 from teetotal.answers.events import Commit, Event, EventId, Issue, Kind, Location, Request, Semantics
 from teetotal.answers.violation import Edge
@@ -273,7 +274,7 @@ def test_paths_are_shortest() -> None:
     """From each event to each other, in traces of all sorts, against breadth-first search over all one-hop edges."""
     rng = random.Random(8)
     lengths = set()
-    for trace in [synthetic(rng) for _ in range(150)] + [delayed(rng) for _ in range(15)]:
+    for trace in [synthetic(rng) for _ in range(some(150))] + [delayed(rng) for _ in range(some(15))]:
         spec = to_model(trace)
         ids = [event.id for event in trace]
         successors: dict[EventId, list[EventId]] = {event: [] for event in ids}
@@ -314,7 +315,7 @@ def test_whether_a_trace_happened_in_its_own_order() -> None:
 def test_slices_keep_the_relations_within() -> None:
     rng = random.Random(3)
     kept = refused = 0
-    for _ in range(1500):
+    for _ in range(some(1500)):
         trace = synthetic(rng)
         a, b = sorted((rng.randint(0, len(trace)), rng.randint(0, len(trace))))
         spec = to_model(trace)
@@ -329,8 +330,8 @@ def test_slices_keep_the_relations_within() -> None:
         inside = {(number[x], number[y]) for x, y in models.conflict_order(spec) if x in number and y in number}
         own = {event.id: i for i, event in enumerate(window)}
         assert {(own[x], own[y]) for x, y in models.conflict_order(to_model(window))} == inside
-    assert kept > 500
-    assert refused > 20
+    assert kept > some(500)
+    assert refused > some(20, least=2)
 
 
 def test_a_window_of_an_sc_execution_is_never_refused() -> None:

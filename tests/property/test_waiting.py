@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st_
 
 import waitless
-from amounts import some
 from looping_programs import looping_program
 from small_programs import ld, st
 from small_programs import program as small
@@ -72,25 +71,25 @@ def agrees(program: Program, failed_cas: Literal["read", "write"] = "read") -> N
     interpreted(definition)
 
 
-@settings(max_examples=some(400))
+@settings(max_examples=400)
 @given(st_.integers(0, 2**32))
 def test_random_loops(seed: int) -> None:
     agrees(looping_program(random.Random(seed)))
 
 
-@settings(max_examples=some(100))
+@settings(max_examples=100)
 @given(st_.integers(0, 2**32))
 def test_random_loops_where_a_failed_compare_and_swap_writes(seed: int) -> None:
     agrees(looping_program(random.Random(seed)), "write")
 
 
-@settings(max_examples=some(120))
+@settings(max_examples=120)
 @given(st_.integers(0, 2**32))
 def test_random_loops_beside_mutexes(seed: int) -> None:
     agrees(looping_program(random.Random(seed), mutexes=True))
 
 
-@settings(max_examples=some(100))
+@settings(max_examples=100)
 @given(st_.integers(0, 2**32))
 def test_random_loops_in_threads_that_do_the_same(seed: int) -> None:
     agrees(looping_program(random.Random(seed), alike=True))
@@ -129,7 +128,7 @@ def test_each_of_those_that_do_the_same_is_told_of() -> None:
         }
 
 
-@settings(max_examples=some(100))
+@settings(max_examples=100)
 @given(st_.integers(0, 2**32))
 def test_other_ways_to_explore_run_waitless_executions_too(seed: int) -> None:
     """Every interleaving: all classes. A sample: nothing that the definition does not have."""

@@ -13,7 +13,7 @@ import pytest
 
 from teetotal.answers.errors import TeetotalError
 from teetotal.cli import main
-from teetotal.generate.files import parse_prediction, write_files
+from teetotal.generate.files import write_files
 from teetotal.programs import litmus
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -167,13 +167,6 @@ def test_bad_usage(generate: Run, arguments: list[str], message: str) -> None:
     assert answer.status == 2
     assert message in answer.errors
     assert answer.output == ""
-
-
-def test_bad_predictions() -> None:
-    assert parse_prediction("sc:Never pso:Always") == {"sc": "Never", "pso": "Always"}
-    for line in ("sc", "arm:Never", "sc:Perhaps"):
-        with pytest.raises(TeetotalError, match="predicts nothing"):
-            parse_prediction(line)
 
 
 # -- programs ---------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from teetotal import writing
 from teetotal.answers.errors import TeetotalError
-from teetotal.answers.events import MODELS, Kind, ModelName, Semantics
+from teetotal.answers.events import Kind, Semantics
 from teetotal.generate.candidate import Litmus
 from teetotal.programs import litmus as format_of_litmus
 
@@ -24,17 +24,6 @@ def text(test: Litmus) -> str:
     if any(access.kind is Kind.RMW for _, access in test.candidate.events()):
         lines.append(f"{PREDICTION_ADDRESS}={test.predict(Semantics(rmw='address'))}")
     return "\n".join([*lines, rest])
-
-
-def parse_prediction(line: str) -> dict[ModelName, str]:
-    """From ``sc:Never tso:Sometimes`` to a word per model."""
-    words: dict[ModelName, str] = {}
-    for item in line.split():
-        model, _, word = item.partition(":")
-        if model not in MODELS or word not in WORDS:
-            raise TeetotalError(f"{item!r} predicts nothing: it should be like tso:Sometimes")
-        words[model] = word
-    return words
 
 
 def write_files(directory: Path, files: Mapping[str, str], *, force: bool = False) -> None:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
-from typing import Any, Literal, get_args
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -29,20 +29,13 @@ import numpy as np
 from teetotal import _core
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import MachineName, Semantics
+from teetotal.answers.history import HISTORY_MODELS, Engine, HistoryModel
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
 from teetotal.histories.history import History
 from teetotal.histories.parts import Parts, divided
 from teetotal.histories.problem import MODEL_NUMBERS, Problem, Unwritten
 from teetotal.histories.time_limit import ProcessEnded, within
-
-HistoryModel = Literal["sc", "tso", "pso", "wsc", "ccm"]
-Engine = Literal[
-    "auto", "wsc+enum", "ccm+enum", "enum", "dbcop", "wsc+dbcop", "sat",
-    "six+enum", "six+dbcop", "guess+enum", "guess+dbcop",
-]  # fmt: skip
-HISTORY_MODELS: tuple[HistoryModel, ...] = get_args(HistoryModel)
-ENGINES: tuple[Engine, ...] = get_args(Engine)
 
 SEARCH_CONFLICTS = 2000
 """Conflicts after which ``auto`` asks the SAT solver, and one more for every 50 operations. Random histories have a few."""

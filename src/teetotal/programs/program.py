@@ -111,7 +111,6 @@ class Assume(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 
 Instruction = Load | Store | Rmw | Fence | Lock | Unlock | Assign | Branch | Assert | Assume
 _ACCESSES = (Load, Store, Rmw, Lock, Unlock)
-MEMORY_INSTRUCTIONS = (*_ACCESSES, Fence)
 
 
 Status = Literal["running", "ended", "failed", "blocked", "cut", "wild"]

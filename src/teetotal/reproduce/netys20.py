@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from teetotal.answers.events import Kind
+from teetotal.answers.history import Engine, HistoryModel
 from teetotal.answers.verdict import Verdict
-from teetotal.histories.check import Engine, HistoryModel, check
+from teetotal.histories.check import check
 from teetotal.histories.examining import kernel_of
 from teetotal.histories.history import History
 from teetotal.record.clients import Recorded, Shape

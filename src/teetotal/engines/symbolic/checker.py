@@ -24,7 +24,7 @@ from teetotal.engines.symbolic.certificates import Certificate, digest
 from teetotal.engines.symbolic.wellformed import MARKER, check_form
 from teetotal.programs.program import Unlock
 from teetotal.programs.promela.evaluation import ghosts_hold
-from teetotal.programs.promela.instructions import AccessAction, Atomically, Control, Fenced, Slot, Tau
+from teetotal.programs.promela.instructions import AccessAction, Atomically, Control, Fenced, Tau
 from teetotal.programs.promela.program import PromelaProgram
 
 Memory = tuple[int, ...]
@@ -122,8 +122,9 @@ class _Checker:
         self.closed: set[tuple[int, int, Memory]] = set()
 
     def run(self) -> int:
+        program = self.program
         start = tuple(
-            self.number(p, self.settled(p, self.program.begin(p))) for p in range(len(self.program.processes))
+            self.number(p, program.past_absent_fences(p, program.begin(p))) for p in range(len(program.processes))
         )
         held = self.by_memory.get(tuple(self.program.memory.values()), [])
         if not any(all(q in self.automata[k][0][1] for q, k in zip(start, parts, strict=True)) for parts in held):
@@ -144,15 +145,6 @@ class _Checker:
             self.tick()
 
     # -- what a process can do ----------------------------------------------------------------------------------------
-
-    def settled(self, p: int, state: Control) -> Control:
-        """Past fences that are not there."""
-        while state.status == "running":
-            instruction = self.program.instruction(p, state)
-            if not isinstance(instruction, Slot) or instruction.fence in self.program.fences:
-                break
-            state = self.program.after(p, state)
-        return state
 
     def number(self, p: int, state: Control) -> int:
         if state not in self.numbers[p]:
@@ -212,7 +204,7 @@ class _Checker:
                     if letter is not None:
                         number = letter if letter == MARKER else self.letter_numbers.get(letter)  # type: ignore[arg-type]
                         goal = None if number is None else edges.get(number)
-                    reached = self.number(p, self.settled(p, target))
+                    reached = self.number(p, self.program.past_absent_fences(p, target))
                     if goal is None or reached not in self.automata[k][goal][1]:
                         name = self.program.processes[p].name
                         raise Rejected(f"{name} leaves its automaton {k} by a step from {self.controls[p][q]}")
@@ -244,7 +236,7 @@ class _Checker:
             for q in nodes[place[0]][1]:
                 for target, _, writes in self.effects(p, q, place[1], memory):
                     if any(memory[x] != v for x, v in writes):
-                        reached = self.number(p, self.settled(p, target))
+                        reached = self.number(p, self.program.past_absent_fences(p, target))
                         atomic.setdefault((q, writes), {}).setdefault(place, set()).add(reached)
         for (_, writes), ends in atomic.items():
 

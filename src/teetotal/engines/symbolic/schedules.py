@@ -69,15 +69,6 @@ class Replay:
         assert isinstance(state, Control)
         return state
 
-    def settled(self, p: int, state: Control) -> Control:
-        """Past fences that are not there."""
-        while state.status == "running":
-            instruction = self.program.instruction(p, state)
-            if not isinstance(instruction, Slot) or instruction.fence in self.program.fences:
-                break
-            state = self.program.after(p, state)
-        return state
-
     def alternatives(self, p: int) -> list[Outcome] | None:
         """The ways on from a choice, a label or an atomic block, or None before an access of the machine's."""
         state = self.control(p)
@@ -133,7 +124,7 @@ class Replay:
 
     def _skip(self, p: int) -> None:
         """Go past fences that are not there."""
-        end = self.settled(p, self.control(p))
+        end = self.program.past_absent_fences(p, self.control(p))
         while (state := self.control(p)) != end:
             slot = self.program.instruction(p, state)
             assert isinstance(slot, Slot)
@@ -278,9 +269,9 @@ def replay_core(
         if commits:
             step = Commit(p, names[location] if model == "pso" else None)
         else:
-            target = replay.settled(p, graph.controls[p][number])
+            target = replay.program.past_absent_fences(p, graph.controls[p][number])
             alternatives = replay.alternatives(p)
-            ways = [(to_writes, replay.settled(p, to)) for to_writes, to in alternatives or []]
+            ways = [(to_writes, replay.program.past_absent_fences(p, to)) for to_writes, to in alternatives or []]
             wanted = (tuple((x, v) for x, v in writes), target)
             way = 0 if alternatives is None else ways.index(wanted)
             step = Choice(p, way) if way else Issue(p)

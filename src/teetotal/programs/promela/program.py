@@ -92,6 +92,15 @@ class PromelaProgram(Runner):
 
     # -- the control graph of a process -----------------------------------------------------------------------------
 
+    def past_absent_fences(self, process: int, state: Control) -> Control:
+        """From one of its sites that is not fenced on to what it does next."""
+        while state.status == "running":
+            instruction = self.instruction(process, state)
+            if not isinstance(instruction, Slot) or instruction.fence in self.fences:
+                break
+            state = self.after(process, state)
+        return state
+
     def begin(self, process: int) -> Control:
         started = self.processes[process]
         return self.settle(process, started.start, tuple(started.registers.values()))
