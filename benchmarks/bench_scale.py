@@ -3,6 +3,8 @@
 python benchmarks/bench_scale.py [WORD…]         two processes and one, on the same questions; a minute or two
 python benchmarks/bench_scale.py --simulate      10, 100 and 1,000 workers, by simulation; a minute
 python benchmarks/bench_scale.py --ray           what an item costs by local processes, and by Ray on this machine
+python benchmarks/bench_scale.py --undivided     what could be gained where nothing is divided: frontiers of the symbolic
+                                                 engine, and one model's executions with store buffers; half a minute
 
 Seconds are those of a clock, and so is their ratio. On a machine that others use, two processes do not get two processors;
 so beside it stands what does not depend on others ("by work"): the processor time of one worker, by what two processors
@@ -26,14 +28,20 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
+from bench_symbolic import sized
 from long_questions import buffering_after, history_of_rounds, two_threads
 from small_programs import ld, program, st
 from teetotal.answers.events import Semantics
+from teetotal.budget import Budget
 from teetotal.engines.executions import watched
 from teetotal.engines.executions.parts import Exploration, PartAnswer
 from teetotal.engines.executions.watched import Question, Watched
+from teetotal.engines.symbolic.graph import ControlGraph
+from teetotal.engines.symbolic.verify import verify
+from teetotal.fences.linden_wolper import insert_fences
 from teetotal.histories.generate import random_history, to_axe
 from teetotal.programs.program import Program
+from teetotal.programs.promela import compile_text
 from teetotal.scale.cluster import Cluster
 from teetotal.scale.crew import Crew, Tally, WorkerDied
 from teetotal.scale.here import Here
@@ -155,6 +163,41 @@ def _sent(crew: Crew[bytes, bytes], items: int, item: bytes) -> tuple[float, flo
     return time.monotonic() - began, time.process_time() - spent
 
 
+# -- what is not divided ------------------------------------------------------------------------------------------------
+
+FENCED = {"peterson_n": 5, "filter": 4, "mcs": 6, "lamport_fast": 4, "ticket": 7}
+BUFFERED = (4, 5)
+
+
+def undivided() -> None:
+    crew: Crew[bytes, bytes] = Processes(echo, 2)
+    _sent(crew, 1, b"")
+    item = _sent(crew, ITEMS, b"x" * 1000)[0] / ITEMS
+    crew.close()
+    print(f"an item of 1 kB, to a process and back: {1e6 * item:.0f} µs\n")
+    print(f"{'symbolic, fenced':22}{'model':>6}{'states':>10}{'CPU':>9}{'a state':>10}{'in an item':>12}")
+    for name, processes in FENCED.items():
+        small = compile_text(sized(name, 2), f"{name}.pml")
+        wanted = {(fence.site.kind, fence.site.location.line) for fence in insert_fences(small).fences}
+        promela = compile_text(sized(name, processes), f"{name}.pml")
+        fences = frozenset(i for i, s in enumerate(promela.sites) if (s.kind, s.location.line) in wanted)
+        graph = ControlGraph(promela)
+        for model in ("tso", "pso"):
+            began = time.process_time()
+            states = verify(graph, model, fences=fences, budget=Budget(seconds=20.0)).states
+            spent = time.process_time() - began
+            told = f"{states:10,}{spent:8.2f}s{1e6 * spent / states:8.1f}µs{item * states / spent:12.0f}"
+            print(f"{name + ', ' + str(processes):22}{model:>6}{told}", flush=True)
+    print(f"\n{'store buffering, in C':24}{'TSO':>8}{'PSO':>8}{'a model each':>14}")
+    with tempfile.NamedTemporaryFile("w", suffix=".c") as file:
+        for rounds in BUFFERED:
+            Path(file.name).write_text(buffering_after(rounds))
+            asked = ["check", "--goal", "safe", "--triage", "0", file.name]
+            tso, pso = (Run([*asked, "--model", model], "--workers", "1").cpu for model in ("tso", "pso"))
+            name = f"behind {rounds} × (load; store)"
+            print(f"{name:24}{tso:7.1f}s{pso:7.1f}s{(tso + pso) / max(tso, pso):14.2f}", flush=True)
+
+
 # -- many more --------------------------------------------------------------------------------------------------------
 
 
@@ -257,5 +300,7 @@ if __name__ == "__main__":
         simulate()
     elif "--ray" in sys.argv:
         overhead()
+    elif "--undivided" in sys.argv:
+        undivided()
     else:
         compare(sys.argv[1:])

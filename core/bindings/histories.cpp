@@ -14,6 +14,7 @@
 #include "histories/mapped.hpp"
 #include "histories/parts.hpp"
 #include "histories/readers.hpp"
+#include "histories/saturation.hpp"
 #include "histories/values.hpp"
 #include "histories/witness.hpp"
 #include "module.hpp"
@@ -118,6 +119,8 @@ void bind_histories(nb::module_& m) {
       .def("__len__", &History::size);
   m.def("make_history", &make_history);
   m.def("affordable", &affordable);
+  m.def("memory_to_saturate",
+        [](const History& history, int model) { return memory_to_saturate(history, static_cast<Model>(model)); });
   m.def("read_history_file", &read_file, "path"_a, "format"_a, "split_transactions"_a = false,
         "seconds"_a.none() = nb::none());
   m.def(

@@ -1,12 +1,14 @@
 // How much time and memory the work on a history may take.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <functional>
 #include <limits>
 #include <new>
 #include <string>
+#include <vector>
 
 namespace teetotal::histories {
 
@@ -30,8 +32,16 @@ class NotEnough final : public std::bad_alloc {
   std::string what_;
 };
 
-// The bytes, or NotEnough if this machine does not have them to spare: the system would hand them out all the same, and
-// kill somebody when they are used.
+// The bytes, or NotEnough if they are not to be had: where the machine, or the group of processes that this one belongs
+// to, does not have them to spare, the system would hand them out all the same, and kill somebody when they are used.
 std::size_t affordable(std::size_t bytes);
+
+// For one more, of a list that may come to be most of what there is.
+template <typename T>
+void make_room(std::vector<T>& list) {
+  constexpr std::size_t kFirst = 1024;
+  if (list.size() < list.capacity()) return;
+  list.reserve(affordable(std::max(kFirst, 2 * list.size()) * sizeof(T)) / sizeof(T));
+}
 
 }  // namespace teetotal::histories

@@ -78,11 +78,35 @@ std::uint32_t SmallestFirst::take() {
 
 // ---- Saturation
 
+namespace {
+
+std::size_t lanes_for(std::size_t chains) { return (chains + 7) / 8 * 8; }
+
+}  // namespace
+
+std::size_t memory_to_saturate(const History& history, Model model) {
+  const std::size_t threads = history.threads.size();
+  std::size_t chains = threads;
+  if (model == Model::tso) chains *= 2;
+  if (model == Model::pso) {  // and one for the stores of a thread to an address
+    std::vector<bool> seen(threads * history.addresses.size());
+    for (Op op = 0; op < history.size(); ++op)
+      if (history.writes(op)) seen[history.thread[op] * history.addresses.size() + history.address[op]] = true;
+    chains += static_cast<std::size_t>(std::ranges::count(seen, true));
+  }
+  // For each operation: the graph; the links that saturation finds, which are more where there are more chains, up to a
+  // point; and the row.
+  constexpr std::size_t kSc = 70, kOthers = 100, kLinks = 64;
+  const std::size_t lanes = lanes_for(chains);
+  return history.size() *
+         ((model == Model::sc ? kSc : kOthers) + std::min(lanes, kLinks) + lanes * sizeof(std::uint32_t));
+}
+
 Saturation::Saturation(const ChainGraph& graph, const Budget& budget, Rules rules)
     : graph_(graph),
       budget_(budget),
       rules_(rules),
-      stride_((graph.chains + 7) / 8 * 8),
+      stride_(lanes_for(graph.chains)),
       rows_(affordable(graph.size * stride_ * sizeof(std::uint32_t)) / sizeof(std::uint32_t), 0),
       changed_(graph.size, ~Mask{0}),
       hint_(graph.writers.size()),
@@ -220,6 +244,7 @@ bool Saturation::join(Node from, Node to, Node why, Reason reason, Mask& grown) 
     if (!marks_.empty()) {
       saved.node = to;
       saved.block = static_cast<std::uint32_t>(block);
+      make_room(saved_);
       saved_.push_back(saved);
     }
     if (shift_ == 0)
@@ -237,6 +262,7 @@ bool Saturation::contradict(Node from, Node to, Node why, Reason reason) {
 }
 
 void Saturation::link(Node from, Node to, Node why, Reason reason) {
+  make_room(links_);
   links_.push_back({from, to, why, first_link_[from], reason});
   first_link_[from] = static_cast<std::uint32_t>(links_.size() - 1);
 }

@@ -32,6 +32,9 @@ class SmallestFirst {
   std::vector<std::vector<std::uint64_t>> levels_;
 };
 
+// Bytes that it takes to saturate a history, its graph included: measured, but for what follows from the chains.
+std::size_t memory_to_saturate(const History& history, Model model);
+
 class Saturation {
  public:
   struct Rules {

@@ -124,6 +124,34 @@ def test_a_program_that_takes_its_process_down(executions: int) -> None:
         assert not notes
 
 
+FAILS = """
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+atomic_int x;
+void *f(void *unused) {
+  int last = 0;
+  for (int i = 0; i < 4; i++) { last = atomic_load(&x); atomic_store(&x, last + 1); }
+  assert(last != 4);
+  return 0;
+}
+int main(void) {
+  pthread_t t[2];
+  for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, f, 0);
+  for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
+}
+"""
+
+
+def test_a_process_that_stays_tells_of_each_part_as_if_it_were_the_first() -> None:
+    """Later parts come first at times, and fail: those before them tell of that again, and what they tell counts."""
+    with compiled(FAILS) as program:
+        found, notes = in_parts(program, REQUEST, [], 4, 2)
+        assert found == told(driver.answers(program, REQUEST, []))
+        assert not notes
+        assert found[-1]["executions"] == 3334
+
+
 @pytest.fixture(scope="module")
 def waiting(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(Source((str(WAITING),), (), None), tmp_path_factory.mktemp("waiting"))

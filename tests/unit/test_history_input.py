@@ -4,6 +4,9 @@ off, operations that failed; and what must never reach a terminal."""
 from __future__ import annotations
 
 import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from teetotal.answers.verdict import Verdict
 from teetotal.cli.history import say
 from teetotal.histories.check import check
 from teetotal.histories.formats import FORMATS
+from teetotal.histories.generate import random_history, to_axe
 from teetotal.histories.history import NIL, History, to_text
 from teetotal.histories.readers import read, read_text
 
@@ -266,3 +270,35 @@ def test_a_file_that_no_memory_holds_is_refused_before_it_is_read(tmp_path: Path
     os.truncate(path, 1 << 43)  # without a block more on the disk
     with pytest.raises(ParseError, match=r"too large for this machine's memory: it needs \d+\.\d GB, and there are"):
         read(path)
+
+
+DECIDED = """
+import resource, sys
+from teetotal import _core
+from teetotal.histories.check import check
+from teetotal.histories.readers import read
+(history,) = read(sys.argv[1])
+needed, share = _core.memory_to_saturate(history.columns, 2), float(sys.argv[2])
+mapped = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (mapped + int(share * needed), resource.RLIM_INFINITY))
+outcome = check(history, "pso", use_order=False)
+print(needed, outcome.verdict.value, outcome.decided_by, outcome.effort.get("visits", 0), outcome.learned)
+"""
+
+
+@pytest.mark.parametrize(("share", "decided_by"), [(0.9, "memory"), (2.0, "search")])
+def test_a_history_that_cannot_be_decided_here_is_refused_before_it_is(
+    share: float, decided_by: str, tmp_path: Path
+) -> None:
+    """Under PSO a row has a number for each thread and address: what it needs is known before anything is done, and for
+    so short a history twice that is enough."""
+    path = tmp_path / "wide.axe"
+    path.write_text(to_axe(random_history(threads=8, addresses=64, operations=8000, seed=3)))
+    command = [sys.executable, "-c", DECIDED, str(path), str(share)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split(maxsplit=4)
+    assert int(told[0]) > 1 << 24
+    assert told[2] == decided_by
+    if decided_by == "memory":
+        assert told[1] == "inconclusive"
+        assert told[3] == "0"
+        assert re.match(r"nothing: it needs 0\.0\d\d GB, and there are 0\.0\d\d GB to spare", told[4])

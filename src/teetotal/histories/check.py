@@ -92,6 +92,11 @@ def check(
 check_history = check
 
 
+def _needs(error: MemoryError) -> str:
+    said = str(error)
+    return said if said.startswith("it needs") else "the memory is not enough"
+
+
 def part_of(check: Check, parts: Parts, number: int) -> Outcome | None:
     """What is found out about one of a history's parts; None: a value was read that nobody wrote."""
     history = parts.history(number)
@@ -142,7 +147,7 @@ class Check:
         except TimeoutError:
             return self._outcome("unknown", "saturation", learned="the saturation did not end")
         except MemoryError as error:
-            return self.lost(str(error) or "the memory is not enough")
+            return self.lost(_needs(error))
         except ProcessEnded as ended:
             return self._outcome("unknown", "sat", learned=f"nothing: {ended}")
 
@@ -161,6 +166,7 @@ class Check:
             if parts is not None:
                 with closing(self.by(self, parts)) as outcomes:
                     return self._in_parts(parts, outcomes)
+        _core.affordable(_core.memory_to_saturate(self.history.columns, MODEL_NUMBERS[self.base]))
         problem = Problem(self.history, self.base, self.semantics)
         if problem.ambiguous:
             return self._by_sources(problem)
@@ -230,12 +236,15 @@ class Check:
         return self._search(checker, "decide")
 
     def _search(self, checker: Any, kind: str, conflicts: int | None = None) -> Outcome:
-        status, order = checker.decide(kind, self.budget.limit, conflicts)
-        if status != "unknown":
-            self.effort |= {"choices": checker.choices, "conflicts": checker.conflicts}
         learned = f"no saturation rule rejects it: it is {self._weak_name()}"
         if self.prior == "nothing":
             learned = "program order and reading alone do not contradict each other"
+        try:
+            status, order = checker.decide(kind, self.budget.limit, conflicts)
+        except MemoryError as error:
+            return self._outcome("unknown", "memory", learned=f"{learned}; to search, {_needs(error)}")
+        if status != "unknown":
+            self.effort |= {"choices": checker.choices, "conflicts": checker.conflicts}
         return self._outcome(status, "search", None if order is None else self._schedule(order), learned)
 
     def _sat(self, problem: Problem) -> Outcome:

@@ -33,8 +33,9 @@ SHORT = 0.25
 """The share of a slice after which a part comes back where others wait for something to do, and nobody can be hurried."""
 MOMENT = 0.5
 """Seconds at most for what those who are at work have found, when all is over: it takes as long as one execution."""
-HASTE = 0.01
-"""Seconds that a part is worked on before somebody else may want some of it: some times what it takes to begin with one."""
+HASTE, KEPT_HASTE = 0.01, 0.03
+"""Seconds that a part is worked on before somebody else may want some of it: some times what it takes to begin with one,
+and, where it is kept, to write it through to the disk."""
 
 
 class PartAnswer(msgspec.Struct, Generic[Told], frozen=True):
@@ -106,6 +107,7 @@ class Exploration(Generic[Told]):
                 part.text = self.division.take_back(part.text, gone)
         self.running: dict[int, float] = {}  # since when
         self.can_hurry = True
+        self.haste = HASTE if self.checkpoint is None else KEPT_HASTE
         self.clock: Callable[[], float] = time.monotonic
         self.following = max(self.parts) + 1
         self.deaths: dict[int, int] = {}
@@ -150,7 +152,7 @@ class Exploration(Generic[Told]):
                     share = 1.0 if self.can_hurry else self._share(number, crew.size)
                     crew.submit(number, item(self.parts[number].text, share))
                 self._hurry(crew)
-                self._receive(crew, min(HASTE if crew.free else 1.0, max(0.0, until - time.monotonic())))
+                self._receive(crew, min(self.haste if crew.free else 1.0, max(0.0, until - time.monotonic())))
                 for gone in [number for number in self.running if number not in self.parts]:
                     crew.cancel(gone)
                     del self.running[gone]
@@ -185,7 +187,7 @@ class Exploration(Generic[Told]):
         """Where somebody has nothing to do: whoever works longest tells what is left, so that it can be divided."""
         if crew.free and self.running:
             longest = min(self.running, key=lambda number: self.running[number])
-            if self.clock() - self.running[longest] >= HASTE:
+            if self.clock() - self.running[longest] >= self.haste:
                 self.can_hurry = crew.hurry(longest)
 
     def _state(self, number: int) -> State:

@@ -123,6 +123,7 @@ class Runtime:
         self.channel = os.fdopen(reader, "rb")
         self.ended = False
         self.requests = 0
+        self.spent = 0.0  # processor seconds, as far as whoever asks counts them
         self.loaded: tuple[bytes, AnyMessage] | None = None
 
     def ask(self, seconds: float, executions: int, part: str) -> Generator[tuple[bytes, AnyMessage], None, None]:

@@ -43,6 +43,8 @@ from teetotal.scale.processes import keeping
 from teetotal.scale.scale import Slice
 
 _MOST_PASTS = 1_000_000
+_LIFE = 30.0
+"""Seconds that a process works that stays: what it has found out about the program takes more and more memory."""
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -77,6 +79,9 @@ def explore(item: tuple[Question, str, int, Slice]) -> PartAnswer[Told]:
             runtime = keeping.one_for((question, restarts), lambda: _runtime(question, restarts))
             for line, message in runtime.ask(slice.seconds, slice.executions, part):
                 told.take(line, message)
+            runtime.spent += told.cpu
+            if runtime.spent > _LIFE:
+                keeping.let_go()
             return told.answer(restarts, stays=True)
         with supervision.scratch_folder() as folder:
             program = Path(question.program)
