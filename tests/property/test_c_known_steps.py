@@ -29,10 +29,6 @@ BEHIND = {
     " if (p) { y++; y++; y++; free(x); y++; } else { *x = 1; y++; *x = 2; y++; *x = 3; } return 0; }\n",
     "race": "int d; atomic_int x, y;\nvoid *f(void *p) {"
     " if (p) { x++; x++; if (y == 2) d = 1; } else { y++; y++; if (x == 2) d = 2; } return 0; }\n",
-    "given": "atomic_int x;\nvoid *f(void *p) { for (int i = 0; i < 2; i++) { int *given = malloc(4); *given = x++;"
-    " x += *given; free(given); } return 0; }\n",
-    "hidden": "#include <time.h>\natomic_int x;\nvoid *f(void *p) { for (int i = 0; i < 2; i++) { x++; srand(x); x++;"
-    " if (rand() % 2) x++; } return 0; }\n",
 }
 HEAP_RUN = RUN.replace("int main(void) {", "int main(void) { x = calloc(1, 4); y = calloc(1, 4);")
 RESULTS_RUN = RUN.replace("pthread_join(t[i], 0); }", "{ void *r; pthread_join(t[i], &r); assert((long)r != 12); } }")
