@@ -27,13 +27,16 @@ BEHIND = {
     " return 0; }\n",
     "freed": "int *x; atomic_int y;\nvoid *f(void *p) {"
     " if (p) { y++; y++; y++; free(x); y++; } else { *x = 1; y++; *x = 2; y++; *x = 3; } return 0; }\n",
-    "race": "int d; atomic_int x, y;\nvoid *f(void *p) {"
-    " if (p) { x++; x++; if (y == 2) d = 1; } else { y++; y++; if (x == 2) d = 2; } return 0; }\n",
+    "race": "int d; atomic_int x, y, z;\nvoid *f(void *p) { switch ((long)p) {"
+    " case 0: if (z == 2) d = 0; if (x == 2) d = 0; break;"
+    " case 1: if (y == 1) d = 1; if (y == 0) d = 1; z++; break;"
+    " case 2: y++; z = 2; } return 0; }\n",
 }
 HEAP_RUN = RUN.replace("int main(void) {", "int main(void) { x = calloc(1, 4); y = calloc(1, 4);")
 RESULTS_RUN = RUN.replace("pthread_join(t[i], 0); }", "{ void *r; pthread_join(t[i], &r); assert((long)r != 12); } }")
 FREED_RUN = RUN.replace("int main(void) {", "int main(void) { x = calloc(1, 4);")
-RUNS = {"heap": HEAP_RUN, "freed": FREED_RUN, "results": RESULTS_RUN}
+THREE_RUN = RUN.replace("t[2]", "t[3]").replace("< 2", "< 3")
+RUNS = {"heap": HEAP_RUN, "freed": FREED_RUN, "race": THREE_RUN, "results": RESULTS_RUN}
 
 
 def same(program: Path, *options: str, arguments: tuple[str, ...] = ()) -> tuple[int, int]:
