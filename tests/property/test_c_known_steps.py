@@ -21,23 +21,26 @@ BEHIND = {
     "results": "atomic_int x;\nvoid *f(void *p) { int a = x++; int b = x++; return (void *)(long)(10 * a + b); }\n",
     "swaps": "atomic_int x;\nvoid *f(void *p) { for (int i = 0; i < 2; i++) { int e = i;"
     " if (!atomic_compare_exchange_strong(&x, &e, e + 1)) x += e; } return 0; }\n",
+    "swaps-of-three": "atomic_int y, z;\nvoid *f(void *p) { int r = 0, e = 2; switch ((long)p) {"
+    " case 0: r = y; e = 0; atomic_compare_exchange_strong(&y, &e, 1); break;"
+    " case 1: atomic_compare_exchange_strong(&y, &e, 2); r = y; r = y; break;"
+    " case 2: atomic_compare_exchange_strong(&y, &e, 1); z = 1; z = 1; } return (void *)(long)r; }\n",
     "exit": "atomic_int x, y;\nvoid *f(void *p) {"
     " if (p) { x++; y++; x++; } else { y++; if (x) exit(0); y++; } return 0; }\n",
     "both-exit": "atomic_int x, y;\nvoid *f(void *p) { for (int i = 0; i < 2; i++) { y++; if (x++ > 1) exit(0); }"
     " return 0; }\n",
     "freed": "int *x; atomic_int y;\nvoid *f(void *p) {"
     " if (p) { y++; y++; y++; free(x); y++; } else { *x = 1; y++; *x = 2; y++; *x = 3; } return 0; }\n",
-    "race": "int d; atomic_int x, y;\nvoid *f(void *p) {"
-    " if (p) { x++; x++; if (y == 2) d = 1; } else { y++; y++; if (x == 2) d = 2; } return 0; }\n",
-    "given": "atomic_int x;\nvoid *f(void *p) { for (int i = 0; i < 2; i++) { int *given = malloc(4); *given = x++;"
-    " x += *given; free(given); } return 0; }\n",
-    "hidden": "#include <time.h>\natomic_int x;\nvoid *f(void *p) { for (int i = 0; i < 2; i++) { x++; srand(x); x++;"
-    " if (rand() % 2) x++; } return 0; }\n",
+    "race": "int d; atomic_int x, y, z;\nvoid *f(void *p) { switch ((long)p) {"
+    " case 0: if (z == 2) d = 0; if (x == 2) d = 0; break;"
+    " case 1: if (y == 1) d = 1; if (y == 0) d = 1; z++; break;"
+    " case 2: y++; z = 2; } return 0; }\n",
 }
 HEAP_RUN = RUN.replace("int main(void) {", "int main(void) { x = calloc(1, 4); y = calloc(1, 4);")
 RESULTS_RUN = RUN.replace("pthread_join(t[i], 0); }", "{ void *r; pthread_join(t[i], &r); assert((long)r != 12); } }")
 FREED_RUN = RUN.replace("int main(void) {", "int main(void) { x = calloc(1, 4);")
-RUNS = {"heap": HEAP_RUN, "freed": FREED_RUN, "results": RESULTS_RUN}
+THREE_RUN = RUN.replace("t[2]", "t[3]").replace("< 2", "< 3")
+RUNS = {"heap": HEAP_RUN, "freed": FREED_RUN, "race": THREE_RUN, "swaps-of-three": THREE_RUN, "results": RESULTS_RUN}
 
 
 def same(program: Path, *options: str, arguments: tuple[str, ...] = ()) -> tuple[int, int]:

@@ -164,6 +164,13 @@ def test_a_value_that_differs_is_told(tmp_path: Path, goal: Goal) -> None:
     assert differs or any("rdtsc" in note for note in result.notes)  # from a snapshot it is not run again
 
 
+def test_a_value_that_differs_is_found_where_the_program_is_run_again() -> None:
+    with compiled(HEAD + TICKS.replace("SHARED", "x = n")) as program:
+        end, _ = explore(program, "snapshots=0")
+    assert end["what"] == "nondeterministic"
+    assert len(set(end["saw"])) == 2
+
+
 def test_a_step_that_differs_is_told(tmp_path: Path) -> None:
     text = TICKS.replace("SHARED", "mine[ticks() / 64 & 1023] = 1")
     result = run(tmp_path, HEAD + "static int mine[1024];\n" + text, None)

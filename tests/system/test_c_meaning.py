@@ -308,14 +308,21 @@ def test_fails_on_those_machines_alone(program: Path, name: str) -> None:
     assert found == {model: {case.what} if model in case.fails.split() else set() for model in found}
 
 
-def test_whoever_joins_sees_what_was_stored() -> None:
-    """Also where nothing else waits for the stores to other addresses."""
-    text = (
-        "void *f(void *unused) { x = 1; return 0; }\nint main(void) { pthread_t t; pthread_create(&t, 0, f, 0); y = 1;"
-    )
-    with compiled(HEAD + text + " pthread_join(t, 0); assert(x == 1); }\n") as program:
-        end, told = explore(program, "model=pso", "rmw=address", "mutex=rmw")
-    assert end["complete"]
+def test_whoever_has_joined_a_thread_has_stored() -> None:
+    """Also where an rmw waits for the stores to its own address alone."""
+    text = """
+void *f(void *unused) { return 0; }
+void *g(void *unused) { x = 1; FENCE(seq_cst); a = y; return 0; }
+int main(void) {
+  pthread_t t, s;
+  pthread_create(&t, 0, f, 0); pthread_create(&s, 0, g, 0);
+  y = 1; pthread_join(t, 0); b = x;
+  pthread_join(s, 0); assert(a || b);
+}
+"""
+    with compiled(HEAD + text) as program:
+        end, told = explore(program, "model=pso", "rmw=address")
+    assert (end["complete"], end["executions"]) == (True, 3)
     assert [answer for answer in told if answer["type"] == "failure"] == []
 
 
