@@ -68,12 +68,14 @@ def phases(rng: random.Random, most: int = 4) -> History:
 
 
 def alone(rng: random.Random, thread: str) -> Iterator[Operation]:
-    """A thread's own address, nearly always as it left it; and one that nobody writes."""
+    """A thread's own address, nearly always as it left it; one that nobody writes; and one that all write and nobody reads."""
     value = rng.randrange(100)
     yield Operation(thread, Kind.ST, f"own{thread}", written=value)
     yield Operation(thread, Kind.RMW, f"own{thread}", read=value, written=value + 1)
     yield Operation(thread, Kind.LD, f"own{thread}", read=value + (rng.random() < 0.98))
     yield Operation(thread, Kind.LD, "seen", read=7)
+    yield Operation(thread, Kind.ST, "log", written=value)
+    yield Operation(thread, Kind.RMW, "log", read=None, written=value)
 
 
 def whole(history: History, model: MachineName, semantics: Semantics) -> Verdict | None:
