@@ -68,7 +68,7 @@ def phases(rng: random.Random, most: int = 4) -> History:
 
 
 def alone(rng: random.Random, thread: str) -> Iterator[Operation]:
-    """A thread's own address, nearly always as it left it; one that nobody writes; and one that all write and nobody reads."""
+    """A thread's own address, nearly always as it left it; one that nobody writes; and one that all write, for nobody."""
     value = rng.randrange(100)
     yield Operation(thread, Kind.ST, f"own{thread}", written=value)
     yield Operation(thread, Kind.RMW, f"own{thread}", read=value, written=value + 1)
