@@ -114,6 +114,16 @@ def test_what_contradicts_a_part_contradicts_the_whole() -> None:
         assert found.minimal
 
 
+def test_a_final_value_is_seen_though_nobody_reads_it() -> None:
+    """x = 2 comes last; that the file has x = 1 last means nothing."""
+    operations = [
+        Operation("1", Kind.LD, "y", read=1), Operation("1", Kind.ST, "x", written=2), Operation("1", Kind.LD, "z", read=3),
+        Operation("0", Kind.ST, "x", written=1), Operation("0", Kind.ST, "y", written=1), Operation("0", Kind.ST, "z", written=3),
+    ]  # fmt: skip
+    for last, verdict in ((2, Verdict.SAFE), (1, Verdict.VIOLATION)):
+        assert check(History.of(operations, final={"x": last}), "tso", use_order=False).verdict is verdict
+
+
 def test_parts_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under PSO the chains of a part are its threads times its addresses, and its rows as long as there are chains."""
     monkeypatch.undo()
