@@ -118,7 +118,8 @@ def test_a_final_value_is_seen_though_nobody_reads_it() -> None:
     """x = 2 comes last; that the file has x = 1 last means nothing."""
     operations = [
         Operation("1", Kind.LD, "y", read=1), Operation("1", Kind.ST, "x", written=2), Operation("1", Kind.LD, "z", read=3),
-        Operation("0", Kind.ST, "x", written=1), Operation("0", Kind.ST, "y", written=1), Operation("0", Kind.ST, "z", written=3),
+        Operation("0", Kind.ST, "x", written=1), Operation("0", Kind.ST, "y", written=1),
+        Operation("0", Kind.ST, "z", written=3),
     ]  # fmt: skip
     for last, verdict in ((2, Verdict.SAFE), (1, Verdict.VIOLATION)):
         assert check(History.of(operations, final={"x": last}), "tso", use_order=False).verdict is verdict
