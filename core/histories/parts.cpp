@@ -16,19 +16,21 @@ using Part = std::uint32_t;
 
 std::vector<bool> shared_addresses(const History& history) {
   std::vector<std::uint32_t> user(history.addresses.size(), nothing);
-  std::vector<bool> several(user.size()), written(user.size());
+  std::vector<bool> several(user.size()), written(user.size()), seen(user.size());
   for (Op op = 0; op < history.size(); ++op) {
     const std::uint32_t a = history.address[op];
     if (a == nothing) continue;
     if (user[a] == nothing) user[a] = history.thread[op];
     if (user[a] != history.thread[op]) several[a] = true;
     if (history.writes(op)) written[a] = true;
+    if (history.reads(op) && !(history.flags[op] & result_unknown)) seen[a] = true;
   }
-  for (std::size_t a = 0; a < several.size(); ++a) several[a] = several[a] && written[a];
+  for (const Binding& binding : history.final) seen[binding.address] = true;
+  for (std::size_t a = 0; a < several.size(); ++a) several[a] = several[a] && written[a] && seen[a];
   return several;
 }
 
-// Whether every other address is read as its thread wrote it, or as it was in the beginning, and ends so.
+// Whether every other address is read as its thread wrote it, or as it was in the beginning, and ends so, if at all.
 bool others_hold(const History& history, const std::vector<bool>& shared) {
   std::vector<std::int64_t> memory(history.addresses.size(), 0);
   for (const Binding& binding : history.initial) memory[binding.address] = binding.value;

@@ -1,10 +1,11 @@
 // The parts of a history that can be decided by themselves: whoever runs one after the other runs the whole.
 //
-// An address is shared if several threads access it and one of them writes it. Shared addresses are vertices, and x → y
-// is an edge if some thread accesses y as its next shared address after x. A part is a strongly connected component, or
-// several that follow each other in an order along the edges: all accesses to its addresses, and with them what else a
-// thread does (fences, other addresses) up to its next part. So a thread does each part in one go and never comes back
-// to it, and no two parts have a shared address in common.
+// An address is shared if several threads access it, one of them writes it, and somebody saw what it holds (a read, or
+// a final value). Shared addresses are vertices, and x → y is an edge if some thread accesses y as its next shared
+// address after x. A part is a strongly connected component, or several that follow each other in an order along the
+// edges: all accesses to its addresses, and with them what else a thread does (fences, other addresses) up to its next
+// part. So a thread does each part in one go and never comes back to it, and no two parts have a shared address in
+// common.
 //
 // Lemma 10 of docs/explanation/histories.md: the history is consistent (SC, TSO, PSO) if and only if each part is. What
 // is read from addresses that are not shared is looked at here, once, and is no question in a part (result_unknown).

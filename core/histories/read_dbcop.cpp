@@ -5,6 +5,7 @@
 // not commit, a line of dashes between sessions, and comments behind "//".
 #include <map>
 #include <set>
+#include <utility>
 
 #include "histories/readers.hpp"
 
@@ -145,7 +146,7 @@ class JsonReader {
       } else {
         json_.object([&](const std::string& key) {
           if (key != "data") return json_.skip_value();
-          found = true;
+          if (std::exchange(found, true)) json_.in.reject("\"data\" twice in one object");
           sessions();
         });
         if (!found) json_.in.reject("an object without \"data\"");

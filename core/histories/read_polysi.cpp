@@ -1,4 +1,6 @@
 // The text of PolySI and Plume: "r(key,value,session,transaction)" or "w(…)" per line.
+#include <unordered_set>
+
 #include "histories/readers.hpp"
 
 namespace teetotal::histories {
@@ -10,6 +12,7 @@ std::vector<History> read_polysi(std::string_view text, ReadOptions options) {
   struct Session {
     Transaction transaction;
     std::optional<std::int64_t> number;
+    std::unordered_set<std::int64_t> before;  // the transactions that have ended
   };
   std::vector<Session> sessions;
   const auto separator = [&] {
@@ -36,8 +39,12 @@ std::vector<History> read_polysi(std::string_view text, ReadOptions options) {
     in.expect(")");
     if (thread >= sessions.size()) sessions.resize(thread + std::size_t{1});
     Session& session = sessions[thread];
-    if (session.number != number) session.transaction.finish(out, thread, options);
-    session.number = number;
+    if (session.number != number) {
+      session.transaction.finish(out, thread, options);
+      if (session.number) session.before.insert(*session.number);
+      if (session.before.contains(number)) in.reject("a transaction goes on after another one of its session");
+      session.number = number;
+    }
     writes ? session.transaction.write(address, value, in.line()) : session.transaction.read(address, value, in.line());
     in.expect_line_end();
   }

@@ -97,11 +97,17 @@ class ProgramItem(_Item):
 
     def runtest(self) -> None:
         import teetotal
+        from teetotal.answers.errors import TeetotalError
 
         settings: dict[str, Any] = {}
         for mark in reversed(list(self.iter_markers("teetotal"))):
+            if mark.args:
+                raise NotSober(f"{_SAID[2]}\nthe marker teetotal has settings with names alone, not {mark.args[0]!r}")
             settings |= mark.kwargs
-        answer = teetotal.check(self.program, **settings)
+        try:
+            answer = teetotal.check(self.program, **settings)
+        except TeetotalError as error:
+            raise NotSober(f"{_SAID[2]}\nteetotal: {error}") from error
         if answer.verdict is not teetotal.Verdict.SAFE:
             from teetotal.report import text
             from teetotal.report.style import Page

@@ -71,12 +71,14 @@ def phases(rng: random.Random, most: int = 4) -> History:
 
 
 def alone(rng: random.Random, thread: str) -> Iterator[Operation]:
-    """A thread's own address, nearly always as it left it; and one that nobody writes."""
+    """A thread's own address, nearly always as it left it; one that nobody writes; and one that all write, for nobody."""
     value = rng.randrange(100)
     yield Operation(thread, Kind.ST, f"own{thread}", written=value)
     yield Operation(thread, Kind.RMW, f"own{thread}", read=value, written=value + 1)
     yield Operation(thread, Kind.LD, f"own{thread}", read=value + (rng.random() < 0.98))
     yield Operation(thread, Kind.LD, "seen", read=7)
+    yield Operation(thread, Kind.ST, "log", written=value)
+    yield Operation(thread, Kind.RMW, "log", read=None, written=value)
 
 
 def whole(history: History, model: MachineName, semantics: Semantics) -> Verdict | None:
@@ -113,6 +115,17 @@ def test_what_contradicts_a_part_contradicts_the_whole() -> None:
         rest = history.restricted(found.operations, final={name: history.final[name] for name in found.finals})
         assert whole(rest, "sc", Semantics()) is Verdict.VIOLATION
         assert found.minimal
+
+
+def test_a_final_value_is_seen_though_nobody_reads_it() -> None:
+    """x = 2 comes last; that the file has x = 1 last means nothing."""
+    operations = [
+        Operation("1", Kind.LD, "y", read=1), Operation("1", Kind.ST, "x", written=2), Operation("1", Kind.LD, "z", read=3),
+        Operation("0", Kind.ST, "x", written=1), Operation("0", Kind.ST, "y", written=1),
+        Operation("0", Kind.ST, "z", written=3),
+    ]  # fmt: skip
+    for last, verdict in ((2, Verdict.SAFE), (1, Verdict.VIOLATION)):
+        assert check(History.of(operations, final={"x": last}), "tso", use_order=False).verdict is verdict
 
 
 def test_parts_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:

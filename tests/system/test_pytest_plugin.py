@@ -68,3 +68,18 @@ def test_programs_of_a_test_module(tmp_path: Path) -> None:
     assert (status, re.findall(r"\d+ (?:passed|failed)", out)) == (1, ["1 failed", "2 passed"])
     assert "violation: fails under SC already: an assertion of T1" in " ".join(out.split())
     assert "^^^^^^^^^^^^^^^^^ fails" in out
+
+
+def test_what_cannot_be_asked_is_said_without_our_code(tmp_path: Path) -> None:
+    asked = {
+        "goal='sfae'": "'sfae' is none of robust, safe, both",
+        "'safe'": "with names alone",
+        "goal='safe'": "nothing here can fail",
+    }
+    for number, setting in enumerate(asked):
+        module = MODULE.replace('goal="safe", models="tso"', setting).replace("    assert r", "    # ")
+        (tmp_path / f"test_{number}.py").write_text(module)
+    status, out = pytest_says(tmp_path, "-k", "fine")
+    assert (status, re.findall(r"\d+ (?:passed|failed)", out)) == (1, ["3 failed"])
+    assert [said for said in asked.values() if said not in " ".join(out.split())] == []
+    assert "pytesting.py" not in out

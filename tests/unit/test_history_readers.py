@@ -184,6 +184,8 @@ FAULTS = [
     ("json", '{"data": [[', 1, "found the end of the file"),
     ("dbcop", "[x:=1 y:=2]\n", 1, "transaction of several operations"),
     ("polysi", "w(1,1,0,0)\nr(1,1,0\n", 2, '","'),
+    ("polysi", "r(1,0,0,0)\nw(2,5,0,1)\nw(1,7,0,0)\n", 3, "a transaction goes on after another one of its session"),
+    ("json", '{"data": [],\n"data": []}', 2, '"data" twice'),
     ("edn", "{:process 0 :type :invoke :f :write :value 1}\n{:process 0 :type :info :f :write :value 1}\n"
      "{:process 0 :type :invoke :f :read :value nil}\n", 3, "a process goes on after :info"),
     ("edn", "{:process 1 :type :invoke :f :read}\n{:process 0 :type :ok :f :read :value 1}", 2, "never invoked"),

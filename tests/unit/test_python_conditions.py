@@ -106,6 +106,14 @@ def test_elements_of_arrays() -> None:
     assert test.predicate(test.condition.proposition)(test.outcome(states, dict(memory)))
 
 
+def test_the_borders_are_written_as_powers() -> None:
+    module = execute('from teetotal import *\ndef t():\n    r = yield ld("x")\n')
+    for value, text in ((2**63 - 1, "2**63 - 1"), (-(2**63), "-2**63"), (-3, "-(2**1 + 1)")):
+        test = module["program"](module["t"](), x=value, exists=f"t.r == {text} and x == {text}")
+        ((states, memory),) = models.final_states(test, "sc")
+        assert test.predicate(test.condition.proposition)(test.outcome(states, dict(memory)))
+
+
 def test_addresses_in_conditions() -> None:
     module = execute('from teetotal import *\ndef t():\n    p = yield ld("x")\n')
     test = module["program"](module["t"](), x=module["address"]("y"), y=0, exists='t.p == address("y")')

@@ -52,8 +52,8 @@ class _Condition(Expressions):
             case ast.Tuple(elements) | ast.List(elements) | ast.Set(elements):
                 values = [self.known(element) for element in elements]
                 return Known([value.value for value in values if value]) if all(values) else None
-            case ast.UnaryOp(ast.USub(), ast.Constant(value)) if isinstance(value, int):
-                return Known(-value)
+            case ast.UnaryOp() | ast.BinOp() if (number := _number(node)) is not None:
+                return Known(number)
         return None
 
     def leaf(self, node: ast.expr) -> Value:
@@ -85,6 +85,24 @@ class _Condition(Expressions):
         hint = "; a local is written thread.name" if any(name in known for known in self.names.registers) else ""
         known = _list(self.names.memory)
         self.refuse(node, f"no location `{name}` in the condition {self.text!r}: {known}{hint}")
+
+
+def _number(node: ast.expr) -> int | None:
+    """What is written with numbers alone: ``-1``, ``2**63 - 1``."""
+    match node:
+        case ast.Constant(value) if isinstance(value, int):
+            return value
+        case ast.UnaryOp(ast.USub(), operand):
+            number = _number(operand)
+            return None if number is None else -number
+        case ast.BinOp(left, ast.Add() | ast.Sub() | ast.Pow() as op, right):
+            first, second = _number(left), _number(right)
+            if first is None or second is None:
+                return None
+            if isinstance(op, ast.Pow):
+                return first**second if abs(first) < 2**64 and 0 <= second < 64 else None
+            return first + second if isinstance(op, ast.Add) else first - second
+    return None
 
 
 def _list(names: Sequence[str] | Mapping[str, int]) -> str:
