@@ -31,7 +31,11 @@ bool run(Controlled& system, const std::vector<std::string>& steps, bool stop_at
       system.threads();  // brings the program to where it should stand
       const std::uint32_t thread = number_of(static_cast<std::uint32_t>(std::stoul(text)));
       std::int64_t cell = 0;
-      if (commit && letter + 1 < text.size()) cell = stored.at(std::stoul(text.substr(letter + 1)));
+      if (commit && letter + 1 < text.size()) {
+        const std::size_t place = std::stoul(text.substr(letter + 1));
+        if (place >= stored.size()) throw std::out_of_range("there is no such location then");
+        cell = stored[place];
+      }
       const std::uint32_t agent = system.agent_for(thread, commit, cell);
       if (system.pending(agent).readiness != Readiness::enabled)
         throw std::out_of_range("step " + std::to_string(position + 1) + " of the schedule is not possible there");

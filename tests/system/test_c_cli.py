@@ -232,6 +232,7 @@ def test_bad_input(tmp_path: Path, teetotal: Callable[..., str]) -> None:
     no_main.write_text("int x;")
     assert "no function main" in teetotal("check", str(no_main), expect=2)
     assert "belongs to another program" in teetotal("replay", "1t:7.7.7", str(EXAMPLE), expect=2)
+    assert "there is no such location then" in teetotal("replay", "1p:0c5", str(EXAMPLE), expect=2)
 
 
 @pytest.mark.skipif(shutil.which("gdb") is None, reason="gdb is not installed")

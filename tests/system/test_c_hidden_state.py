@@ -133,6 +133,50 @@ def test_what_each_has_for_itself_is_not_named() -> None:
     assert (end["complete"], end["unseen"], [one for one in told if one["type"] == "failure"]) == (True, [], [])
 
 
+LAST = r"""
+#include <cassert>
+#include <cstdlib>
+#include <exception>
+#include <thread>
+static thread_local int me;
+static int last;
+struct Error {
+  int told = 0;
+  Error() = default;
+  Error(const Error &) = default;
+  ~Error() { last = me; told = 2; }
+};
+static std::exception_ptr one, two;
+static int look(std::exception_ptr &held) {
+  int told = 0;
+  try { std::rethrow_exception(held); } catch (const Error &error) { told = error.told; }
+  return told;
+}
+int main(int, char **words) {
+  const int which = std::atoi(words[1]);
+  one = two = std::make_exception_ptr(Error());
+  std::thread first([=] { me = 1; if (which == 2) look(one); one = nullptr; });
+  std::thread second([=] { me = 2; if (which == 2) look(two); two = nullptr; });
+  first.join(); second.join();
+  assert(which == 2 || last == which + 1);
+}
+"""
+
+
+@pytest.mark.parametrize("which", ["0", "1"])
+def test_any_holder_of_an_exception_may_be_the_last(which: str) -> None:
+    """Letting go was no step: one thread was the last in all that was explored, and ran the destructor."""
+    with compiled(LAST, suffix=".cpp") as program:
+        _, told = explore(program, arguments=[which])
+    assert "assertion" in [answer["what"] for answer in told if answer["type"] == "failure"]
+
+
+def test_whoever_destroys_an_exception_comes_after_those_who_let_go() -> None:
+    with compiled(LAST, suffix=".cpp") as program:
+        end, told = explore(program, "monitor=exact-c11", arguments=["2"])
+    assert (end["complete"], end["unseen"], [one["type"] for one in told]) == (True, [], ["loaded"])
+
+
 ORDERS = """
 #include <pthread.h>
 #include <stdint.h>

@@ -184,6 +184,7 @@ def test_tokens_of_promela_violations_give_the_same_run(seed: int) -> None:
         ("1q:0", "not a schedule token"),
         ("1t:zero", "not a step"),
         ("1t:0a", "not a step"),
+        ("1t:0x0", "not a step"),
         ("1t:0ca1", "not a step"),
         ("1t:-1", "not a step"),
         ("1t:٣", "not a step"),

@@ -118,6 +118,8 @@ def with_choices(token: str, locations: Sequence[str]) -> tuple[ModelName, tuple
                 raise TokenError(f"step {part!r} commits location {location}, and there are {len(locations)}")
             step = Commit(int(thread), locations[int(location)] if location else None)
         repeats = int(count or 1)
+        if repeats == 0:
+            raise TokenError(f"{part!r} is not a step of a schedule")
         if len(steps) + repeats > _MAX_STEPS:
             raise TokenError(f"a schedule of more than {_MAX_STEPS} steps")
         steps += [step] * repeats

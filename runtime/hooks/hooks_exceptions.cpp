@@ -1,0 +1,68 @@
+// Exceptions that several hold, by std::exception_ptr: whoever lets go last destroys what was thrown.
+//
+// The C++ library counts the holders with locked instructions, which nobody instruments. To let go is a step here, a
+// read-modify-write of that count, where a destructor of the program's may be run: then it matters who is last, and
+// what the others did before comes before the destructor. To hold on to it commutes with all that others do.
+//
+// What lies before an exception is laid out as the Itanium C++ ABI says, in libstdc++'s version (unwind-cxx.h).
+#include <cxxabi.h>
+#include <unwind.h>
+
+#include "accesses.hpp"
+#include "process.hpp"
+
+namespace teetotal::runtime {
+namespace {
+
+struct Thrown {
+  int holders;
+  alignas(16) const void* type;  // of a dependent exception: what was thrown first
+  void (*destroy)(void*);
+  void* handlers[2];
+  Thrown* next;
+  int catches;
+  alignas(8) std::uint64_t catching[4];
+  alignas(16) _Unwind_Exception unwinding;
+};
+static_assert(sizeof(Thrown) == 128 && offsetof(Thrown, type) == 16 && offsetof(Thrown, unwinding) == 96);
+
+// A pointer of the library's, which is to the part that the ABI knows of.
+const Thrown* whole(const void* known) {
+  return reinterpret_cast<const Thrown*>(static_cast<const std::byte*>(known) - offsetof(Thrown, type));
+}
+
+void lets_go(const Thrown* thrown, std::uintptr_t place) {
+  Thread* self = process.current;
+  if (self == nullptr || !process.memory.in_object(reinterpret_cast<std::uintptr_t>(thrown->destroy))) return;
+  operate(*self, Kind::rmw, Writes::always, reinterpret_cast<std::uintptr_t>(&thrown->holders), Tag::word, place, 0,
+          false, false, false, unchecked(Order::acq_rel));
+}
+
+}  // namespace
+
+extern "C" {
+
+void real_release(void**) asm("_ZNSt15__exception_ptr13exception_ptr10_M_releaseEv");
+void release(void**) asm("teetotal__ZNSt15__exception_ptr13exception_ptr10_M_releaseEv");
+void release(void** pointer) {
+  if (*pointer != nullptr) lets_go(static_cast<const Thrown*>(*pointer) - 1, TEETOTAL_PLACE);
+  real_release(pointer);
+}
+
+void teetotal___cxa_end_catch() {
+  struct Caught {
+    void* latest;
+  };
+  constexpr std::uint64_t kOwn = 0x47'4e'55'43'43'2b'2b'00, kDependent = kOwn + 1;  // GNUCC++
+  if (void* known = reinterpret_cast<const Caught*>(abi::__cxa_get_globals())->latest; known != nullptr) {
+    const Thrown* thrown = whole(known);
+    const std::uint64_t kind = thrown->unwinding.exception_class;
+    if (kind == kDependent && thrown->catches == 1)
+      lets_go(static_cast<const Thrown*>(thrown->type) - 1, TEETOTAL_PLACE);
+    if (kind == kOwn && thrown->catches == 1) lets_go(thrown, TEETOTAL_PLACE);
+  }
+  abi::__cxa_end_catch();
+}
+}
+
+}  // namespace teetotal::runtime
