@@ -4,8 +4,10 @@ processes; options that do not go together are refused."""
 from __future__ import annotations
 
 import json
+import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -180,6 +182,27 @@ def exits() -> None:
     import os
 
     os._exit(5)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_one_that_does_not_end_is_ended_and_the_others_are_answered(
+    workers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def endless(history: History, *asked: Any, **options: Any) -> Any:
+        return signal.pause() if history.name == "endless" else check(history, *asked, **options)
+
+    monkeypatch.setattr(result, "check", endless)
+    path = tmp_path / "three.txt"
+    path.write_text("".join(f"history {name}\nT0: st x = 1\n" for name in ("first", "endless", "last")))
+    found = CliRunner().invoke(
+        history, [str(path), "--json", "--time", "0.5", "--workers", workers], standalone_mode=False
+    )
+    answers = [json.loads(line) for line in found.stdout.splitlines()]
+    assert [(answer["name"], answer["verdict"], answer["decided_by"]) for answer in answers] == [
+        ("first", "safe", "order"),
+        ("endless", "inconclusive", "time"),
+        ("last", "safe", "order"),
+    ]
 
 
 def test_other_models_follow_from_what_is_known() -> None:

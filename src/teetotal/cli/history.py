@@ -93,7 +93,6 @@ def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: s
             unwritten=chosen["unwritten"],
             format=chosen["format"],
             split_transactions=chosen["transactions"] == "split",
-            late=late("a history", as_json, chosen["seconds"]),
         )
         for name in names
     ]
@@ -111,7 +110,10 @@ def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: s
     explain = chosen["explain"] if chosen["explain"] is not None else as_json or total <= EXPLAINED
     workers = workers or (_cores() if sum(os.path.getsize(f) for f in files) >= PARALLEL_BYTES else 1)
     asked = [replace(option, explain=explain and as_json) for option in options]
-    tasks = [task for file in files for task in _shares(file, counts[file], asked, workers)]
+    tasks = []
+    for file in files:
+        named = [replace(option, late=late(file, as_json, chosen["seconds"])) for option in asked]
+        tasks += _shares(file, counts[file], named, workers)
     what = "histories" if total > 1 else os.path.basename(files[0])
     with helping("history", workers, files, *asked) as scale, advancing(what, total) as advance:
         for answer in examining.examine_all(tasks, scale):
@@ -164,8 +166,8 @@ def _count(file: str, options: Any) -> int:
 
 def _shares(file: str, count: int, options: list[Any], workers: int) -> list[Any]:
     """Each model's histories of a file in shares, at least four for each worker so that all are busy to the end, and small
-    enough to lose little to Ctrl-C."""
-    size = max(1, min(-(-count // (4 * workers)), 100))
+    enough to lose little to Ctrl-C; where each has its time, one by one."""
+    size = max(1, min(-(-count // (4 * workers)), 100)) if options[0].seconds == math.inf else 1
     return [(file, at, min(at + size, count), option) for option in options for at in range(0, count, size)]
 
 

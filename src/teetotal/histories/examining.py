@@ -23,7 +23,7 @@ from teetotal.histories.parts import Parts, divided, worth_helping
 from teetotal.histories.problem import Problem, Unwritten
 from teetotal.histories.time_limit import within
 from teetotal.scale import crew, supervision
-from teetotal.scale.crew import WorkerDied, in_order
+from teetotal.scale.crew import OutOfBudget, WorkerDied, in_order
 from teetotal.scale.scale import Scale
 
 TRIES = 3
@@ -251,15 +251,16 @@ class Share(msgspec.Struct, frozen=True):
 
 
 def examine_all(tasks: list[Task], scale: Scale) -> Iterator[HistoryAnswer]:
-    """The shares' results, in order, by whoever helps; as soon as they are known, for somebody may press Ctrl-C. Those that
-    a checkpoint knows are done. Where all are about one history that has parts, they are given the parts, one question
-    after the other."""
+    """The shares' results, in order, by whoever helps; as soon as they are known, for somebody may press Ctrl-C. Where time
+    is given, a share is one history, and is ended by force if it does not end by itself. Those that a checkpoint knows are
+    done. Where all are about one history that has parts, they are given the parts, one question after the other."""
     checkpoint = scale.checkpoint
     if not scale.alone and _is_one_in_parts(tasks):
         for task in tasks:
             yield from examine_each(task, scale)
         return
-    if (scale.alone or len(tasks) == 1) and checkpoint is None:
+    limit = Budget(tasks[0][3].seconds).limit if tasks else None
+    if (len(tasks) <= 1 or (scale.alone and limit is None)) and checkpoint is None:
         for task in tasks:
             yield from examine_each(task)
         return
@@ -272,7 +273,7 @@ def examine_all(tasks: list[Task], scale: Scale) -> Iterator[HistoryAnswer]:
     asked = [task for task in tasks if known.get(name(task)) is None]
 
     def done() -> Iterator[tuple[int, tuple[list[HistoryAnswer], TeetotalError | None] | WorkerDied]]:
-        for position, found in crew.each(scale.crew(examine_share, len(asked)), asked, TRIES):
+        for position, found in crew.each(scale.crew(examine_share, len(asked), limit), asked, TRIES):
             if checkpoint is not None and not isinstance(found, WorkerDied) and found[1] is None:
                 checkpoint.save_item(name(asked[position]), Share(found[0]))
             yield position, found
@@ -364,6 +365,7 @@ def _lost(task: Task, why: Exception) -> Iterator[HistoryAnswer]:
     """What is said about the histories of a share whose process died."""
     file, start, stop, options = task
     histories, _ = read_once(file, options)
+    late = isinstance(why, OutOfBudget) and not why.memory
     for index in range(start, stop):
         yield _result(
             histories[index],
@@ -371,8 +373,8 @@ def _lost(task: Task, why: Exception) -> Iterator[HistoryAnswer]:
             options,
             index,
             Verdict.INCONCLUSIVE,
-            decided_by="memory",
-            seconds=0.0,
+            decided_by="time" if late else "memory",
+            seconds=options.seconds if late else 0.0,
             learned=f"nothing: {why}",
         )
 
