@@ -226,9 +226,9 @@ def test_a_killed_worker_changes_nothing(counting: Path, alone: dict[str, Any]) 
 
 RUN = """
 import sys
-sys.path.insert(0, sys.argv[3])
-from test_scale import SMALL, told
 from pathlib import Path
+sys.path[:0] = [sys.argv[3], str(Path(sys.argv[3]).parent)]
+from test_scale import SMALL, told
 from teetotal.scale.checkpoint import Checkpoint
 from teetotal.scale.digest import digest
 from teetotal.scale.crew import Log
