@@ -26,7 +26,7 @@ _LOOKED_AT = 300
 _SHORT = 20_000
 """Bytes of a file that is read."""
 _compile = building.build
-_products: OrderedDict[tuple[object, ...], Path] = OrderedDict()
+_products: OrderedDict[tuple[object, ...] | None, Path] = OrderedDict()
 _folder = mkdtemp(prefix="built-once-")
 _owner = os.getpid()
 
@@ -44,12 +44,12 @@ def _sweep() -> None:
 
 def _build(source: building.Source, directory: Path) -> Path:
     made_of = _made_of(source)
-    if made_of is None:
-        return _compile(source, directory)
     if made_of in _products:
         _products.move_to_end(made_of)
         _link(_products[made_of], directory)
         return directory / "program.so"
+    if made_of is None or os.getpid() != _owner:  # a copy of this process: the others do not know what it keeps, nor lets go
+        return _compile(source, directory)
     before = set(os.listdir(directory))
     result = _compile(source, directory)
     kept = _products[made_of] = Path(mkdtemp(dir=_folder))
