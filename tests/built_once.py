@@ -48,7 +48,7 @@ def _build(source: building.Source, directory: Path) -> Path:
         _products.move_to_end(made_of)
         _link(_products[made_of], directory)
         return directory / "program.so"
-    if made_of is None or os.getpid() != _owner:  # a copy of this process: the others do not know what it keeps, nor lets go
+    if made_of is None or os.getpid() != _owner:  # a copy: the others do not know what it lets go
         return _compile(source, directory)
     before = set(os.listdir(directory))
     result = _compile(source, directory)
