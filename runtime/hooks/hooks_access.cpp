@@ -54,6 +54,13 @@ inline void look_for_unwritten(Thread& self, const void* pointer, Tag tag, std::
   }
 }
 
+// Whether others may see a part of it: x86 promises that nobody does inside of a quadword, or of 16 aligned bytes where
+// a vector is accessed. (Intel's: inside of a line of the cache.)
+constexpr bool torn(std::uintptr_t address, std::size_t size) {
+  const std::size_t unit = size <= 8 ? 8 : size;
+  return address % unit + size > unit;
+}
+
 [[gnu::always_inline]] inline void access(Kind kind, const void* pointer, Tag tag, std::uintptr_t place,
                                           bool plain = true, Order order = Order::na) {
   Thread* self = process.current;
@@ -65,6 +72,9 @@ inline void look_for_unwritten(Thread& self, const void* pointer, Tag tag, std::
   }
   if (self->suspected != 0) [[unlikely]]
     decide_suspicion(*self, kind == Kind::st ? address : 0, place);
+  if (torn(address, size_of(tag))) [[unlikely]]
+    return announce(*self, kind == Kind::st ? address : 0, kind == Kind::ld ? address : 0, size_of(tag), place,
+                    Announced::parts);
   operate(*self, kind, kind == Kind::st ? Writes::always : Writes::never, address, tag, place, 0, plain, false, true,
           order);
   if (process.alone && kind == Kind::ld) untold_loads.add(pointer, tag);

@@ -79,6 +79,8 @@ class _Hooks:
                 item.statement.text = f"# {item.statement.text}"
             for to, source, word in decision.copies:
                 to.statement.text, source.statement.text = _copy_hook("to", word, to), _copy_hook("from", word, source)
+            for item, hook in decision.singles:
+                item.statement.text = "\n".join(att([f"\tcall {hook}@PLT"], item.statement))
             wanted = {id(item) for item in decision.hooks}
             fixed = _immovable(function)
             parts: dict[int, list[Item]] = {}
@@ -235,13 +237,15 @@ def _goes_anywhere(item: Item) -> bool:
 
 
 def _immovable(function: Function) -> set[int]:
-    """Pieces of the program's own assembly that count bytes, or whose branches may reach no farther than they do."""
+    """Pieces of the program's own assembly that count bytes, whose branches may reach no farther than they do, or that
+    take from hooks what makes them run: a thread's own memory."""
     found: set[int] = set()
     for block in function.blocks:
         for item in block:
             statement = item.statement
             if statement.app and (
                 item.instruction.short
+                or item.instruction.name == "wrfsbase"
                 or _HERE.search(statement.text)
                 or (item.instruction.branches and statement.text.startswith(DATA))
             ):

@@ -6,9 +6,9 @@ forms over atoms: what a function was given, what a slot held, the address of a 
 such things. Two equal forms are equal addresses.
 
 A hook is a place where threads switch: the access must follow before the next one. So a hook stays as it is only if
-nothing that switches lies between it and the last access that it announced. Otherwise it is dropped, and its accesses get
-hooks of ours, each right before the instruction. That is also what happens where no equality can be shown: a failed proof
-costs time, never an event.
+nothing that switches lies between it and the last access that it announced, and if it is one access, as it says. Otherwise
+it is dropped, and its accesses get hooks of ours, each right before the instruction. That is also what happens where no
+equality can be shown: a failed proof costs time, never an event.
 
 Frames: an access to the own frame needs no hook if no address in that frame is ever taken. Where some are, a compiler that
 instruments the function (it calls hooks) knows which variables escape: its plain accesses to slots that were neither
@@ -46,15 +46,20 @@ _GOT = (9, 41, 42)
 _GOT_THREAD = 22
 _MASK = (1 << 64) - 1
 _CANARY = 0x28
+_LONG_DOUBLE = 10
+_RANGE = "_range"
+_SIZES = (2, 4, 8)
 _EXTENSIONS = {"movsxd": "sign", "movsx": "sign", "cdqe": "sign", "movzx": "zero"}
 
 
 class Announcement:
-    __slots__ = ("address", "dropped", "first", "item", "matched", "pair", "size", "word", "write")
+    __slots__ = ("address", "dropped", "first", "item", "matched", "pair", "size", "widest", "word", "write")
 
     def __init__(self, item: Item, first: int, write: bool, address: Form, size: int, word: str) -> None:
         self.item, self.first, self.write, self.address, self.size, self.word = item, first, write, address, size, word
         self.matched: list[int] = []
+        self.widest = 0
+        """The most bytes that one of the accesses has."""
         self.dropped = False
         self.pair: Announcement | None = None
         """The other side of an assignment that was announced as a whole."""
@@ -66,6 +71,19 @@ class Announcement:
         # An integer that is loaded with more bytes than it has: the others go nowhere.
         return offset + size <= self.size or (wide and offset == 0 and self.size < size == 4)
 
+    @property
+    def torn(self) -> bool:
+        """Announced as one access, and made by several, between which others run: ``__int128``, ``_Complex``. The ten bytes
+        of a ``long double`` are two accesses of the processor's. A range is taken to be made of quadwords."""
+        several = len(self.matched) > 1 or self.widest == _LONG_DOUBLE
+        whole = self.word != _RANGE and self.pair is None
+        return several and self.widest < (self.size if whole else min(self.size, 8))
+
+    @property
+    def single(self) -> bool:
+        """Announced as a range, and made by one instruction: what gcc knows to be packed."""
+        return self.word == _RANGE and self.pair is None and len(self.matched) == 1 and self.widest == self.size
+
 
 class Decision(NamedTuple):
     hooks: list[Item]
@@ -74,6 +92,8 @@ class Decision(NamedTuple):
     """These calls of the compiler's hooks go."""
     copies: list[tuple[Item, Item, str]]
     """Hooks that announce both sides of one assignment, and its size."""
+    singles: list[tuple[Item, str]]
+    """Hooks of ranges that are one access, and what is its hook."""
 
 
 class Evaluation:
@@ -118,11 +138,11 @@ class Evaluation:
             self.stack_taken.add(0)
 
     def decide(self) -> Decision:
-        whole = Decision([], [], [])
+        whole = Decision([], [], [], [])
         known = -1
         while known != len(self.announced):  # what one block announces is everybody's in the others
             known = len(self.announced)
-            whole = Decision([], [], [])
+            whole = Decision([], [], [], [])
             for number, block in enumerate(self.function.blocks):
                 if number == 0 or any(
                     item.instruction.accesses or item.instruction.is_call or item.instruction.name in FENCES
@@ -133,6 +153,7 @@ class Evaluation:
                     whole.hooks.extend(found.hooks)
                     whole.dropped.extend(found.dropped)
                     whole.copies.extend(found.copies)
+                    whole.singles.extend(found.singles)
         return whole
 
     def atom(self, key: object) -> Form:
@@ -193,6 +214,11 @@ class _Block:
             [self.block[number] for number in sorted(self.ours)],
             [one.item for one in self.announcements if one.dropped],
             [(one.item, one.pair.item, one.word) for one in kept if one.write and one.pair is not None],
+            [
+                (one.item, f"__tsan_unaligned_{'write' if one.write else 'read'}{one.size}")
+                for one in kept
+                if one.single and one.size in _SIZES
+            ],
         )
 
     def _must_go(self, one: Announcement) -> bool:
@@ -202,7 +228,7 @@ class _Block:
         for number in range(one.first + 1, last):
             if number in self.switches or number in self.ours:
                 return True
-        if last in self.ours:
+        if last in self.ours or one.torn:
             return True
         return any(
             one.first < other.first < last and other is not one.pair and not other.dropped
@@ -257,6 +283,7 @@ class _Block:
                 )
             if covering is not None:
                 found.append(covering)
+                covering.widest = max(covering.widest, size)
             elif write or item.statement.app or (address, size) not in self.echoes:
                 needed = needed or not self._exempt(access, address, item, size)
         if not needed:
@@ -350,8 +377,8 @@ class _Block:
     def _announced(self, number: int, item: Item, hook: re.Match[str]) -> None:
         address, length = self.registers[RDI], self.registers[_RSI]
         write = hook.group(1) == "write" or hook.group(3) == "update" or hook.group(4) == "to"
-        word = hook.group(2) or ("8" if hook.group(3) else "_range")
-        size = int(word) if word != "_range" else length[0] if not length[1] else 1 << 40
+        word = hook.group(2) or ("8" if hook.group(3) else _RANGE)
+        size = int(word) if word != _RANGE else length[0] if not length[1] else 1 << 40
         one = Announcement(item, number, write, address, size, word)
         if address[1] == self.frame[1] and size < 1 << 20:
             self.of.announced.update(range(address[0], address[0] + size))

@@ -114,4 +114,4 @@ def path_to(die: Any, offset: int, size: int | None) -> str:
             indices.append(last)
         indices.append(index)
         return "".join(f"[{i}]" for i in reversed(indices)) + path_to(element, rest, size)
-    return ""
+    return f"+{offset}" if size and 0 < offset < size_of(die) else ""  # a part of a scalar
