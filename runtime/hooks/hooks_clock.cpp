@@ -3,35 +3,18 @@
 //
 // Those functions of the C++ library that wait with a limit look at it only to know that limit, and afterwards whether
 // it has passed, which is explored either way: these are not named.
-#include <dlfcn.h>
 #include <sys/time.h>
 
-#include <algorithm>
 #include <ctime>
-#include <string_view>
 
 #include "touching.hpp"
 
 namespace teetotal::runtime {
-namespace {
-
-bool waits_with_limit(std::uintptr_t place) {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(place - 1), &info) == 0 || info.dli_sname == nullptr) return false;
-  const std::string_view name = info.dli_sname;
-  const bool standard = name.starts_with("_ZNSt") || name.starts_with("_ZNKSt") || name.starts_with("_ZSt");
-  constexpr std::string_view kWaits[] = {"wait_for",    "wait_until",      "try_lock_for",     "try_lock_until",
-                                         "sleep_until", "try_acquire_for", "try_acquire_until"};
-  return standard && std::ranges::any_of(kWaits, [&](std::string_view one) { return name.find(one) != name.npos; });
-}
-
-}  // namespace
-
 void look_at_clock(const char* function, std::uintptr_t place) {
   if (process.current == nullptr) return;
   static std::map<std::uintptr_t, bool> known;  // by place: whether it is named
   const auto [entry, fresh] = known.try_emplace(place, true);
-  if (fresh) entry->second = !waits_with_limit(place);
+  if (fresh) entry->second = !process.callers.waits_with_limit(place);
   if (!entry->second) return;
   const std::uintptr_t told =
       process.callers.empty() ? place : process.callers.teller(place, __builtin_frame_address(0));

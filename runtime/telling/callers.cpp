@@ -11,13 +11,19 @@ namespace teetotal::runtime {
 void Callers::read(const std::string& file, std::uintptr_t base) {
   std::ifstream lines(file);
   lines >> std::hex;
-  for (Range range{}; lines >> range.begin >> range.end;) library_.push_back({base + range.begin, base + range.end});
+  for (Range range{}; lines >> range.begin >> range.end >> range.limited;)
+    library_.push_back({base + range.begin, base + range.end, range.limited});
 }
 
 // A place is where a call returns to: the call is before it.
-bool Callers::of_library(std::uintptr_t place) const {
+const Callers::Range* Callers::range_of(std::uintptr_t place) const {
   const auto next = std::ranges::upper_bound(library_, place - 1, {}, &Range::begin);
-  return next != library_.begin() && place - 1 < std::prev(next)->end;
+  return next != library_.begin() && place - 1 < std::prev(next)->end ? &*std::prev(next) : nullptr;
+}
+
+bool Callers::waits_with_limit(std::uintptr_t place) const {
+  const Range* range = range_of(place);
+  return range != nullptr && range->limited;
 }
 
 bool Callers::of_program(std::uintptr_t place) const { return process.memory.in_object(place) && !of_library(place); }

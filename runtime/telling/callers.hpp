@@ -14,7 +14,8 @@ namespace teetotal::runtime {
 
 class Callers {
  public:
-  // The library's functions: lines with their begin and end, hexadecimal, relative to where the object lies, sorted.
+  // The library's functions: lines with their begin and end, hexadecimal, relative to where the object lies, and
+  // whether they wait with a limit (1) or not (0); sorted.
   void read(const std::string& file, std::uintptr_t base);
 
   bool empty() const { return library_.empty(); }
@@ -25,15 +26,20 @@ class Callers {
   // How many frames above this one the program's own code is; 1 where that cannot be told.
   int frames_up(const void* frame) const;
 
+  // Whether a function of the library that waits with a limit makes the call which returns here.
+  bool waits_with_limit(std::uintptr_t place) const;
+
  private:
   struct Range {
     std::uintptr_t begin, end;
+    bool limited;
   };
   struct Caller {
     std::uintptr_t place = 0;  // 0: none was found
     int frames = 1;            // between it and where the search began
   };
-  bool of_library(std::uintptr_t place) const;
+  const Range* range_of(std::uintptr_t place) const;
+  bool of_library(std::uintptr_t place) const { return range_of(place) != nullptr; }
   bool of_program(std::uintptr_t place) const;
   Caller nearest(const void* frame) const;
 

@@ -397,6 +397,34 @@ def test_flags_for_the_linker_that_many_builds_have(tmp_path: Path) -> None:
     assert check(Source((str(tmp_path / "p.c"),), flags, compiler="gcc")).verdict.value == "safe"
 
 
+PASSED_ON = r"""#include <pthread.h>
+extern int z; int x;
+int main(void) { asm volatile(".if GIVEN\n movl $1, %0\n.endif" : "=m"(x)); return x - 1 + (&z != &x); }
+"""
+
+
+def test_flags_for_assembler_and_linker_reach_them(tmp_path: Path) -> None:
+    (tmp_path / "p.c").write_text(PASSED_ON)
+    flags = ("-Wa,--defsym,GIVEN=1", "-Xlinker", "--defsym=z=x")
+    result = check(Source((str(tmp_path / "p.c"),), flags, compiler="gcc"))
+    assert result.verdict.value == "safe"
+    assert not any("exit status" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    ["-flto=auto -O3 -ffat-lto-objects", "-g3", "-fPIE -pie -fsplit-stack -fwhole-program -gsplit-dwarf -save-temps"],
+)
+def test_flags_that_change_nothing_that_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: str) -> None:
+    """Macros in debugging information (-g3) have addresses from 0 on in the linker's map, as code seems to."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    (tmp_path / "p.c").write_text(HEAD + "int x; int main(void) { x = 1; return 0; }")
+    result = check(Source((str(tmp_path / "p.c"),), tuple(flags.split()), compiler="gcc"))
+    assert result.verdict.value == "safe", result.notes
+    assert not list(Path().iterdir())
+
+
 SEGMENT = """
 static long x, y;
 static long *self(void) { long *p; asm("movq %%fs:0, %0" : "=r"(p)); return p; }

@@ -21,6 +21,9 @@ from teetotal.programs.c.objects import FUNCTION, NotElf, Object, Section, Symbo
 from teetotal.programs.c.shipped import Placed, without_fill
 
 _PIECE = re.compile(r"^ (\S+)\s+0x([0-9a-f]+)\s+0x([0-9a-f]+)(?: (.*))?$", re.MULTILINE)
+_OUTPUT = re.compile(r"^(\S+)\s+0x([0-9a-f]+)\s+0x[0-9a-f]+", re.MULTILINE)
+"""A section of the program in the linker's map; its pieces follow. Those that are not loaded, debugging information, have
+addresses of their own from 0 on."""
 _LOADED = re.compile(r"^LOAD (.*\.so(?:\.[\d.]+)?)$", re.MULTILINE)
 _KNOWN = re.compile(r"(crt\w*|Scrt1)\.o$|lib(gcc|gcc_eh|c_nonshared|pthread_nonshared|ssp_nonshared)\.a\(")
 _SYSTEM = re.compile(r"(ld-linux[\w-]*|lib(c|m|pthread|dl|rt|util|resolv))\.so(\.|$)")
@@ -48,14 +51,13 @@ def unaccounted(program: Path, linker_map: str, own: list[str]) -> list[str]:
     """What of a linked program is not seen. ``own`` are the object files that were instrumented here."""
     linked = Object(program.read_bytes())
     found: list[str] = []
-    pieces = _PIECE.findall(linker_map)
     asked: set[str] = set(own)
     code = {file: {one.name for one in Object(Path(file).read_bytes()).sections if one.executable} for file in own}
     for section in linked.sections:
         if not section.executable:
             continue
         covered = 0
-        for name, place, size, origin in pieces:
+        for name, place, size, origin in _pieces(linker_map, section):
             if not (section.address <= int(place, 16) < section.address + section.size and int(size, 16)):
                 continue
             covered += int(size, 16)
@@ -74,6 +76,18 @@ def unaccounted(program: Path, linker_map: str, own: list[str]) -> list[str]:
         found.append(f"data that can be executed as code, in {', '.join(data)}")
     found += [f"{name}, which the program defines itself" for name in _own_hooks(linked, own)]
     return found + list(_libraries(linked, linker_map))
+
+
+def _pieces(linker_map: str, section: Section) -> list[tuple[str, str, str, str]]:
+    """Name, address, size and file of what the linker put into a section of the program."""
+    outputs = list(_OUTPUT.finditer(linker_map))
+    ends = [one.start() for one in outputs[1:]] + [len(linker_map)]
+    return [
+        piece
+        for one, end in zip(outputs, ends, strict=True)
+        if one[1] == section.name and int(one[2], 16) == section.address
+        for piece in _PIECE.findall(linker_map, one.end(), end)
+    ]
 
 
 def _own_hooks(linked: Object, own: list[str]) -> list[str]:

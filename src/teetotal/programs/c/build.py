@@ -7,6 +7,7 @@ the sanitizer's own library: the hooks are found in the explorer.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shlex
@@ -70,11 +71,9 @@ _OTHER_PRODUCTS = frozenset(
         "-shared",
         "-static",
         "-static-pie",
-        "-pie",
         "-m16",
         "-m32",
         "-mx32",
-        "-flto",
         "-nostartfiles",
         "-nostdlib",
         "-###",
@@ -89,8 +88,29 @@ _MEASURE = ("--coverage", "-coverage", "-fprofile-arcs", "-ftest-coverage", "-fp
 """Flags that make a program count what it does, and change nothing else."""
 
 
-_ELSEWHERE = ("-fno-pic", "-fno-PIC", "-fno-pie", "-fno-PIE", "-fpie", "-fPIE")
-"""Where the code lies is ours to choose: what it does is the same."""
+_ELSEWHERE = ("-fno-pic", "-fno-PIC", "-fno-pie", "-fno-PIE", "-fpie", "-fPIE", "-pie", "-no-pie", "-fsplit-stack")
+"""Where code and stacks lie is ours to choose: what the code does is the same."""
+
+
+_FILES_BESIDE = ("-gsplit-dwarf", "-save-temps", "--save-temps")
+"""Flags that leave files where the user is, and take debugging information out of the code's."""
+
+
+_WHEN_LINKED = (
+    "-flto",
+    "-fno-lto",
+    "-ffat-lto",
+    "-fno-fat-lto",
+    "-fuse-linker-plugin",
+    "-fwhole-program",
+    "-fsplit-lto",
+)
+"""Optimisation that waits for the linker."""
+
+
+_TO_LINKER = ("-Xlinker", "-z", "-u", "-T")
+_TO_ASSEMBLER = ("-Xassembler",)
+"""Flags whose next word belongs to them."""
 
 
 _NO_FRAMES = ("-fomit-frame-pointer", "-momit-leaf-frame-pointer")
@@ -147,7 +167,7 @@ class Preprocessed(NamedTuple):
 
 
 def preprocessed(source: Source, file: str) -> Preprocessed:
-    flags, _ = _split(source.flags)
+    flags = _split(source.flags).compile
     with scratch_folder() as directory:
         rule = Path(directory) / "rule"
         listing = ["-E", "-dM", "-MMD", "-MT", "x", "-MF", str(rule)]
@@ -159,7 +179,7 @@ def preprocessed(source: Source, file: str) -> Preprocessed:
 
 def expanded(source: Source, file: str) -> str:
     """What the preprocessor makes of it."""
-    flags, _ = _split(source.flags)
+    flags = _split(source.flags).compile
     return _run([*_compiler(source, file), *_COMMON, *flags, "-E", _path(file)], file)
 
 
@@ -188,7 +208,7 @@ def build(source: Source, directory: Path) -> Path:
     from teetotal.programs.c.liveness import Liveness, table
     from teetotal.programs.c.unwritten import UnwrittenLocals
 
-    compile_flags, link_flags = _split(source.flags)
+    compile_flags, link_flags, assembler_flags = _split(source.flags)
     objects: list[str] = []
     hidden: list[str] = []
     of_system: set[str] = set()
@@ -211,7 +231,7 @@ def build(source: Source, directory: Path) -> Path:
 
         def assemble(text: str) -> bytes:
             assembly.write_text(text, errors="surrogateescape")  # noqa: B023
-            _run([*compiler, "-c", str(assembly), "-o", str(output)], file)  # noqa: B023
+            _run([*compiler, *assembler_flags, "-c", str(assembly), "-o", str(output)], file)  # noqa: B023
             return output.read_bytes()  # noqa: B023
 
         compiled = _HIDDEN_MAIN.sub("", assembly.read_text(errors="surrogateescape"))
@@ -250,7 +270,7 @@ def build(source: Source, directory: Path) -> Path:
         from teetotal.programs.c.symbols import library_functions
 
         ranges = library_functions(result, of_system)
-        (directory / LIBRARY).write_text("".join(f"{begin:x} {end:x}\n" for begin, end in ranges))
+        (directory / LIBRARY).write_text("".join(f"{begin:x} {end:x} {limited:d}\n" for begin, end, limited in ranges))
     return result
 
 
@@ -272,13 +292,25 @@ def built_to_record(source: Source) -> Iterator[Path]:
     """The program, as it runs natively."""
     for file in source.files:
         text_files.refuse_odd(file)
-    compile_flags, link_flags = _split(source.flags, optimised=True)
+    compile_flags, link_flags, assembler_flags = _split(source.flags, optimised=True)
     ours = recording_flags(source)
     with scratch_folder() as directory:
         objects: list[str] = []
         for number, file in enumerate(source.files):
             objects.append(f"{directory}/{number}.o")
-            _run([*_compiler(source, file), *compile_flags, *ours, "-c", _path(file), "-o", objects[-1]], file)
+            _run(
+                [
+                    *_compiler(source, file),
+                    *compile_flags,
+                    *assembler_flags,
+                    *ours,
+                    "-c",
+                    _path(file),
+                    "-o",
+                    objects[-1],
+                ],
+                file,
+            )
         result = Path(directory) / "program"
         _run([*_linker(source), *ours, *objects, *link_flags, "-lpthread", "-o", str(result)], source.name)
         yield result
@@ -318,7 +350,7 @@ def installed(name: str) -> Path:
 
 def commands_for_linking(source: Source, directory: Path) -> Iterator[list[str]]:
     """Those with which a user would build the program; the last one tells all that is undefined."""
-    compile_flags, link_flags = _split(source.flags)
+    compile_flags, link_flags, _ = _split(source.flags)
     objects = []
     for number, file in enumerate(source.files):
         objects.append(str(directory / f"{number}.o"))
@@ -389,25 +421,38 @@ def _instrumentation(compiler: list[str]) -> tuple[str, ...]:
     return _CLANG if is_clang(compiler) else _GCC
 
 
-def _split(flags: tuple[str, ...], *, optimised: bool = False) -> tuple[list[str], list[str]]:
-    """What the user gave for the compiler, and of that what belongs to the linker. Optimisation is not ours to take, but
-    for programs that are recorded: the last ``-O`` would win, and false alarms with it. Nor does it matter what a program
-    counts about itself, and who can see its functions: ``main`` must be seen."""
-    compile_flags, link_flags = [], []
-    for flag in _listed(flags):
+class _Flags(NamedTuple):
+    compile: list[str]
+    link: list[str]
+    assemble: list[str]
+
+
+def _split(flags: tuple[str, ...], *, optimised: bool = False) -> _Flags:
+    """What the user gave, by whom it is for. Optimisation is not ours to take, but for programs that are recorded: the
+    last ``-O`` would win, and false alarms with it. Nor does it matter what a program counts about itself, and who can see
+    its functions: ``main`` must be seen."""
+    split = _Flags([], [], [])
+    left = iter(_listed(flags))
+    for flag in left:
         if flag in _OTHER_PRODUCTS or flag.startswith(("-o", "-mcmodel=l", "-mcmodel=m")):
             raise TeetotalError(f"{flag} after --: what the compiler makes is not for the user to choose")
         if Path(flag).suffix in SUFFIXES and os.path.isfile(flag):
             raise TeetotalError(f"{flag} after --: sources come before it")
-        if flag.startswith(("-l", "-L", "-Wl,")) or Path(flag).suffix in (".a", ".so", ".o"):
-            link_flags.append(flag)
+        if flag in (*_TO_LINKER, *_TO_ASSEMBLER):
+            (split.link if flag in _TO_LINKER else split.assemble).extend([flag, *itertools.islice(left, 1)])
+        elif flag.startswith("-Wa,"):
+            split.assemble.append(flag)
+        elif flag.startswith(("-l", "-L", "-Wl,", "-T")) or Path(flag).suffix in (".a", ".so", ".o"):
+            split.link.append(flag)
         elif optimised and flag.startswith("-O"):
-            compile_flags.append(flag)
-        elif flag.startswith(("-O", "-fsanitize", *_MEASURE, "-fvisibility", *_NO_FRAMES, *_ELSEWHERE)):
+            split.compile.append(flag)
+        elif flag.startswith(
+            ("-O", "-fsanitize", *_MEASURE, "-fvisibility", *_NO_FRAMES, *_ELSEWHERE, *_FILES_BESIDE, *_WHEN_LINKED)
+        ):
             continue
         else:
-            compile_flags.append(flag)
-    return compile_flags, link_flags
+            split.compile.append(flag)
+    return split
 
 
 def _listed(flags: Iterable[str]) -> Iterator[str]:

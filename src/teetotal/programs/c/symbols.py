@@ -38,21 +38,26 @@ _OFFSETS = ("DW_OP_addr", "DW_OP_const8u", "DW_OP_const4u")
 _THREAD_LOCAL = ("DW_OP_GNU_push_tls_address", "DW_OP_form_tls_address")
 _LIBRARY_NAMES = re.compile(r"_Z(N[VKRO]*)?(St|9__gnu_cxx|10__cxxabiv)|_ZL\d+__gthr")
 """How the mangled names of functions in namespace std and of its helpers begin."""
+_WAITS_WITH_LIMIT = re.compile(r"(wait|try_lock|try_lock_shared|try_acquire)_(for|until)|sleep_until")
 _LIBRARY_FILES = ("/include/c++/", "/lib/gcc/", "/lib/clang/")
 
 
-def library_functions(program: Path, of_system: Container[str] = ()) -> list[tuple[int, int]]:
+def library_functions(program: Path, of_system: Container[str] = ()) -> list[tuple[int, int, bool]]:
     """Where the functions of the C++ library lie that were compiled into the program, and those of the system's headers,
-    in order."""
+    in order, and which of the library's wait with a limit."""
     with program.open("rb") as stream:
         table: Any = ELFFile(stream).get_section_by_name(".symtab")
         symbols = table.iter_symbols() if table is not None else ()
         return sorted(
-            (symbol["st_value"], symbol["st_value"] + symbol["st_size"])
+            (
+                symbol["st_value"],
+                symbol["st_value"] + symbol["st_size"],
+                bool(ours and _WAITS_WITH_LIMIT.search(symbol.name)),
+            )
             for symbol in symbols
             if symbol["st_info"]["type"] == "STT_FUNC"
             and symbol["st_size"]
-            and (_LIBRARY_NAMES.match(symbol.name) or symbol.name in of_system)
+            and ((ours := _LIBRARY_NAMES.match(symbol.name)) or symbol.name in of_system)
         )
 
 
