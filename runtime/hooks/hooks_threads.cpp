@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <utility>
 
 #include "accesses.hpp"
 #include "addresses.hpp"
@@ -106,13 +107,31 @@ _Unwind_Reason_Code at_frame(int, _Unwind_Action actions, _Unwind_Exception_Clas
   finish(self, self.result);  // it could not: code without unwind tables
 }
 
-constexpr pthread_key_t kKeys = 0x10000;  // ours; below are those of the C library
+constexpr pthread_key_t kKeys = 0x10000;            // ours; below are those of the C library
+constexpr pthread_key_t kAtThreadExit = kKeys - 1;  // the C++ library's own, which is always there
 std::map<std::uint32_t, void (*)(void*)> key_destructors;
 
 void check_key(Thread& self, pthread_key_t key, const char* does, std::uintptr_t place) {
   if (key - kKeys >= process.keys) fail(self, Failure::misuse, std::string(does) + " a key that nobody created", place);
   if (process.deleted_keys->test(key - kKeys))
     fail(self, Failure::misuse, std::string(does) + " a key that was deleted", place);
+}
+
+bool asked_by_program(std::uintptr_t place) { return process.memory.in_object(place) || of_executable(place); }
+
+// A key of a library's own, and one that it never made, are the C library's affair.
+bool of_c_library(pthread_key_t key, std::uintptr_t place) {
+  return process.current == nullptr || key < kKeys || (key - kKeys >= process.keys && !asked_by_program(place));
+}
+
+int create_key(pthread_key_t* key, void (*destructor)(void*), std::uintptr_t place) {
+  if (process.current == nullptr || !asked_by_program(place)) return ::real().key_create(key, destructor);
+  if (process.keys == process.deleted_keys->size()) return EAGAIN;
+  unordered_call(process.numbering, true, "pthread_key_create", place);
+  const pthread_key_t fresh = kKeys + process.keys++;
+  key_destructors[fresh] = destructor;
+  Touch(place).put(key, fresh);
+  return 0;
 }
 
 }  // namespace
@@ -123,7 +142,7 @@ void run_key_destructors(Thread& self) {
     for (auto& [key, value] : self.specific) {
       const auto destructor = key_destructors.find(key);
       if (value == nullptr || destructor == key_destructors.end() || destructor->second == nullptr) continue;
-      if (process.deleted_keys->test(key - kKeys)) continue;
+      if (key >= kKeys && process.deleted_keys->test(key - kKeys)) continue;
       any = true;
       void* old = value;
       value = nullptr;
@@ -131,6 +150,12 @@ void run_key_destructors(Thread& self) {
     }
     if (!any) return;
   }
+}
+
+void run_at_thread_exit(Thread& self) {
+  const auto first = self.specific.find(kAtThreadExit);
+  if (first == self.specific.end() || first->second == nullptr) return;
+  key_destructors[kAtThreadExit](std::exchange(first->second, nullptr));
 }
 
 }  // namespace teetotal::runtime
@@ -206,30 +231,31 @@ int same_pthread(pthread_t a, pthread_t b) { return a == b; }
 int sched_yield() { return 0; }
 
 int pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) {
-  if (process.current == nullptr) return real().key_create(key, destructor);
-  if (process.keys == process.deleted_keys->size()) return EAGAIN;
-  unordered_call(process.numbering, true, "pthread_key_create", TEETOTAL_PLACE);
-  const pthread_key_t fresh = kKeys + process.keys++;
-  key_destructors[fresh] = destructor;
-  Touch(TEETOTAL_PLACE).put(key, fresh);
-  return 0;
+  return create_key(key, destructor, TEETOTAL_PLACE);
 }
-int __pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) { return pthread_key_create(key, destructor); }
+int __pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) {
+  return create_key(key, destructor, TEETOTAL_PLACE);
+}
 int pthread_key_delete(pthread_key_t key) {
-  if (process.current == nullptr || key < kKeys) return 0;
+  if (of_c_library(key, TEETOTAL_PLACE)) return 0;
   check_key(*process.current, key, "deletes", TEETOTAL_PLACE);
   unordered_call("pthread_key_delete", TEETOTAL_PLACE);
   process.deleted_keys.change().set(key - kKeys);
   return 0;
 }
+// What the C++ library runs when a thread ends, as a list of its own making (runtime/instrumented/threads.cpp).
+void* teetotal_at_thread_exit(void (*run)(void*), void* element) {
+  key_destructors[kAtThreadExit] = run;
+  return std::exchange(process.current->specific[kAtThreadExit], element);
+}
 void* pthread_getspecific(pthread_key_t key) {
-  if (process.current == nullptr || key < kKeys) return real().getspecific(key);
+  if (of_c_library(key, TEETOTAL_PLACE)) return real().getspecific(key);
   check_key(*process.current, key, "looks up", TEETOTAL_PLACE);
   const auto found = process.current->specific.find(key);
   return found == process.current->specific.end() ? nullptr : found->second;
 }
 int pthread_setspecific(pthread_key_t key, const void* value) {
-  if (process.current == nullptr || key < kKeys) return real().setspecific(key, value);
+  if (of_c_library(key, TEETOTAL_PLACE)) return real().setspecific(key, value);
   check_key(*process.current, key, "sets", TEETOTAL_PLACE);
   process.current->specific[key] = const_cast<void*>(value);
   return 0;

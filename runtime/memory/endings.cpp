@@ -118,6 +118,7 @@ void run_thread_destructors(Thread& self) {
 void leave(Thread& self, int status, std::uintptr_t place) {
   begin_to_leave(self);
   run_thread_destructors(self);
+  run_at_thread_exit(self);
   run(self, process.at_exit, status, place);
   if (!process.finalised) {  // by whoever finds no handler any more: the lock was just held
     process.finalised = true;

@@ -416,6 +416,7 @@ void put_lasting_back();
 [[noreturn]] void finish(Thread& self, void* result);
 
 void run_key_destructors(Thread& self);
+void run_at_thread_exit(Thread& self);  // what std::notify_all_at_thread_exit and the like have put off
 
 // The threads that wait on an object and could be woken now, a bit each; and how many wait at all.
 std::uint64_t signalled(std::uintptr_t object);
