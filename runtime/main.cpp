@@ -316,12 +316,12 @@ int run(int count, char** arguments) {
   } catch (const std::invalid_argument&) {
     throw;
   } catch (const std::logic_error& error) {  // ours: not to be taken for a death of the program
-    // Unless it did what no hook has followed, and may have written anywhere; or, with buffers, into a frame that lies
-    // where another one lay.
-    const bool ours = process.unseen.empty() && !(process.buffered && process.ends_told);
-    const char* what = ours ? "internal" : "overwritten";
+    // Unless it did what no hook has followed: threads may meet there, or it may have written anywhere. Or, with
+    // buffers, it wrote into a frame that lies where another one lay.
+    const bool unseen = !process.unseen.empty(), written = process.buffered && process.ends_told;
+    const char* what = unseen ? "astray" : written ? "overwritten" : "internal";
     output.line(std::string(R"({"type":"error","what":")") + what + R"(","message":)" + Output::quoted(error.what()) +
-                '}');
+                ",\"unseen\":[" + Output::unseen() + "]}");
     return 3;
   }
   return 0;

@@ -357,8 +357,10 @@ long syscall(long number, ...) {
   }
   if (self != nullptr) {
     // Else what it does to memory, and what it learns, is not followed.
-    if (number != SYS_futex && number != SYS_sched_yield && number != SYS_exit_group)
+    if (number != SYS_futex && number != SYS_sched_yield && number != SYS_exit_group) {
       unseen_call("the system call " + call_name(number), TEETOTAL_PLACE);
+      fence_before_call(*self, TEETOTAL_PLACE);
+    }
     if (const auto answer = answered_here(*self, number, arguments, TEETOTAL_PLACE)) return *answer;
   }
   const long result = call_of_program(number, arguments);

@@ -374,9 +374,12 @@ void teetotal_perror(const char* from) {
 }
 ssize_t teetotal_write(int file, const void* from, std::size_t size) {
   Touch touch(TEETOTAL_PLACE);
-  if (file != STDOUT_FILENO && file != STDERR_FILENO) unseen_call("write to a file", touch.place());
   Text<char> text(touch);
   read_bytes(touch, from, size, text);
+  if (file != STDOUT_FILENO && file != STDERR_FILENO && process.current != nullptr) {
+    unseen_call("write to a file", touch.place());
+    fence_before_call(*process.current, touch.place());  // who reads it has taken a lock of the kernel's after this
+  }
   return write(file, text.data(), size);
 }
 }

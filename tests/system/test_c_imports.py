@@ -15,7 +15,8 @@ import pytest
 
 import imports_page
 from c_programs import COMPILERS, compiled, explore
-from teetotal.answers.verdict import Verdict
+from teetotal.answers.options import CheckOptions
+from teetotal.answers.verdict import Goal, Verdict
 from teetotal.checking import check
 from teetotal.engines.runtime import driver as runtime
 from teetotal.programs.c.build import Source
@@ -411,7 +412,15 @@ int main(void) { pthread_t t, s; pthread_create(&t, 0, f, 0); pthread_create(&s,
 """
 
 
-@pytest.mark.parametrize(("call", "robust"), [("n += strlen(own)", False), ("strfry(own)", None)])
+@pytest.mark.parametrize(
+    ("call", "robust"),
+    [
+        ("n += strlen(own)", False),
+        ("strfry(own)", None),
+        ("n = (int)write(99, own, 4)", None),
+        ("n = (int)syscall(110)", None),
+    ],
+)
 def test_nothing_overtakes_a_call_that_nobody_follows(call: str, robust: bool | None, tmp_path: Path) -> None:
     """Who knows what fences it has: no violation may rest on there being none."""
     file = tmp_path / "p.c"
@@ -480,3 +489,49 @@ def test_what_replaces_a_function_does_what_it_did(tmp_path: Path) -> None:
     result = check(Source((str(file),)))
     assert not result.violations
     assert result.complete
+
+
+KEYS = """#include <pthread.h>
+static pthread_key_t key = ~0U;
+int mine(void) {
+  if (pthread_getspecific(key)) return 1;
+  if (key == ~0U) pthread_key_create(&key, 0);
+  return pthread_setspecific(key, &key);
+}"""
+KEPT = """#include <pthread.h>
+int mine(void);
+static void *f(void *p) { mine(); return p; }
+int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); mine(); pthread_join(t, 0); }"""
+
+
+def test_what_a_library_does_with_keys_of_its_own_is_not_blamed(tmp_path: Path) -> None:
+    """It may even ask for one that was never made: the C library answers that there is nothing."""
+    (tmp_path / "own.c").write_text(KEYS)
+    (tmp_path / "p.c").write_text(KEPT)
+    library = str(tmp_path / "libown.so")
+    subprocess.run(["gcc", "-fPIC", "-shared", str(tmp_path / "own.c"), "-o", library], check=True)
+    result = check(Source((str(tmp_path / "p.c"),), (library,), compiler="gcc"))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert not result.violations
+    assert any("mine() in libown.so" in note for note in result.notes)
+
+
+PIPE = """#include <assert.h>
+#include <pthread.h>
+#include <unistd.h>
+static int ends[2], x;
+static void *f(void *p) { x = 1; return (void *)write(ends[1], "", 1); }
+static void *g(void *p) { char c; long n = read(ends[0], &c, 1); assert(x == 1); return (void *)n; }
+int main(void) { if (pipe(ends)) return 1; pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0);
+  pthread_join(t, 0); pthread_join(u, 0); }"""
+
+
+@pytest.mark.parametrize("goal", ["robust", "safe"])
+def test_threads_that_meet_in_a_pipe_are_not_blamed(goal: Goal, tmp_path: Path) -> None:
+    """What is written there passes locks of the kernel, and who reads it waits: neither is explored, both are named."""
+    (tmp_path / "p.c").write_text(PIPE)
+    result = check(Source((str(tmp_path / "p.c"),)), CheckOptions(models=("tso",), goal=goal))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert not result.violations
+    assert not any("overwrites" in note for note in result.notes)
+    assert any("what cannot be seen: pipe" in note for note in result.notes)

@@ -160,7 +160,8 @@ class Findings:
                 assert self.names is not None
                 self.undecided = True
                 self.met = told.unseen
-                what = events.divergence(told, self.names)
+                astray = "what was possible in one execution was not in another that is the same until then"
+                what = astray if told.what == "astray" else events.divergence(told, self.names)
                 self.notes.append(f"{what}: the program depends on something that cannot be controlled")
             case Stopped():
                 self.ended_early = _STOPPED[told.reason]

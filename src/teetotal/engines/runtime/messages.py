@@ -118,11 +118,12 @@ class Failed(Message, frozen=True, tag="failure"):
 
 
 class Trouble(Message, frozen=True, tag="error"):
-    """``nondeterministic`` has what the thread stood before then and now, and what it saw."""
+    """``nondeterministic`` has what the thread stood before then and now, and what it saw. ``astray``: the search found
+    what cannot be, in a program that does what no hook follows."""
 
     TEXTS = ("message", "unseen")
 
-    what: Literal["load", "nondeterministic", "schedule", "overwritten", "internal"]
+    what: Literal["load", "nondeterministic", "astray", "schedule", "overwritten", "internal"]
     message: str = ""
     thread: int = 0
     then: Looked = (0, 0, 0, 0)

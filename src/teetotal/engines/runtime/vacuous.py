@@ -2,6 +2,7 @@
 
 An assertion that no execution comes to is known from the runtime, which says what was evaluated (``End.evaluated``). One
 that the compiler made no code of, since it cannot fail or nothing can come to it, stands in the preprocessed text alone.
+Those of the system's headers are not the user's to mend.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from teetotal.answers.events import Location
 from teetotal.engines.runtime.messages import End
 from teetotal.programs.c import assertions
+from teetotal.programs.c.assembly import SYSTEM
 from teetotal.programs.c.build import Source
 from teetotal.programs.c.symbols import Symbols
 
@@ -34,8 +36,8 @@ def asserted(source: Source, program: Path, symbols: Symbols, evaluated: set[int
             return
         met[at] = met.get(at, False) or decision.place in evaluated
     for at, was in sorted(met.items()):
-        if not was:
+        if not was and not at.file.startswith(SYSTEM):
             yield f"the assertion at {at} is never evaluated: nothing is known about it"
     for at, *lines in assertions.written(source):
-        if met.keys().isdisjoint([at, *lines]):
+        if met.keys().isdisjoint([at, *lines]) and not at.file.startswith(SYSTEM):
             yield f"the assertion at {at} has no code: the compiler found that it cannot fail, or that nothing comes to it"
