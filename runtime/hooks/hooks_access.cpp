@@ -226,9 +226,23 @@ void __tsan_release(void*) {}
   ACCESS(prefix##write, Kind::st, 8, Tag::oct, plain)    \
   ACCESS(prefix##write, Kind::st, 16, Tag::vector, plain)
 ACCESSES(, true)
-ACCESSES(unaligned_, true)
 ACCESSES(volatile_, false)
 ACCESSES(unaligned_volatile_, false)
+
+// What may lie anywhere. Where it is aligned by chance, it may be a struct whose members others know: as a range does.
+#define UNALIGNED(name, bytes, tag, kind, to, from)                                                                   \
+  void __tsan_unaligned_##name##bytes(void* pointer) {                                                                \
+    const auto address = reinterpret_cast<std::uintptr_t>(pointer);                                                   \
+    if (address % bytes != 0) return access(kind, pointer, tag, TEETOTAL_PLACE);                                      \
+    if (process.current != nullptr) announce(*process.current, to, from, bytes, TEETOTAL_PLACE, Announced::compiler); \
+  }
+#define UNALIGNED_BOTH(bytes, tag)                  \
+  UNALIGNED(read, bytes, tag, Kind::ld, 0, address) \
+  UNALIGNED(write, bytes, tag, Kind::st, address, 0)
+UNALIGNED_BOTH(2, Tag::half)
+UNALIGNED_BOTH(4, Tag::word)
+UNALIGNED_BOTH(8, Tag::oct)
+UNALIGNED_BOTH(16, Tag::vector)
 
 char teetotal_look_at_guard(const char* guard) {
   look_at(guard, Tag::byte, Order::acq_rel, TEETOTAL_PLACE);

@@ -84,7 +84,7 @@ def _pieces(linker_map: str, section: Section) -> list[tuple[str, str, str, str]
     ends = [one.start() for one in outputs[1:]] + [len(linker_map)]
     return [
         piece
-        for one, end in zip(outputs, ends, strict=True)
+        for one, end in zip(outputs, ends, strict=False)
         if one[1] == section.name and int(one[2], 16) == section.address
         for piece in _PIECE.findall(linker_map, one.end(), end)
     ]
