@@ -46,7 +46,6 @@ _GOT = (9, 41, 42)
 _GOT_THREAD = 22
 _MASK = (1 << 64) - 1
 _CANARY = 0x28
-_LONG_DOUBLE = 10
 _RANGE = "_range"
 _SIZES = (2, 4, 8)
 _EXTENSIONS = {"movsxd": "sign", "movsx": "sign", "cdqe": "sign", "movzx": "zero"}
@@ -73,11 +72,13 @@ class Announcement:
 
     @property
     def torn(self) -> bool:
-        """Announced as one access, and made by several, between which others run: ``__int128``, ``_Complex``. The ten bytes
-        of a ``long double`` are two accesses of the processor's. A range is taken to be made of quadwords."""
-        several = len(self.matched) > 1 or self.widest == _LONG_DOUBLE
-        whole = self.word != _RANGE and self.pair is None
-        return several and self.widest < (self.size if whole else min(self.size, 8))
+        """Announced as one access, and made by several, between which others run: ``__int128``, of which perhaps a half is
+        looked at, ``_Complex``. The ten bytes of a ``long double`` are two accesses of the processor's. A range is taken to
+        be made of quadwords."""
+        several = len(self.matched) > 1
+        if self.word == _RANGE or self.pair is not None:
+            return several and self.widest < min(self.size, 8)
+        return (several or self.widest >= 8) and self.widest < self.size
 
     @property
     def single(self) -> bool:
