@@ -35,6 +35,7 @@ constexpr milliseconds kPatience{5000};                // a step may take
 constexpr milliseconds kCallPatience{1000};            // a system call may take
 constexpr milliseconds kForce{1000};                   // between a wish and force
 constexpr milliseconds kStopping{300};                 // for a search to end by itself
+constexpr milliseconds kLarge{100};                    // for a thread that is asked to stop to give memory back
 constexpr std::size_t kSlack = std::size_t{50} << 20;  // what the explorer needs beside the search
 constexpr rlim_t kLargestFile = rlim_t{64} << 20;      // that the program may write
 constexpr int kTookDown = 4;
@@ -246,7 +247,14 @@ class Supervisor final : public Guardian {
     const bool in_program = (beat & 1U) != 0;
     const std::size_t most = (limits_.megabytes << 20) / 10 * 11 + kSlack;
     const bool large = limits_.megabytes != 0 && resident(explorer) > most;
-    if (large && !in_program) stop(Reason::memory);
+    if (!large || explorer != large_explorer_) {
+      large_explorer_ = explorer;
+      large_beat_ = beat;
+      large_since_ = now;
+    }
+    // Memory that grows step by step: to ask the thread that does the step is to ask too late each time.
+    const bool grows = large && beat != large_beat_ && now - large_since_ > kLarge;
+    if (grows || (large && !in_program)) stop(Reason::memory);
     if (!in_program) return;
     Reason wish = Reason::none;
     if (large)
@@ -289,9 +297,10 @@ class Supervisor final : public Guardian {
   Pauses pauses_;
   std::string line_;  // what is on its way
   std::string incoming_;
-  Clock::time_point started_ = Clock::now(), looked_{}, beat_since_{}, call_since_{}, asked_since_{}, stopping_since_{};
-  pid_t seen_explorer_ = 0;
-  std::uint64_t seen_beat_ = 0, seen_call_ = 0;
+  Clock::time_point started_ = Clock::now(), looked_{}, beat_since_{}, call_since_{}, asked_since_{}, stopping_since_{},
+                    large_since_{};
+  pid_t seen_explorer_ = 0, large_explorer_ = 0;
+  std::uint64_t seen_beat_ = 0, seen_call_ = 0, large_beat_ = 0;
   Reason stopping_ = Reason::none, killed_ = Reason::none;
 };
 

@@ -5,7 +5,8 @@ Each name is imported when it is first used, so that the command line starts fas
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
         unlock,
         xchg,
     )
+    from teetotal.scale.scale import Scale
     from teetotal.traces.trace import Trace
 
 Path = str | PathLike[str]
@@ -67,32 +69,53 @@ def read(*paths: Path, **settings: Any) -> list[Subject]:
     from teetotal.answers.options import ProgramOptions
     from teetotal.programs import files
 
-    return files.read([fspath(path) for path in paths], _asked(ProgramOptions, None, settings))
+    with _files():
+        return files.read(_paths(paths), _asked(ProgramOptions, None, settings))
 
 
-def check(what: Path | Sequence[Path] | Subject, options: CheckOptions | None = None, **settings: Any) -> CheckAnswer:
+def check(
+    what: Path | Sequence[Path] | Subject,
+    options: CheckOptions | None = None,
+    *,
+    workers: int = 1,
+    cluster: str | None = None,
+    **settings: Any,
+) -> CheckAnswer:
     """Robust and safe? Of a program, or of a file: ``check("queue.c")``, ``check("SB.litmus", models="tso")``.
 
     Settings are those of ``CheckOptions``, and ``rmw``, ``mutex``, ``failed_cas``. Of a Python module with several
-    programs, ``program`` names one.
+    programs, ``program`` names one. ``workers`` processes share the work, or those of a Ray ``cluster``.
     """
     from teetotal import checking
     from teetotal.answers.options import CheckOptions
     from teetotal.programs import files
 
     asked = _asked(CheckOptions, options, {"fitting": options is None and "models" not in settings, **settings})
-    if isinstance(what, str | PathLike | Sequence):
-        paths = _paths(what)
-        what = files.chosen(files.read(paths, asked), " ".join(paths), asked.program)
-    return checking.check(what, asked)
+    with _files():
+        if isinstance(what, str | PathLike | list | tuple):
+            paths = _paths(what)
+            what = files.chosen(files.read(paths, asked), " ".join(paths), asked.program)
+        subject = _of(what, "a file or a program", *_subjects())
+        return checking.check(subject, asked, scale=_helping(workers, cluster))
 
 
-def fence(what: Path | Sequence[Path], options: FenceOptions | None = None, **settings: Any) -> Repair:
+def fence(
+    what: Path | Sequence[Path],
+    options: FenceOptions | None = None,
+    *,
+    workers: int = 1,
+    cluster: str | None = None,
+    **settings: Any,
+) -> Repair:
     """The fewest fences: the answer and the patched text, which is not written. Settings are those of ``FenceOptions``."""
     from teetotal.answers.options import FenceOptions
+    from teetotal.budget import Budget
     from teetotal.fences import fencing
 
-    return fencing.fence(_paths(what), _asked(FenceOptions, options, settings))
+    asked = _asked(FenceOptions, options, settings)
+    budget = Budget(asked.seconds, asked.max_megabytes, scale=_helping(workers, cluster))
+    with _files():
+        return fencing.fence(_paths(what), asked, budget)
 
 
 def verify(
@@ -106,7 +129,8 @@ def verify(
 
     asked = _asked(VerifyOptions, options, settings)
     budget = Budget(asked.seconds, asked.max_megabytes)
-    found = verifying.verify(fspath(path), asked, budget, None if certificate is None else fspath(certificate))
+    with _files():
+        found = verifying.verify(_paths([path])[0], asked, budget, None if certificate is None else fspath(certificate))
     if found.trouble is not None:
         raise found.trouble
     return found.answer
@@ -117,13 +141,17 @@ def monitor(
 ) -> MonitorAnswer:
     """The monitors over an SC trace: of a file, or in memory. Settings are those of ``MonitorOptions``."""
     from teetotal.answers.errors import TeetotalError
+    from teetotal.answers.events import Event
     from teetotal.answers.options import MonitorOptions
     from teetotal.traces import monitoring, open_trace
     from teetotal.traces.in_memory import TraceInMemory
+    from teetotal.traces.trace import Trace
 
     asked = _asked(MonitorOptions, options, settings)
     path = fspath(trace) if isinstance(trace, str | PathLike) else None
-    with TraceInMemory(trace) if path is None else open_trace(path) as reader:  # type: ignore[arg-type]
+    if path is None and not isinstance(trace, Trace):
+        trace = [_of(event, "an event", Event) for event in _of(trace, "a trace or a file of one", Iterable)]
+    with _files(), TraceInMemory(trace) if path is None else open_trace(path) as reader:  # type: ignore[arg-type]
         answer = monitoring.monitor(reader, asked, again=path)
     if answer.error is not None:
         raise TeetotalError(answer.error)
@@ -138,11 +166,14 @@ def check_history(
     from teetotal.answers.errors import TeetotalError
     from teetotal.answers.options import HistoryOptions
     from teetotal.histories import examining
+    from teetotal.histories.history import History
 
     asked = _asked(HistoryOptions, options, settings if model is None else {**settings, "model": model})
     if not isinstance(what, str | PathLike):
-        return examining.examine(what, what.name or "<memory>", asked)
-    histories, spent = examining.read_once(fspath(what), asked, bounded=True)
+        history: History = _of(what, "a history or a file of one", History)
+        return examining.examine(history, history.name or "<memory>", asked)
+    with _files():
+        histories, spent = examining.read_once(fspath(what), asked, bounded=True)
     if len(histories) != 1:
         raise TeetotalError(f"{what}: {len(histories)} histories; read_histories gives them one by one")
     return examining.examine(histories[0], fspath(what), asked, spent=spent)
@@ -153,13 +184,53 @@ def replay(token: str, *paths: Path, goal: Any = None, **settings: Any) -> Repla
     from teetotal import checking
     from teetotal.answers.options import CheckOptions
 
-    answer = checking.replay(token, [fspath(path) for path in paths], _asked(CheckOptions, None, settings), goal=goal)
+    asked = _asked(CheckOptions, None, settings if goal is None else {**settings, "goal": goal})
+    with _files():
+        answer = checking.replay(_of(token, "a token", str), _paths(paths), asked, goal=goal)
     assert answer is not None, "only a debugger leaves without an answer"
     return answer
 
 
 def _paths(what: Path | Sequence[Path]) -> list[str]:
-    return [fspath(what)] if isinstance(what, str | PathLike) else [fspath(path) for path in what]
+    files = [what] if isinstance(what, str | PathLike) else _of(what, "a file or a list of files", list, tuple)
+    return [fspath(_of(file, "a file", str, PathLike)) for file in files]
+
+
+def _of(value: Any, needed: str, *kinds: Any) -> Any:
+    if not isinstance(value, kinds):
+        raise TypeError(f"{needed} is needed, not {value!r}")
+    return value
+
+
+def _helping(workers: int, cluster: str | None) -> Scale:
+    from teetotal.scale.scale import Scale
+
+    if _of(workers, "workers: a number", int) < 1:
+        raise ValueError(f"workers: {workers} is nobody")
+    scale = Scale(workers, cluster)
+    scale.look_for_cluster()
+    return scale
+
+
+def _subjects() -> tuple[type, ...]:
+    from teetotal.programs.c.build import Source
+    from teetotal.programs.program import Program
+    from teetotal.programs.promela.program import PromelaProgram
+
+    return Program, Source, PromelaProgram
+
+
+@contextmanager
+def _files() -> Iterator[None]:
+    """A file that cannot be read is bad input, whoever comes to it first."""
+    from teetotal.answers.errors import ParseError
+
+    try:
+        yield
+    except OSError as problem:
+        if problem.filename is None:  # about no file of the user's
+            raise
+        raise ParseError(f"{problem.filename}: cannot be read: {problem.strerror}") from problem
 
 
 def _asked(kind: type[Asked], options: Asked | None, settings: dict[str, Any]) -> Asked:
@@ -167,6 +238,7 @@ def _asked(kind: type[Asked], options: Asked | None, settings: dict[str, Any]) -
     from msgspec.structs import replace
 
     from teetotal.answers import costs, strategies
+    from teetotal.answers.errors import TeetotalError
     from teetotal.answers.events import Semantics
     from teetotal.report import picture
 
@@ -179,11 +251,13 @@ def _asked(kind: type[Asked], options: Asked | None, settings: dict[str, Any]) -
             changed[name] = tuple(part.strip() for part in changed[name].split(","))
     if changed.get("seconds", 0.0) is None:
         changed["seconds"] = float("inf")
+    if isinstance(given := changed.get("seconds"), int | float) and not given >= 0:
+        raise TeetotalError(f"seconds: {given} is no time")
     if isinstance(changed.get("explore"), str):
         changed["explore"] = strategies.parse(changed["explore"])
     if isinstance(changed.get("costs"), str):
         changed["costs"] = costs.parse(changed["costs"])
-    asked = kind() if options is None else options
+    asked = kind() if options is None else _of(options, kind.__name__, kind)
     meant = {name: changed.pop(name) for name in Semantics.__struct_fields__ if name in changed}
     if meant:
         changed["semantics"] = replace(asked.semantics, **meant)

@@ -20,7 +20,7 @@ RULES: dict[str, set[str]] = {
     "models": {"answers.events"},
     "budget": {"scale"},
     "writing": EVERYWHERE,
-    "traces": EVERYWHERE | {"models", "budget", "engines.executions.monitors"},
+    "traces": EVERYWHERE | {"budget", "engines.executions.monitors"},
     "scale": EVERYWHERE,
     "programs": EVERYWHERE | {"scale"},
     "engines": EVERYWHERE | {"models", "budget", "scale", "traces.trace", "programs", "writing"},

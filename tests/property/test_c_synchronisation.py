@@ -40,7 +40,7 @@ def test_every_class_of_interleavings_once(letters: str) -> None:
     with compiled(INTERPRETER) as program:
         for arguments in programs(letters, 14):
             reduced, _ = explore(program, "classes=1", arguments=arguments)
-            brute = ("strategy=interleavings", "spinners=stop", "classes=1", f"executions={some(20_000)}")
+            brute = ("strategy=interleavings", "spinners=stop", "classes=1", f"executions={some(20_000, least=5_000)}")
             every, _ = explore(program, *brute, arguments=arguments)
             assert reduced["complete"], arguments
             assert reduced["redundant"] == 0, arguments
@@ -334,7 +334,7 @@ int main(void) {
 def test_what_commutes(thread: str, before: str, executions: int) -> None:
     with compiled(COMMUTE.replace("THREAD", thread).replace("BEFORE", before)) as program:
         reduced, _ = explore(program, "classes=1")
-        every, _ = explore(program, "strategy=interleavings", "classes=1", f"executions={some(20_000)}")
+        every, _ = explore(program, "strategy=interleavings", "classes=1", f"executions={some(20_000, least=5_000)}")
     assert (reduced["complete"], reduced["redundant"]) == (True, 0)
     assert reduced["executions"] == reduced["classes"] == executions
     assert not every["complete"] or every["classes"] == executions

@@ -206,7 +206,7 @@ def least_cost(brute: BruteForce, most: int) -> int | None:
 def test_least_cost_is_that_of_brute_force(goal: Goal, models: tuple[ModelName, ...]) -> None:
     semantics = Semantics(rmw="address") if models == ("pso",) else Semantics()
     compared = tried = 0
-    for seed in range(some(40, least=16) if goal == "robust" else some(100, least=40)):
+    for seed in range(some(40, least=10) if goal == "robust" else some(100, least=24)):
         text = random_text(seed) if goal == "robust" else unsafe_text(seed)
         if text is None or (goal == "robust" and "atomic {" in text):
             continue

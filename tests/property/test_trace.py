@@ -14,7 +14,7 @@ from teetotal import models
 from teetotal.answers.events import Commit, Event, EventId, Issue, Kind, Location, Request, Semantics
 from teetotal.answers.violation import Edge
 from teetotal.traces.trace import Trace, TraceError, excerpt
-from trace_of_columns import to_model
+from trace_of_columns import of_model, of_run, to_model
 
 SEMANTICS = [Semantics(), Semantics(rmw="address", mutex="rmw", failed_cas="write")]
 
@@ -95,7 +95,7 @@ def random_traces(seed: int, programs: int) -> list[tuple[models.Run, Trace]]:
         script = random_script(rng, 3)
         for model in ("tso", "pso"):
             runs = list(models.executions(script, model, rng.choice(SEMANTICS)))
-            found.extend((run, Trace.from_run(run)) for run in rng.sample(runs, min(8, len(runs))))
+            found.extend((run, of_run(run)) for run in rng.sample(runs, min(8, len(runs))))
     return found
 
 
@@ -247,7 +247,7 @@ def test_relaxed_executions_agree_with_the_specification() -> None:
         spec = run.trace()
         assert to_model(trace) == spec
         lengths.append(check_against_specification(trace, spec))
-        again = Trace.from_model(spec)
+        again = of_model(spec)
         assert to_model(again) == spec
         assert len(again.cycle()) == lengths[-1]
     assert len(lengths) > 1500
@@ -350,7 +350,7 @@ def test_sc_order_is_what_the_sc_machine_does() -> None:
     rng = random.Random(5)
     for _ in range(100):
         run = rng.choice(list(models.executions(random_script(rng, 3), "sc", rng.choice(SEMANTICS))))
-        issued = Trace.from_run(run)
+        issued = of_run(run)
         trace = Trace.from_events(issued)
         assert to_model(trace) == run.trace()
         assert trace.is_sc()
@@ -361,7 +361,7 @@ def store_buffering() -> Trace:
     """T0: x=1; r=y || T1: y=1; r=x, where both loads overtake both stores."""
     script = Script([[st("x", 1), ld("y")], [st("y", 1), ld("x")]], "xy")
     schedule = (*(Issue(p) for p in (0, 0, 1, 1)), Commit(0), Commit(1))
-    return Trace.from_run(models.replay(script, "tso", schedule, Semantics()))
+    return of_run(models.replay(script, "tso", schedule, Semantics()))
 
 
 def test_the_cycle_is_told_in_sentences() -> None:
@@ -387,7 +387,7 @@ def test_src_co_and_later_sources_are_told_in_sentences() -> None:
 def test_an_excerpt_is_the_cycle_alone() -> None:
     script = Script([[ld("z"), st("x", 1), ld("y")], [ld("z"), st("y", 1), ld("x")]], "xyz")
     schedule = (*(Issue(p) for p in (0, 1, 0, 0, 1, 1)), Commit(0), Commit(1))
-    trace = Trace.from_run(models.replay(script, "tso", schedule, Semantics()))
+    trace = of_run(models.replay(script, "tso", schedule, Semantics()))
     events, edges = excerpt(trace, trace.cycle())
     assert [str(event) for event in events] == ["T0: st x = 1", "T0: ld y → 0", "T1: st y = 1", "T1: ld x → 0"]
     assert [(edge.source, edge.target) for edge in edges] == [(0, 1), (1, 2), (2, 3), (3, 0)]

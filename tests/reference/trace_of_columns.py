@@ -1,10 +1,14 @@
-"""A trace in columns as the specification has traces."""
+"""A trace in columns as the specification has traces, and the other way round."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
 from teetotal import models
-from teetotal.answers.events import Event, EventId
-from teetotal.traces.trace import Trace
+from teetotal.answers.events import Event, EventId, Issue
+from teetotal.traces.trace import EventColumns, Trace
 
 
 def to_model(trace: Trace) -> models.Trace:
@@ -25,3 +29,32 @@ def to_model(trace: Trace) -> models.Trace:
         tuple(sorted(sources.items())),
         tuple((address, tuple(event for _, event in sorted(order))) for address, order in sorted(orders.items())),
     )
+
+
+def of_run(run: models.Run) -> Trace:
+    """A run on a machine of any model, in the order in which its events were issued; co from what was visible."""
+    rest = [iter(thread) for thread in run.events]
+    order = [next(rest[step.thread]) for step in run.schedule if isinstance(step, Issue)]
+    return _of_relations(order, dict(run.src), run.trace().co)
+
+
+def of_model(trace: models.Trace) -> Trace:
+    """The specification's trace: a thread after the other."""
+    return _of_relations(list(trace.events()), dict(trace.src), trace.co)
+
+
+def _of_relations(
+    events: list[Event],
+    sources: Mapping[EventId, EventId | None],
+    orders: Iterable[tuple[str, Sequence[EventId]]],
+) -> Trace:
+    number = {event.id: i for i, event in enumerate(events)}
+    src = np.full(len(events), -1, np.int64)
+    co = np.full(len(events), -1, np.int64)
+    for reader, source in sources.items():
+        if source is not None:
+            src[number[reader]] = number[source]
+    for _, order in orders:
+        for position, event in enumerate(order):
+            co[number[event]] = position
+    return Trace(src=src, co=co, **EventColumns(events).arrays())

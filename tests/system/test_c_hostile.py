@@ -8,6 +8,7 @@ program did may be taken for a proof.
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -262,8 +263,14 @@ def test_what_runs_on_is_told_though_it_blocks_all_signals(program: Path) -> Non
 
 @pytest.mark.parametrize("name", GROWS)
 def test_memory_is_limited_from_outside(name: str, program: Path) -> None:
+    before = _largest_child()
     result = checked(program, GROWS[name], fenced=False, max_megabytes=100, loop_bound=1_000_000, triage=0.0)
     violated(result, "the memory is used up" if "not the heap" in name else "T2 needs more memory than it may have at")
+    assert _largest_child() <= max(before, 4 << 30)  # what is mapped while somebody looks: it grew until it was full
+
+
+def _largest_child() -> int:
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
 
 
 @pytest.mark.parametrize("name", DIES)

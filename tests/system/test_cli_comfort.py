@@ -167,7 +167,7 @@ ENDLESS = """X86_64 endless
 
 def test_progress_is_for_terminals_and_those_who_ask(tmp_path: Path) -> None:
     (tmp_path / "endless.litmus").write_text(ENDLESS)
-    long = ("check", "--time", "2", "--model", "tso", str(tmp_path / "endless.litmus"))
+    long = ("check", "--time", "1", "--model", "tso", str(tmp_path / "endless.litmus"))
     assert re.search(r"\d SC states", on_a_terminal(*long))
     assert on_a_terminal(*long, "--no-progress") == ""
     command = [sys.executable, "-m", "teetotal", *long]

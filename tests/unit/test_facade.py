@@ -183,3 +183,74 @@ def test_importing_it_loads_little() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
     assert {"check", "verify", "__version__", "generate"} <= set(dir(teetotal))
+
+
+@pytest.mark.parametrize(
+    ("ask", "why"),
+    [
+        (lambda: teetotal.check(5), "a file or a program is needed, not 5"),  # type: ignore[arg-type]
+        (lambda: teetotal.check(b"a.c"), "a file or a program is needed, not b'a.c'"),  # type: ignore[arg-type]
+        (lambda: teetotal.check([3]), "a file is needed, not 3"),  # type: ignore[list-item]
+        (lambda: teetotal.check("a.c", teetotal.FenceOptions()), "CheckOptions is needed, not FenceOptions"),  # type: ignore[arg-type]
+        (lambda: teetotal.check("a.c", workers="two"), "a number is needed, not 'two'"),  # type: ignore[arg-type]
+        (lambda: teetotal.fence(3), "a file or a list of files is needed, not 3"),  # type: ignore[arg-type]
+        (lambda: teetotal.verify(1), "a file is needed, not 1"),  # type: ignore[arg-type]
+        (lambda: teetotal.monitor(3), "a trace or a file of one is needed, not 3"),  # type: ignore[arg-type]
+        (lambda: teetotal.monitor([1]), "an event is needed, not 1"),  # type: ignore[list-item]
+        (lambda: teetotal.check_history(4), "a history or a file of one is needed, not 4"),  # type: ignore[arg-type]
+        (lambda: teetotal.replay(5, "a.c"), "a token is needed, not 5"),  # type: ignore[arg-type]
+        (lambda: teetotal.read(4), "a file is needed, not 4"),  # type: ignore[arg-type]
+        (lambda: teetotal.outcomes("SB.litmus", "tso"), "a program is needed, not 'SB.litmus'"),  # type: ignore[arg-type]
+        (lambda: text(3), "an answer is needed, not 3"),  # type: ignore[arg-type]
+        (lambda: to_json(3), "an answer is needed, not 3"),  # type: ignore[arg-type]
+    ],
+)  # fmt: skip
+def test_what_is_of_another_kind_is_said_to_be(ask: Callable[[], object], why: str) -> None:
+    with pytest.raises(TypeError, match=why):
+        ask()
+
+
+@pytest.mark.parametrize(
+    ("ask", "why"),
+    [
+        (lambda: teetotal.check("nowhere.c"), "nowhere.c: cannot be read: No such file"),
+        (lambda: teetotal.check("nowhere.litmus"), "nowhere.litmus: cannot be read: No such file"),
+        (lambda: teetotal.check_history("nowhere"), "nowhere: cannot be read: No such file"),
+        (lambda: teetotal.fence("nowhere.c"), "nowhere.c: cannot be read: No such file"),
+        (lambda: teetotal.monitor("nowhere"), "nowhere: No such file"),
+        (lambda: teetotal.replay("1t:0", "nowhere.py"), "nowhere.py: cannot be read: No such file"),
+        (lambda: teetotal.verify("nowhere.pml"), "nowhere.pml: cannot be read: No such file"),
+        (lambda: teetotal.check(PETERSON, models=5), "models: 5 is none of sc, tso, pso, c11"),
+        (lambda: teetotal.check(PETERSON, seconds="ten"), "seconds: 'ten' will not do: expected `float`, got `str`"),
+        (lambda: teetotal.check(PETERSON, seconds=-1), "seconds: -1 is no time"),
+        (lambda: teetotal.check(PETERSON, flags="-O2"), "flags: '-O2' will not do"),
+        (lambda: teetotal.CheckOptions(max_states="many"), "max_states: 'many' will not do"),  # type: ignore[arg-type]
+        (lambda: teetotal.fence(PETERSON, costs=3), "costs: 3 will not do"),
+        (lambda: teetotal.replay("1t:0", PETERSON, goal="fast"), "goal: 'fast' is none of robust, safe, both"),
+        (lambda: teetotal.outcomes(program(), "arm"), "model: 'arm' is none of"),  # type: ignore[arg-type]
+        (lambda: next(teetotal.reproduce.rows("tacas99")), "no table is called tacas99; there are tacas13"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_a_typed_error(ask: Callable[[], object], why: str) -> None:
+    with pytest.raises(TeetotalError, match=why):
+        ask()
+
+
+def program() -> teetotal.Program:
+    found = teetotal.read(ROOT / "examples" / "store_buffering.py")[0]
+    assert isinstance(found, teetotal.Program)
+    return found
+
+
+def test_workers_help() -> None:
+    assert teetotal.check(program(), workers=2).verdict is teetotal.Verdict.VIOLATION
+    with pytest.raises(ValueError, match="workers: 0 is nobody"):
+        teetotal.check(program(), workers=0)
+
+
+def test_what_is_generated_and_made_again() -> None:
+    made = list(teetotal.generate.programs.seeded(0, 2))
+    assert [teetotal.check(one, models="tso").complete for one in made] == [True, True]
+    history = teetotal.generate.histories.random_history(seed=1, threads=2, operations=6)
+    assert repr(history) == "<History: 6 operations of 2 threads>"
+    assert teetotal.reproduce.table("tacas13").COLUMNS

@@ -40,15 +40,32 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = math.inf
 
     def __post_init__(self) -> None:
+        _refuse_others(self)
+        _refuse_others(self.semantics)
         if "c11" in getattr(self, "models", ()) and not isinstance(self, ProgramOptions):
             raise TeetotalError("models: 'c11' is known to check and fence alone")
-        for asked in (self, self.semantics):
-            for name, allowed in _choices(type(asked)).items():
-                chosen = getattr(asked, name)
-                for value in chosen if isinstance(chosen, tuple) else (chosen,):
-                    if value not in allowed:
-                        known = ", ".join(str(one) for one in allowed if one is not None)
-                        raise TeetotalError(f"{name}: {value!r} is none of {known}")
+
+
+def _refuse_others(asked: msgspec.Struct) -> None:
+    """Words that are none of those there are, and values of another kind."""
+    choices = _choices(type(asked))
+    for name, hint in _hints(type(asked)).items():
+        chosen = getattr(asked, name)
+        if (allowed := choices.get(name)) is None:
+            try:
+                msgspec.convert(chosen, hint)
+            except msgspec.ValidationError as problem:
+                raise TeetotalError(f"{name}: {chosen!r} will not do: {str(problem).lower()}") from None
+            continue
+        for value in chosen if isinstance(chosen, tuple) else (chosen,):
+            if value not in allowed:
+                known = ", ".join(str(one) for one in allowed if one is not None)
+                raise TeetotalError(f"{name}: {value!r} is none of {known}")
+
+
+@cache
+def _hints(kind: type[msgspec.Struct]) -> dict[str, object]:
+    return get_type_hints(kind)
 
 
 @cache
@@ -61,7 +78,7 @@ def _choices(kind: type[msgspec.Struct]) -> dict[str, tuple[object, ...]]:
         found = tuple(word for part in get_args(hint) for word in words(part))
         return (*found, None) if found and type(None) in get_args(hint) else found
 
-    return {name: allowed for name, hint in get_type_hints(kind).items() if (allowed := words(hint))}
+    return {name: allowed for name, hint in _hints(kind).items() if (allowed := words(hint))}
 
 
 class ProgramOptions(Options, frozen=True, kw_only=True):

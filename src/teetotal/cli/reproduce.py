@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
-from teetotal.answers.errors import TeetotalError
 from teetotal.cli import completing, outputs
 from teetotal.cli.options import budget_options
 from teetotal.cli.telling import telling_options, watching
 from teetotal.report import tables as tables_as_text
-from teetotal.reproduce import SAMPLED, TABLES
+from teetotal.reproduce import TABLES, table
+from teetotal.reproduce import rows as rows_of
 
 
 @click.command(short_help="The papers' tables, ours beside theirs.")
@@ -27,31 +26,28 @@ def reproduce(tables: tuple[str, ...], histories: int | None, plots: str | None,
     """Make the papers' tables again, or `all` of them. Without a name: which there are."""
     if "all" in tables:
         tables = tuple(TABLES)
-    unknown = [name for name in tables if name not in TABLES]
-    if unknown:
-        raise TeetotalError(f"no table is called {', '.join(unknown)}; there are {', '.join(TABLES)}")
+    made = [table(name) for name in tables]
     if not tables:
         for name, what in TABLES.items():
             click.echo(f"{name:<10} {what}")
         return 0
-    for name in tables:
-        table = importlib.import_module(f"teetotal.reproduce.{name}")
+    for name, table_ in zip(tables, made, strict=True):
         if not as_json:
-            click.echo(f"{name}: {table.TITLE}")
-            click.echo(tables_as_text.row(table.COLUMNS, table.COLUMNS))
+            click.echo(f"{name}: {table_.TITLE}")
+            click.echo(tables_as_text.row(table_.COLUMNS, table_.COLUMNS))
         rows = []
-        for row in _watched(name, table.rows(histories) if name in SAMPLED else table.rows()):
+        for row in _watched(name, rows_of(name, histories)):
             rows.append(row)
-            plain = {"table": name, "title": table.TITLE, "columns": list(table.COLUMNS), "row": list(row)}
+            plain = {"table": name, "title": table_.TITLE, "columns": list(table_.COLUMNS), "row": list(row)}
             outputs.note_plain(plain)
             if as_json:
                 click.echo(json.dumps(plain))
             else:
-                click.echo(tables_as_text.row(row, table.COLUMNS))
-        for note in () if as_json else getattr(table, "NOTES", ()):
+                click.echo(tables_as_text.row(row, table_.COLUMNS))
+        for note in () if as_json else getattr(table_, "NOTES", ()):
             click.echo(f"- {note}")
-        if hasattr(table, "plots"):
-            figures = table.plots(rows)
+        if hasattr(table_, "plots"):
+            figures = table_.plots(rows)
             for figure in figures:
                 outputs.note_plain({"plot": figure.name, **figure._asdict()})
             if plots is not None:
@@ -62,7 +58,7 @@ def reproduce(tables: tuple[str, ...], histories: int | None, plots: str | None,
     return 0
 
 
-def _watched(name: str, rows: Iterable[list[object]]) -> Iterator[list[object]]:
+def _watched(name: str, rows: Iterable[Sequence[object]]) -> Iterator[Sequence[object]]:
     """Each row as it is known, with the time that it takes shown meanwhile."""
     following = iter(rows)
     while True:

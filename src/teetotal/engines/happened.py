@@ -1,8 +1,8 @@
 """What happened in one run of a machine, small enough for Python objects: its events as they were issued, and a shortest
 cycle of happens-before through them.
 
-The same as ``traces.trace.Trace.from_run`` says in columns (tests compare them), without numpy, which takes longer to
-load than a short story takes to tell.
+The same as ``traces.trace.Trace`` says in columns (tests compare them), without numpy, which takes longer to load than a
+short story takes to tell.
 """
 
 from __future__ import annotations

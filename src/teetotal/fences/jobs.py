@@ -50,5 +50,8 @@ class Repair(msgspec.Struct, frozen=True):
     def __iter__(self) -> Iterator[Any]:
         return iter((self.answer, self.text))
 
+    def __repr__(self) -> str:
+        return f"<Repair {self.answer.headline}>"
+
     def __str__(self) -> str:
         return f"{self.answer}\n{self.answer.diff}" if self.answer.diff else str(self.answer)

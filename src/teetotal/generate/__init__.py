@@ -1,11 +1,25 @@
 """Litmus tests from critical cycles, with the verdict that theory predicts, and random programs.
 
 ``edges`` and ``cycles`` are the language, ``names`` the classical names, ``candidate`` turns a cycle into an execution
-and that into a program, ``prediction`` is the axiomatic side. Nothing here knows an engine.
+and that into a program, ``prediction`` is the axiomatic side; ``programs`` and ``histories`` are random ones. Nothing
+here knows an engine.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
+from teetotal.generate import programs
 from teetotal.generate.candidate import Litmus, litmus
 from teetotal.generate.cycles import Cycle
 from teetotal.generate.prediction import Prediction, predict
 
-__all__ = ["Cycle", "Litmus", "Prediction", "litmus", "predict"]
+__all__ = ["Cycle", "Litmus", "Prediction", "histories", "litmus", "predict", "programs"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "histories":  # loaded when it is wanted: what it is made of is large
+        from teetotal.histories import generate
+
+        return generate
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -95,6 +95,10 @@ class History:
         self.parts: Any = None
         """What ``parts.divided`` has found out of it."""
 
+    def __repr__(self) -> str:
+        name = f" {self.name}" if self.name else ""
+        return f"<History{name}: {len(self)} operations of {len(self.threads)} threads>"
+
     @classmethod
     def of(
         cls,

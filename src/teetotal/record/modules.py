@@ -10,6 +10,7 @@ from typing import NamedTuple
 from elftools.common.exceptions import ELFError
 
 from teetotal.engines.runtime.events import Names
+from teetotal.programs.c.objects import NotElf
 from teetotal.programs.c.symbols import Symbols
 
 _STACK = "[stack]"
@@ -87,7 +88,7 @@ class Modules:
 def _opened(file: str, files: Sequence[str]) -> Symbols | None:
     try:
         return Symbols(Path(file), files)
-    except (OSError, ELFError):
+    except (OSError, ELFError, NotElf):
         return None
 
 

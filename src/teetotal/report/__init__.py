@@ -18,14 +18,14 @@ from teetotal.report.style import PLAIN, Page
 __all__ = ["as_format", "text", "to_json"]
 
 
-def as_format(answers: Iterable[Answer], format: str) -> str:
-    """As ``--output`` writes them: ``json``, ``html``, ``sarif``, ``junit`` or ``github``."""
+def as_format(answers: Answer | Iterable[Answer], format: str) -> str:
+    """One or several as ``--output`` writes them: ``json``, ``html``, ``sarif``, ``junit`` or ``github``."""
     from teetotal.report.formats import FORMATS
     from teetotal.report.json import to_plain
 
     if format not in FORMATS:
         raise TeetotalError(f"{format!r} is no format; there are {', '.join(FORMATS)}")
-    return FORMATS[format]([to_plain(answer) for answer in answers])
+    return FORMATS[format]([to_plain(answer) for answer in ([answers] if isinstance(answers, Answer) else answers)])
 
 
 def text(answer: Answer, page: Page = PLAIN) -> str:
@@ -46,4 +46,6 @@ def text(answer: Answer, page: Page = PLAIN) -> str:
             return replay.render(answer, page)
         case VerifyAnswer():
             return verify.render(answer, page)
+    if not isinstance(answer, Answer):
+        raise TypeError(f"an answer is needed, not {answer!r}")
     return str(answer)

@@ -25,6 +25,8 @@ def to_json(answer: msgspec.Struct) -> str:
 
 def to_plain(answer: msgspec.Struct) -> dict[str, Any]:
     """What the JSON holds, as dictionaries and lists."""
+    if not isinstance(answer, msgspec.Struct):
+        raise TypeError(f"an answer is needed, not {answer!r}")
     plain: dict[str, Any] = msgspec.to_builtins(answer)
     if isinstance(answer, ReplayAnswer):
         plain |= plain.pop("execution")

@@ -4,6 +4,14 @@ perhaps ``NOTES``, and ``plots(rows)``. Where a table is made of samples, ``rows
 A row is what the paper says beside what we measure now. docs/explanation/c-runtime.md says why they differ.
 """
 
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+from teetotal.answers.errors import TeetotalError
+
 TABLES = {
     "tacas13": "Linden, Wolper (TACAS 2013), Table 1: fences for PSO, unbounded buffers",
     "tacas11": "Burnim, Sen, Stergiou (TACAS 2011), Tables 1 and 2: all interleavings with 1 and 2 preemptions",
@@ -13,3 +21,17 @@ TABLES = {
 }
 SAMPLED = ("netys20",)
 """Tables that are made of samples."""
+
+
+def table(name: str) -> Any:
+    """The module of one of ``TABLES``."""
+    if name not in TABLES:
+        raise TeetotalError(f"no table is called {name}; there are {', '.join(TABLES)}")
+    return importlib.import_module(f"teetotal.reproduce.{name}")
+
+
+def rows(name: str, histories: int | None = None) -> Iterator[list[object]]:
+    """A table row by row, as they are measured, under ``table(name).COLUMNS``. ``histories``: for each point of those that
+    are made of samples; by default as many as the paper has."""
+    made = table(name)
+    yield from made.rows(histories) if name in SAMPLED else made.rows()

@@ -28,10 +28,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from teetotal import _core, models
+from teetotal import _core
 from teetotal.answers.because import because
 from teetotal.answers.errors import TeetotalError
-from teetotal.answers.events import Event, EventId, Issue, Kind, Location
+from teetotal.answers.events import Event, Kind, Location
 from teetotal.answers.violation import Edge, Reason
 
 REASONS: tuple[Reason, ...] = ("po", "src", "co", "fr")
@@ -129,36 +129,6 @@ class Trace:
         """The events of an SC execution in the order in which they happened."""
         columns = EventColumns(events)
         return cls.from_sc(**columns.arrays())
-
-    @classmethod
-    def from_run(cls, run: models.Run) -> Trace:
-        """A run on a machine of any model, in the order in which its events were issued; co from what was visible."""
-        rest = [iter(thread) for thread in run.events]
-        order = [next(rest[step.thread]) for step in run.schedule if isinstance(step, Issue)]
-        return cls._from_relations(order, dict(run.src), run.trace().co)
-
-    @classmethod
-    def from_model(cls, trace: models.Trace) -> Trace:
-        """The specification's trace: a thread after the other."""
-        return cls._from_relations(list(trace.events()), dict(trace.src), trace.co)
-
-    @classmethod
-    def _from_relations(
-        cls,
-        events: list[Event],
-        sources: dict[EventId, EventId | None],
-        orders: Iterable[tuple[str, Sequence[EventId]]],
-    ) -> Trace:
-        number = {event.id: i for i, event in enumerate(events)}
-        src = np.full(len(events), -1, np.int64)
-        co = np.full(len(events), -1, np.int64)
-        for reader, source in sources.items():
-            if source is not None:
-                src[number[reader]] = number[source]
-        for _, order in orders:
-            for position, event in enumerate(order):
-                co[number[event]] = position
-        return cls(src=src, co=co, **EventColumns(events).arrays())
 
     # -- events -------------------------------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ from teetotal.engines.runtime.messages import (
     Whole,
 )
 from teetotal.programs.c.build import ASSERTIONS, BIT_FIELDS, LIBRARY, LIVE, VARIABLES, installed
-from teetotal.scale.processes import any_size, hurried_later
+from teetotal.scale.processes import any_size, fixed_addresses, hurried_later
 
 _NOT_STARTED = 5  # the exit status
 _OVERWRITTEN = "the program overwrites the explorer's memory"
@@ -111,7 +111,7 @@ class Runtime:
         reader, writer = os.pipe()
         served = ["serve=1"] if serve else []
         command = [str(executable()), str(program), str(writer), *options, *served, "--", program.stem, *arguments]
-        with any_size(), hurried_later():
+        with any_size(), fixed_addresses(), hurried_later():
             self.process = subprocess.Popen(
                 command,
                 pass_fds=[writer],

@@ -44,7 +44,6 @@ _WRAPPED = "__wrap_"
 _RUN_BY_LINKER = (".init", ".fini")
 _NOT_BUILT = "which was not built for checking"
 _NAME_TYPE, _INDIRECT = 0, 10
-_DYNAMIC_SYMBOLS = 11
 
 
 def unaccounted(program: Path, linker_map: str, own: list[str]) -> list[str]:
@@ -92,7 +91,7 @@ def _pieces(linker_map: str, section: Section) -> list[tuple[str, str, str, str]
 
 def _own_hooks(linked: Object, own: list[str]) -> list[str]:
     """Names by which what was put into the program calls us, and that lead elsewhere."""
-    symbols = [*linked.symbols, *_dynamic(linked)]
+    symbols = [*linked.symbols, *linked.dynamic_symbols]
     for file in own:  # the linker may have been told to leave out their symbols
         symbols += Object(Path(file).read_bytes()).symbols
     return sorted(
@@ -195,18 +194,16 @@ def _member(archive: bytes, wanted: str) -> bytes:
 
 
 def _libraries(linked: Object, linker_map: str) -> Iterator[str]:
-    wanted = {symbol.name for symbol in _dynamic(linked) if symbol.section == 0}
+    wanted = {symbol.name for symbol in linked.dynamic_symbols if symbol.section == 0}
     for path in dict.fromkeys(_LOADED.findall(linker_map)):
         if any(_is_system(one) for one in (path, os.path.realpath(path))):
             continue
         try:
             there = {
-                one.name for one in _dynamic(Object(Path(path).read_bytes())) if one.section and one.kind == FUNCTION
+                one.name
+                for one in Object(Path(path).read_bytes()).dynamic_symbols
+                if one.section and one.kind == FUNCTION
             }
         except (OSError, NotElf):
             continue  # a script of the linker's, which loads what it names
         yield from (f"{name}() in {os.path.basename(path)}, {_NOT_BUILT}" for name in sorted(wanted & there))
-
-
-def _dynamic(linked: Object) -> list[Symbol]:
-    return linked.symbols_of(_DYNAMIC_SYMBOLS)

@@ -15,10 +15,11 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
-_SYMBOLS, _RELOCATIONS, _NO_BITS = 2, 4, 8
+_SYMBOLS, _RELOCATIONS, _NO_BITS, _DYNAMIC_SYMBOLS = 2, 4, 8, 11
 _LOADED = 1
 _WRITABLE, _EXECUTABLE = 1, 4
-FUNCTION = 2
+VARIABLE, FUNCTION, THREAD_LOCAL = 1, 2, 6
+"""Kinds of symbols."""
 _PAGE = 4096
 
 
@@ -102,9 +103,14 @@ class Object:
 
     @cached_property
     def symbols(self) -> list[Symbol]:
-        return self.symbols_of(_SYMBOLS)
+        return self._symbols_of(_SYMBOLS)
 
-    def symbols_of(self, kind: int) -> list[Symbol]:
+    @cached_property
+    def dynamic_symbols(self) -> list[Symbol]:
+        """Those that other files are to find, and those that it wants of them (of section 0)."""
+        return self._symbols_of(_DYNAMIC_SYMBOLS)
+
+    def _symbols_of(self, kind: int) -> list[Symbol]:
         for section in self.sections:
             if section.kind == kind:
                 text = self.sections[section.link].offset

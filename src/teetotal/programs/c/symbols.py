@@ -16,6 +16,7 @@ from elftools.elf.elffile import ELFFile
 from teetotal.answers.events import Location
 from teetotal.programs.c import types
 from teetotal.programs.c.naming import Objects
+from teetotal.programs.c.objects import FUNCTION, THREAD_LOCAL, VARIABLE, Object
 
 
 class Variable(NamedTuple):
@@ -45,20 +46,13 @@ _LIBRARY_FILES = ("/include/c++/", "/lib/gcc/", "/lib/clang/")
 def library_functions(program: Path, of_system: Container[str] = ()) -> list[tuple[int, int, bool]]:
     """Where the functions of the C++ library lie that were compiled into the program, and those of the system's headers,
     in order, and which of the library's wait with a limit."""
-    with program.open("rb") as stream:
-        table: Any = ELFFile(stream).get_section_by_name(".symtab")
-        symbols = table.iter_symbols() if table is not None else ()
-        return sorted(
-            (
-                symbol["st_value"],
-                symbol["st_value"] + symbol["st_size"],
-                bool(ours and _WAITS_WITH_LIMIT.search(symbol.name)),
-            )
-            for symbol in symbols
-            if symbol["st_info"]["type"] == "STT_FUNC"
-            and symbol["st_size"]
-            and ((ours := _LIBRARY_NAMES.match(symbol.name)) or symbol.name in of_system)
-        )
+    return sorted(
+        (symbol.value, symbol.value + symbol.size, bool(ours and _WAITS_WITH_LIMIT.search(symbol.name)))
+        for symbol in Object(program.read_bytes()).symbols
+        if symbol.kind == FUNCTION
+        and symbol.size
+        and ((ours := _LIBRARY_NAMES.match(symbol.name)) or symbol.name in of_system)
+    )
 
 
 class Symbols:
@@ -68,12 +62,12 @@ class Symbols:
         """``files`` are shown as they are spelled there."""
         self._spelled = {os.path.abspath(file): file for file in files}
         self._stream = path.open("rb")
-        self._elf = ELFFile(self._stream)
+        elf = ELFFile(self._stream)
         self._dwarf: Any = None
         # What is linked has no relocations, and to look for them takes longer than the rest.
-        if self._elf.has_dwarf_info():
-            self._dwarf = self._elf.get_dwarf_info(relocate_dwarf_sections=False)
-        self._table: Any = self._elf.get_section_by_name(".symtab")
+        if elf.has_dwarf_info():
+            self._dwarf = elf.get_dwarf_info(relocate_dwarf_sections=False)
+        self._file = Object(path.read_bytes())
         self.objects = Objects(self._dwarf)
 
     def close(self) -> None:
@@ -81,14 +75,12 @@ class Symbols:
 
     def uses(self, name: str) -> bool:
         """Whether the program calls for this symbol of a library."""
-        table: Any = self._elf.get_section_by_name(".dynsym")
-        return table is not None and bool(table.get_symbol_by_name(name))
+        return any(symbol.name == name for symbol in self._file.dynamic_symbols)
 
     @property
     def uses_atomics(self) -> bool:
         """Whether some access of the program is atomic to C11: the compiler's hooks tell."""
-        table: Any = self._elf.get_section_by_name(".dynsym")
-        return table is not None and any(_ATOMIC.match(symbol.name) for symbol in table.iter_symbols())
+        return any(_ATOMIC.match(symbol.name) for symbol in self._file.dynamic_symbols)
 
     # -- lines ----------------------------------------------------------------------------------------------------------
 
@@ -150,8 +142,7 @@ class Symbols:
 
     @cached_property
     def _functions(self) -> dict[int, str]:
-        symbols = self._table.iter_symbols() if self._table is not None else ()
-        return {symbol["st_value"]: symbol.name for symbol in symbols if symbol["st_info"]["type"] == "STT_FUNC"}
+        return {symbol.value: symbol.name for symbol in self._file.symbols if symbol.kind == FUNCTION}
 
     # -- variables --------------------------------------------------------------------------------------------------------
 
@@ -165,22 +156,21 @@ class Symbols:
 
     def extent(self, name: str) -> tuple[int, int]:
         """The address and the size of a variable that is visible to all files; of size 0 where the linker left it out."""
-        found = self._table.get_symbol_by_name(name) if self._table is not None else None
-        return (found[0]["st_value"], found[0]["st_size"]) if found else (0, 0)
+        return next(((one.value, one.size) for one in self._file.symbols if one.name == name), (0, 0))
 
     @cached_property
     def _variables(self) -> _Variables:
-        return self._table_of("STT_OBJECT", _static_address)
+        return self._table_of(VARIABLE, _static_address)
 
     @cached_property
     def _thread_locals(self) -> _Variables:
-        return self._table_of("STT_TLS", _thread_local_offset)
+        return self._table_of(THREAD_LOCAL, _thread_local_offset)
 
-    def _table_of(self, kind: str, place: Callable[[Any, DWARFExprParser], int | None]) -> _Variables:
+    def _table_of(self, kind: int, place: Callable[[Any, DWARFExprParser], int | None]) -> _Variables:
         found: dict[int, Variable] = {}
-        for symbol in self._table.iter_symbols() if self._table is not None else ():  # where DWARF has nothing
-            if symbol["st_info"]["type"] == kind and symbol["st_size"]:
-                found[symbol["st_value"]] = Variable(symbol["st_value"], symbol["st_size"], symbol.name, None)
+        for symbol in self._file.symbols:  # where DWARF has nothing
+            if symbol.kind == kind and symbol.size:
+                found[symbol.value] = Variable(symbol.value, symbol.size, symbol.name, None)
         for unit in self._dwarf.iter_CUs() if self._dwarf else ():
             parser = DWARFExprParser(unit.structs)
             for die in unit.iter_DIEs():

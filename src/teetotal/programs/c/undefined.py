@@ -10,11 +10,9 @@ import os
 import re
 import subprocess
 from pathlib import Path
-from typing import Any
-
-from elftools.elf.elffile import ELFFile
 
 from teetotal.programs.c.build import Source, commands_for_linking
+from teetotal.programs.c.objects import Object
 from teetotal.scale.supervision import scratch_folder
 
 _FUNCTION = re.compile(r": in function [`'](?P<name>[^']+)'")
@@ -54,6 +52,4 @@ def _shown(place: str, source: Source) -> str:
 
 
 def _exported(explorer: Path) -> set[str]:
-    with explorer.open("rb") as stream:
-        table: Any = ELFFile(stream).get_section_by_name(".dynsym")
-        return {symbol.name for symbol in table.iter_symbols() if symbol["st_shndx"] != "SHN_UNDEF"}
+    return {symbol.name for symbol in Object(explorer.read_bytes()).dynamic_symbols if symbol.section}

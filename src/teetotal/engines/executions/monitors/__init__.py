@@ -61,10 +61,6 @@ class MonitorInfo(msgspec.Struct, frozen=True):
         return self.paper == "ours"
 
     @property
-    def over_interleavings(self) -> bool:
-        return self.complete_over != "nothing"
-
-    @property
     def over_classes(self) -> bool:
         return self.complete_over == "classes"
 
