@@ -223,7 +223,7 @@ def _saturate(
         if found["answer"] == "bad":
             found = run(False, 0, 0)
         if found["answer"] == "gave up" and freeing and (freed := graph.freed(watch)) is not None:
-            wider = run(True, 0, 4 * work, freed)
+            wider = run(True, 0, 16 * work, freed)
             freeing = wider["answer"] == "gave up"
             if wider["answer"] == "safe":
                 return "safe", wider
