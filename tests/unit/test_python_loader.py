@@ -44,7 +44,7 @@ def test_long_sums(tmp_path: Path, trust: bool) -> None:
     (program,) = load(write(tmp_path, SUM.format(" + ".join(["a"] * 300))), trust=trust)
     assert len(program.threads) == 1
     if not trust:
-        with pytest.raises((ParseError, ProgramError), match="nested too deeply|RecursionError"):
+        with pytest.raises((ParseError, ProgramError), match=r"nested too deeply|RecursionError"):
             load(write(tmp_path, SUM.format(" + ".join(["a"] * 900))))
 
 

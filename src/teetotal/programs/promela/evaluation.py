@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 
 from teetotal.programs.expressions import Const, Expr, Old, Op, Reg, evaluate
 
-
 MOST_NESTED = 60
 """Parentheses within each other in one function, of which Python reads 200."""
 
