@@ -68,9 +68,9 @@ def main() -> None:
         f"{'growth':16}{'n':>3}{'TSO states':>12}{'s':>9}{'PSO states':>12}{'s':>9}"
         f"{'robust, TSO':>13}{'s':>9}{'SPIN (SC) states':>18}{'s':>9}"
     )
-    sizes = {"peterson_n": range(2, 4 if quick else 7), "filter": range(2, 4 if quick else 6)}
+    sizes = {"peterson_n": range(2, 4 if quick else 7), "filter": range(2, 4 if quick else 7)}
     sizes["mcs"] = range(2, 4 if quick else 7)
-    sizes["lamport_fast"] = range(2, 3 if quick else 5)
+    sizes["lamport_fast"] = range(2, 3 if quick else 6)
     for name, numbers in sizes.items():
         small = compile_text(sized(name, 2), f"{name}.pml")
         wanted = {(fence.site.kind, fence.site.location.line) for fence in insert_fences(small).fences}

@@ -25,6 +25,12 @@ def owning_program(seed: int) -> str:
     return _Owners(Random(seed), loops=False, atomics=False).owning(asymmetric=seed % 3 == 0)
 
 
+def scanning_program(seed: int) -> str:
+    """Three processes of one text that own slots and look at all of them in their order, most as locks do. Some depend on
+    that order, begin elsewhere, come round again, or use the number that they have come to for something else."""
+    return _scanning(Random(seed), seed % 3 == 0)
+
+
 class _Generator:
     def __init__(self, random: Random, loops: bool, atomics: bool) -> None:
         self.random, self.loops, self.atomics = random, loops, atomics
@@ -211,3 +217,49 @@ def _looping_body(r: Random, observes: bool) -> list[str]:
     if ending or loop[0] != "  do":
         return [*before, *loop[:-1], f"{loop[-1]};", f"  {check}"]
     return [*before, *loop[:-1], f"   :: {check}", "  od"]
+
+
+def _scanning(r: Random, depends: bool) -> str:
+    base = r.choice([0, 0, 1])
+    me, first, end = ("_pid", 0, 3) if base == 0 else ("(_pid + 1)", 1, 4)
+    others = r.choice(["j == me -> skip", "j == me -> skip", "0 -> skip"])
+    look = [
+        "f[j] == 0",
+        "f[j] == 0",
+        "f[j] != 2",
+        "if :: f[j] == 0 -> skip :: else -> t != me fi",
+        "a = f[j]; if :: a == 0 -> skip :: else -> break fi",
+        f"if :: f[j] == 0 -> skip :: t != me -> break :: else -> j = {first} fi",
+        "if :: f[j] == 0 -> skip :: else -> f[me] = 0; f[me] = 1; mfence fi",
+    ]
+    if depends:
+        look += ["if :: j > me -> skip :: else -> f[j] == 0 fi", "a = t; (a != j)", "t = j", "x = j", "f[j] = 1"]
+        look += ["if :: x == j -> x = j + 1 :: else -> skip fi", "a = j; (f[j] == 0)"]
+    counter = "byte" if r.random() < 0.8 else r.choice(["bit", "short", "int"])
+    announce = r.choice(["f[me] = 1", "f[me] = 1; sfence; t = me", "t = me; f[me] = 1", "f[me] = 2; f[me] = 1"])
+    begin = r.choice([f"j = {first}"] * 4 + ["skip", f"j = {first + 1}", f"j = {first}; j++"] * depends or ["j = 1"])
+    leave = r.choice([f"j == {end}", f"j == {end}", f"j >= {end}", f"j == {end - 1}"])
+    goal = r.choice(["skip", "skip", "t == me", "a == 0", "j != 1" if depends else "skip"])
+    return "\n".join(
+        [
+            '#include "teetotal.h"',
+            f"#define me {me}",
+            f"byte x, t, f[{end}];",
+            "active [3] proctype P() {",
+            "  byte a;",
+            f"  {counter} j;",
+            f"  {announce};",
+            f"  {r.choice(['mfence', 'mfence', 'skip', 'sfence', 'a = t'])};",
+            f"  {begin};",
+            "  do",
+            f"  :: {leave} -> break",
+            f"  :: else -> if :: {others} :: else -> {r.choice(look)} fi; {r.choice(['j++', 'j++', 'j = j + 1'])}",
+            "  od;",
+            f"  ({goal});" if goal != "skip" else "  skip;",
+            "  here: skip;",
+            f"  {r.choice(['f[me] = 0', 'f[me] = 0', 'skip', 't = me', 'x = 1'])}",
+            "}",
+            "forbidden(meeting, (P[0]@here && P[1]@here) || (P[0]@here && P[2]@here) || (P[1]@here && P[2]@here))",
+            "",
+        ]
+    )

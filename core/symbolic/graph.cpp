@@ -56,6 +56,19 @@ const std::vector<Location>& Graph::still_read(Process p, Control q) {
   return found->second;
 }
 
+Control Graph::renamed(std::uint32_t renaming, Process p, Control q) {
+  constexpr Control unknown = ~Control{0};
+  p = system_.alike[p];
+  const std::size_t row = std::size_t{renaming} * processes() + p;
+  if (row >= renamed_.size()) renamed_.resize(row + 1);
+  if (q >= renamed_[row].size()) renamed_[row].resize(q + std::size_t{1}, unknown);
+  if (renamed_[row][q] == unknown) {
+    const Control found = source_->renamed(renaming, p, q);
+    renamed_[row][q] = found;
+  }
+  return renamed_[row][q];
+}
+
 Control Graph::skip(Process p, Control q) {
   while (true) {
     const ControlState& s = state(p, q);

@@ -141,9 +141,7 @@ class Graph {
   const std::vector<Outcome>& outcomes(Process p, Control q, const Action& action, const Memory& m);
 
   const std::vector<Location>& still_read(Process p, Control q);
-  Control renamed(std::uint32_t renaming, Process p, Control q) {
-    return source_->renamed(renaming, system_.alike[p], q);
-  }
+  Control renamed(std::uint32_t renaming, Process p, Control q);
 
   bool is_bad(std::uint32_t bad, const Memory& m) {
     return !system_.bad[bad].asks_ghosts || source_->ghosts_hold(bad, m);
@@ -169,6 +167,7 @@ class Graph {
   std::vector<std::map<std::pair<Control, std::vector<Value>>, std::vector<Outcome>>> outcomes_;
   std::vector<std::map<Control, std::vector<Outcome>>> stores_;
   std::vector<std::unordered_map<Control, std::vector<Location>>> still_read_;
+  std::vector<std::vector<Control>> renamed_;  // by renaming and process
 };
 
 // Memory after some writes.

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from symbolic_programs import owning_program, repeated_program
+from symbolic_programs import PROGRAMS, owning_program, repeated_program, scanning_program
 from teetotal.answers.errors import ProgramError
-from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.events import Kind, ModelName, Semantics
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
 from teetotal.engines.symbolic.checker import check
 from teetotal.engines.symbolic.graph import ControlGraph
-from teetotal.engines.symbolic.renaming import renamings
+from teetotal.engines.symbolic.renaming import _owners, renamings
+from teetotal.engines.symbolic.scans import in_any_order
+from teetotal.engines.symbolic.slots import NoGuess, Slots
 from teetotal.engines.symbolic.symmetry import interchangeable
-from teetotal.engines.symbolic.verify import robust, verify
+from teetotal.engines.symbolic.verify import OutOfBudget, robust, verify
 from teetotal.programs.promela import compile_text
 from teetotal.programs.promela.program import PromelaProgram
 
@@ -334,3 +337,161 @@ def test_queues_of_owners_do_not_multiply() -> None:
         for symmetry in (True, False)
     }
     assert states[False] > 15 * states[True]
+
+
+def any_order(program: PromelaProgram) -> PromelaProgram | None:
+    """The program with its scans in any order, whether its processes can then change places or not."""
+    groups, owners = _owners(program, interchangeable(program))
+    try:
+        other, names = in_any_order(program, owners, Slots(program, groups))
+    except NoGuess:
+        return None
+    return other if names else None
+
+
+def compare_scans(program: PromelaProgram, model: ModelName) -> tuple[bool, Verdict, Verdict]:
+    """Whether processes can change places if scans go in any order; the verdict, and the verdict with such scans."""
+    verdict = verify(ControlGraph(program, symmetry=False), model, budget=Budget(seconds=20)).verdict
+    other = any_order(program)
+    if other is None:
+        return False, verdict, verdict
+    wider = verify(ControlGraph(other, symmetry=False), model, budget=Budget(seconds=20)).verdict
+    assert Verdict.INCONCLUSIVE not in (verdict, wider)
+    assert wider is Verdict.VIOLATION or verdict is Verdict.SAFE
+    freed = ControlGraph(program).freed(lambda: None)
+    if freed is not None:
+        assert verify(freed, model, budget=Budget(seconds=20)).verdict is wider
+    return freed is not None, verdict, wider
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**9))
+def test_scans_in_any_order_hide_nothing(seed: int) -> None:
+    program = compile_text(scanning_program(seed))
+    for model in MODELS:
+        compare_scans(program, model)
+
+
+def test_scanning_programs_are_worth_testing() -> None:
+    """With processes that can change places and with such that cannot; safe, not safe, and safe in their own order only."""
+    kinds = set()
+    for seed in (*range(9), 44, 51):
+        kinds.add(compare_scans(compile_text(scanning_program(seed)), "tso"))
+    safe, unsafe = Verdict.SAFE, Verdict.VIOLATION
+    assert kinds == {(f, *v) for f in (True, False) for v in ((safe, safe), (safe, unsafe), (unsafe, unsafe))}
+
+
+SCAN = "do :: j == 3 -> break :: else -> {body}; j++ od"
+SCANS: dict[str, tuple[str, bool, Verdict, Verdict]] = {
+    "a lock that waits for one after the other": (
+        "byte f[3]; active [3] proctype P() { byte j; f[_pid] = 1; mfence; j = 0;"
+        f" {SCAN.format(body='if :: j == _pid -> skip :: else -> f[j] == 0 fi')}; cs: f[_pid] = 0 }} {PAIRS}",
+        True,
+        Verdict.SAFE,
+        Verdict.SAFE,
+    ),
+    "the same without a fence": (
+        "byte f[3]; active [3] proctype P() { byte j; f[_pid] = 1; j = 0;"
+        f" {SCAN.format(body='if :: j == _pid -> skip :: else -> f[j] == 0 fi')}; cs: f[_pid] = 0 }} {PAIRS}",
+        True,
+        Verdict.VIOLATION,
+        Verdict.VIOLATION,
+    ),
+    "the last one that it looks at decides": (
+        "byte f[3]; active [3] proctype P() { byte j, a; f[_pid] = 1; mfence; j = 0;"
+        f" {SCAN.format(body='a = j; f[j] == 1')}; (a == 2); assert(0) }}",
+        False,
+        Verdict.VIOLATION,
+        Verdict.VIOLATION,
+    ),
+    "the last one that it looks at is always the same": (
+        "byte f[3]; active [3] proctype P() { byte j, a; f[_pid] = 1; mfence; j = 0;"
+        f" {SCAN.format(body='a = j; f[j] == 1')}; assert(a == 2) }}",
+        False,
+        Verdict.SAFE,
+        Verdict.VIOLATION,
+    ),
+    "a bit that comes round again": (
+        "byte f[3]; active [3] proctype P() { byte c; bit j; f[_pid] = 1; j = 0;"
+        " do :: c == 3 -> break :: else -> f[j] == 1; j++; c++ od; assert(j == 0) }",
+        False,
+        Verdict.VIOLATION,
+        Verdict.VIOLATION,
+    ),
+    "a byte that comes round again": (
+        "byte f[3]; active [3] proctype P() { byte j; bit again; f[_pid] = 1; j = 0;"
+        " do :: j > 2 -> if :: again -> break :: else -> do :: j < 3 -> break :: else -> j++ od; again = 1 fi"
+        " :: else -> f[j] == 1; assert(!again || j != 2); j++ od }",
+        False,
+        Verdict.VIOLATION,
+        Verdict.VIOLATION,
+    ),
+    "a scan that goes on from where it begins": (
+        "byte f[3]; active [3] proctype P() { byte j; f[_pid] = 1;"
+        f" {SCAN.format(body='f[j] == 1')}; j = 0; {SCAN.format(body='f[j] == 1')}; assert(0) }}",
+        True,
+        Verdict.VIOLATION,
+        Verdict.VIOLATION,
+    ),
+    "a scan that begins elsewhere the first time": (
+        "byte f[4]; proctype P(byte j) { f[_pid] = 1; do :: j == 4 -> break :: else -> f[j] == 1; j++ od;"
+        " assert(f[1] == 1); j = 1 } init { run P(3); run P(3); run P(3) }",
+        False,
+        Verdict.VIOLATION,
+        Verdict.VIOLATION,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCANS)
+def test_scans(name: str) -> None:
+    text, exchanged, verdict, wider = SCANS[name]
+    program = compile_text(text)
+    for model in MODELS[1:]:
+        assert compare_scans(program, model) == (exchanged, verdict, wider)
+
+
+def sized(name: str, n: int) -> PromelaProgram:
+    """A benchmark for n processes."""
+    text, _, _ = (PROGRAMS / f"{name}.pml").read_text().replace("#define N 3", f"#define N {n}").partition("forbidden")
+    pairs = " || ".join(f"(P[{a}]@cs && P[{b}]@cs)" for a, b in combinations(range(n), 2))
+    return compile_text(f"{text}forbidden(mutex, {pairs})", f"{name}.pml")
+
+
+@pytest.mark.parametrize("name", ["peterson_n", "filter"])
+def test_locks_that_look_at_others_in_order_do_not_multiply(name: str) -> None:
+    program = sized(name, 4)
+    fences = frozenset(i for i, site in enumerate(program.sites) if site.kind is Kind.MFENCE)
+    plain = ControlGraph(program)
+    freed = plain.freed(lambda: None)
+    assert freed is not None
+    assert len(freed.renamings) == 6
+    assert 5 * verify(freed, "tso", fences=fences).states < verify(plain, "tso", fences=fences).states
+
+
+def test_a_lock_is_proved_with_scans_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the first try gives up; a certificate, and a violation, are found without."""
+    monkeypatch.setattr("teetotal.engines.symbolic.verify.FIRST_WORK", 1)
+    asked = []
+
+    def freed(graph: ControlGraph, poll: Callable[[], None]) -> ControlGraph | None:
+        asked.append(graph)
+        return of_graph(graph, poll)
+
+    of_graph = ControlGraph.freed
+    monkeypatch.setattr(ControlGraph, "freed", freed)
+    for name, verdict in list(SCANS.items())[:2]:
+        program = compile_text(SCANS[name][0])
+        assert verify(program, "tso").verdict is verdict[2]
+        assert asked
+        asked.clear()
+        certify(program, "tso", verdict[2])
+        assert not asked
+
+
+def test_looking_for_exchanges_is_ended_in_time() -> None:
+    def over() -> None:
+        raise OutOfBudget("time")
+
+    with pytest.raises(OutOfBudget):
+        ControlGraph(sized("peterson_n", 4)).freed(over)

@@ -148,6 +148,19 @@ def test_budgets_and_seeds(tmp_path: Path) -> None:
         assert first.notes == again.notes
 
 
+def test_what_fails_under_tso_is_not_said_to_break_there_if_sc_was_not_explored_whole(tmp_path: Path) -> None:
+    """It fails under SC too, with two preemptions; a store that waits in a buffer saves one."""
+    text = (
+        HEAD
+        + "atomic_int x, y; void *f(void *p) { x = 1; x = 0; y = 1; y = 0; return 0; }"
+        + "void *g(void *p) { int a = x; int b = y; assert(!(a == 1 && b == 1)); return 0; } RUN(f, g)"
+    )
+    result = run(tmp_path, text, options=CheckOptions(explore=parse("preemptions:1"), goal="safe"))
+    assert (result.models["sc"].safe, result.models["tso"].safe) == (None, False)
+    first = terminal.render(result).splitlines()[0]
+    assert "violation: fails under TSO and PSO: " in first
+
+
 def test_a_spinning_thread_goes_on_when_something_changes(tmp_path: Path) -> None:
     text = (
         HEAD

@@ -170,7 +170,25 @@ def test_too_many_threads_are_an_error_after_what_was_found() -> None:
     result = monitored([*STORE_BUFFERING, *crowd], size=4)
     assert len(result.violations) == 2
     assert not result.complete
+    assert str(result.error).startswith(f"{result.input}: event ")
     assert "more than 1024 threads cannot be monitored" in str(result.error)
+
+
+def test_no_memory_is_no_fault_of_the_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was found before stays; nothing found is inconclusive, as --memory promises, not a damaged trace."""
+    feed = monitoring.Watch.feed
+
+    def full(watch: monitoring.Watch, batch: Batch) -> None:
+        if batch.first >= 4:
+            raise MemoryError
+        feed(watch, batch)
+
+    monkeypatch.setattr(monitoring.Watch, "feed", full)
+    quiet = [Event(0, index, Kind.LD, "z", 0) for index in range(8)]
+    for events, verdict in ((quiet, Verdict.INCONCLUSIVE), ([*STORE_BUFFERING, *quiet], Verdict.VIOLATION)):
+        result = monitored(events, size=4)
+        assert (result.verdict, result.error, result.complete) == (verdict, None, False)
+        assert any("not enough memory" in note for note in result.notes)
 
 
 # -- the window -------------------------------------------------------------------------------------------------------

@@ -38,6 +38,8 @@ ALONE = {
     "init stores before it runs": "byte x; proctype P() { byte a; a = x; assert(a == 5) } init { x = 5; run P() }",
     "own atomic block": "byte x; active proctype P() { byte a; atomic { x = 1; x = x + 1; a = x }; assert(a == 2) }",
     "own store is seen": "byte x; active proctype P() { byte a; x = 1; a = x; assert(a == 1) }",
+    "a sum of 300": f"byte x = 1; active proctype P() {{ int a; a = x; assert({' + '.join(['a'] * 300)} == 300) }}",
+    "300 negations": f"byte x = 1; active proctype P() {{ byte a; a = x; assert(a == 1 && {'!' * 300}a == 1) }}",
 }
 
 
@@ -45,6 +47,13 @@ ALONE = {
 def test_holds_on_every_machine(what: str) -> None:
     for model in MODELS:
         assert verify(compile_text(ALONE[what]), model).verdict is Verdict.SAFE, model
+
+
+def test_what_is_nested_too_deeply_is_refused_by_its_name() -> None:
+    text = f"byte x; active proctype P() {{ x = {'(' * 3000}1{')' * 3000} }}"
+    with pytest.raises(ParseError, match="nested too deeply") as refused:
+        compile_text(text, "deep.pml")
+    assert str(refused.value) == "deep.pml:1: nested too deeply"
 
 
 def test_and_its_opposite_on_none() -> None:

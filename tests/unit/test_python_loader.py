@@ -35,6 +35,24 @@ many = [program(t(n), x=0) for n in range(2)]
     assert {program.source for program in load(str(path))} == {str(path)}
 
 
+SUM = 'from teetotal import *\ndef t():\n    a = yield ld("x")\n    yield st("x", {})\ntest = program(t(), x=0)\n'
+
+
+@pytest.mark.parametrize("trust", [False, True])
+def test_long_sums(tmp_path: Path, trust: bool) -> None:
+    """They are told from one process to the other as they are, or refused; the file is not said to have ended Python."""
+    (program,) = load(write(tmp_path, SUM.format(" + ".join(["a"] * 300))), trust=trust)
+    assert len(program.threads) == 1
+    if not trust:
+        with pytest.raises((ParseError, ProgramError), match=r"nested too deeply|RecursionError"):
+            load(write(tmp_path, SUM.format(" + ".join(["a"] * 900))))
+
+
+def test_what_is_no_text_comes_back_as_it_is(tmp_path: Path) -> None:
+    path = write(tmp_path, THREAD + 'test = program(t(), x=0, name="\\udcff \\u00ff \\n")\n')
+    assert [program.name for program in load(path)] == ["\udcff \xff \n"]
+
+
 @pytest.mark.parametrize("trust", [False, True])
 def test_nothing_is_left_behind(tmp_path: Path, trust: bool) -> None:
     write(tmp_path, "from teetotal import st\nVALUE = 1\ndef helper(n):\n    yield st('x', n)\n", "neighbour_module.py")

@@ -103,7 +103,7 @@ def monitor(
             bad = True
         elif not result.complete:
             if number + 1 < len(paths):
-                click.echo(f"teetotal: interrupted; not read: {', '.join(paths[number + 1 :])}", err=True)
+                click.echo(f"teetotal: {result.notes[-1]}; not read: {', '.join(paths[number + 1 :])}", err=True)
             break
     return 2 if bad else verdict.exit_status
 

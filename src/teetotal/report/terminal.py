@@ -235,8 +235,9 @@ def _wrong(result: CheckAnswer) -> Iterator[str]:
         return
     relaxed = {name: model for name, model in result.models.items() if name != "sc"}
     broken = [name for name, model in relaxed.items() if model.triage == "breaks" or model.safe is False]
-    if broken:
-        yield f"breaks under {_models(broken)}: {_first(result, broken[0])}"
+    if broken:  # where SC was not explored whole, the same may fail there
+        known = result.models["sc"].safe is not None or any(relaxed[name].triage == "breaks" for name in broken)
+        yield f"{'breaks' if known else 'fails'} under {_models(broken)}: {_first(result, broken[0])}"
     for word, told in (("harmless", _HARM["harmless"]), ("unknown", _HARM["unknown"])):
         if found := [name for name, model in relaxed.items() if model.triage == word]:
             yield f"not robust under {_models(found)}, {told}"

@@ -47,27 +47,31 @@ UNPLACED = 1 << 31
 def monitor(
     reader: TraceReader, options: MonitorOptions, tick: Callable[[], None] = lambda: None, again: str | None = None
 ) -> MonitorAnswer:
-    """Everything up to the end, to the damage (then the result has an ``error``) or to an interrupt. ``tick`` is called
-    between batches. ``again``: the path under which the trace can be opened once more."""
+    """Everything up to the end, to the damage (then the result has an ``error``), to an interrupt or as far as memory goes
+    (then it has a note). ``tick`` is called between batches. ``again``: the path under which the trace can be opened once
+    more."""
     start = time.perf_counter()
     watch = Watch(options, reader.tables)
-    error, interrupted = None, False
+    error: str | None = None
+    notes: list[str] = []
     try:
         for batch in reader.batches():
-            watch.feed(_as_asked(batch, options.semantics))
+            try:
+                watch.feed(_as_asked(batch, options.semantics))
+            except TeetotalError as unsupported:
+                raise TeetotalError(f"{reader.source.name}: {unsupported}") from None
             tick()
     except TeetotalError as damage:
         error = str(damage)
     except KeyboardInterrupt:
-        interrupted = True
+        notes.append(f"interrupted after {watch.events:,} events")
     except MemoryError:
         sizes = f"{len(watch.threads)} threads and {len(reader.tables.addresses)} addresses"
-        error = f"{reader.source.name}: not enough memory to monitor {sizes}"
+        notes.append(f"not enough memory to monitor {sizes}, after {watch.events:,} events")
     watch.collect()
     violations = watch.violations(again)
-    complete = error is None and not interrupted
+    complete = error is None and not notes
     models = watch.models(complete)
-    notes = [f"interrupted after {watch.events:,} events"] if interrupted else []
     return MonitorAnswer(
         input=reader.source.name,
         command="monitor",

@@ -8,13 +8,14 @@ the same numbers for the same control states, so that the core can compare them.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from functools import cached_property
 
 from teetotal import _core
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import Kind, ModelName, Semantics
 from teetotal.engines.symbolic.locality import events_only
-from teetotal.engines.symbolic.renaming import Renaming, renamings
+from teetotal.engines.symbolic.renaming import Renaming, freed, renamings
 from teetotal.engines.symbolic.symmetry import interchangeable
 from teetotal.programs.program import Lock, Rmw, Unlock
 from teetotal.programs.promela.evaluation import ghosts_hold
@@ -41,6 +42,8 @@ class ControlGraph:
         self.program = program
         self.semantics = semantics
         self.symmetry = symmetry
+        self._freed: ControlGraph | None = None
+        self._may_be_freed = symmetry
         processes = range(len(program.processes))
         self.alike = alike = interchangeable(program) if symmetry else list(processes)
         self.controls: list[list[Control]] = []
@@ -89,6 +92,22 @@ class ControlGraph:
     def renamings(self) -> list[Renaming]:
         """Exchanges of processes with slots of their own."""
         return renamings(self.program, self.alike) if self.symmetry else []
+
+    @cached_property
+    def _with_first(self) -> dict[int, Renaming]:
+        """By process: the exchange with the first of its group."""
+        return {g.exchanged[1]: g for g in reversed(self.renamings)}
+
+    def freed(self, poll: Callable[[], None]) -> ControlGraph | None:
+        """The same with scans in any order, for safe verdicts alone, if that is what lets processes be exchanged."""
+        if self._may_be_freed and not self.renamings:
+            found = freed(self.program, self.alike, poll)
+            self._may_be_freed = False
+            if found is not None:
+                program, exchanges = found
+                self._freed = ControlGraph(program, self.semantics)
+                self._freed.renamings = exchanges
+        return self._freed
 
     def number(self, process: int, state: Control) -> int:
         numbers = self._numbers[process]
@@ -155,7 +174,14 @@ class ControlGraph:
         return [(writes, self.number(process, target)) for writes, target in found]
 
     def still_read(self, process: int, q: int) -> list[int]:
-        return sorted(self._unread[process].still_read(self.controls[process][q]))
+        """What the first of a group of owners reads, renamed, is what any of them does."""
+        state = self.controls[process][q]
+        exchange = self._with_first.get(process)
+        if exchange is None:
+            return sorted(self._unread[process].still_read(state))
+        first = exchange.process(process)
+        reads = self._unread[first].still_read(exchange.control(self.program, process, state))
+        return sorted(exchange.locations[x] for x in reads)
 
     def renamed(self, renaming: int, process: int, q: int) -> int:
         exchange = self.renamings[renaming]

@@ -12,19 +12,23 @@ only if what h⁻¹ makes of it, which is reachable from s, is.
 
 Which g that may be is guessed (``slots.py``) and 1 is checked: every process is run alone, a load returning all that
 anybody stores to the location, and the control states and values so found are closed under all g. There, step by step, 1
-is compared. It is enough to do so for exchanges that generate the others. If there are too many steps to look at, or one is
-different, nothing is renamed.
+is compared. If there are too many steps to look at, or one is different, nothing is renamed.
+
+Not all g need be compared, nor for all p. Let f be the first of a group of owners, h_p the exchange of f and p, and P_p
+what p does. If h_p P_f = P_p for each p of the group, and s P_f = P_f for exchanges s that generate all permutations that
+leave f alone, then g P_p = P_g(p) for every g: h_g(p) g h_p leaves f alone, so g P_p = g h_p P_f = h_g(p) P_f = P_g(p).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations, pairwise, product
 
 import msgspec
 
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import Kind
+from teetotal.engines.symbolic.scans import HAD, in_any_order
 from teetotal.engines.symbolic.slots import NoGuess, Slots, aligned
 from teetotal.engines.symbolic.symmetry import exchangeable
 from teetotal.programs.promela.instructions import AccessAction, Atomically, Control, Fenced, Tau
@@ -32,6 +36,8 @@ from teetotal.programs.promela.program import PromelaProgram
 
 MOST_STEPS = 6_000
 """Of all processes, before nothing is renamed."""
+MOST_FREED_STEPS = 150_000
+"""The same with scans in any order, which is tried only where much work is certain."""
 FEWEST = 3
 """Processes of one text: two of them have at most twice as many states as one needs."""
 
@@ -43,12 +49,13 @@ Step = tuple[str, int, Contents, Contents, Control]
 
 class Renaming(msgspec.Struct, frozen=True):
     """The exchange of two processes: for each location where it goes, and the two values that change places in it (or
-    equal ones); for each process the same of its registers."""
+    equal ones); for each process the positions of registers with values that do, these values, and whether it is sets of
+    them that such a register holds, as bits."""
 
     exchanged: tuple[int, int]
     locations: tuple[int, ...]
     values: tuple[tuple[int, int], ...]
-    registers: tuple[tuple[tuple[int, int], ...], ...]
+    registers: tuple[tuple[tuple[int, tuple[int, int], bool], ...], ...]
 
     def process(self, p: int) -> int:
         a, b = self.exchanged
@@ -62,28 +69,66 @@ class Renaming(msgspec.Struct, frozen=True):
         if state.status != "running":
             return state
         alive = program.live_registers(p, state.pc)
-        renamed = zip(self.registers[p], state.registers, alive, strict=True)
-        return state._replace(registers=tuple(_swapped(names, v) if live else v for names, v, live in renamed))
+        registers = list(state.registers)
+        for position, names, is_set in self.registers[p]:
+            if alive[position]:
+                registers[position] = (_bits_swapped if is_set else _swapped)(names, registers[position])
+        return Control(state.pc, tuple(registers))
 
 
 def renamings(program: PromelaProgram, alike: list[int]) -> list[Renaming]:
     """Exchanges that may be used, of processes that are not interchangeable as they are; every permutation inside some
     groups of processes is a product of them."""
-    alone = [p for p, first in enumerate(alike) if alike.count(first) == 1]
-    groups = list(_groups(program, alone))
-    owners = [group for group in groups if len(group) >= FEWEST]
-    if not owners:
-        return []
-    together = {p for group in owners for p in group}
-    groups = owners + [[p] for p in range(len(alike)) if p not in together]
+    groups, owners = _owners(program, alike)
     try:
-        slots = Slots(program, groups)
-        if _asks_renamed_ghosts(program, slots):
-            return []
-        _Alone(program, [_exchange(program, groups, slots, a, b) for g in owners for a, b in pairwise(g)]).compare()
+        return _checked(program, groups, owners, Slots(program, groups), MOST_STEPS) if owners else []
     except (NoGuess, ProgramError):
         return []
-    return [_exchange(program, groups, slots, a, b) for g in owners for a, b in combinations(g, 2)]
+
+
+def freed(
+    program: PromelaProgram, alike: list[int], poll: Callable[[], None]
+) -> tuple[PromelaProgram, list[Renaming]] | None:
+    """The program with scans in any order (``scans.py``), if that is what it takes for exchanges, and these. ``poll`` is
+    called now and then, and may raise."""
+    groups, owners = _owners(program, alike)
+    try:
+        other, names = in_any_order(program, owners, Slots(program, groups))
+        if not names:
+            return None
+        return other, _checked(other, groups, owners, Slots(other, groups, names), MOST_FREED_STEPS, poll)
+    except (NoGuess, ProgramError):
+        return None
+
+
+def _owners(program: PromelaProgram, alike: list[int]) -> tuple[list[list[int]], list[list[int]]]:
+    """All processes in groups, and which of these may be owners of slots."""
+    alone = [p for p, first in enumerate(alike) if alike.count(first) == 1]
+    owners = [group for group in _groups(program, alone) if len(group) >= FEWEST]
+    together = {p for group in owners for p in group}
+    return owners + [[p] for p in range(len(alike)) if p not in together], owners
+
+
+def _checked(
+    program: PromelaProgram,
+    groups: list[list[int]],
+    owners: list[list[int]],
+    slots: Slots,
+    most: int,
+    poll: Callable[[], None] = lambda: None,
+) -> list[Renaming]:
+    if _asks_renamed_ghosts(program, slots):
+        raise NoGuess
+    exchanges = {(a, b): _exchange(program, groups, slots, a, b) for g in owners for a, b in combinations(g, 2)}
+    from_first = [exchanges[group[0], p] for group in owners for p in group[1:]]
+    alone = _Alone(program, from_first, most, poll)
+    for group in groups:
+        first, *others = group
+        for p in others:
+            alone.compare(exchanges[first, p], first)
+        for pair in [*pairwise(others), *(pair for g in owners if g is not group for pair in pairwise(g))]:
+            alone.compare(exchanges[pair], first)
+    return list(exchanges.values())
 
 
 def _groups(program: PromelaProgram, processes: list[int]) -> Iterator[list[int]]:
@@ -125,10 +170,11 @@ def _exchange(program: PromelaProgram, groups: list[list[int]], slots: Slots, a:
         x, y = names(family)
         locations[x], locations[y] = y, x
     first = {p: group[0] for group in groups for p in group}
-    registers = (
-        tuple(names(slots.names.get((first[p], register), {})) for register in process.registers)
-        for p, process in enumerate(program.processes)
-    )
+    registers = []
+    for p, process in enumerate(program.processes):
+        held = [names(slots.names.get((first[p], name.removesuffix(HAD)), {})) for name in process.registers]
+        sets = [name.endswith(HAD) for name in process.registers]
+        registers.append(tuple((n, (x, y), sets[n]) for n, (x, y) in enumerate(held) if x != y))
     return Renaming(
         (a, b), tuple(locations), tuple(names(slots.at(x)) for x in range(len(locations))), tuple(registers)
     )
@@ -139,13 +185,18 @@ def _swapped(names: tuple[int, int], value: int) -> int:
     return b if value == a else a if value == b else value
 
 
+def _bits_swapped(names: tuple[int, int], value: int) -> int:
+    a, b = names
+    return value if (value >> a ^ value >> b) & 1 == 0 else value ^ (1 << a | 1 << b)
+
+
 class _Alone:
     """Every process run alone, with every value that a location may hold; all of it closed under the ``exchanges``."""
 
-    def __init__(self, program: PromelaProgram, exchanges: list[Renaming]) -> None:
-        self.program, self.exchanges = program, exchanges
+    def __init__(self, program: PromelaProgram, exchanges: list[Renaming], most: int, poll: Callable[[], None]) -> None:
+        self.program, self.exchanges, self.most, self.poll = program, exchanges, most, poll
         self.values: list[set[int]] = [set() for _ in program.addresses]
-        self.steps: dict[tuple[int, Control], set[Step]] = {}
+        self.steps: list[dict[Control, set[Step]]] = [{} for _ in program.processes]
         self.readers: list[set[tuple[int, Control]]] = [set() for _ in program.addresses]
         self.todo: list[tuple[int, Control]] = []
         self.count = 0
@@ -157,19 +208,22 @@ class _Alone:
             p, state = self.todo.pop()
             self._take(p, state)
 
-    def compare(self) -> None:
-        """That the exchanges map steps to steps; ``NoGuess`` if one does not."""
-        for g in self.exchanges:
-            for (p, state), steps in self.steps.items():
-                image = g.process(p), g.control(self.program, p, state)
-                if {self._image(g, p, step) for step in steps} != self.steps[image]:
-                    raise NoGuess
-                if self.program.labels(p, state) != self.program.labels(*image) or state.status != image[1].status:
-                    raise NoGuess
+    def compare(self, g: Renaming, p: int) -> None:
+        """That the exchange maps the steps of p to those of the process that p becomes; ``NoGuess`` if it does not."""
+        q = g.process(p)
+        if len(self.steps[p]) != len(self.steps[q]):
+            raise NoGuess
+        for state, steps in self.steps[p].items():
+            self.poll()
+            image = g.control(self.program, p, state)
+            if {self._image(g, p, step) for step in steps} != self.steps[q].get(image):
+                raise NoGuess
+            if self.program.labels(p, state) != self.program.labels(q, image) or state.status != image.status:
+                raise NoGuess
 
     def _stands(self, p: int, state: Control) -> None:
-        if (p, state) not in self.steps:
-            self.steps[p, state] = set()
+        if state not in self.steps[p]:
+            self.steps[p][state] = set()
             self.todo.append((p, state))
 
     def _holds(self, location: int, stored: int) -> None:
@@ -182,13 +236,14 @@ class _Alone:
                 todo += [(g.locations[x], g.value(x, value)) for g in self.exchanges]
 
     def _take(self, p: int, state: Control) -> None:
+        self.poll()
         for g in self.exchanges:
             self._stands(g.process(p), g.control(self.program, p, state))
         for step in self._possible(p, state):
             self.count += 1
-            if self.count > MOST_STEPS:
+            if self.count > self.most:
                 raise NoGuess
-            self.steps[p, state].add(step)
+            self.steps[p][state].add(step)
             for x, value in step[3]:
                 self._holds(x, value)
             self._stands(p, step[4])

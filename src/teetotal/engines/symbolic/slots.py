@@ -34,12 +34,12 @@ class NoGuess(Exception):
 
 class Slots:
     """The guess for ``groups`` of processes with one text each; other processes are groups of one. ``families`` are the own
-    locations, ``names`` what may be found where."""
+    locations, ``names`` what may be found where, of which some may be known."""
 
-    def __init__(self, program: PromelaProgram, groups: list[Group]) -> None:
+    def __init__(self, program: PromelaProgram, groups: list[Group], known: dict[Holder, Names] | None = None) -> None:
         self.program = program
         self.families: list[Names] = []
-        self.names: dict[Holder, Names] = {}
+        self.names: dict[Holder, Names] = dict(known or {})
         self.growing = True
         texts = [self._one_text(group) for group in groups]
         while self.growing:

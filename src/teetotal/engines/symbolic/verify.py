@@ -1,12 +1,14 @@
 """The engines behind one function: ``verify(program, model)`` says safe, violation or inconclusive, with evidence.
 
-``saturate`` (the default) goes through stages, each of them exact but the last:
+``saturate`` (the default) goes through stages, each of them exact but the last two:
 
 1. joining states that differ in one component: few, large states, which prove most programs safe;
 2. if that finds a bad state: breadth-first, with subsumption only, for a path to it;
-3. if stage 1 does not end soon: blurring the automata as well (merging nodes that ``k`` rounds of refinement do not tell
-   apart). Its "safe" is a proof like the others', with a certificate. A bad state that it reaches may not be real: stage 2
-   looks for it too, as long again. If nothing is decided, all begins again with eight times the work and ``k + 1``.
+3. if stage 1 does not end soon: with scans in any order, if processes can then be exchanged and nobody asks for a
+   certificate (``scans.py``). A "safe" is one; a bad state may not be real, and is not looked for;
+4. if that does not help: blurring the automata (merging nodes that ``k`` rounds of refinement do not tell apart). Its
+   "safe" is a proof like the others', with a certificate. A bad state that it reaches may not be real: stage 2 looks for it
+   too, as long again. If nothing is decided, all begins again with eight times the work and ``k + 1``.
 """
 
 from __future__ import annotations
@@ -207,18 +209,24 @@ def robust(
 def _saturate(
     graph: ControlGraph, model: int, present: list[bool], certify: bool, watch: Watch
 ) -> tuple[Literal["safe", "bad"], dict[str, Any]]:
-    def run(joining: bool, blur: int, work: int) -> dict[str, Any]:
+    def run(joining: bool, blur: int, work: int, graph: ControlGraph = graph) -> dict[str, Any]:
         exchanges = [] if certify or not joining else [(g.exchanged, g.locations, g.values) for g in graph.renamings]
         found: dict[str, Any] = _core.verify_saturate(
             graph.core, model, present, joining, blur, work, certify, exchanges, watch
         )
         return found
 
+    freeing = not certify
     for round_ in count():
         work = FIRST_WORK * 8**round_
         found = run(True, 0, work)
         if found["answer"] == "bad":
             found = run(False, 0, 0)
+        if found["answer"] == "gave up" and freeing and (freed := graph.freed(watch)) is not None:
+            wider = run(True, 0, 16 * work, freed)
+            freeing = wider["answer"] == "gave up"
+            if wider["answer"] == "safe":
+                return "safe", wider
         if found["answer"] == "gave up":
             found = run(True, 2 + round_, 4 * work)
             if found["answer"] == "bad":  # perhaps not really

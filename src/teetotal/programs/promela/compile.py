@@ -26,6 +26,13 @@ def load(path: str | Path) -> PromelaProgram:
 
 def compile_text(text: str, file: str = "program.pml", places: Places = "stores") -> PromelaProgram:
     """The program of a text, with places for fences as ``sites`` has them."""
+    try:
+        return _compiled(text, file, places)
+    except RecursionError:
+        raise ParseError("nested too deeply", Location(file, 1)) from None
+
+
+def _compiled(text: str, file: str, places: Places) -> PromelaProgram:
     module = parse(text, file)
     scope = Scope(module, places)
     by_name = {p.name: p for p in module.proctypes}

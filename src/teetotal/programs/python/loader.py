@@ -43,6 +43,8 @@ _ERRORS: dict[str, type[TeetotalError]] = {kind.__name__: kind for kind in (Teet
 _NO_MEMORY = "MemoryError"
 _ANY = ("utf-8", "surrogatepass")
 """Names of files need not be text, and a program may say anything."""
+_TEXT, _NO_TEXT = b"t", b"n"
+"""What comes back begins with: whether all strings in it are text, as nearly always."""
 
 
 def load(path: str | Path, *, trust: bool = False) -> list[Program]:
@@ -71,8 +73,7 @@ def _apart(path: Path, text: str) -> list[Program]:
     try:
         with supervision.watching(blame=f"{path}: ends Python by itself:"):
             told = isolation.apart(lambda: _told(path, text))
-        plain = _each_string(msgspec.msgpack.decode(told), lambda text: text.encode("latin-1").decode(*_ANY))
-        loaded = msgspec.convert(plain, _Loaded)
+        loaded = _decoded(told)
     except isolation.Ended as end:
         _, why = supervision.death(end.code)
         raise ParseError(f"ends Python by itself: {why}", Location(str(path), 1)) from None
@@ -87,13 +88,30 @@ def _apart(path: Path, text: str) -> list[Program]:
 
 def _told(path: Path, text: str) -> bytes:
     try:
-        loaded = _Loaded(_here(path, text))
+        return _encoded(_Loaded(_here(path, text)))
     except MemoryError:
-        loaded = _Loaded(error=_NO_MEMORY)
+        return _encoded(_Loaded(error=_NO_MEMORY))
     except TeetotalError as error:
-        loaded = _Loaded(error=type(error).__name__, message=error.message, location=error.location)
-    plain = _each_string(msgspec.to_builtins(loaded), lambda text: text.encode(*_ANY).decode("latin-1"))
-    return msgspec.msgpack.encode(plain)
+        return _encoded(_Loaded(error=type(error).__name__, message=error.message, location=error.location))
+    except RecursionError:
+        return _encoded(_Loaded(error="ParseError", message="nested too deeply", location=Location(str(path), 1)))
+
+
+def _encoded(loaded: _Loaded) -> bytes:
+    try:
+        return _TEXT + msgspec.msgpack.encode(loaded)
+    except UnicodeEncodeError:
+        plain = _each_string(msgspec.to_builtins(loaded), lambda text: text.encode(*_ANY).decode("latin-1"))
+        return _NO_TEXT + msgspec.msgpack.encode(plain)
+
+
+def _decoded(told: bytes) -> _Loaded:
+    if not told.startswith(_NO_TEXT):
+        return msgspec.msgpack.decode(told[len(_TEXT) :], type=_Loaded)
+    plain = _each_string(
+        msgspec.msgpack.decode(told[len(_NO_TEXT) :]), lambda text: text.encode("latin-1").decode(*_ANY)
+    )
+    return msgspec.convert(plain, _Loaded)
 
 
 def _each_string(plain: Any, change: Callable[[str], str]) -> Any:
