@@ -108,6 +108,43 @@ def test_python_programs_are_judged_by_their_assertions() -> None:
     ]
 
 
+UNSAID = """from teetotal import array, ld, lock, program, st, unlock
+
+a = array("a", 2)
+
+
+def left():
+    yield st("x", 1)
+    r = yield ld("y")
+    yield st(a[r], 1)
+
+
+def right():
+    yield st("y", 1)
+    r = yield ld("x")
+    yield lock("m")
+    yield unlock("m")
+
+
+test = program(left(), right(), x=0, y=0, m=0)
+"""
+
+
+def test_a_mutex_and_an_index_are_no_assertions() -> None:
+    """Where nothing is asserted, a result that SC does not have breaks something: that a mutex could be waited for, and an
+    index be out of range, does not say what matters."""
+    answer = check("unsaid.py", UNSAID)
+    assert (answer.models["tso"].safe, answer.models["tso"].triage) == (True, "breaks")
+    assert [violation.kind for violation in answer.models["tso"].violations].count("outcome") == 1
+    said = check("said.py", UNSAID.replace("    yield unlock", "    assert r >= 0\n    yield unlock"))
+    assert (said.models["tso"].safe, said.models["tso"].triage) == (True, "harmless")
+
+
+def test_an_index_that_is_never_computed_is_no_vacuous_assertion() -> None:
+    answer = check("unsaid.py", UNSAID.replace("    yield st(a[r], 1)", "    if r > 1:\n        yield st(a[r], 1)"))
+    assert answer.complete and answer.notes == []
+
+
 def test_promela_programs_are_judged_by_what_is_safe() -> None:
     answer = check("p.pml", PROMELA)
     assert (answer.triage, answer.complete, answer.notes) == ("unknown", True, [NOTHING_ASSERTED])

@@ -47,6 +47,15 @@ def _claim(condition: Condition | None) -> Expr | None:
     return None
 
 
+def asserts(program: Program) -> bool:
+    """Whether its programmer says what must hold while it runs, or at its end."""
+    return program.final_assertion is not None or any(
+        isinstance(instruction, Assert) and not instruction.implied
+        for thread in program.threads
+        for instruction in thread.code
+    )
+
+
 def can_fail(program: Program) -> bool:
     """By an assertion, by waiting for a mutex for ever, or by following an address that is nobody's."""
     if program.final_assertion is not None:

@@ -20,7 +20,7 @@ def vacuous(program: Program, everywhere: Iterable[Outcomes]) -> list[str]:
     constant: dict[str, int] = {}
     for number, thread in enumerate(program.threads):
         for position, instruction in enumerate(thread.code):
-            if isinstance(instruction, Assert):
+            if isinstance(instruction, Assert) and not instruction.implied:
                 place = instruction.location
                 name = (
                     f"T{number}'s assertion {render(instruction.condition)}"
