@@ -142,7 +142,7 @@ def test_a_mutex_and_an_index_are_no_assertions() -> None:
 
 def test_an_index_that_is_never_computed_is_no_vacuous_assertion() -> None:
     answer = check("unsaid.py", UNSAID.replace("    yield st(a[r], 1)", "    if r > 1:\n        yield st(a[r], 1)"))
-    assert answer.complete and answer.notes == []
+    assert (answer.complete, answer.notes) == (True, [])
 
 
 def test_promela_programs_are_judged_by_what_is_safe() -> None:

@@ -28,8 +28,8 @@ def is_linux(code: str) -> bool:
 
 
 def parsable(code: str) -> str:
-    """With blanks for the parameters of threads: to a parser of C, a function without a type is a call, and no argument of a
-    call is ``volatile``."""
+    """With blanks for the parameters of threads: to a parser of C, a function without a type is a call, and no argument of
+    a call is ``volatile``."""
     return _HEAD.sub(lambda head: head[1] + re.sub(r"\S", " ", head[2]), code)
 
 
