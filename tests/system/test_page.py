@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 
 from pages import Visit, long_answer, machine, visiting
 from small_programs import MFENCE, SFENCE, ld, program, st
-from teetotal.answers.events import Event, Kind, ModelName
+from teetotal.answers.events import Commit, Event, Issue, Kind, ModelName, Semantics
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.record import RecordAnswer, Shown
 from teetotal.checking import check
+from teetotal.engines import story
 from teetotal.programs.program import Program
 from teetotal.report.html import page
 from teetotal.report.json import to_plain
@@ -164,6 +166,56 @@ def test_long_executions(visit: Visit, tmp_path: Path, count: int, capsys: pytes
     }}""")
     assert visit.page.text_content(".status").startswith(f"Step {count} of ")
     visit.page.wait_for_selector(".mark.current")
+
+
+def in_sight(visit: Visit) -> bool:
+    """Whether the step that is told can be seen whole in the first of the lanes."""
+    visit.page.wait_for_selector(".mark.current")
+    found: bool = visit.page.evaluate(
+        """() => {
+          const outer = document.querySelector('.lanes').getBoundingClientRect();
+          const inner = document.querySelector('.lanes .mark.current rect').getBoundingClientRect();
+          return inner.left >= outer.left && inner.right <= outer.right
+            && inner.top >= outer.top && inner.bottom <= outer.bottom;
+        }"""
+    )
+    return found
+
+
+def test_the_step_that_is_told_is_in_sight(visit: Visit, tmp_path: Path) -> None:
+    """From the beginning, before anybody has touched anything, and in the last of many lanes."""
+    visit.open(written(tmp_path / "page.html", [to_plain(long_answer(60))]))
+    assert in_sight(visit)
+    many = program(
+        [st("x", 1), ld("r", "y")], *([st(f"a{number}", 1)] for number in range(18)), [st("y", 1), ld("r", "x")]
+    )
+    steps = [Issue(19), Issue(19), *(Issue(number) for number in range(1, 19)), Issue(0), Issue(0)]
+    steps += [Commit(number) for number in range(20)]
+    found = story.violation(many, "tso", steps, Semantics(), kind="robustness")
+    answer = long_answer(60)
+    of_tso = msgspec.structs.replace(answer.models["tso"], violations=[found])
+    wide = msgspec.structs.replace(answer, violations=[found], models={"tso": of_tso})
+    visit.open(written(tmp_path / "wide.html", [to_plain(wide)]))
+    for key in ("Home", "ArrowRight", "]", "]", "]"):
+        visit.page.keyboard.press(key)
+        if key != "Home":
+            assert in_sight(visit)
+
+
+def test_what_fails_is_listed_before_what_is_not_robust(visit: Visit, tmp_path: Path) -> None:
+    answer = to_plain(check(STORE_BUFFERING, CheckOptions(models=("tso",))))
+    cycle = answer["violations"][0] | {"kind": "robustness"}
+    answer["violations"] = [cycle] * 9 + [cycle | {"kind": "assertion", "message": "it fails"}]
+    visit.open(written(tmp_path / "page.html", [answer]))
+    assert visit.page.text_content(".violations [aria-current]") == "TSO: assertion: it fails"
+    assert visit.page.text_content(".violations li >> nth=0") == "TSO: assertion: it fails"
+    for _ in range(9):
+        visit.page.keyboard.press("j")
+    hidden = visit.page.evaluate(
+        """() => document.querySelector('.violations').getBoundingClientRect().bottom
+          - document.querySelector('.violations [aria-current]').getBoundingClientRect().bottom"""
+    )
+    assert hidden > -2  # as far as a browser scrolls to whole pixels
 
 
 def test_histories_reports_and_tables(visit: Visit, run: Run) -> None:
