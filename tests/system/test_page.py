@@ -134,6 +134,33 @@ def test_names_with_tags_are_inert(visit: Visit, tmp_path: Path) -> None:
     assert NASTY in visit.page.text_content(".error")
 
 
+def test_long_names_widen_nothing(visit: Visit, tmp_path: Path) -> None:
+    subject = program([st("n" * 10_000, 1), ld("r", "y")], [st("y", 1), ld("r", "n" * 10_000)])
+    visit.open(written(tmp_path / "page.html", [to_plain(check(subject, CheckOptions(models=("tso", "pso"))))]))
+    wider, height = visit.page.evaluate(
+        """() => [document.documentElement.scrollWidth - document.documentElement.clientWidth,
+          document.querySelector('.status').getBoundingClientRect().height]"""
+    )
+    assert wider <= 0
+    assert height < 100
+
+
+def test_reports_of_monitors_come_by_how_often_they_were(visit: Visit, tmp_path: Path, run: Run) -> None:
+    lines = ['{"format": "teetotal-trace", "version": 1}']
+    for line, times in ((10, 1), (20, 3), (30, 2)):
+        for _ in range(times):
+            x, y = f"x{line}", f"y{line}"
+            for thread, kind, address, at in ((0, "st", x, 1), (0, "ld", y, 2), (1, "st", y, 3), (1, "ld", x, 4)):
+                event = {"thread": thread, "kind": kind, "address": address, "location": f"a.c:{line + at}"}
+                lines.append(json.dumps(event))
+            lines += [json.dumps({"thread": thread, "kind": "mfence"}) for thread in (0, 1)]
+    Path("t.jsonl").write_text("\n".join(lines))
+    assert run("monitor", "--model", "tso", "t.jsonl", "--html", "t.html")[0] == 1
+    visit.open(Path("t.html"))
+    told = visit.page.locator(".monitored summary").all_text_contents()
+    assert [text.rpartition("(")[2] for text in told[:2]] == ["3 times)", "2 times)"]
+
+
 def test_numbers_are_not_rounded(visit: Visit, tmp_path: Path) -> None:
     large = 2**63 - 1
     subject = program([st("x", large), ld("r", "y")], [st("y", -large), ld("r", "x")])

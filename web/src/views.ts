@@ -259,7 +259,7 @@ function unordered(violation: Violation): HTMLElement[] {
 
 function monitor(answer: Answer): HTMLElement[] {
   const named = Object.entries((answer.models ?? {}) as Record<string, ModelAnswer>);
-  const found = answer.violations ?? [];
+  const found = [...(answer.violations ?? [])].sort((a, b) => (b.count ?? 1) - (a.count ?? 1)); // the most frequent first, as in text
   const reports = named.flatMap(([model, said]) =>
     Object.entries(said.reports ?? {}).map(([name, count]) => [name, model.toUpperCase(), number(count), number(found.filter((violation) => violation.monitor === name).length)]));
   const list = h("ol", { class: "monitored" });

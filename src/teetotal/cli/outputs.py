@@ -99,7 +99,7 @@ class _Output(click.ParamType[Target]):
 def _note_target(context: click.Context, parameter: click.Parameter, value: Target | tuple[Target, ...] | None) -> None:
     targets = _wanted().targets
     for target in [] if value is None else [value] if isinstance(value, Target) else value:
-        if any(os.path.abspath(other.path) == os.path.abspath(target.path) for other in targets if target.is_file):
+        if any(os.path.realpath(other.path) == os.path.realpath(target.path) for other in targets if target.is_file):
             raise click.BadParameter(f"{target.path} is to be written twice", context, parameter)
         targets.append(target)
 
