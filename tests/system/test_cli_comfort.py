@@ -116,6 +116,10 @@ def test_what_was_meant(run: Run) -> None:
         ("teetotal check --goal ", ["robust", "safe", "both"]),
         ("teetotal check --explore pre", ["preemptions:2", "preemptions:0..3"]),
         ("teetotal monitor --monitor sober,exact-t", ["sober,exact-tso"]),
+        ("teetotal check --output s", ["sarif:"]),
+        ("teetotal generate litmus --family IRI", ["IRIW"]),
+        ("teetotal record simulate --protocol m", ["mi", "mesi"]),
+        ("teetotal record simulate --bug lost-i", ["lost-invalidation"]),
     ],
 )
 def test_shells_complete_values(words: str, offered: list[str]) -> None:

@@ -82,8 +82,7 @@ class Verbs(click.Group):
         except click.BadParameter as error:
             from teetotal.cli import configuration
 
-            configuration.blame(error)
-            raise
+            raise configuration.blamed(error) from None
         except BrokenPipeError:  # caught here, since click would make it exit status 1, which is a violation
             _drop_output()
             return 141

@@ -99,12 +99,16 @@ def defaults(verb: str, command: click.Command, group: click.Group, context: cli
     return chosen
 
 
-def blame(error: click.BadParameter) -> None:
+def blamed(error: click.BadParameter) -> click.BadParameter:
     """Where a value was not given on the command line: whoever reads that it is wrong has to know where it stands."""
-    if error.ctx is None or error.param is None or error.param.name is None:
-        return
-    if error.ctx.get_parameter_source(error.param.name) is click.core.ParameterSource.DEFAULT_MAP:
-        error.message = f"{error.message.removesuffix('.')}. {find()} says so."
+    context, option = error.ctx, error.param
+    if context is None or option is None or option.name is None:
+        return error
+    if context.get_parameter_source(option.name) is not click.core.ParameterSource.DEFAULT_MAP:
+        return error
+    return click.BadParameter(
+        f"{error.message.removesuffix('.')}. {find()} says so.", context, option, error.param_hint
+    )
 
 
 def _options(command: click.Command) -> dict[str, click.Option]:
