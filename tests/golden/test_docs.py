@@ -254,3 +254,6 @@ def test_every_page_can_be_found() -> None:
         waiting += [(page.parent / link).resolve() for link in re.findall(r"\]\(([^)\s#:]+)", page.read_text())]
     lost = {name(page) for page in (ROOT / "docs").rglob("*.md")} - {name(page) for page in found}
     assert not lost, "pages that nothing links to"
+    index = (ROOT / "docs" / "index.md").read_text()
+    unlisted = [page for page in (ROOT / "docs").rglob("*.md") if f"({page.relative_to(ROOT / 'docs')})" not in index]
+    assert [name(page) for page in unlisted] == ["docs/index.md"], "pages that the map does not have"

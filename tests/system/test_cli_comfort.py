@@ -56,6 +56,8 @@ def test_a_file_has_options_and_the_command_line_the_last_word(run: Run, file: s
         ("loop-bound = 1.5\n", "'1.5' is not a valid integer range"),
         ("workers = true\n", "'true' is not a valid integer range"),
         ("[check]\nquiet = 7\n", "'7' is not a valid boolean"),
+        ("check = 3\n", "check is a verb; its options stand in a table, [check]"),
+        ("[check]\nnondet = 3\n", "Invalid value for '--nondet'"),
     ],
 )
 def test_what_is_no_option_is_refused(run: Run, text: str, said: str) -> None:
@@ -64,6 +66,25 @@ def test_what_is_no_option_is_refused(run: Run, text: str, said: str) -> None:
     status, out, err = run("check", "SB.litmus")
     assert (status, out) == (2, "")
     assert said in err
+
+
+def test_who_gives_a_wrong_value_is_told(run: Run) -> None:
+    Path("SB.litmus").write_text(SB)
+    Path("teetotal.toml").write_text('[check]\ntime = "soon"\n')
+    err = run("check", "SB.litmus")[2]
+    assert f"'soon' is not a valid float range. {Path.cwd() / 'teetotal.toml'} says so." in err
+    assert "says so" not in run("check", "--time", "later", "SB.litmus")[2]
+
+
+def test_a_list_of_what_may_be_given_more_than_once(run: Run) -> None:
+    Path("SB.litmus").write_text(SB)
+    Path("teetotal.toml").write_text(
+        'model = ["tso", "pso"]\n[check]\noutput = ["json:a.json", "sarif:b.sarif"]\nhtml = "c.html"\nnondet = [0, 2]\n'
+    )
+    assert run("check", "-q", "SB.litmus")[0] == 1
+    assert Path("a.json").exists()
+    assert Path("b.sarif").exists()
+    assert Path("c.html").exists()
 
 
 def test_another_file_or_none(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,6 +116,10 @@ def test_what_was_meant(run: Run) -> None:
         ("teetotal check --goal ", ["robust", "safe", "both"]),
         ("teetotal check --explore pre", ["preemptions:2", "preemptions:0..3"]),
         ("teetotal monitor --monitor sober,exact-t", ["sober,exact-tso"]),
+        ("teetotal check --output s", ["sarif:"]),
+        ("teetotal generate litmus --family IRI", ["IRIW"]),
+        ("teetotal record simulate --protocol m", ["mi", "mesi"]),
+        ("teetotal record simulate --bug lost-i", ["lost-invalidation"]),
     ],
 )
 def test_shells_complete_values(words: str, offered: list[str]) -> None:

@@ -255,6 +255,27 @@ def test_standard_output_is_a_file_too(run: Run, files: Path) -> None:
     assert out.splitlines()[-1].startswith("::error file=SB.litmus,")
 
 
+def test_a_file_is_not_written_twice_by_another_name(run: Run, files: Path) -> None:
+    Path("a.json").write_text("")
+    Path("b.json").symlink_to("a.json")
+    status, _, err = run("check", "SB.litmus", "--output", "json:a.json", "--output", "sarif:b.json")
+    assert (status, "b.json is to be written twice" in err) == (2, True)
+
+
+def test_pages_as_often_as_there_are_files(run: Run, files: Path) -> None:
+    assert run("check", "SB.litmus", "--html", "a.html", "--html", "b.html")[0] == 1
+    assert Path("a.html").read_text() == Path("b.html").read_text()
+
+
+def test_quiet_is_about_what_is_printed(run: Run, files: Path) -> None:
+    Path("sb.txt").write_text("T0: st x = 1\nT0: ld y -> 0\nT1: st y = 1\nT1: ld x -> 0\n")
+    _, out, _ = run("history", "-q", "sb.txt", "--output", "json:h.json")
+    assert len(out.splitlines()) == 1
+    (violation,) = json.loads(Path("h.json").read_text())["violations"]
+    assert violation["proof"]
+    assert len(violation["events"]) == 4
+
+
 def test_a_report_is_the_page_that_html_writes(run: Run, files: Path) -> None:
     _, out, _ = run("check", "SB.litmus", "fenced.litmus", "--json", "--html", "direct.html")
     Path("result.json").write_text(out)

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 
 from pages import Visit, long_answer, machine, visiting
 from small_programs import MFENCE, SFENCE, ld, program, st
-from teetotal.answers.events import Event, Kind, ModelName
+from teetotal.answers.events import Commit, Event, Issue, Kind, ModelName, Semantics
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.record import RecordAnswer, Shown
 from teetotal.checking import check
+from teetotal.engines import story
 from teetotal.programs.program import Program
 from teetotal.report.html import page
 from teetotal.report.json import to_plain
@@ -132,6 +134,33 @@ def test_names_with_tags_are_inert(visit: Visit, tmp_path: Path) -> None:
     assert NASTY in visit.page.text_content(".error")
 
 
+def test_long_names_widen_nothing(visit: Visit, tmp_path: Path) -> None:
+    subject = program([st("n" * 10_000, 1), ld("r", "y")], [st("y", 1), ld("r", "n" * 10_000)])
+    visit.open(written(tmp_path / "page.html", [to_plain(check(subject, CheckOptions(models=("tso", "pso"))))]))
+    wider, height = visit.page.evaluate(
+        """() => [document.documentElement.scrollWidth - document.documentElement.clientWidth,
+          document.querySelector('.status').getBoundingClientRect().height]"""
+    )
+    assert wider <= 0
+    assert height < 100
+
+
+def test_reports_of_monitors_come_by_how_often_they_were(visit: Visit, tmp_path: Path, run: Run) -> None:
+    lines = ['{"format": "teetotal-trace", "version": 1}']
+    for line, times in ((10, 1), (20, 3), (30, 2)):
+        for _ in range(times):
+            x, y = f"x{line}", f"y{line}"
+            for thread, kind, address, at in ((0, "st", x, 1), (0, "ld", y, 2), (1, "st", y, 3), (1, "ld", x, 4)):
+                event = {"thread": thread, "kind": kind, "address": address, "location": f"a.c:{line + at}"}
+                lines.append(json.dumps(event))
+            lines += [json.dumps({"thread": thread, "kind": "mfence"}) for thread in (0, 1)]
+    Path("t.jsonl").write_text("\n".join(lines))
+    assert run("monitor", "--model", "tso", "t.jsonl", "--html", "t.html")[0] == 1
+    visit.open(Path("t.html"))
+    told = visit.page.locator(".monitored summary").all_text_contents()
+    assert [text.rpartition("(")[2] for text in told[:2]] == ["3 times)", "2 times)"]
+
+
 def test_numbers_are_not_rounded(visit: Visit, tmp_path: Path) -> None:
     large = 2**63 - 1
     subject = program([st("x", large), ld("r", "y")], [st("y", -large), ld("r", "x")])
@@ -164,6 +193,56 @@ def test_long_executions(visit: Visit, tmp_path: Path, count: int, capsys: pytes
     }}""")
     assert visit.page.text_content(".status").startswith(f"Step {count} of ")
     visit.page.wait_for_selector(".mark.current")
+
+
+def in_sight(visit: Visit) -> bool:
+    """Whether the step that is told can be seen whole in the first of the lanes."""
+    visit.page.wait_for_selector(".mark.current")
+    found: bool = visit.page.evaluate(
+        """() => {
+          const outer = document.querySelector('.lanes').getBoundingClientRect();
+          const inner = document.querySelector('.lanes .mark.current rect').getBoundingClientRect();
+          return inner.left >= outer.left && inner.right <= outer.right
+            && inner.top >= outer.top && inner.bottom <= outer.bottom;
+        }"""
+    )
+    return found
+
+
+def test_the_step_that_is_told_is_in_sight(visit: Visit, tmp_path: Path) -> None:
+    """From the beginning, before anybody has touched anything, and in the last of many lanes."""
+    visit.open(written(tmp_path / "page.html", [to_plain(long_answer(60))]))
+    assert in_sight(visit)
+    many = program(
+        [st("x", 1), ld("r", "y")], *([st(f"a{number}", 1)] for number in range(18)), [st("y", 1), ld("r", "x")]
+    )
+    steps = [Issue(19), Issue(19), *(Issue(number) for number in range(1, 19)), Issue(0), Issue(0)]
+    steps += [Commit(number) for number in range(20)]
+    found = story.violation(many, "tso", steps, Semantics(), kind="robustness")
+    answer = long_answer(60)
+    of_tso = msgspec.structs.replace(answer.models["tso"], violations=[found])
+    wide = msgspec.structs.replace(answer, violations=[found], models={"tso": of_tso})
+    visit.open(written(tmp_path / "wide.html", [to_plain(wide)]))
+    for key in ("Home", "ArrowRight", "]", "]", "]"):
+        visit.page.keyboard.press(key)
+        if key != "Home":
+            assert in_sight(visit)
+
+
+def test_what_fails_is_listed_before_what_is_not_robust(visit: Visit, tmp_path: Path) -> None:
+    answer = to_plain(check(STORE_BUFFERING, CheckOptions(models=("tso",))))
+    cycle = answer["violations"][0] | {"kind": "robustness"}
+    answer["violations"] = [cycle] * 9 + [cycle | {"kind": "assertion", "message": "it fails"}]
+    visit.open(written(tmp_path / "page.html", [answer]))
+    assert visit.page.text_content(".violations [aria-current]") == "TSO: assertion: it fails"
+    assert visit.page.text_content(".violations li >> nth=0") == "TSO: assertion: it fails"
+    for _ in range(9):
+        visit.page.keyboard.press("j")
+    hidden = visit.page.evaluate(
+        """() => document.querySelector('.violations').getBoundingClientRect().bottom
+          - document.querySelector('.violations [aria-current]').getBoundingClientRect().bottom"""
+    )
+    assert hidden > -2  # as far as a browser scrolls to whole pixels
 
 
 def test_histories_reports_and_tables(visit: Visit, run: Run) -> None:

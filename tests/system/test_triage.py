@@ -12,6 +12,7 @@ import pytest
 
 import teetotal
 from teetotal.answers.check import CheckAnswer
+from teetotal.answers.errors import TeetotalError
 from teetotal.answers.triage import NOTHING_ASSERTED, triaged, worst
 from teetotal.engines.runtime.orders import NO_MEANING
 
@@ -106,6 +107,61 @@ def test_python_programs_are_judged_by_their_assertions() -> None:
     assert [note for note in fine.notes if "never evaluated" in note] == [
         "the assertion at p.py:7 is never evaluated: nothing is known about it"
     ]
+
+
+UNSAID = """from teetotal import array, ld, lock, program, st, unlock
+
+a = array("a", 2)
+
+
+def left():
+    yield st("x", 1)
+    r = yield ld("y")
+    yield st(a[r], 1)
+
+
+def right():
+    yield st("y", 1)
+    r = yield ld("x")
+    yield lock("m")
+    yield unlock("m")
+
+
+test = program(left(), right(), x=0, y=0, m=0)
+"""
+
+
+def test_a_mutex_and_an_index_are_no_assertions() -> None:
+    """Where nothing is asserted, a result that SC does not have breaks something: that a mutex could be waited for, and an
+    index be out of range, does not say what matters."""
+    answer = check("unsaid.py", UNSAID)
+    assert (answer.models["tso"].safe, answer.models["tso"].triage) == (True, "breaks")
+    assert [violation.kind for violation in answer.models["tso"].violations].count("outcome") == 1
+    said = check("said.py", UNSAID.replace("    yield unlock", "    assert r >= 0\n    yield unlock"))
+    assert (said.models["tso"].safe, said.models["tso"].triage) == (True, "harmless")
+
+
+def test_an_index_that_is_never_computed_is_no_vacuous_assertion() -> None:
+    answer = check("unsaid.py", UNSAID.replace("    yield st(a[r], 1)", "    if r > 1:\n        yield st(a[r], 1)"))
+    assert (answer.complete, answer.notes) == (True, [])
+
+
+def test_what_is_true_whatever_happens_is_pointed_out_and_asserts_nothing() -> None:
+    trivial = check("trivial.py", UNSAID.replace("    yield unlock", "    assert 2 > 1\n    yield unlock"))
+    assert trivial.notes == ["the assertion at trivial.py:16 is always true, whatever the program does"]
+    assert trivial.models["tso"].triage == "breaks"
+    alone = UNSAID.partition("def right")[0].replace("a[r]", '"y"').rstrip()
+    nothing = alone + "\n    assert True\n\n\ntest = program(left(), x=0, y=0)\n"
+    with pytest.raises(TeetotalError, match="nothing here can fail"):
+        check("nothing.py", nothing, goal="safe")
+
+
+def test_a_filter_that_leaves_nothing_is_pointed_out() -> None:
+    claim = "filter (x=5)\nforall (x=2)"
+    answer = check("none.litmus", SB + claim, goal="safe")
+    assert answer.verdict.value == "safe"
+    assert answer.notes == ["no final state passes its filter: what is asked about final states is asked of none"]
+    assert check("some.litmus", SB + claim.replace("5", "1"), goal="safe").notes == []
 
 
 def test_promela_programs_are_judged_by_what_is_safe() -> None:

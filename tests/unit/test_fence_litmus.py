@@ -279,3 +279,15 @@ def test_monitors_are_for_robustness_and_not_for_promela(tmp_path: Path, options
     run = CliRunner().invoke(command, ["fence", *options, str(path)], standalone_mode=False)
     assert isinstance(run.exception, TeetotalError | click.UsageError)
     assert why in str(run.exception)
+
+
+@pytest.mark.parametrize("type", ["volatile int*", "const volatile int*", "_Atomic int*", "int* restrict"])
+def test_threads_of_c_whose_parameters_are_qualified(tmp_path: Path, type: str) -> None:
+    """tree-sitter takes ``P0 (volatile int* x) {`` for a call that went wrong, and found no statement in its body."""
+    text = (
+        f"C MP\n{{ }}\nP0 ({type} x,\n    {type} y) {{\n  *x = 1;\n  *y = 1;\n}}\n"
+        f"P1 ({type} x, {type} y) {{\n  int r0 = *y;\n  int r1 = *x;\n}}\nexists (1:r0=1 /\\ 1:r1=0)\n"
+    )
+    answer = fenced(tmp_path, "mp.litmus", text)
+    assert answer.answer.verdict is Verdict.SAFE
+    assert added(answer) == ["  atomic_thread_fence(memory_order_release);"]

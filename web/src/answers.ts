@@ -201,9 +201,12 @@ export function embedded(): (Answer | Row | Plot)[] {
 }
 
 /** A replay's execution stands beside its other keys. */
+/** What fails comes before what is only not robust. */
 export function violations(answer: Answer): Violation[] {
   if (answer.command === "replay" && Array.isArray(answer.events)) return [answer as unknown as Violation];
-  return answer.violations ?? [];
+  const found = answer.violations ?? [];
+  const fails = ({ kind }: Violation): boolean => kind !== "robustness" && kind !== "race";
+  return [...found.filter(fails), ...found.filter((violation) => !fails(violation))];
 }
 
 export function headline(violation: Violation): string {

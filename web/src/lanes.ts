@@ -70,6 +70,7 @@ export function lanes(
   let shown = new Set<Reason>(["po", "src", "co", "fr"]);
   let pending = 0;
   let following = true;
+  let fitted = false;
 
   const x = (lane: number): number => LEFT + lane * LANE + LANE / 2;
   const y = (row: number): number => row * ROW + ROW / 2; // below the names, which stay where they are
@@ -168,18 +169,27 @@ export function lanes(
   function show(row: number, follow = true): void {
     current = row;
     following = follow;
-    if (follow && row >= 0) {
-      const height = element.clientHeight || 400;
-      const at = TOP + y(row) * transform.k + transform.y;
-      if (at < TOP + ROW || at > height - ROW) {
-        const mark = marks[marksBetween(row, row)[0] ?? 0];
-        svg.call(behaviour.translateTo, mark ? (element.clientWidth / 2) / transform.k : 0, y(row));
-      }
-    }
+    if (fitted && follow && row >= 0) bringIntoView(row); // before that it has no size, and nowhere to be
     later();
   }
 
-  let fitted = false;
+  /** Down to the row, and sideways to its lane, each only where it cannot be seen. */
+  function bringIntoView(row: number): void {
+    const { clientWidth: width, clientHeight: height } = element;
+    const { k } = transform;
+    const mark = marks[marksBetween(row, row)[0] ?? 0];
+    const across = mark ? x(mark.lane) * k + transform.x : width / 2;
+    const down = TOP + y(row) * k + transform.y;
+    const beside = across < (BOX.width / 2) * k || across > width - (BOX.width / 2) * k;
+    const beyond = down < TOP + ROW || down > height - ROW;
+    if (!beside && !beyond) return;
+    svg.call(
+      behaviour.translateTo,
+      beside ? x(mark.lane) : (width / 2 - transform.x) / k,
+      beyond ? y(row) : (height / 2 - transform.y) / k,
+    );
+  }
+
   new ResizeObserver(() => {
     svg.attr("width", element.clientWidth).attr("height", element.clientHeight);
     bounds();

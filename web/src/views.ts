@@ -119,6 +119,13 @@ function outcomesTable(named: [string, ModelAnswer][]): HTMLElement {
   return h("details", {}, h("summary", {}, `${list.length.toLocaleString("en")} outcomes`), h("div", { class: "scroll" }, shown));
 }
 
+/** Scrolls a list, and not the page, until one of its items can be seen. */
+function scrollWithin(list: HTMLElement, item: HTMLElement): void {
+  const [outer, inner] = [list.getBoundingClientRect(), item.getBoundingClientRect()];
+  if (inner.top < outer.top) list.scrollTop -= outer.top - inner.top;
+  else if (inner.bottom > outer.bottom) list.scrollTop += inner.bottom - outer.bottom;
+}
+
 /** The violations as a list, and the one that is chosen. */
 function choose(answer: Answer): View | null {
   const found = violations(answer);
@@ -130,7 +137,9 @@ function choose(answer: Answer): View | null {
   const show = (which: number): void => {
     buttons.get(at)?.removeAttribute("aria-current");
     at = which;
-    buttons.get(at)?.setAttribute("aria-current", "true");
+    const button = buttons.get(at);
+    button?.setAttribute("aria-current", "true");
+    if (button) scrollWithin(list, button);
     now = player(answer, found[which]);
     stage.replaceChildren(now.element);
   };
@@ -140,8 +149,7 @@ function choose(answer: Answer): View | null {
     buttons.set(index, button);
     return h("li", {}, button);
   });
-  const failing = found.findIndex((violation) => violation.kind !== "robustness");
-  show(answer.triage === "breaks" && failing >= 0 ? failing : 0);
+  show(0);
   const title = answer.command === "replay" ? "Execution" : `${found.length.toLocaleString("en")} violation${found.length === 1 ? "" : "s"}`;
   return {
     element: section(title, found.length > 1 ? shown : null, stage),
@@ -251,7 +259,7 @@ function unordered(violation: Violation): HTMLElement[] {
 
 function monitor(answer: Answer): HTMLElement[] {
   const named = Object.entries((answer.models ?? {}) as Record<string, ModelAnswer>);
-  const found = answer.violations ?? [];
+  const found = [...(answer.violations ?? [])].sort((a, b) => (b.count ?? 1) - (a.count ?? 1)); // the most frequent first, as in text
   const reports = named.flatMap(([model, said]) =>
     Object.entries(said.reports ?? {}).map(([name, count]) => [name, model.toUpperCase(), number(count), number(found.filter((violation) => violation.monitor === name).length)]));
   const list = h("ol", { class: "monitored" });

@@ -79,6 +79,10 @@ class Verbs(click.Group):
     def invoke(self, context: click.Context) -> object:
         try:
             return super().invoke(context)
+        except click.BadParameter as error:
+            from teetotal.cli import configuration
+
+            raise configuration.blamed(error) from None
         except BrokenPipeError:  # caught here, since click would make it exit status 1, which is a violation
             _drop_output()
             return 141

@@ -21,8 +21,13 @@ def files(context: click.Context, parameter: click.Parameter, incomplete: str) -
     return [CompletionItem(incomplete, type="file")]
 
 
-def one_of(words: Sequence[str]) -> Completer:
-    return lambda context, parameter, incomplete: [word for word in words if word.startswith(incomplete)]
+def one_of(words: Sequence[str] | Callable[[], Sequence[str]]) -> Completer:
+    """Of words, or of what is loaded to know them."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+        return [word for word in (words() if callable(words) else words) if word.startswith(incomplete)]
+
+    return complete
 
 
 def several_of(words: Callable[[], Sequence[str]]) -> Completer:
@@ -40,3 +45,21 @@ def monitors() -> Sequence[str]:
     from teetotal.engines.executions.monitors import MONITORS
 
     return list(MONITORS)
+
+
+def families() -> Sequence[str]:
+    from teetotal.generate.names import FAMILIES
+
+    return ["all", *FAMILIES]
+
+
+def protocols() -> Sequence[str]:
+    from teetotal.record.simulation import PROTOCOLS
+
+    return PROTOCOLS
+
+
+def bugs() -> Sequence[str]:
+    from teetotal.record.simulation import BUGS
+
+    return ["list", *BUGS]

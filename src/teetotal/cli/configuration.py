@@ -74,8 +74,10 @@ def defaults(verb: str, command: click.Command, group: click.Group, context: cli
     if path is None:
         return {}
     content, verbs = read(path), group.list_commands(context)
-    tables = {name: value for name, value in content.items() if isinstance(value, dict)}
-    for name in tables:
+    tables = {name: value for name, value in content.items() if isinstance(value, dict) or name in verbs}
+    for name, table in tables.items():
+        if not isinstance(table, dict):
+            raise TeetotalError(f"{path}: {name} is a verb; its options stand in a table, [{name}]")
         if name not in verbs:
             raise TeetotalError(f"{path}: no verb is called {name}{_meant(name, verbs)}")
     common = {name: value for name, value in content.items() if name not in tables}
@@ -87,18 +89,32 @@ def defaults(verb: str, command: click.Command, group: click.Group, context: cli
         for name in common:
             if name not in known:
                 raise TeetotalError(f"{path}: no verb has an option --{name}{_meant(name, sorted(known))}")
-    chosen = {options[name]: _value(value) for name, value in common.items() if name in options}
+    chosen = {
+        options[name].name or "": _value(options[name], value) for name, value in common.items() if name in options
+    }
     for name, value in tables.get(verb, {}).items():
         if name not in options:
             raise TeetotalError(f"{path}: teetotal {verb} has no option --{name}{_meant(name, list(options))}")
-        chosen[options[name]] = _value(value)
+        chosen[options[name].name or ""] = _value(options[name], value)
     return chosen
 
 
-def _options(command: click.Command) -> dict[str, str]:
-    """From the option's name, without dashes, to the parameter's."""
+def blamed(error: click.BadParameter) -> click.BadParameter:
+    """Where a value was not given on the command line: whoever reads that it is wrong has to know where it stands."""
+    context, option = error.ctx, error.param
+    if context is None or option is None or option.name is None:
+        return error
+    if context.get_parameter_source(option.name) is not click.core.ParameterSource.DEFAULT_MAP:
+        return error
+    return click.BadParameter(
+        f"{error.message.removesuffix('.')}. {find()} says so.", context, option, error.param_hint
+    )
+
+
+def _options(command: click.Command) -> dict[str, click.Option]:
+    """From the option's name, without dashes, to the option."""
     return {
-        option.removeprefix("--"): parameter.name or ""
+        option.removeprefix("--"): parameter
         for parameter in command.params
         if isinstance(parameter, click.Option)
         for option in parameter.opts
@@ -113,10 +129,15 @@ def _meant(name: str, known: list[str]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
-def _value(value: Any) -> Any:
-    """As text, as the command line has it: neither 1.5 nor true is a whole number then. A list of words has commas."""
-    if isinstance(value, list) and all(isinstance(word, str) for word in value):
-        return ",".join(value)
-    if isinstance(value, list):
-        return tuple(map(_value, value))
+def _value(option: click.Option, value: Any) -> Any:
+    """As text, as the command line has it: neither 1.5 nor true is a whole number then. Of an option that may be given more
+    than once, or takes several, a list has each; of another one a list of words has commas."""
+    if option.multiple:
+        return [_text(word) for word in (value if isinstance(value, list) else [value])]
+    if not isinstance(value, list):
+        return _text(value)
+    return tuple(map(_text, value)) if option.nargs != 1 else ",".join(map(_text, value))
+
+
+def _text(value: Any) -> str:
     return value if isinstance(value, str) else str(value).lower()

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from teetotal.answers.events import ModelName, Semantics
+from teetotal.cli import completing
 from teetotal.cli.options import Models, budget_options, semantics, semantics_options
 from teetotal.generate import candidate, cycles, files, names
 from teetotal.generate.candidate import Litmus
@@ -35,7 +36,12 @@ class Fences(click.ParamType["tuple[str, ...]"]):
 @click.command(short_help="Litmus tests from critical cycles.")
 @click.argument("cycle", nargs=-1, metavar="[EDGE…]")
 @click.option("--length", type=click.IntRange(min=2), help="All cycles of at most so many edges.")
-@click.option("--family", metavar="NAME", help="A classical family (SB, MP, IRIW, …), or all of them: all.")
+@click.option(
+    "--family",
+    metavar="NAME",
+    help="A classical family (SB, MP, IRIW, …), or all of them: all.",
+    shell_complete=completing.one_of(completing.families),
+)
 @click.option(
     "--fences", type=Fences(), default="", metavar="LIST", help="On program-order edges: mfence, sfence, xchg."
 )

@@ -203,14 +203,14 @@ class Report:
             if self.violations and not explain:
                 say([f"{len(self.violations)} without their proofs; --explain prints them"])
         for answer in self.violations:
-            if explain and not self.as_json and not quiet():
+            if explain and not self.as_json and (outputs.are_wanted() or not quiet()):
                 self._explain(answer, next(option for option in options if option.model == answer.model))
             else:
                 outputs.note(answer)
         return sum((verdict for _, verdict in self.tally), Verdict.SAFE).exit_status
 
     def _explain(self, answer: HistoryAnswer, options: Options) -> None:
-        if self.tally.total() > 1:
+        if self.tally.total() > 1 and not quiet():
             say([f"\n{report.name(answer)} and {answer.model}:"])
         sys.stdout.flush()  # the verdict is to be seen while the proof is looked for
         histories, spent = examining.read_once(answer.input, options)
@@ -218,7 +218,8 @@ class Report:
         left = max(0.0, options.seconds - spent - answer.seconds)
         proved = examining.explained(histories[answer.index], replace(answer, notes=[]), options, left)
         outputs.note(replace(proved, notes=[*answer.notes, *proved.notes]))
-        say([*report.explanation(proved), *report.models(proved.models), *report.notes(proved.notes)])
+        if not quiet():
+            say([*report.explanation(proved), *report.models(proved.models), *report.notes(proved.notes)])
         if any(note.startswith(examining.INTERRUPTED) for note in proved.notes):
             raise KeyboardInterrupt
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import msgspec
@@ -23,6 +23,9 @@ from teetotal.answers.errors import OutputError, TeetotalError
 from teetotal.report import streams
 from teetotal.report.formats import FORMATS, WITHOUT_VERDICTS, Plain
 from teetotal.report.json import to_plain
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _META = "teetotal.outputs"
 NOT_YET = "teetotal was ended before it had an answer"
@@ -95,11 +98,20 @@ class _Output(click.ParamType[Target]):
             self.fail(f"{path} cannot be a file: there is no such folder, or it is one", parameter, context)
         return Target(kind, path)
 
+    def shell_complete(
+        self, context: click.Context, parameter: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        if self.fixed:
+            return [CompletionItem(incomplete, type="file")]
+        return [CompletionItem(f"{name}:") for name in FORMATS if name.startswith(incomplete)]
+
 
 def _note_target(context: click.Context, parameter: click.Parameter, value: Target | tuple[Target, ...] | None) -> None:
     targets = _wanted().targets
     for target in [] if value is None else [value] if isinstance(value, Target) else value:
-        if any(os.path.abspath(other.path) == os.path.abspath(target.path) for other in targets if target.is_file):
+        if any(os.path.realpath(other.path) == os.path.realpath(target.path) for other in targets if target.is_file):
             raise click.BadParameter(f"{target.path} is to be written twice", context, parameter)
         targets.append(target)
 
@@ -128,7 +140,7 @@ def options(*, own_file: str = "") -> list[click.Option]:
                               help=f"A file for {own_file}; default: standard output. With FORMAT: before it, where to "
                                    f"tell about them: {known}. Several at once.")  # fmt: skip
     return [
-        click.Option(["--html", "html_target"], type=_Output("html"), metavar="FILE", **common,
+        click.Option(["--html", "html_target"], type=_Output("html"), metavar="FILE", multiple=True, **common,
                      help="Also as a page: one HTML file that needs nothing else."),
         output,
     ]  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from teetotal.cli import completing
 from teetotal.cli.record import MANY, client_options, format_option, recorded, recording_options
 
 CACHE = click.IntRange(1, 1 << 16)
@@ -14,8 +15,21 @@ CACHE = click.IntRange(1, 1 << 16)
 @click.command()
 @client_options(threads=4, addresses=8)
 @click.option("--count", type=click.IntRange(1, MANY), default=100, show_default=True, help="Histories.")
-@click.option("--protocol", default="mesi", show_default=True, metavar="NAME", help="mi, mesi, hammer or amd.")
-@click.option("--bug", default="", metavar="NAME", help="A mistake in the machine; `list` names those of the protocol.")
+@click.option(
+    "--protocol",
+    default="mesi",
+    show_default=True,
+    metavar="NAME",
+    help="mi, mesi, hammer or amd.",
+    shell_complete=completing.one_of(completing.protocols),
+)
+@click.option(
+    "--bug",
+    default="",
+    metavar="NAME",
+    help="A mistake in the machine; `list` names those of the protocol.",
+    shell_complete=completing.one_of(completing.bugs),
+)
 @click.option(
     "--buffer", type=click.IntRange(0, 1 << 16), default=0, show_default=True, help="Stores in a store buffer."
 )

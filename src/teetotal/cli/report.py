@@ -12,13 +12,13 @@ import click
 
 from teetotal.answers.errors import ParseError, TeetotalError
 from teetotal.answers.events import Location
-from teetotal.cli import outputs
+from teetotal.cli import completing, outputs
 from teetotal.cli.options import budget_options
 from teetotal.report import found as found_in
 
 
 @click.command(short_help="What --json printed, as a page.")
-@click.argument("paths", nargs=-1, required=True, metavar="RESULT.json…")
+@click.argument("paths", nargs=-1, required=True, metavar="RESULT.json…", shell_complete=completing.files)
 @budget_options
 @click.option("-o", "target", metavar="FILE", help="Where to write the page (default: RESULT.html; - prints it).")
 def report(paths: tuple[str, ...], target: str | None) -> int:

@@ -129,14 +129,14 @@ def _new_results(
     program: Program, model: ModelName, everywhere: Mapping[ModelName, Outcomes], semantics: Semantics
 ) -> list[Violation]:
     """An execution with a result that SC does not have, as far as the program asks about results: by its condition or,
-    where it says nothing that could fail, by all that is observed."""
+    where it asserts nothing, by all that is observed."""
     ours, allowed = (filtered(program, everywhere[name].values) for name in (model, "sc"))
     if program.condition is not None:
         holds = program.predicate(program.condition.proposition)
         known = {bool(holds(values)) for values in allowed}
         found = {values: f"makes its condition {str(bool(holds(values))).lower()}, which it never is under SC"
                  for values in ours if bool(holds(values)) not in known}  # fmt: skip
-    elif goals.can_fail(program):
+    elif goals.asserts(program):
         return []
     else:
         found = dict.fromkeys(ours - allowed, "is no outcome of SC")

@@ -17,6 +17,7 @@ from teetotal.programs.litmus import layout
 from teetotal.programs.program import Fence, Program
 
 _LINUX = re.compile(r"\b(?:WRITE_ONCE|READ_ONCE|smp_\w+|spin_lock|xchg\w*|cmpxchg\w*|atomic_t)\b")
+_HEAD = re.compile(r"(\bP\d+\s*\()([^()]*)(?=\)\s*\{)")
 _TAG = re.compile(r"/\*(gap|store) (\d+) (\w+)\*/")
 _REMEDIES: dict[str, Remedy] = {str(kind): kind for kind in (*KINDS, *Order)}
 
@@ -24,6 +25,12 @@ _REMEDIES: dict[str, Remedy] = {str(kind): kind for kind in (*KINDS, *Order)}
 def is_linux(code: str) -> bool:
     """Whether a test is written in the words of the Linux kernel."""
     return _LINUX.search(code) is not None
+
+
+def parsable(code: str) -> str:
+    """With blanks for the parameters of threads: to a parser of C, a function without a type is a call, and no argument of
+    a call is ``volatile``."""
+    return _HEAD.sub(lambda head: head[1] + re.sub(r"\S", " ", head[2]), code)
 
 
 class CLitmus:
@@ -35,7 +42,7 @@ class CLitmus:
         parts = layout.split(text, path)
         self.offset = len(text) - len(parts.condition.text) - len(parts.code.text)  # comments are blanks there
         self.linux = is_linux(parts.code.text)
-        self.gaps = Gaps(parts.code.text, cpp=False, orders=strengthen, kernel=self.linux)
+        self.gaps = Gaps(parsable(parts.code.text), cpp=False, orders=strengthen, kernel=self.linux)
         self.words: dict[Remedy, str] = {
             Kind.MFENCE: "smp_mb();" if self.linux else "atomic_thread_fence(memory_order_seq_cst);",
             Kind.SFENCE: "smp_wmb();" if self.linux else "atomic_thread_fence(memory_order_release);",

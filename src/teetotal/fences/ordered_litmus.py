@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from teetotal.answers.events import Location, MemoryOrder
 from teetotal.fences.c_gaps import Gaps
 from teetotal.fences.c_places import CPlaces, fence_words
-from teetotal.fences.litmus_c import is_linux
+from teetotal.fences.litmus_c import is_linux, parsable
 from teetotal.fences.orders import Place
 from teetotal.fences.sources import Patched
 from teetotal.fences.text import apply
@@ -25,7 +25,7 @@ class OrderedLitmus:
         linux = is_linux(parts.code.text)
         if linux:
             self.notes.append("the kernel's accesses are left as they are: fences alone are put in")
-        self._own = CPlaces(Gaps(parts.code.text, cpp=False, atomics=True), self._location, weaken)
+        self._own = CPlaces(Gaps(parsable(parts.code.text), cpp=False, atomics=True), self._location, weaken)
         self._words = fence_words("linux" if linux else "c11")
 
     def _location(self, offset: int) -> Location:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from teetotal.answers.errors import ProgramError
-from teetotal.programs.expressions import Addr, Expr, Op
+from teetotal.programs.expressions import Addr, Const, Expr, Op
 from teetotal.programs.program import Assert, Condition, Fence, Lock, Program
 
 
@@ -47,11 +47,26 @@ def _claim(condition: Condition | None) -> Expr | None:
     return None
 
 
+def asserts(program: Program) -> bool:
+    """Whether its programmer says what must hold while it runs, or at its end."""
+    return program.final_assertion is not None or any(
+        _is_open(instruction) and not instruction.implied
+        for thread in program.threads
+        for instruction in thread.code
+        if isinstance(instruction, Assert)
+    )
+
+
+def _is_open(assertion: Assert) -> bool:
+    """Not true whatever happens."""
+    return assertion.condition != Const(1)
+
+
 def can_fail(program: Program) -> bool:
     """By an assertion, by waiting for a mutex for ever, or by following an address that is nobody's."""
     if program.final_assertion is not None:
         return True
     code = [instruction for thread in program.threads for instruction in thread.code]
-    if any(isinstance(instruction, Assert | Lock) for instruction in code):
+    if any(isinstance(i, Lock) or (isinstance(i, Assert) and _is_open(i)) for i in code):
         return True
     return any(not isinstance(getattr(i, "address", None), Addr | None) for i in code if not isinstance(i, Fence))

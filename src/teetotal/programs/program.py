@@ -96,10 +96,14 @@ class Branch(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 
 
 class Assert(msgspec.Struct, frozen=True, tag=True, kw_only=True):
-    """Where ``condition`` is 0 the program is not safe, and this thread stops here."""
+    """Where ``condition`` is 0 the program is not safe, and this thread stops here.
+
+    ``implied``: nobody wrote it down; an index has to be within its array, a shift within its word.
+    """
 
     condition: Expr
     location: Location | None = None
+    implied: bool = False
 
 
 class Assume(msgspec.Struct, frozen=True, tag=True, kw_only=True):

@@ -115,16 +115,22 @@ def children(process: int | str = "self") -> Iterator[int]:
         tasks = os.listdir(f"/proc/{process}/task")
     for task in tasks:
         with contextlib.suppress(OSError):
-            yield from map(int, Path(f"/proc/{process}/task/{task}/children").read_text().split())
+            yield from map(int, _read(f"/proc/{process}/task/{task}/children").split())
+
+
+def _read(path: str) -> bytes:
+    """What is asked for many times a second, without what ``Path`` and decoding cost: more than half."""
+    with open(path, "rb", buffering=0) as file:
+        return file.read()
 
 
 def largest(process: int) -> int:
     """Bytes in memory of that process, or of the largest that descends from it, without those that are watched already."""
     found = 0
     with contextlib.suppress(OSError, IndexError):
-        if Path(f"/proc/{process}/comm").read_text().startswith(_WATCHFUL):
+        if _read(f"/proc/{process}/comm").startswith(_WATCHFUL.encode()):
             return 0
-        found = int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        found = int(_read(f"/proc/{process}/statm").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return max([found, *map(largest, children(process))])
 
 

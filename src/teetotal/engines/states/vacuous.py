@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from teetotal.engines.states.outcomes import Outcomes
 from teetotal.programs.expressions import Const, evaluate, leaves, render
+from teetotal.programs.observation import filtered
 from teetotal.programs.program import Assert, Program
 
 
@@ -20,7 +21,7 @@ def vacuous(program: Program, everywhere: Iterable[Outcomes]) -> list[str]:
     constant: dict[str, int] = {}
     for number, thread in enumerate(program.threads):
         for position, instruction in enumerate(thread.code):
-            if isinstance(instruction, Assert):
+            if isinstance(instruction, Assert) and not instruction.implied:
                 place = instruction.location
                 name = (
                     f"T{number}'s assertion {render(instruction.condition)}"
@@ -39,6 +40,8 @@ def vacuous(program: Program, everywhere: Iterable[Outcomes]) -> list[str]:
     asked = program.condition is not None or program.final_assertion is not None
     if asked and not any(found.values for found in explored):
         told.append("no execution comes to its end: what is asked about final states is asked of none")
+    elif asked and not any(filtered(program, found.values) for found in explored):
+        told.append("no final state passes its filter: what is asked about final states is asked of none")
     return told
 
 

@@ -199,9 +199,7 @@ class Compiler(Accesses):
             case ast.Return(value):
                 self._return(node, value)
             case ast.Assert(test):
-                condition = self.condition(test)
-                if condition != Const(1):
-                    self.code.emit(Assert(condition=condition, location=self.location(node)))
+                self.code.emit(Assert(condition=self.condition(test), location=self.location(node)))
             case _:
                 kind = type(node).__name__
                 why = WHY_NOT.get(type(node))

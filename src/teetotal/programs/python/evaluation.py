@@ -125,7 +125,7 @@ class Evaluation(Expressions):
             self.code.assign(result, value, self.location(self.statement))
 
     def require(self, condition: Expr, node: ast.expr) -> bool:
-        self.code.emit(Assert(condition=condition, location=self.location(node)))
+        self.code.emit(Assert(condition=condition, location=self.location(node), implied=True))
         return True
 
     # -- names and constants ---------------------------------------------------------------------------------
