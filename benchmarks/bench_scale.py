@@ -22,30 +22,36 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+import msgspec
 
 from bench_symbolic import sized
 from long_questions import buffering_after, history_of_rounds, two_threads
 from small_programs import ld, program, st
+from teetotal import _core
 from teetotal.answers.events import Semantics
 from teetotal.budget import Budget
 from teetotal.engines.executions import watched
 from teetotal.engines.executions.parts import Exploration, PartAnswer
 from teetotal.engines.executions.watched import Question, Watched
+from teetotal.engines.runtime import exploring as runtime
 from teetotal.engines.symbolic.graph import ControlGraph
 from teetotal.engines.symbolic.verify import verify
 from teetotal.fences.linden_wolper import insert_fences
 from teetotal.histories.generate import random_history, to_axe
+from teetotal.programs.c.build import Source, build
 from teetotal.programs.program import Program
 from teetotal.programs.promela import compile_text
 from teetotal.scale.cluster import Cluster
 from teetotal.scale.crew import Crew, Tally, WorkerDied
 from teetotal.scale.here import Here
 from teetotal.scale.local import Processes
+from teetotal.scale.processes import keeping
 from teetotal.scale.scale import Scale, Slice
 
 PAIRS = """
@@ -201,22 +207,34 @@ def undivided() -> None:
 # -- many more --------------------------------------------------------------------------------------------------------
 
 
+TEN = 10.0
+"""Seconds that one worker would take for a C program: executions take as long as that makes them."""
+
+
 def pairs(rounds: int) -> Program:
     side = [step for _ in range(rounds) for step in (ld("r", "x"), st("x", 1))]
     return program(side, side)
 
 
-class Simulated:
+Told = TypeVar("Told", bound=msgspec.Struct)
+Part = tuple[str, float]
+"""As text, and for how many seconds."""
+
+
+class Simulated(Generic[Told]):
     """Workers that take as long as measured ones, on a clock that only the coordinator's own time is added to. Each item
     is explored for real: what comes back, and what can be set aside then, is what it would be."""
 
-    def __init__(self, size: int, start: float, execution: float) -> None:
-        self.size, self.start, self.execution = size, start, execution
+    def __init__(
+        self, explore: Callable[[str, Slice], PartAnswer[Told]], size: int, execution: float, begun: float = 0.0
+    ) -> None:
+        self.explore, self.size, self.execution = explore, size, execution
         self.tallies: list[Tally] = []
-        self.now = 0.0
+        self.now = begun
+        self.busy = 0.0
         self.own = 0.0
         self.looked = time.process_time()
-        self.given: dict[int, tuple[float, tuple[Question, str, float], PartAnswer[Watched]]] = {}
+        self.given: dict[int, tuple[float, Part, PartAnswer[Told]]] = {}
         self.done: list[tuple[float, int]] = []
 
     @property
@@ -228,18 +246,17 @@ class Simulated:
         self.now += spent
         self.own += spent
 
-    def _explored(self, item: tuple[Question, str, float], seconds: float) -> PartAnswer[Watched]:
-        question, part, _ = item
-        return watched.explore((question, part, Slice(1e9, max(1, int(seconds / self.execution)))))
+    def _explored(self, part: str, seconds: float) -> PartAnswer[Told]:
+        return self.explore(part, Slice(1e9, max(1, int(seconds / self.execution))))
 
-    def submit(self, number: int, item: tuple[Question, str, float]) -> None:
+    def submit(self, number: int, item: Part) -> None:
         self._pass()
-        answer = self._explored(item, item[2])
+        answer = self._explored(*item)
         self.given[number] = (self.now, item, answer)
-        heapq.heappush(self.done, (self.now + self.start + answer.executions * self.execution, number))
+        heapq.heappush(self.done, (self.now + START + answer.executions * self.execution, number))
         self.looked = time.process_time()
 
-    def receive(self, seconds: float | None = None) -> tuple[int, PartAnswer[Watched] | WorkerDied] | None:
+    def receive(self, seconds: float | None = None) -> tuple[int, PartAnswer[Told] | WorkerDied] | None:
         self._pass()
         until = self.now + (1e9 if seconds is None else seconds)
         self.looked = time.process_time()
@@ -248,16 +265,19 @@ class Simulated:
             return None
         moment, number = heapq.heappop(self.done)
         self.now = max(self.now, moment)
-        return number, self.given.pop(number)[2]
+        began, _, answer = self.given.pop(number)
+        self.busy += moment - began
+        return number, answer
 
     def hurry(self, number: int) -> bool:
         """What it would have by now."""
         self._pass()
-        began, item, _ = self.given[number]
+        began, item, answer = self.given[number]
+        if began + START + answer.executions * self.execution > self.now:
+            answer = self._explored(item[0], self.now - began - START)
         self.cancel(number)
-        answer = self._explored(item, self.now - began - self.start)
         self.given[number] = (began, item, answer)
-        moment = began + self.start + answer.executions * self.execution
+        moment = began + START + answer.executions * self.execution
         heapq.heappush(self.done, (max(self.now, moment), number))
         self.looked = time.process_time()
         return True
@@ -271,33 +291,62 @@ class Simulated:
         pass
 
 
-def simulate() -> None:
-    start = 0.03
-    print(f"{'':44}{'workers':>8}{'seconds':>9}{'ratio':>8}{'parts':>8}{'coordinator':>13}")
-    for rounds, execution, told in ((7, 5e-6, "5 µs"), (6, 1e-3, "1 ms"), (6, 1e-2, "10 ms")):
-        question = Question(pairs(rounds), Semantics(), "skip", (), "c20", 1024)
-        for workers in (1, 10, 100, 1000):
-            exploration = Exploration("", Watched, Scale())
-            crew = Simulated(workers, start, execution)
-            exploration.clock = lambda crew=crew: crew.now  # type: ignore[misc]
-            items = [0]
+START = 1e-3
+"""Seconds to begin with a part, for a process that stays."""
 
-            def item(part: str, share: float, question: Question = question, items: list[int] = items) -> Any:
-                items[0] += 1
-                return question, part, share * Slice().seconds
 
-            exploration.run(crew, item)
-            alone = exploration.executions * execution
-            name = f"{exploration.executions:,} executions of {told} each"
-            print(
-                f"{name:44}{workers:8,}{crew.now:9.1f}{alone / crew.now:8.1f}{items[0]:8,}{crew.own:12.1f}s", flush=True
+def simulate(name: str, telling: type[Told], explore: Callable[[str, Slice], PartAnswer[Told]], execution: float,
+             crews: Sequence[int]) -> None:  # fmt: skip
+    for workers in crews:
+        exploration = Exploration(lambda: "", telling, Scale())
+        first = Slice().first.seconds  # of whoever begins, alone
+        exploration.take(0, explore(exploration.parts[0].text, Slice(1e9, int(first / execution))))
+        crew = Simulated(explore, workers, execution, first)
+        exploration.clock = lambda crew=crew: crew.now  # type: ignore[misc]
+        items = [0]
+
+        def item(part: str, share: float, items: list[int] = items) -> Part:
+            items[0] += 1
+            return part, share * Slice().seconds
+
+        exploration.run(crew, item)
+        alone = exploration.executions * execution
+        idle = 1 - crew.busy / (workers * (crew.now - first))
+        told = f"{name}, {exploration.executions:,} of {1e3 * execution:g} ms"
+        figures = f"{workers:8,}{crew.now:9.1f}{alone / crew.now:8.2f}{idle:7.0%}{items[0]:8,}{crew.own:12.1f}s"
+        print(f"{told:48}{figures}", flush=True)
+
+
+def simulate_all() -> None:
+    print(f"{'':48}{'workers':>8}{'seconds':>9}{'ratio':>8}{'idle':>7}{'parts':>8}{'coordinator':>13}")
+    with tempfile.TemporaryDirectory() as folder:
+        program = build(Source((str(WAITING),)), Path(folder))
+        for which, sections in (("dekker", 4), ("peterson", 4)):
+            asked = runtime.Question(
+                str(program), ("strategy=all", "monitor=exact-tso", "monitor=exact-pso"), (which, "2", str(sections))
             )
+            keeping.stays = True
+            executions = runtime.explore((asked, _core.whole_search(), 0, Slice(1e9))).executions
+
+            def by_runtime(part: str, slice: Slice, asked: runtime.Question = asked) -> PartAnswer[runtime.Told]:
+                return runtime.explore((asked, part, 0, slice))
+
+            simulate(f"{which}, {sections} sections", runtime.Told, by_runtime, TEN / executions, (1, 2, 4, 10))
+            keeping.let_go()
+            keeping.stays = False
+    for rounds, execution in ((7, 5e-6), (6, 1e-3), (6, 1e-2)):
+        question = Question(pairs(rounds), Semantics(), "skip", (), "c20", 1024)
+
+        def interpreted(part: str, slice: Slice, question: Question = question) -> PartAnswer[Watched]:
+            return watched.explore((question, part, slice))
+
+        simulate(f"2 × {rounds} × (load; store)", Watched, interpreted, execution, (1, 10, 100, 1000))
 
 
 if __name__ == "__main__":
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
     if "--simulate" in sys.argv:
-        simulate()
+        simulate_all()
     elif "--ray" in sys.argv:
         overhead()
     elif "--undivided" in sys.argv:

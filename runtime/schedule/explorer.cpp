@@ -39,7 +39,7 @@ void Explorer::serve() {
     begin_part(channel.wait_for_request(request_number_));
     process.oddities = oddities;
     search_all();
-    channel.pulse().answered = request_number_;
+    channel.answered(request_number_);
   }
 }
 

@@ -29,7 +29,6 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr timespec kLook{0, 10'000'000};  // between two looks
-constexpr timespec kAnswer{0, 500'000};   // the same, where somebody waits for an answer
 constexpr timespec kNow{0, 0};
 constexpr milliseconds kPatience{5000};                // a step may take
 constexpr milliseconds kCallPatience{1000};            // a system call may take
@@ -79,6 +78,7 @@ class Supervisor final : public Guardian {
     std::signal(SIGPIPE, SIG_IGN);
     sigemptyset(&heard_);
     sigaddset(&heard_, SIGCHLD);
+    sigaddset(&heard_, kAnsweredSignal);
     sigaddset(&heard_, SIGUSR1);  // somebody waits for what is known by now; it may have come before us
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGTSTP}) {
       struct sigaction now{};
@@ -95,12 +95,13 @@ class Supervisor final : public Guardian {
     for (;;) {
       const bool idle = limits_.serves && !channel.busy() && line_.empty();
       if (idle) wait_for_request();
-      const int signal = sigtimedwait(&heard_, nullptr, idle ? &kNow : limits_.serves ? &kAnswer : &kLook);
+      const int signal = sigtimedwait(&heard_, nullptr, idle ? &kNow : &kLook);
+      const bool asks_to_end = signal > 0 && signal != SIGCHLD && signal != kAnsweredSignal;
       if (signal == SIGTSTP)
         pause();
-      else if (signal > 0 && signal != SIGCHLD && !idle)
+      else if (asks_to_end && !idle)
         stop(Reason::interrupted);
-      else if (signal > 0 && signal != SIGCHLD && signal != SIGUSR1)
+      else if (asks_to_end && signal != SIGUSR1)
         give_up();
       int status = 0;
       if (waitpid(root_, &status, WNOHANG | WUNTRACED) == root_) {

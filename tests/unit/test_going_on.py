@@ -15,11 +15,15 @@ def given(path: Path | None, **asked: object) -> argparse.Namespace:
 
 
 def test_it_goes_on_with_the_seed_that_it_began_with(tmp_path: Path) -> None:
+    def interrupted() -> None:
+        with State(given(kept, seed=7, programs=10, seconds=1.0)) as state:
+            for piece in (1, 2, 3):
+                state.done(pieces=piece)
+            raise KeyboardInterrupt
+
     kept = tmp_path / "new" / "state.json"
-    with pytest.raises(KeyboardInterrupt), State(given(kept, seed=7, programs=10, seconds=1.0)) as state:
-        for piece in (1, 2, 3):
-            state.done(pieces=piece)
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     again = State(given(kept, seed=8, programs=10, seconds=99.0))
     assert (again.seed, again.known) == (7, {"pieces": 3})
     again.end()

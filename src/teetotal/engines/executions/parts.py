@@ -33,7 +33,7 @@ SHORT = 0.25
 """The share of a slice after which a part comes back where others wait for something to do, and nobody can be hurried."""
 MOMENT = 0.5
 """Seconds at most for what those who are at work have found, when all is over: it takes as long as one execution."""
-HASTE, KEPT_HASTE = 0.01, 0.03
+HASTE, KEPT_HASTE = 0.003, 0.03
 """Seconds that a part is worked on before somebody else may want some of it: some times what it takes to begin with one,
 and, where it is kept, to write it through to the disk."""
 
@@ -151,8 +151,8 @@ class Exploration(Generic[Told]):
                     self.running[number] = self.clock()
                     share = 1.0 if self.can_hurry else self._share(number, crew.size)
                     crew.submit(number, item(self.parts[number].text, share))
-                self._hurry(crew)
-                self._receive(crew, min(self.haste if crew.free else 1.0, max(0.0, until - time.monotonic())))
+                soon = self._hurry(crew)
+                self._receive(crew, min(soon, max(0.0, until - time.monotonic())))
                 for gone in [number for number in self.running if number not in self.parts]:
                     crew.cancel(gone)
                     del self.running[gone]
@@ -183,12 +183,17 @@ class Exploration(Generic[Told]):
                 del self.running[number]
                 self.take(number, answer)
 
-    def _hurry(self, crew: Crew[Item, PartAnswer[Told]]) -> None:
-        """Where somebody has nothing to do: whoever works longest tells what is left, so that it can be divided."""
-        if crew.free and self.running:
-            longest = min(self.running, key=lambda number: self.running[number])
-            if self.clock() - self.running[longest] >= self.haste:
-                self.can_hurry = crew.hurry(longest)
+    def _hurry(self, crew: Crew[Item, PartAnswer[Told]]) -> float:
+        """Where somebody has nothing to do: whoever works longest tells what is left, so that it can be divided. Seconds
+        after which to look again."""
+        if not crew.free or not self.running:
+            return 1.0
+        longest = min(self.running, key=lambda number: self.running[number])
+        early = self.haste - (self.clock() - self.running[longest])
+        if early > 0:
+            return early
+        self.can_hurry = crew.hurry(longest)
+        return self.haste  # again: it may have been about to begin
 
     def _state(self, number: int) -> State:
         if number not in self.states:

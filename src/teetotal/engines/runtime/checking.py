@@ -155,9 +155,7 @@ def _explored(
     began = budget.passed
     sc, relaxed = [model for model in models if model == "sc"], [model for model in models if model != "sc"]
     walks, scale = options.explore.name in ("random", "pct"), budget.scale
-    elsewhere = (
-        scale.cluster is not None or scale.checkpoint is not None
-    )  # copies of this process are not, and keep nothing
+    elsewhere = scale.cluster is not None or scale.checkpoint is not None  # copies are not, and keep nothing
     by_parts = walks or (exploring.divisible(options) and (elsewhere or len(relaxed) < scale.workers))
     for result in [*of_each(whole, sc, False), *of_each(whole, [] if interrupted else relaxed, not by_parts)]:
         answer = answer + result if answer is not None and result is not None else answer or result
