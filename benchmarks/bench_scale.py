@@ -1,10 +1,11 @@
 """How much faster many are: ``python benchmarks/bench_scale.py`` prints the tables of docs/explanation/scale.md.
 
-python benchmarks/bench_scale.py [WORD…]         two processes and one, on the same questions; a minute or two
+python benchmarks/bench_scale.py [WORD…]         two processes and one, on the same questions (those with such a word in
+                                                 their names); a minute or two
 python benchmarks/bench_scale.py --simulate      10, 100 and 1,000 workers, by simulation; a minute
 python benchmarks/bench_scale.py --ray           what an item costs by local processes, and by Ray on this machine
 python benchmarks/bench_scale.py --undivided     what could be gained where nothing is divided: frontiers of the symbolic
-                                                 engine, and one model's executions with store buffers; half a minute
+                                                 engine; half a minute
 
 Seconds are those of a clock, and so is their ratio. On a machine that others use, two processes do not get two processors;
 so beside it stands what does not depend on others ("by work"): the processor time of one worker, by what two processors
@@ -64,6 +65,7 @@ static void *left(void *unused) {
 #define right left
 """
 WAITING = Path(__file__).parent / "waiting.c"
+BUFFERED = ["check", "--goal", "safe", "--triage", "0", "--model", "tso"]
 
 
 def questions(folder: Path) -> dict[str, list[str]]:
@@ -74,12 +76,15 @@ def questions(folder: Path) -> dict[str, list[str]]:
     histories.write_text("".join(map(to_axe, each)))
     fenced = folder / "fenced.c"
     fenced.write_text(buffering_after(6))
+    buffered = folder / "buffered.c"
+    buffered.write_text(buffering_after(6))
     large = folder / "large.axe"
     large.write_text(history_of_rounds(40, 60_000))
     batch = ["history", "--no-order", "--model", "sc,tso,pso", str(histories)]
     return {
         "C, 2 threads × 7 × (load; store)": ["check", str(pairs)],
         "C, Dekker with 5 sections": ["check", "--args", "dekker", "--args", "2", "--args", "5", str(WAITING)],
+        "C, store buffering behind 6 × (load; store), with TSO's buffers": [*BUFFERED, str(buffered)],
         "1,000 histories of 2,000 operations, three models": batch,
         "one history of 2,400,000 operations": ["history", "--no-order", str(large)],
         "fence, 2 threads × 6 × (load; store) and store buffering": ["fence", str(fenced)],
@@ -118,16 +123,16 @@ def _without_times(answer: Any) -> str:
 
 
 def compare(wanted: list[str]) -> None:
-    print(f"{'':58}{'1':>8}{'2':>8}{'ratio':>7}{'idle':>6}{'more work':>11}{'by work':>9}")
+    print(f"{'':66}{'1':>8}{'2':>8}{'ratio':>7}{'idle':>6}{'more work':>11}{'by work':>9}")
     with tempfile.TemporaryDirectory() as folder:
         for name, words in questions(Path(folder)).items():
-            if wanted and words[0] not in wanted:
+            if wanted and not any(word in name for word in wanted):
                 continue
             one, two = Run(words, "--workers", "1"), Run(words, "--workers", "2")
             assert one.answers == two.answers, name
             seconds = f"{one.seconds:7.1f}s{two.seconds:7.1f}s{one.seconds / two.seconds:7.2f}"
             more = two.cpu / one.cpu - 1
-            print(f"{name:58}{seconds}{two.idle:6.0%}{more:11.0%}{one.cpu / two.longest:9.2f}", flush=True)
+            print(f"{name:66}{seconds}{two.idle:6.0%}{more:11.0%}{one.cpu / two.longest:9.2f}", flush=True)
 
 
 # -- what an item costs -------------------------------------------------------------------------------------------------
@@ -172,7 +177,6 @@ def _sent(crew: Crew[bytes, bytes], items: int, item: bytes) -> tuple[float, flo
 # -- what is not divided ------------------------------------------------------------------------------------------------
 
 FENCED = {"peterson_n": 5, "filter": 4, "mcs": 6, "lamport_fast": 4, "ticket": 7}
-BUFFERED = (4, 5)
 
 
 def undivided() -> None:
@@ -194,14 +198,6 @@ def undivided() -> None:
             spent = time.process_time() - began
             told = f"{states:10,}{spent:8.2f}s{1e6 * spent / states:8.1f}µs{item * states / spent:12.0f}"
             print(f"{name + ', ' + str(processes):22}{model:>6}{told}", flush=True)
-    print(f"\n{'store buffering, in C':24}{'TSO':>8}{'PSO':>8}{'a model each':>14}")
-    with tempfile.NamedTemporaryFile("w", suffix=".c") as file:
-        for rounds in BUFFERED:
-            Path(file.name).write_text(buffering_after(rounds))
-            asked = ["check", "--goal", "safe", "--triage", "0", file.name]
-            tso, pso = (Run([*asked, "--model", model], "--workers", "1").cpu for model in ("tso", "pso"))
-            name = f"behind {rounds} × (load; store)"
-            print(f"{name:24}{tso:7.1f}s{pso:7.1f}s{(tso + pso) / max(tso, pso):14.2f}", flush=True)
 
 
 # -- many more --------------------------------------------------------------------------------------------------------

@@ -46,7 +46,10 @@ class OptimalSearch {
  public:
   // Wakeup trees can grow without bound: the search stops where they need more than `megabytes`.
   OptimalSearch(System& system, Visitor& visitor, std::size_t megabytes = kMegabytes)
-      : system_(system), visitor_(visitor), buffers_(system.buffers() != Buffering::none), most_nodes_((megabytes << 20) / sizeof(Node)) {}
+      : system_(system),
+        visitor_(visitor),
+        buffers_(system.buffers() != Buffering::none),
+        most_nodes_((megabytes << 20) / sizeof(Node)) {}
   SearchResult run();
 
   // A part of a search (parts.cpp): runs on to where it stands, and explores it until it is finished, the visitor

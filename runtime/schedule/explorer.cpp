@@ -120,7 +120,8 @@ void Explorer::search_all() {
 SearchResult Explorer::explore_part() {
   if (request_.strategy.name != "all") return explore_walks();
   OptimalSearch search(system_, *this, request_.strategy.megabytes);
-  const Part part = request_.part.empty() ? Part{.buffers = system_.buffers(), .levels = {{}}} : part_from(request_.part, system_);
+  const Part part =
+      request_.part.empty() ? Part{.buffers = system_.buffers(), .levels = {{}}} : part_from(request_.part, system_);
   if (process.cells.changed) throw OptimalSearch::Elsewhere("memory is laid out otherwise");
   const SearchResult result = search.run(part);
   tell_part([&] { return to_text(search.rest(), system_); }, [&] { return to_text(search.asks(), system_); });

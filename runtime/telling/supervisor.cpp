@@ -100,7 +100,7 @@ class Supervisor final : public Guardian {
       if (signal == SIGTSTP)
         pause();
       else if (asks_to_end && !idle)
-        stop(Reason::interrupted);
+        stop(Reason::interrupted, limits_.serves && signal == SIGUSR1);
       else if (asks_to_end && signal != SIGUSR1)
         give_up();
       int status = 0;
@@ -224,7 +224,7 @@ class Supervisor final : public Guardian {
     looked_ = now;
     const std::chrono::duration<double> gone = now - started_;
     if (gone.count() > limits_.seconds) stop(Reason::time);
-    if (stopping_ != Reason::none && now - stopping_since_ > kStopping) {
+    if (stopping_ != Reason::none && !hurried_ && now - stopping_since_ > kStopping) {
       killed_ = stopping_;
       kill(-root_, SIGKILL);
       return;
@@ -276,8 +276,9 @@ class Supervisor final : public Guardian {
     beat_since_ = call_since_ = asked_since_ = Clock::now();
   }
 
-  void stop(Reason reason) {
-    if (stopping_ != Reason::none) return;
+  void stop(Reason reason, bool hurried = false) {
+    if (stopping_ != Reason::none && (hurried || !hurried_)) return;
+    hurried_ = hurried;
     stopping_ = reason;
     stopping_since_ = Clock::now();
     channel.notices().stop = reason;
@@ -294,6 +295,7 @@ class Supervisor final : public Guardian {
   pid_t seen_explorer_ = 0;
   std::uint64_t seen_beat_ = 0, seen_call_ = 0;
   Reason stopping_ = Reason::none, killed_ = Reason::none;
+  bool hurried_ = false;  // it is to tell what it has by now: whoever waits for that can wait
 };
 
 // By the kernel itself: setrlimit is a hook here, which does nothing.
