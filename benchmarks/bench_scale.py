@@ -2,7 +2,7 @@
 
 python benchmarks/bench_scale.py [WORD…]         two processes and one, on the same questions (those with such a word in
                                                  their names); a minute or two
-python benchmarks/bench_scale.py --simulate      10, 100 and 1,000 workers, by simulation; a minute
+python benchmarks/bench_scale.py --simulate      2 to 1,000 workers, by simulation; some minutes
 python benchmarks/bench_scale.py --ray           what an item costs by local processes, and by Ray on this machine
 python benchmarks/bench_scale.py --undivided     what could be gained where nothing is divided: frontiers of the symbolic
                                                  engine; half a minute
@@ -330,13 +330,17 @@ def simulate_all() -> None:
             simulate(f"{which}, {sections} sections", runtime.Told, by_runtime, TEN / executions, (1, 2, 4, 10))
             keeping.let_go()
             keeping.stays = False
-    for rounds, execution in ((7, 5e-6), (6, 1e-3), (6, 1e-2)):
+    for rounds, execution, crews in (
+        (7, 5e-6, (1, 10, 100, 1000)),
+        (6, 1e-3, (1, 10, 100, 1000)),
+        (6, 1e-2, (1, 10, 100)),
+    ):
         question = Question(pairs(rounds), Semantics(), "skip", (), "c20", 1024)
 
         def interpreted(part: str, slice: Slice, question: Question = question) -> PartAnswer[Watched]:
             return watched.explore((question, part, slice))
 
-        simulate(f"2 × {rounds} × (load; store)", Watched, interpreted, execution, (1, 10, 100, 1000))
+        simulate(f"2 × {rounds} × (load; store)", Watched, interpreted, execution, crews)
 
 
 if __name__ == "__main__":

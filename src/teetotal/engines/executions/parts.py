@@ -37,6 +37,9 @@ HASTE, KEPT_HASTE = 0.003, 0.03
 """Seconds that a part is worked on before somebody else may want some of it: some times what it takes to begin with one,
 and, where it is kept, to write it through to the disk."""
 
+AGAIN = 0.01
+"""Seconds after which whoever has not heard that somebody waits is told so again."""
+
 
 class PartAnswer(msgspec.Struct, Generic[Told], frozen=True):
     """Of a slice: what is left, what it asks of those above, and what was told. ``over``: it ended the whole search.
@@ -193,7 +196,7 @@ class Exploration(Generic[Told]):
         if early > 0:
             return early
         self.can_hurry = crew.hurry(longest)
-        return self.haste  # again: it may have been about to begin
+        return AGAIN  # it may have been about to begin
 
     def _state(self, number: int) -> State:
         if number not in self.states:
