@@ -81,6 +81,7 @@ def explore(item: tuple[Question, str, int, Slice]) -> PartAnswer[Told]:
             for line, message in runtime.ask(slice.seconds, slice.executions, part):
                 told.take(line, message)
             runtime.spent += told.cpu
+            told.cpu += runtime.watching()
             if runtime.spent > _LIFE:
                 keeping.let_go()
             return told.answer(restarts, stays=True)
