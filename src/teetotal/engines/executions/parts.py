@@ -37,6 +37,8 @@ HASTE, KEPT_HASTE = 0.003, 0.03
 """Seconds that a part is worked on before somebody else may want some of it: some times what it takes to begin with one,
 and, where it is kept, to write it through to the disk."""
 
+MOST_HASTE = 0.2
+"""The same where parts are so small that it takes longer to give them away than to explore them."""
 AGAIN = 0.01
 """Seconds after which whoever has not heard that somebody waits is told so again."""
 
@@ -110,7 +112,7 @@ class Exploration(Generic[Told]):
                 part.text = self.division.take_back(part.text, gone)
         self.running: dict[int, float] = {}  # since when
         self.can_hurry = True
-        self.haste = HASTE if self.checkpoint is None else KEPT_HASTE
+        self.haste = self.least = HASTE if self.checkpoint is None else KEPT_HASTE
         self.clock: Callable[[], float] = time.monotonic
         self.following = max(self.parts) + 1
         self.deaths: dict[int, int] = {}
@@ -183,7 +185,8 @@ class Exploration(Generic[Told]):
             if isinstance(answer, WorkerDied) or answer.died:
                 self._lost(number, str(answer) if isinstance(answer, WorkerDied) else answer.died)
             else:
-                del self.running[number]
+                took = self.clock() - self.running.pop(number)
+                self.haste = min(1.5 * self.haste, MOST_HASTE) if took < HASTE else max(0.8 * self.haste, self.least)
                 self.take(number, answer)
 
     def _hurry(self, crew: Crew[Item, PartAnswer[Told]]) -> float:
