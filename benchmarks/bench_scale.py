@@ -316,18 +316,24 @@ def simulate(name: str, telling: type[Told], explore: Callable[[str, Slice], Par
 def simulate_all() -> None:
     print(f"{'':48}{'workers':>8}{'seconds':>9}{'ratio':>8}{'idle':>7}{'parts':>8}{'coordinator':>13}")
     with tempfile.TemporaryDirectory() as folder:
-        program = build(Source((str(WAITING),)), Path(folder))
-        for which, sections in (("dekker", 4), ("peterson", 4)):
-            asked = runtime.Question(
-                str(program), ("strategy=all", "monitor=exact-tso", "monitor=exact-pso"), (which, "2", str(sections))
-            )
+        waiting, buffered = build(Source((str(WAITING),)), Path(folder)), Path(folder) / "buffered"
+        buffered.mkdir()
+        (buffered / "program.c").write_text(buffering_after(4))
+        watched_by = ("strategy=all", "monitor=exact-tso", "monitor=exact-pso")
+        for name, program, request, arguments in (
+            ("dekker, 4 sections", waiting, watched_by, ("dekker", "2", "4")),
+            ("peterson, 4 sections", waiting, watched_by, ("peterson", "2", "4")),
+            ("with TSO's buffers", build(Source((str(buffered / "program.c"),)), buffered),
+             ("strategy=all", "model=tso"), ()),
+        ):  # fmt: skip
+            asked = runtime.Question(str(program), request, arguments)
             keeping.stays = True
             executions = runtime.explore((asked, _core.whole_search(), 0, Slice(1e9))).executions
 
             def by_runtime(part: str, slice: Slice, asked: runtime.Question = asked) -> PartAnswer[runtime.Told]:
                 return runtime.explore((asked, part, 0, slice))
 
-            simulate(f"{which}, {sections} sections", runtime.Told, by_runtime, TEN / executions, (1, 2, 4, 10))
+            simulate(name, runtime.Told, by_runtime, TEN / executions, (1, 2, 4, 10))
             keeping.let_go()
             keeping.stays = False
     for rounds, execution, crews in (
