@@ -64,13 +64,13 @@ bench: build
 	$(BIN)/teetotal report build/bench.json -o build/bench.html
 
 fuzz: build
-	$(BIN)/python tests/fuzz_inputs.py $(N) --seed $$(date +%s)
-	PYTHONPATH=tests $(BIN)/python -m battery
+	$(BIN)/python tests/fuzz_inputs.py $(N) --seed $$(date +%s) --state build/fuzz/inputs.json
+	PYTHONPATH=tests $(BIN)/python -m battery --state build/fuzz/battery.json
 	$(BIN)/python tests/fuzz_simulator.py
 	$(BIN)/python tests/fuzz_kills.py
-	PYTHONPATH=tests/reference $(BIN)/python tests/fuzz_c11.py --programs $(N) --seed $$(date +%s)
-	PYTHONPATH=tests/reference $(BIN)/python tests/fuzz_orders.py --seed $$(date +%s)
-	$(BIN)/python tests/fuzz_waiting.py $(N) --seed $$(date +%s)
+	PYTHONPATH=tests/reference $(BIN)/python tests/fuzz_c11.py --programs $(N) --seed $$(date +%s) --state build/fuzz/c11.json
+	PYTHONPATH=tests/reference $(BIN)/python tests/fuzz_orders.py --seed $$(date +%s) --state build/fuzz/orders.json
+	$(BIN)/python tests/fuzz_waiting.py $(N) --seed $$(date +%s) --state build/fuzz/waiting.json
 	$(BIN)/python tests/fuzz.py $(SECONDS) -n 2
 
 # Faults planted in a copy of the tree, each with the test that must notice it; AREAS="models search" for some of them.

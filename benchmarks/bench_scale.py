@@ -1,10 +1,11 @@
 """How much faster many are: ``python benchmarks/bench_scale.py`` prints the tables of docs/explanation/scale.md.
 
-python benchmarks/bench_scale.py [WORD…]         two processes and one, on the same questions; a minute or two
-python benchmarks/bench_scale.py --simulate      10, 100 and 1,000 workers, by simulation; a minute
+python benchmarks/bench_scale.py [WORD…]         two processes and one, on the same questions (those with such a word in
+                                                 their names); a minute or two
+python benchmarks/bench_scale.py --simulate      2 to 1,000 workers, by simulation; some minutes
 python benchmarks/bench_scale.py --ray           what an item costs by local processes, and by Ray on this machine
 python benchmarks/bench_scale.py --undivided     what could be gained where nothing is divided: frontiers of the symbolic
-                                                 engine, and one model's executions with store buffers; half a minute
+                                                 engine; half a minute
 
 Seconds are those of a clock, and so is their ratio. On a machine that others use, two processes do not get two processors;
 so beside it stands what does not depend on others ("by work"): the processor time of one worker, by what two processors
@@ -22,30 +23,36 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+import msgspec
 
 from bench_symbolic import sized
 from long_questions import buffering_after, history_of_rounds, two_threads
 from small_programs import ld, program, st
+from teetotal import _core
 from teetotal.answers.events import Semantics
 from teetotal.budget import Budget
 from teetotal.engines.executions import watched
 from teetotal.engines.executions.parts import Exploration, PartAnswer
 from teetotal.engines.executions.watched import Question, Watched
+from teetotal.engines.runtime import exploring as runtime
 from teetotal.engines.symbolic.graph import ControlGraph
 from teetotal.engines.symbolic.verify import verify
 from teetotal.fences.linden_wolper import insert_fences
 from teetotal.histories.generate import random_history, to_axe
+from teetotal.programs.c.build import Source, build
 from teetotal.programs.program import Program
 from teetotal.programs.promela import compile_text
 from teetotal.scale.cluster import Cluster
 from teetotal.scale.crew import Crew, Tally, WorkerDied
 from teetotal.scale.here import Here
 from teetotal.scale.local import Processes
+from teetotal.scale.processes import keeping
 from teetotal.scale.scale import Scale, Slice
 
 PAIRS = """
@@ -58,6 +65,7 @@ static void *left(void *unused) {
 #define right left
 """
 WAITING = Path(__file__).parent / "waiting.c"
+BUFFERED = ["check", "--goal", "safe", "--triage", "0", "--model", "tso"]
 
 
 def questions(folder: Path) -> dict[str, list[str]]:
@@ -68,12 +76,15 @@ def questions(folder: Path) -> dict[str, list[str]]:
     histories.write_text("".join(map(to_axe, each)))
     fenced = folder / "fenced.c"
     fenced.write_text(buffering_after(6))
+    buffered = folder / "buffered.c"
+    buffered.write_text(buffering_after(6))
     large = folder / "large.axe"
     large.write_text(history_of_rounds(40, 60_000))
     batch = ["history", "--no-order", "--model", "sc,tso,pso", str(histories)]
     return {
         "C, 2 threads × 7 × (load; store)": ["check", str(pairs)],
         "C, Dekker with 5 sections": ["check", "--args", "dekker", "--args", "2", "--args", "5", str(WAITING)],
+        "C, store buffering behind 6 × (load; store), with TSO's buffers": [*BUFFERED, str(buffered)],
         "1,000 histories of 2,000 operations, three models": batch,
         "one history of 2,400,000 operations": ["history", "--no-order", str(large)],
         "fence, 2 threads × 6 × (load; store) and store buffering": ["fence", str(fenced)],
@@ -112,16 +123,16 @@ def _without_times(answer: Any) -> str:
 
 
 def compare(wanted: list[str]) -> None:
-    print(f"{'':58}{'1':>8}{'2':>8}{'ratio':>7}{'idle':>6}{'more work':>11}{'by work':>9}")
+    print(f"{'':66}{'1':>8}{'2':>8}{'ratio':>7}{'idle':>6}{'more work':>11}{'by work':>9}")
     with tempfile.TemporaryDirectory() as folder:
         for name, words in questions(Path(folder)).items():
-            if wanted and words[0] not in wanted:
+            if wanted and not any(word in name for word in wanted):
                 continue
             one, two = Run(words, "--workers", "1"), Run(words, "--workers", "2")
             assert one.answers == two.answers, name
             seconds = f"{one.seconds:7.1f}s{two.seconds:7.1f}s{one.seconds / two.seconds:7.2f}"
             more = two.cpu / one.cpu - 1
-            print(f"{name:58}{seconds}{two.idle:6.0%}{more:11.0%}{one.cpu / two.longest:9.2f}", flush=True)
+            print(f"{name:66}{seconds}{two.idle:6.0%}{more:11.0%}{one.cpu / two.longest:9.2f}", flush=True)
 
 
 # -- what an item costs -------------------------------------------------------------------------------------------------
@@ -166,7 +177,6 @@ def _sent(crew: Crew[bytes, bytes], items: int, item: bytes) -> tuple[float, flo
 # -- what is not divided ------------------------------------------------------------------------------------------------
 
 FENCED = {"peterson_n": 5, "filter": 4, "mcs": 6, "lamport_fast": 4, "ticket": 7}
-BUFFERED = (4, 5)
 
 
 def undivided() -> None:
@@ -188,17 +198,13 @@ def undivided() -> None:
             spent = time.process_time() - began
             told = f"{states:10,}{spent:8.2f}s{1e6 * spent / states:8.1f}µs{item * states / spent:12.0f}"
             print(f"{name + ', ' + str(processes):22}{model:>6}{told}", flush=True)
-    print(f"\n{'store buffering, in C':24}{'TSO':>8}{'PSO':>8}{'a model each':>14}")
-    with tempfile.NamedTemporaryFile("w", suffix=".c") as file:
-        for rounds in BUFFERED:
-            Path(file.name).write_text(buffering_after(rounds))
-            asked = ["check", "--goal", "safe", "--triage", "0", file.name]
-            tso, pso = (Run([*asked, "--model", model], "--workers", "1").cpu for model in ("tso", "pso"))
-            name = f"behind {rounds} × (load; store)"
-            print(f"{name:24}{tso:7.1f}s{pso:7.1f}s{(tso + pso) / max(tso, pso):14.2f}", flush=True)
 
 
 # -- many more --------------------------------------------------------------------------------------------------------
+
+
+TEN = 10.0
+"""Seconds that one worker would take for a C program: executions take as long as that makes them."""
 
 
 def pairs(rounds: int) -> Program:
@@ -206,17 +212,25 @@ def pairs(rounds: int) -> Program:
     return program(side, side)
 
 
-class Simulated:
+Told = TypeVar("Told", bound=msgspec.Struct)
+Part = tuple[str, float]
+"""As text, and for how many seconds."""
+
+
+class Simulated(Generic[Told]):
     """Workers that take as long as measured ones, on a clock that only the coordinator's own time is added to. Each item
     is explored for real: what comes back, and what can be set aside then, is what it would be."""
 
-    def __init__(self, size: int, start: float, execution: float) -> None:
-        self.size, self.start, self.execution = size, start, execution
+    def __init__(
+        self, explore: Callable[[str, Slice], PartAnswer[Told]], size: int, execution: float, begun: float = 0.0
+    ) -> None:
+        self.explore, self.size, self.execution = explore, size, execution
         self.tallies: list[Tally] = []
-        self.now = 0.0
+        self.now = begun
+        self.busy = 0.0
         self.own = 0.0
         self.looked = time.process_time()
-        self.given: dict[int, tuple[float, tuple[Question, str, float], PartAnswer[Watched]]] = {}
+        self.given: dict[int, tuple[float, Part, PartAnswer[Told]]] = {}
         self.done: list[tuple[float, int]] = []
 
     @property
@@ -228,18 +242,17 @@ class Simulated:
         self.now += spent
         self.own += spent
 
-    def _explored(self, item: tuple[Question, str, float], seconds: float) -> PartAnswer[Watched]:
-        question, part, _ = item
-        return watched.explore((question, part, Slice(1e9, max(1, int(seconds / self.execution)))))
+    def _explored(self, part: str, seconds: float) -> PartAnswer[Told]:
+        return self.explore(part, Slice(1e9, max(1, int(seconds / self.execution))))
 
-    def submit(self, number: int, item: tuple[Question, str, float]) -> None:
+    def submit(self, number: int, item: Part) -> None:
         self._pass()
-        answer = self._explored(item, item[2])
+        answer = self._explored(*item)
         self.given[number] = (self.now, item, answer)
-        heapq.heappush(self.done, (self.now + self.start + answer.executions * self.execution, number))
+        heapq.heappush(self.done, (self.now + START + answer.executions * self.execution, number))
         self.looked = time.process_time()
 
-    def receive(self, seconds: float | None = None) -> tuple[int, PartAnswer[Watched] | WorkerDied] | None:
+    def receive(self, seconds: float | None = None) -> tuple[int, PartAnswer[Told] | WorkerDied] | None:
         self._pass()
         until = self.now + (1e9 if seconds is None else seconds)
         self.looked = time.process_time()
@@ -248,16 +261,19 @@ class Simulated:
             return None
         moment, number = heapq.heappop(self.done)
         self.now = max(self.now, moment)
-        return number, self.given.pop(number)[2]
+        began, _, answer = self.given.pop(number)
+        self.busy += moment - began
+        return number, answer
 
     def hurry(self, number: int) -> bool:
         """What it would have by now."""
         self._pass()
-        began, item, _ = self.given[number]
+        began, item, answer = self.given[number]
+        if began + START + answer.executions * self.execution > self.now:
+            answer = self._explored(item[0], self.now - began - START)
         self.cancel(number)
-        answer = self._explored(item, self.now - began - self.start)
         self.given[number] = (began, item, answer)
-        moment = began + self.start + answer.executions * self.execution
+        moment = began + START + answer.executions * self.execution
         heapq.heappush(self.done, (max(self.now, moment), number))
         self.looked = time.process_time()
         return True
@@ -271,33 +287,72 @@ class Simulated:
         pass
 
 
-def simulate() -> None:
-    start = 0.03
-    print(f"{'':44}{'workers':>8}{'seconds':>9}{'ratio':>8}{'parts':>8}{'coordinator':>13}")
-    for rounds, execution, told in ((7, 5e-6, "5 µs"), (6, 1e-3, "1 ms"), (6, 1e-2, "10 ms")):
+START = 1e-3
+"""Seconds to begin with a part, for a process that stays."""
+
+
+def simulate(name: str, telling: type[Told], explore: Callable[[str, Slice], PartAnswer[Told]], execution: float,
+             crews: Sequence[int]) -> None:  # fmt: skip
+    for workers in crews:
+        exploration = Exploration(lambda: "", telling, Scale())
+        first = Slice().first.seconds  # of whoever begins, alone
+        exploration.take(0, explore(exploration.parts[0].text, Slice(1e9, int(first / execution))))
+        crew = Simulated(explore, workers, execution, first)
+        exploration.clock = lambda crew=crew: crew.now  # type: ignore[misc]
+        items = [0]
+
+        def item(part: str, share: float, items: list[int] = items) -> Part:
+            items[0] += 1
+            return part, share * Slice().seconds
+
+        exploration.run(crew, item)
+        alone = exploration.executions * execution
+        idle = 1 - crew.busy / (workers * (crew.now - first))
+        told = f"{name}, {exploration.executions:,} of {1e3 * execution:g} ms"
+        figures = f"{workers:8,}{crew.now:9.1f}{alone / crew.now:8.2f}{idle:7.0%}{items[0]:8,}{crew.own:12.1f}s"
+        print(f"{told:48}{figures}", flush=True)
+
+
+def simulate_all() -> None:
+    print(f"{'':48}{'workers':>8}{'seconds':>9}{'ratio':>8}{'idle':>7}{'parts':>8}{'coordinator':>13}")
+    with tempfile.TemporaryDirectory() as folder:
+        waiting, buffered = build(Source((str(WAITING),)), Path(folder)), Path(folder) / "buffered"
+        buffered.mkdir()
+        (buffered / "program.c").write_text(buffering_after(4))
+        watched_by = ("strategy=all", "monitor=exact-tso", "monitor=exact-pso")
+        for name, program, request, arguments in (
+            ("dekker, 4 sections", waiting, watched_by, ("dekker", "2", "4")),
+            ("peterson, 4 sections", waiting, watched_by, ("peterson", "2", "4")),
+            ("with TSO's buffers", build(Source((str(buffered / "program.c"),)), buffered),
+             ("strategy=all", "model=tso"), ()),
+        ):  # fmt: skip
+            asked = runtime.Question(str(program), request, arguments)
+            keeping.stays = True
+            executions = runtime.explore((asked, _core.whole_search(), 0, Slice(1e9))).executions
+
+            def by_runtime(part: str, slice: Slice, asked: runtime.Question = asked) -> PartAnswer[runtime.Told]:
+                return runtime.explore((asked, part, 0, slice))
+
+            simulate(name, runtime.Told, by_runtime, TEN / executions, (1, 2, 4, 10))
+            keeping.let_go()
+            keeping.stays = False
+    for rounds, execution, crews in (
+        (7, 5e-6, (1, 10, 100, 1000)),
+        (6, 1e-3, (1, 10, 100, 1000)),
+        (6, 1e-2, (1, 10, 100)),
+    ):
         question = Question(pairs(rounds), Semantics(), "skip", (), "c20", 1024)
-        for workers in (1, 10, 100, 1000):
-            exploration = Exploration("", Watched, Scale())
-            crew = Simulated(workers, start, execution)
-            exploration.clock = lambda crew=crew: crew.now  # type: ignore[misc]
-            items = [0]
 
-            def item(part: str, share: float, question: Question = question, items: list[int] = items) -> Any:
-                items[0] += 1
-                return question, part, share * Slice().seconds
+        def interpreted(part: str, slice: Slice, question: Question = question) -> PartAnswer[Watched]:
+            return watched.explore((question, part, slice))
 
-            exploration.run(crew, item)
-            alone = exploration.executions * execution
-            name = f"{exploration.executions:,} executions of {told} each"
-            print(
-                f"{name:44}{workers:8,}{crew.now:9.1f}{alone / crew.now:8.1f}{items[0]:8,}{crew.own:12.1f}s", flush=True
-            )
+        simulate(f"2 × {rounds} × (load; store)", Watched, interpreted, execution, crews)
 
 
 if __name__ == "__main__":
     os.environ.setdefault("PYTHONWARNINGS", "ignore")
     if "--simulate" in sys.argv:
-        simulate()
+        simulate_all()
     elif "--ray" in sys.argv:
         overhead()
     elif "--undivided" in sys.argv:

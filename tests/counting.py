@@ -45,6 +45,22 @@ int main(void) {
     return 0;
 }
 """
+CROSSING = """
+#include <assert.h>
+#include <pthread.h>
+volatile int x, y, z;
+static void *left(void *unused) { z = 1; x = 1; y = 1; z = 2; int r = y; x = r + 1; return unused; }
+static void *right(void *unused) { y = 2; x = 3; int r = x; z = r; assert(!(x == 2 && y == 2 && z == 1)); return unused; }
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, left, 0);
+    pthread_create(&b, 0, right, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return 0;
+}
+"""
+"""With store buffers, thousands of executions."""
 SMALL = Slice(60.0, 60)
 
 

@@ -16,9 +16,11 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from c11_many import verdicts
 from c11_programs import awaited, random_program
+from going_on import State, add_state
 from load_buffering import has_hazard
 from teetotal.answers.options import ReleaseSequence
 from teetotal.engines.executions.robustness import robustness
@@ -69,17 +71,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
+    add_state(parser)
     arguments = parser.parse_args()
     start = time.process_time()
-    total: Counter[str] = Counter()
-    for programs, release_sequence in drawn(arguments.programs, arguments.seed):
-        try:
-            total += compare(programs, release_sequence)
-        except AssertionError as wrong:
-            print(f"--seed {arguments.seed}, after {total['programs']:,} programs: {wrong}", file=sys.stderr)
-            return 1
-        if sys.stderr.isatty():
-            print(f"\r{total['programs']:,} programs", end="", file=sys.stderr)
+    with State(arguments) as state:
+        total = Counter[str](state.known.get("total"))
+        batches = state.known.get("batches", 0)
+        for programs, release_sequence in islice(drawn(arguments.programs, state.seed), batches, None):
+            try:
+                total += compare(programs, release_sequence)
+            except AssertionError as wrong:
+                print(f"--seed {state.seed}, after {total['programs']:,} programs: {wrong}", file=sys.stderr)
+                return 1
+            batches += 1
+            state.done(batches=batches, total=total)
+            if sys.stderr.isatty():
+                print(f"\r{total['programs']:,} programs", end="", file=sys.stderr)
+        state.end()
     print("| " + " | ".join(ROWS) + " |\n|" + "---:|" * len(ROWS))
     print("| " + " | ".join(f"{total[row]:,}" for row in ROWS) + " |")
     print(f"\nnothing wrong, {time.process_time() - start:,.0f} s of CPU time", flush=True)

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import teetotal
+from going_on import State, add_state
 from recorded import recorded_events
 from teetotal import cli, traces
 from teetotal.engines.symbolic import certificates
@@ -374,37 +375,49 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--only", type=int)
     parser.add_argument("--without", default="", help="suffixes to leave out, separated by commas")
+    add_state(parser)
     chosen = parser.parse_args()
+    state = State(chosen)
     kinds = [kind for kind in inputs() if kind.suffix not in chosen.without.split(",")]
     import_all()
     gc.freeze()  # so that no fork copies all objects to look at them
-    tally = Counter[tuple[str, int | None]]()
-    mutations = Counter[str]()
+    tally = Counter({(suffix, status): count for suffix, status, count in state.known.get("tally", ())})
+    mutations = Counter[str](state.known.get("mutations"))
     faults: dict[int, tuple[Mutant, Ending]] = {}
-    numbers = range(chosen.first, chosen.first + chosen.count) if chosen.only is None else [chosen.only]
+    first, last = state.known.get("first", chosen.first), chosen.first + chosen.count
+    numbers = range(first, last) if chosen.only is None else [chosen.only]
+    again: list[int] = state.known.get("faults", [])  # asked once more: what was wrong is told at the end
     end = time.monotonic() + chosen.seconds
     slowest = 0.0
-    for number in numbers:
-        if time.monotonic() > end:
-            break
-        made = mutant(chosen.seed, number, kinds)
-        folder = Path(tempfile.mkdtemp(prefix="teetotal-fuzz-"))
-        (folder / f"mutant{made.suffix}").write_bytes(made.text)
-        ending = run([*made.command, f"mutant{made.suffix}", *BUDGET], folder)
-        tally[made.suffix, ending.status] += 1
-        mutations.update(made.mutations)
-        slowest = max(slowest, ending.seconds)
-        if ending.fault:
-            faults[number] = (made, ending)
-        if ending.fault or chosen.only is not None:
-            print(f"mutant {number} of seed {chosen.seed}: {folder}", flush=True)
-            if chosen.only is not None:
-                print(ending.output)
+    with state:
+        for number in [*again, *numbers]:
+            if time.monotonic() > end:
+                break
+            made = mutant(state.seed, number, kinds)
+            folder = Path(tempfile.mkdtemp(prefix="teetotal-fuzz-"))
+            (folder / f"mutant{made.suffix}").write_bytes(made.text)
+            ending = run([*made.command, f"mutant{made.suffix}", *BUDGET], folder)
+            if number not in again:
+                tally[made.suffix, ending.status] += 1
+                mutations.update(made.mutations)
+            slowest = max(slowest, ending.seconds)
+            if ending.fault:
+                faults[number] = (made, ending)
+            if ending.fault or chosen.only is not None:
+                print(f"mutant {number} of seed {state.seed}: {folder}", flush=True)
+                if chosen.only is not None:
+                    print(ending.output)
+            else:
+                shutil.rmtree(folder)
+            if number not in again:
+                counted = [(*key, count) for key, count in tally.items()]
+                wrong = sorted({*again, *faults})
+                state.done(first=number + 1, tally=counted, mutations=mutations, faults=wrong)
         else:
-            shutil.rmtree(folder)
+            state.end()
     tell(faults, tally, mutations)
     print(
-        f"\n{sum(tally.values()):,} mutants of seed {chosen.seed}, {len(faults)} faults; the slowest took {slowest:.1f} s"
+        f"\n{sum(tally.values()):,} mutants of seed {state.seed}, {len(faults)} faults; the slowest took {slowest:.1f} s"
     )
     return 1 if faults else 0
 

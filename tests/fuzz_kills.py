@@ -49,6 +49,8 @@ def questions(folder: Path) -> dict[str, list[str]]:
     long, short = folder / "long.c", folder / "short.c"
     long.write_text(buffering_after(5))
     short.write_text(buffering_after(3))
+    buffered = folder / "buffered.c"
+    buffered.write_text(buffering_after(4))
     litmus = folder / "pairs.litmus"
     rows = "\n".join(" MOV EAX,[x] | MOV EAX,[x] ;\n MOV [x],$1 | MOV [x],$2 ;" for _ in range(6))
     litmus.write_text(f"X86 pairs\n{{ x=0; }}\n P0 | P1 ;\n{rows}\nexists (x=1)\n")
@@ -61,6 +63,7 @@ def questions(folder: Path) -> dict[str, list[str]]:
     python.write_text(PAIRS)
     return {
         "check, C": ["check", "--triage", "0", str(long)],
+        "check, C, store buffers": ["check", "--goal", "safe", "--triage", "0", "--model", "pso", str(buffered)],
         "check, C, random walks": ["check", "--triage", "0", "--explore", "random:150000", str(long)],
         "check, litmus": ["check", str(litmus)],
         "check, litmus, random walks": ["check", "--explore", "random:150000", str(litmus)],

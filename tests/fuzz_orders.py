@@ -24,6 +24,7 @@ import msgspec
 
 from c11_many import verdicts
 from c11_programs import c11, fence, random_program
+from going_on import State, add_state
 from teetotal.answers.events import MemoryOrder
 from teetotal.answers.options import FenceOptions
 from teetotal.answers.targets import OrderCosts
@@ -332,12 +333,17 @@ def compare(program: Program, folder: Path, *, c: bool, weaken: bool, minimum: b
     return judge(before, read(repair.text), weaken=weaken, minimum=minimum)
 
 
-def run(count: int, c: bool, seed: int) -> Counter[str]:
-    total: Counter[str] = Counter()
-    rng = random.Random(f"{seed} {c}")
+def run(count: int, c: bool, state: State) -> Counter[str]:
+    """Each kind of program is known by its own name."""
+    known = dict(state.known)
+    name = "c" if c else "litmus"
+    total = Counter[str](known.get(name))
+    rng = random.Random(f"{state.seed} {c}")
     with tempfile.TemporaryDirectory() as folder:
         for number in range(count):
             program = small(rng)
+            if number < known.get(name, {}).get("programs", 0):
+                continue
             weaken, minimum = bool(number & 1), bool(number & 2)
             try:
                 total += compare(program, Path(folder), c=c, weaken=weaken, minimum=minimum)
@@ -347,6 +353,7 @@ def run(count: int, c: bool, seed: int) -> Counter[str]:
                     f"{wrong}: {how} {(Path(folder) / ('orders.c' if c else 'orders.litmus')).read_text()}"
                 ) from wrong
             total["programs"] += 1
+            state.done(**{**known, name: total})
     return total
 
 
@@ -355,10 +362,13 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=300, help="as litmus tests")
     parser.add_argument("--c", type=int, default=30, help="as C")
     parser.add_argument("--seed", type=int, default=1)
+    add_state(parser)
     arguments = parser.parse_args()
-    for c, count in ((False, arguments.programs), (True, arguments.c)):
-        found = run(count, c, arguments.seed)
-        print("C:" if c else "litmus:", ", ".join(f"{what} {n:,}" for what, n in sorted(found.items())), flush=True)
+    with State(arguments) as state:
+        for c, count in ((False, arguments.programs), (True, arguments.c)):
+            found = run(count, c, state)
+            print("C:" if c else "litmus:", ", ".join(f"{what} {n:,}" for what, n in sorted(found.items())), flush=True)
+        state.end()
     return 0
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "reference"))
 
+from going_on import State, add_state
 from looping_programs import looping_program
 from teetotal.answers.events import Semantics
 from teetotal.programs.program import Program
@@ -79,17 +80,22 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--compiler", choices=("gcc", "clang", "None"), help="by turns, if none is given")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="no further batch after these")
+    add_state(parser)
     given = parser.parse_args()
-    start, end, total = time.monotonic(), given.seed + given.programs, Counter[str]()
-    first = given.seed
-    while first < end and time.monotonic() - start < given.seconds:
-        by_turns = COMPILERS[first // BATCH % len(COMPILERS)] if COMPILERS else "None"
-        compiler = given.compiler or by_turns
-        seeds = range(first, min(first + BATCH, end))
-        total += batch(seeds, None if compiler == "None" else compiler)
-        first = seeds.stop
-        print(f"{first - given.seed:,} programs", file=sys.stderr, flush=True)
-    print(f"seeds {given.seed} to {first - 1}\n\n| | |\n|---|---:|")
+    with State(given) as state:
+        start, end = time.monotonic(), state.seed + given.programs
+        first, total = state.known.get("first", state.seed), Counter[str](state.known.get("total"))
+        while first < end and time.monotonic() - start < given.seconds:
+            by_turns = COMPILERS[first // BATCH % len(COMPILERS)] if COMPILERS else "None"
+            compiler = given.compiler or by_turns
+            seeds = range(first, min(first + BATCH, end))
+            total += batch(seeds, None if compiler == "None" else compiler)
+            first = seeds.stop
+            state.done(first=first, total=total)
+            print(f"{first - state.seed:,} programs", file=sys.stderr, flush=True)
+        if first == end:
+            state.end()
+    print(f"seeds {state.seed} to {first - 1}\n\n| | |\n|---|---:|")
     for row, count in total.items():
         print(f"| {row} | {count:,} |")
 

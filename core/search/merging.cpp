@@ -1,6 +1,7 @@
 #include "search/merging.hpp"
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -25,7 +26,7 @@ class Numbers {
   std::vector<std::uint64_t> names_;
 };
 
-// What runs nothing, and knows names alone.
+// What runs nothing, and knows names alone. Agents: threads have even numbers, buffers odd ones.
 class Nothing final : public System {
  public:
   std::uint32_t threads() const override { return 0; }
@@ -38,11 +39,43 @@ class Nothing final : public System {
   Ending ending() const override { return {}; }
   std::uint64_t address_name(std::uint32_t number) const override { return number == 0 ? 0 : addresses_[number - 1]; }
   std::uint64_t location_name(std::uint32_t number) const override { return locations_[number]; }
-  std::uint32_t address_named(std::uint64_t name) override { return addresses_.of(name) + 1; }
+  std::uint32_t address_named(std::uint64_t name, bool data) override {
+    const std::uint32_t number = addresses_.of(name) + 1;
+    if (data_.size() <= number) data_.resize(number + std::size_t{1});
+    data_[number] = data;
+    return number;
+  }
   std::uint32_t location_named(std::uint64_t name) override { return locations_.of(name); }
+  bool holds_data(std::uint32_t number) const override { return number < data_.size() && data_[number]; }
+
+  Buffering buffers() const override { return buffering; }
+  Agent agent_of(std::uint32_t number) const override {
+    return number % 2 == 0 ? Agent{.thread = number / 2} : buffers_[number / 2];
+  }
+  std::uint32_t number_of(const Agent& agent) override {
+    if (agent.buffer == Agent::kThread) return 2 * agent.thread;
+    const auto [at, fresh] = buffer_numbers_.try_emplace(agent, static_cast<std::uint32_t>(2 * buffers_.size() + 1));
+    if (fresh) buffers_.push_back(agent);
+    return at->second;
+  }
+  std::uint32_t owner(std::uint32_t number) const override { return agent_of(number).thread; }
+  bool commute(const Event& a, const Event& b) const override {
+    return owner(a.thread) == owner(b.thread) && holds_data(a.address) &&
+           ((a.kind == Kind::ld && b.kind == Kind::st) || (a.kind == Kind::st && b.kind == Kind::ld));
+  }
+  std::uint32_t buffer_of(const Event& load) const override {
+    const std::int64_t which = buffering == Buffering::whole ? Agent::kWhole : std::int64_t{load.address};
+    const auto known = buffer_numbers_.find({owner(load.thread), which});
+    return known == buffer_numbers_.end() ? ~std::uint32_t{0} : known->second;  // it has committed nothing
+  }
+
+  Buffering buffering = Buffering::none;
 
  private:
   Numbers addresses_, locations_;
+  std::vector<bool> data_;
+  std::vector<Agent> buffers_;
+  std::map<Agent, std::uint32_t> buffer_numbers_;
 };
 
 class Nobody final : public Visitor {
@@ -90,7 +123,7 @@ std::vector<Branch> as_given(std::vector<Branch> tree) {
 }
 
 Part part_at(const Part& part, const Way& way, std::size_t level) {
-  Part given{.known = level};
+  Part given{.buffers = part.buffers, .known = level};
   given.path.assign(part.path.begin(), part.path.begin() + static_cast<std::ptrdiff_t>(level));
   for (std::size_t i = 0; i <= level; ++i)
     given.levels.push_back(
@@ -116,9 +149,27 @@ class Merging {
  public:
   Merging(Part& part, System& nothing) : part_(part), search_(nothing, nobody_) {
     search_.base_ = part.base;
-    search_.given_.reserve(count(part));
-    for (std::size_t i = 0; i < part.levels.size(); ++i)
-      search_.open_frame().tree = search_.plant(part.levels[i].tree, i < part.base);
+    for (const Event& event : part.path) step(event);
+  }
+
+  // Down to the next leaf, whose part has run the steps on the way.
+  void descend(const Part& merged) {
+    while (part_.path.size() < merged.base) {
+      Part::Level& level = part_.levels.back();
+      if (level.tree.empty()) throw std::invalid_argument("a part that does not belong here");
+      const Event event = merged.path[part_.path.size()];
+      Part::Level next{.tree = std::move(level.tree.front().children)};
+      for (const Event& sleeper : level.sleep)
+        if (!search_.dependent(sleeper, event)) next.sleep.push_back(sleeper);
+      level.tree.erase(level.tree.begin());
+      part_.path.push_back(event);
+      step(event);
+      part_.levels.push_back(std::move(next));
+    }
+    if (!part_.levels.back().tree.empty()) throw std::invalid_argument("a part that does not belong here");
+    search_.given_.reserve(count(part_));
+    for (std::size_t i = 0; i < part_.levels.size(); ++i)
+      search_.open_frame().tree = search_.plant(part_.levels[i].tree, i < part_.base);
   }
 
   // Whether what was supposed is right; what the part itself asks by that goes to `further`.
@@ -137,6 +188,12 @@ class Merging {
   }
 
  private:
+  void step(const Event& event) {
+    if (search_.by_thread_.size() <= event.thread) search_.by_thread_.resize(event.thread + std::size_t{1});
+    search_.by_thread_[event.thread].push_back(search_.execution_.size());
+    search_.execution_.push_back(event);
+  }
+
   static std::size_t count(Part& part) {
     std::size_t nodes = 0;
     const auto add = [&](const auto& self, const std::vector<Branch>& tree) -> void {
@@ -153,22 +210,6 @@ class Merging {
 };
 
 namespace {
-
-// Down to the next leaf, whose part has run the steps on the way.
-void descend(Part& part, const Part& merged) {
-  while (part.path.size() < merged.base) {
-    Part::Level& level = part.levels.back();
-    if (level.tree.empty()) throw std::invalid_argument("a part that does not belong here");
-    const Event event = merged.path[part.path.size()];
-    Part::Level next{.tree = std::move(level.tree.front().children)};
-    for (const Event& sleeper : level.sleep)
-      if (sleeper.thread != event.thread && !conflict(sleeper, event)) next.sleep.push_back(sleeper);
-    level.tree.erase(level.tree.begin());
-    part.path.push_back(event);
-    part.levels.push_back(std::move(next));
-  }
-  if (!part.levels.back().tree.empty()) throw std::invalid_argument("a part that does not belong here");
-}
 
 // Back to the deepest level with a branch to go, as OptimalSearch::backtrack does.
 void go_back(Part& part) {
@@ -254,14 +295,15 @@ std::optional<std::pair<std::string, std::string>> merge_part(const std::string&
   Part part = part_from(text, nothing);
   Part merged = part_from(merged_text, nothing);
   if (part.finished || merged.known != merged.path.size()) throw std::invalid_argument("a part that was not explored");
+  nothing.buffering = part.buffers;
   const std::size_t shared = part.path.size();
-  descend(part, merged);
+  Merging merging(part, nothing);
+  merging.descend(merged);
   const auto asked_here = [&](std::size_t first, std::size_t second) {
     return second >= shared || std::ranges::any_of(part.kept, [&](const Race& race) {
              return race.first == first && race.second == second;
            });
   };
-  Merging merging(part, nothing);
   std::vector<Ask> further;
   for (const Ask& ask : asks_from(asks_text, nothing))
     if ((ask.once || asked_here(ask.first, ask.second)) && !merging.insert(ask, further)) return std::nullopt;

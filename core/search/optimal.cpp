@@ -59,7 +59,8 @@ bool OptimalSearch::extend() {
     if (Node* node = frame.tree; node != nullptr) {
       frame.tree = node->next;
       const std::uint32_t thread = node->event.thread;
-      if (!system_.enabled(thread)) throw std::logic_error("the search planned a step that is not possible");
+      if (thread >= system_.threads() || !system_.enabled(thread))
+        throw std::logic_error("the search planned a step that is not possible");
       Node* child = node->child;
       return_node(node);
       push(thread, child);
@@ -67,7 +68,8 @@ bool OptimalSearch::extend() {
     }
     bool enabled = false, advanced = false;
     const std::uint32_t threads = system_.threads();
-    for (std::uint32_t thread = 0; thread < threads; ++thread) {
+    for (std::uint32_t rank = 0; rank < threads; ++rank) {
+      const std::uint32_t thread = buffers_ ? system_.ranked(rank) : rank;
       if (!system_.enabled(thread)) continue;
       enabled = true;
       if (std::ranges::any_of(frame.sleep, [&](const Sleeper& s) { return s.thread == thread; })) continue;
@@ -327,7 +329,8 @@ void OptimalSearch::reverse_races(std::size_t shared) {
       if (!reverse(race)) kept_.push_back(race);
   const std::size_t end = execution_.size();
   const std::uint32_t threads = system_.threads();
-  for (std::uint32_t thread = 0; thread < threads; ++thread) {
+  for (std::uint32_t rank = 0; rank < threads; ++rank) {
+    const std::uint32_t thread = buffers_ ? system_.ranked(rank) : rank;
     const Pending pending = system_.pending(thread);
     if (pending.readiness != Readiness::waiting || is_fence(pending.event.kind)) continue;
     before_.reserve(end + 1, threads);

@@ -46,7 +46,10 @@ class OptimalSearch {
  public:
   // Wakeup trees can grow without bound: the search stops where they need more than `megabytes`.
   OptimalSearch(System& system, Visitor& visitor, std::size_t megabytes = kMegabytes)
-      : system_(system), visitor_(visitor), buffers_(system.buffers()), most_nodes_((megabytes << 20) / sizeof(Node)) {}
+      : system_(system),
+        visitor_(visitor),
+        buffers_(system.buffers() != Buffering::none),
+        most_nodes_((megabytes << 20) / sizeof(Node)) {}
   SearchResult run();
 
   // A part of a search (parts.cpp): runs on to where it stands, and explores it until it is finished, the visitor
@@ -111,6 +114,7 @@ class OptimalSearch {
   void return_node(Node* node);
 
   void stand_at(const Part& part);
+  Event done_here(std::uint32_t thread);
   bool ends_here() const;
   bool ask(Frame& frame, const Race& race, std::size_t fixed);
   bool given(const Node* node) const { return !given_.empty() && node >= given_.data() && node <= &given_.back(); }

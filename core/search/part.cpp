@@ -9,7 +9,9 @@ namespace teetotal {
 
 namespace {
 
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kVersion = 2;
+
+enum class Who : std::uint8_t { thread, whole, location };  // of an agent
 
 class Writer {
  public:
@@ -20,11 +22,23 @@ class Writer {
     const auto end = std::to_chars(std::begin(digits), std::end(digits), value).ptr;
     text.append(digits, end).push_back(' ');
   }
+  void agent(std::uint32_t number_here) {
+    const Agent agent = system_.agent_of(number_here);
+    const Who who = agent.buffer == Agent::kThread  ? Who::thread
+                    : agent.buffer == Agent::kWhole ? Who::whole
+                                                    : Who::location;
+    number(std::uint64_t{agent.thread} << 2U | static_cast<std::uint64_t>(who));
+    if (who == Who::location) address(static_cast<std::uint32_t>(agent.buffer));
+  }
+  void address(std::uint32_t number_here) {
+    number(system_.holds_data(number_here));
+    number(system_.address_name(number_here));
+  }
   void event(const Event& event) {
-    number(event.thread);
+    agent(event.thread);
     number(static_cast<std::uint64_t>(event.kind) << 1U | event.writes);
     number(static_cast<std::uint64_t>(event.order) << 8U | event.also);
-    number(is_fence(event.kind) ? 0 : system_.address_name(event.address));
+    if (!is_fence(event.kind)) address(event.address);
     number(system_.location_name(event.location));
   }
   template <class Values, class Write>
@@ -35,8 +49,7 @@ class Writer {
   void events(const std::vector<Event>& values) {
     list(values, [&](const Event& value) { event(value); });
   }
-  template <class Values>
-  void numbers(const Values& values) {
+  void numbers(const std::vector<std::size_t>& values) {
     list(values, [&](std::uint64_t value) { number(value); });
   }
   void tree(const std::vector<Branch>& branches) {
@@ -64,16 +77,26 @@ class Reader {
     at_ = next + 1;
     return value;
   }
+  std::uint32_t agent() {
+    const std::uint64_t value = number();
+    const auto thread = static_cast<std::uint32_t>(value >> 2U);
+    const auto who = static_cast<Who>(value & 3U);
+    if (who == Who::location) return system_.number_of({thread, address()});
+    return system_.number_of({thread, who == Who::whole ? Agent::kWhole : Agent::kThread});
+  }
+  std::uint32_t address() {
+    const bool data = number() != 0;
+    return system_.address_named(number(), data);
+  }
   Event event() {
     Event event;
-    event.thread = static_cast<std::uint32_t>(number());
+    event.thread = agent();
     const std::uint64_t kind = number(), order = number();
     event.kind = static_cast<Kind>(kind >> 1U);
     event.writes = (kind & 1U) != 0;
     event.order = static_cast<Order>(order >> 8U);
     event.also = static_cast<std::uint8_t>(order);
-    const std::uint64_t address = number();
-    event.address = is_fence(event.kind) ? 0 : system_.address_named(address);
+    event.address = is_fence(event.kind) ? 0 : address();
     event.location = system_.location_named(number());
     return event;
   }
@@ -89,9 +112,8 @@ class Reader {
   std::vector<Event> events() {
     return list<Event>([&] { return event(); });
   }
-  template <class Value>
-  std::vector<Value> numbers() {
-    return list<Value>([&] { return static_cast<Value>(number()); });
+  std::vector<std::size_t> numbers() {
+    return list<std::size_t>([&] { return number(); });
   }
   std::vector<Branch> tree() {
     return list<Branch>([&] {
@@ -116,6 +138,7 @@ class Reader {
 std::string to_text(const Part& part, const System& system) {
   Writer out(system);
   out.number(kVersion);
+  out.number(static_cast<std::uint64_t>(part.buffers));
   out.number(part.finished);
   out.number(part.base);
   out.number(part.known);
@@ -123,7 +146,7 @@ std::string to_text(const Part& part, const System& system) {
   out.list(part.levels, [&](const Part::Level& level) {
     out.number(level.done);
     out.events(level.sleep);
-    out.numbers(level.left);
+    out.list(level.left, [&](std::uint32_t number) { out.agent(number); });
     out.tree(level.tree);
   });
   out.list(part.kept, [&](const Race& race) {
@@ -139,6 +162,7 @@ Part part_from(std::string_view text, System& system) {
   Reader in(text, system);
   if (in.number() != kVersion) throw std::invalid_argument("not a part of a search of this version");
   Part part;
+  part.buffers = static_cast<Buffering>(in.number());
   part.finished = in.number() != 0;
   part.base = in.number();
   part.known = in.number();
@@ -147,14 +171,14 @@ Part part_from(std::string_view text, System& system) {
     Part::Level level;
     level.done = static_cast<std::uint32_t>(in.number());
     level.sleep = in.events();
-    level.left = in.numbers<std::uint32_t>();
+    level.left = in.list<std::uint32_t>([&] { return in.agent(); });
     level.tree = in.tree();
     return level;
   });
   part.kept = in.list<Race>([&] {
     const std::size_t first = in.number(), second = in.number();
     const Event reversed = in.event();
-    return Race{first, second, reversed, in.numbers<std::size_t>()};
+    return Race{first, second, reversed, in.numbers()};
   });
   const std::size_t levels = part.finished ? 0 : part.path.size() + 1;
   const auto outside = [&](const Race& race) { return race.first >= race.second || race.second >= part.path.size(); };

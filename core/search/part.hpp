@@ -11,8 +11,8 @@
 //   a race above a job's base                         Ask, in the order in which it was met
 //   races that are not settled                        Part::kept
 //
-// As text a part is a row of numbers, in which locations and places have names that mean the same in every process
-// (System::address_name).
+// As text a part is a row of numbers, in which agents, locations and places have names that mean the same in every
+// process (System::agent_of, System::address_name).
 #pragma once
 
 #include <cstdint>
@@ -56,6 +56,7 @@ struct Part {
     std::vector<std::uint32_t> left{};  // threads that will sleep too, by the time the part is merged
     std::vector<Branch> tree{};
   };
+  Buffering buffers = Buffering::none;
   bool finished = false;
   std::size_t base = 0;
   std::size_t known = 0;        // so many of the path's events have been run; of the others only the threads are known

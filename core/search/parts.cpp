@@ -26,7 +26,7 @@ void OptimalSearch::stand_at(const Part& part) {
     const Part::Level& level = part.levels[i];
     Frame& frame = frames_[i];
     if (i <= part.known) frame.sleep = level.sleep;  // beyond, it follows from what is run
-    for (const std::uint32_t thread : level.left) frame.sleep.push_back(system_.pending(thread).event);
+    for (const std::uint32_t thread : level.left) frame.sleep.push_back(done_here(thread));
     frame.tree = plant(level.tree, i < base_);
     frame.done = level.done;
     if (i == part.path.size()) break;
@@ -38,6 +38,15 @@ void OptimalSearch::stand_at(const Part& part) {
   std::erase_if(found_, [&](const Race& race) { return race.second < part.known; });
   kept_ = part.kept;
   path_.assign(execution_.begin(), execution_.begin() + static_cast<std::ptrdiff_t>(base_));
+}
+
+// What a thread did that somebody explores from here.
+Event OptimalSearch::done_here(std::uint32_t thread) {
+  if (thread >= system_.threads() || !system_.enabled(thread)) throw Elsewhere("a step is not possible");
+  if (!buffers_) return system_.pending(thread).event;
+  const Event event = system_.execute(thread);  // only then it is known whose store a load sees
+  system_.rewind(execution_.size());
+  return event;
 }
 
 bool OptimalSearch::ends_here() const { return visitor_.pause || (!marks_.empty() && next_mark() != 0); }
@@ -61,7 +70,8 @@ bool OptimalSearch::ask(Frame& frame, const Race& race, std::size_t fixed) {
   for (const std::uint64_t value : {ask.first, ask.second, ask.fixed}) add(value);
   for (const Event& event : ask.sequence) {
     add(std::uint64_t{event.thread} << 32U | event.address);
-    add(std::uint64_t{event.location} << 16U | static_cast<std::uint64_t>(event.kind) << 1U | event.writes);
+    add(std::uint64_t{event.location} << 16U | std::uint64_t{event.also} << 8U |
+        static_cast<std::uint64_t>(event.kind) << 1U | event.writes);
   }
   const bool settled = ask.settled;
   if (asked_.insert(key).second) asks_.push_back(std::move(ask));
@@ -96,7 +106,7 @@ std::vector<Branch> OptimalSearch::harvest(const Node* node, bool above) const {
 
 // What is left, between two executions.
 Part OptimalSearch::rest() const {
-  Part part{.finished = finished_, .base = base_};
+  Part part{.buffers = system_.buffers(), .finished = finished_, .base = base_};
   part.path = finished_ ? path_ : execution_;
   part.known = part.path.size();
   for (std::size_t i = 0; !finished_ && i < depth_; ++i)

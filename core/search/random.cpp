@@ -39,6 +39,7 @@ std::uint64_t below(Generator& generator, std::uint64_t bound) {
 template <typename Choose>
 void walk(System& system, std::vector<Event>& execution, std::vector<std::uint32_t>& enabled, Choose choose) {
   system.rewind(0);
+  system.forget_agents();  // in the order of their numbers they are chosen from
   execution.clear();
   for (;;) {
     enabled.clear();

@@ -7,6 +7,7 @@
 // schedule and know nothing of what is behind it.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -27,6 +28,18 @@ struct Pending {
   Readiness readiness;
   Event event;
 };
+
+// Who takes steps: a thread itself or, where there are store buffers, one of its buffers.
+struct Agent {
+  static constexpr std::int64_t kThread = -1, kWhole = -2;
+  std::uint32_t thread = 0;
+  std::int64_t buffer = kThread;  // kWhole: that of all its stores; otherwise that of its stores to this location
+
+  auto operator<=>(const Agent&) const = default;
+};
+
+// What threads store to first: nothing but memory (SC), a buffer each (TSO), or one for each location (PSO).
+enum class Buffering : std::uint8_t { none, whole, each };
 
 struct Ending {
   bool blocked = false;  // some thread waits, or stopped before its end
@@ -73,7 +86,7 @@ class System : public monitors::OlderValues {
 
   // Whether there are agents that stand for store buffers, and whose an agent is. Two events of one owner's agents that
   // conflict may commute nevertheless: a thread's load, and the commit of a store of its own.
-  virtual bool buffers() const { return false; }
+  virtual Buffering buffers() const { return Buffering::none; }
   virtual std::uint32_t owner(std::uint32_t thread) const { return thread; }
   virtual bool commute(const Event& /*a*/, const Event& /*b*/) const { return false; }
 
@@ -103,12 +116,22 @@ class System : public monitors::OlderValues {
   // How the execution at hand stands, once no thread is enabled.
   virtual Ending ending() const = 0;
 
+  // Agents are numbered as they are met, which differs from process to process. Searches try them in this order, which
+  // does not: asked only where there are buffers.
+  virtual std::uint32_t ranked(std::uint32_t rank) const { return rank; }
+  virtual Agent agent_of(std::uint32_t number) const { return {.thread = number}; }
+  virtual std::uint32_t number_of(const Agent& agent) { return agent.thread; }
+
+  // Nobody has kept an event: agents may be numbered as the next execution meets them.
+  virtual void forget_agents() {}
+
   // Names of locations and places that mean the same in every process that runs the program, for searches that go on
   // elsewhere (part.hpp); the numbers of events are known to this one alone.
   virtual std::uint64_t address_name(std::uint32_t number) const { return number; }
   virtual std::uint64_t location_name(std::uint32_t number) const { return number; }
-  virtual std::uint32_t address_named(std::uint64_t name) { return static_cast<std::uint32_t>(name); }
+  virtual std::uint32_t address_named(std::uint64_t name, bool /*data*/) { return static_cast<std::uint32_t>(name); }
   virtual std::uint32_t location_named(std::uint64_t name) { return static_cast<std::uint32_t>(name); }
+  virtual bool holds_data(std::uint32_t /*address*/) const { return true; }  // and no object of the library's
 };
 
 // What the threads stand before that wait at the end for a value: for monitors.

@@ -1,6 +1,8 @@
 // The store buffers of a program under TSO and PSO, as agents of the search: see system.hpp.
 #include <algorithm>
 #include <limits>
+#include <stdexcept>
+#include <tuple>
 
 #include "lifetimes.hpp"
 #include "system.hpp"
@@ -8,12 +10,34 @@
 namespace teetotal::runtime {
 
 std::uint32_t Controlled::buffered_agent(std::uint32_t thread, std::int64_t buffer) {
-  const auto [entry, fresh] = agent_numbers_.try_emplace({thread, buffer}, static_cast<std::uint32_t>(agents_.size()));
+  const auto number = static_cast<std::uint32_t>(agents_.size());
+  const auto [entry, fresh] = agent_numbers_.try_emplace(Agent{thread, buffer}, number);
   if (fresh) {
     agents_.push_back({thread, buffer});
     agent_steps_.emplace_back();
+    const auto rank = [&](std::uint32_t agent) {
+      const auto& [owner, which] = agents_[agent];
+      const std::uint64_t cell = which < 0 ? 0 : process.cells.name(static_cast<std::uint32_t>(which));
+      return std::tuple{which != kThread, owner, cell};
+    };
+    ranked_.insert(std::ranges::upper_bound(ranked_, rank(number), {}, rank), number);
   }
   return entry->second;
+}
+
+void Controlled::forget_agents() {
+  if (!relaxed()) return;
+  stale_ = true;  // whoever is there at the beginning is met again
+  agents_.clear();
+  agent_numbers_.clear();
+  agent_steps_.clear();
+  ranked_.clear();
+}
+
+std::uint32_t Controlled::number_of(const Agent& named) {
+  if (named.thread >= kMaxThreads || (!relaxed() && named.buffer != kThread))
+    throw std::invalid_argument("not a part of this search");
+  return agent(named.thread, named.buffer);
 }
 
 std::uint32_t Controlled::buffer_agent(const Entry& entry, std::uint32_t thread) {

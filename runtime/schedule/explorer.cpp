@@ -39,7 +39,7 @@ void Explorer::serve() {
     begin_part(channel.wait_for_request(request_number_));
     process.oddities = oddities;
     search_all();
-    channel.pulse().answered = request_number_;
+    channel.answered(request_number_);
   }
 }
 
@@ -120,7 +120,8 @@ void Explorer::search_all() {
 SearchResult Explorer::explore_part() {
   if (request_.strategy.name != "all") return explore_walks();
   OptimalSearch search(system_, *this, request_.strategy.megabytes);
-  const Part part = request_.part.empty() ? Part{.levels = {{}}} : part_from(request_.part, system_);
+  const Part part =
+      request_.part.empty() ? Part{.buffers = system_.buffers(), .levels = {{}}} : part_from(request_.part, system_);
   if (process.cells.changed) throw OptimalSearch::Elsewhere("memory is laid out otherwise");
   const SearchResult result = search.run(part);
   tell_part([&] { return to_text(search.rest(), system_); }, [&] { return to_text(search.asks(), system_); });
@@ -173,7 +174,6 @@ void Explorer::learn() {
 
 // Why this search cannot be explored in parts, if it cannot: it depends on more than a part tells.
 std::string Explorer::why_whole() const {
-  if (process.buffered && request_.strategy.name == "all") return "buffers have names in their own process alone";
   if (system_.found_first().contested()) return "remains of calls are part of what threads wait with";
   if (!process.choices.empty()) return "the program asks for values";
   if (unwritten.suspects()) return "memory is read that was never written";
@@ -211,7 +211,7 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
   }
   if (request_.classes)
     classes_.insert(class_of(execution, [&](const Event& a, const Event& b, const auto& steps) {
-      if (!system_.buffers()) return true;
+      if (system_.buffers() == Buffering::none) return true;
       if (system_.commute(a, b)) return false;
       const bool ends = (a.kind == Kind::ld && a.writes) || (b.kind == Kind::ld && b.writes);
       if (ends || (a.own() == 0 && b.own() == 0)) return true;

@@ -418,6 +418,7 @@ void Controlled::forget() {
   agents_.clear();
   agent_numbers_.clear();
   agent_steps_.clear();
+  ranked_.clear();
   enablers_.clear();
   in_memory_.clear();
   data_races_.clear();

@@ -143,7 +143,13 @@ class Controlled final : public System {
     const std::uint32_t thread = agents_[agent].thread;
     return flushing(thread, pending(agent).event.kind, process.threads[thread].operation);
   }
-  bool buffers() const override { return relaxed(); }
+  Buffering buffers() const override {
+    return !relaxed() ? Buffering::none : bounds_.model == Model::tso ? Buffering::whole : Buffering::each;
+  }
+  std::uint32_t ranked(std::uint32_t rank) const override { return ranked_[rank]; }
+  Agent agent_of(std::uint32_t number) const override { return relaxed() ? agents_[number] : Agent{number}; }
+  std::uint32_t number_of(const Agent& named) override;
+  void forget_agents() override;
   std::uint32_t owner(std::uint32_t agent) const override { return relaxed() ? agents_[agent].thread : agent; }
   bool commute(const Event& a, const Event& b) const override;
   std::uint32_t buffer_of(const Event& load) const override;
@@ -156,8 +162,10 @@ class Controlled final : public System {
   Ending ending() const override;
   std::uint64_t address_name(std::uint32_t number) const override { return process.cells.name(number); }
   std::uint64_t location_name(std::uint32_t number) const override { return places_[number]; }
-  std::uint32_t address_named(std::uint64_t name) override { return process.cells.named(name); }
+  std::uint32_t address_named(std::uint64_t name, bool /*data*/) override { return process.cells.named(name); }
   std::uint32_t location_named(std::uint64_t name) override { return location(static_cast<std::uintptr_t>(name)); }
+
+  bool holds_data(std::uint32_t number) const override { return process.cells[number].size != 0; }
 
   // What was found out where remains of calls may be part of it: another process may find out something else.
   FirstFound<std::uint64_t>& found_first() { return locals_; }
@@ -223,11 +231,7 @@ class Controlled final : public System {
     std::uint32_t markers;  // sfences of the thread before it
     bool dead = false;      // its frame has ended, or its block
   };
-  struct Agent {
-    std::uint32_t thread;
-    std::int64_t buffer;  // kThread, kWhole, or a cell
-  };
-  static constexpr std::int64_t kThread = -1, kWhole = -2;
+  static constexpr std::int64_t kThread = Agent::kThread, kWhole = Agent::kWhole;
 
   bool relaxed() const { return bounds_.model != Model::sc; }
   std::uint32_t agent(std::uint32_t thread, std::int64_t buffer) {
@@ -412,7 +416,8 @@ class Controlled final : public System {
   std::array<std::vector<Operation>, kMaxThreads> rounds_;  // of each thread, as it stands at the end
   bool went_round_ = false;                                 // something is there
   std::vector<Agent> agents_;                               // TSO, PSO
-  std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> agent_numbers_;
+  std::map<Agent, std::uint32_t> agent_numbers_;
+  std::vector<std::uint32_t> ranked_;  // threads first, then buffers, by their names
   std::vector<std::vector<std::uint32_t>> agent_steps_;
   std::vector<std::vector<std::int32_t>> enablers_;                      // of each step, beyond the operation's own
   std::unordered_map<std::size_t, std::vector<std::int32_t>> arrivals_;  // SC: of each step that leaves a barrier

@@ -65,6 +65,7 @@ void Channel::open() {
   pulse_ = shared<Pulse>(kPage);
   notices_ = shared<Notices>(kPage);
   inbox_ = shared<char>(kLargestRequest);
+  notices_->supervisor = getpid();
   read_ = kPage;
 }
 
@@ -81,6 +82,11 @@ std::string Channel::wait_for_request(std::uint32_t known) const {
   std::string request(inbox_, notices_->request_size);
   kernel(SYS_mprotect, inbox_, kLargestRequest, PROT_NONE);
   return request;
+}
+
+void Channel::answered(std::uint32_t number) const {
+  pulse_->answered = number;
+  kernel(SYS_kill, notices_->supervisor.load(), kAnsweredSignal);
 }
 
 void Channel::ask(std::string_view request) const {

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -26,6 +27,7 @@ namespace teetotal::runtime {
 enum class Reason : std::uint32_t { none, hang, waits, memory, time, interrupted };
 
 constexpr int kCallBits = 16;
+constexpr int kAnsweredSignal = SIGUSR2;  // to the supervisor
 
 struct Pulse {
   std::atomic<std::uint64_t> beats = 0;  // odd: the program runs; even: the search
@@ -43,6 +45,7 @@ struct Notices {
   std::atomic<std::uint32_t> pauses = 0;     // how often the supervisor has stopped the explorer for a while
   std::atomic<std::uint32_t> requests = 0;   // so many are, or were, in the inbox
   std::atomic<std::uint64_t> request_size = 0;
+  std::atomic<pid_t> supervisor = 0;
 };
 
 class Channel {
@@ -59,6 +62,9 @@ class Channel {
 
   // In the explorer: waits for a request beyond the first so many.
   std::string wait_for_request(std::uint32_t known) const;
+
+  // In the explorer: the request of this number is. Wakes the supervisor.
+  void answered(std::uint32_t number) const;
 
   // In the supervisor: a request, once the one before it was answered.
   void ask(std::string_view request) const;

@@ -29,7 +29,6 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr timespec kLook{0, 10'000'000};  // between two looks
-constexpr timespec kAnswer{0, 500'000};   // the same, where somebody waits for an answer
 constexpr timespec kNow{0, 0};
 constexpr milliseconds kPatience{5000};                // a step may take
 constexpr milliseconds kCallPatience{1000};            // a system call may take
@@ -80,6 +79,7 @@ class Supervisor final : public Guardian {
     std::signal(SIGPIPE, SIG_IGN);
     sigemptyset(&heard_);
     sigaddset(&heard_, SIGCHLD);
+    sigaddset(&heard_, kAnsweredSignal);
     sigaddset(&heard_, SIGUSR1);  // somebody waits for what is known by now; it may have come before us
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGTSTP}) {
       struct sigaction now{};
@@ -96,12 +96,13 @@ class Supervisor final : public Guardian {
     for (;;) {
       const bool idle = limits_.serves && !channel.busy() && line_.empty();
       if (idle) wait_for_request();
-      const int signal = sigtimedwait(&heard_, nullptr, idle ? &kNow : limits_.serves ? &kAnswer : &kLook);
+      const int signal = sigtimedwait(&heard_, nullptr, idle ? &kNow : &kLook);
+      const bool asks_to_end = signal > 0 && signal != SIGCHLD && signal != kAnsweredSignal;
       if (signal == SIGTSTP)
         pause();
-      else if (signal > 0 && signal != SIGCHLD && !idle)
-        stop(Reason::interrupted);
-      else if (signal > 0 && signal != SIGCHLD && signal != SIGUSR1)
+      else if (asks_to_end && !idle)
+        stop(Reason::interrupted, limits_.serves && signal == SIGUSR1);
+      else if (asks_to_end && signal != SIGUSR1)
         give_up();
       int status = 0;
       if (waitpid(root_, &status, WNOHANG | WUNTRACED) == root_) {
@@ -224,7 +225,7 @@ class Supervisor final : public Guardian {
     looked_ = now;
     const std::chrono::duration<double> gone = now - started_;
     if (gone.count() > limits_.seconds) stop(Reason::time);
-    if (stopping_ != Reason::none && now - stopping_since_ > kStopping) {
+    if (stopping_ != Reason::none && !hurried_ && now - stopping_since_ > kStopping) {
       killed_ = stopping_;
       kill(-root_, SIGKILL);
       return;
@@ -283,8 +284,9 @@ class Supervisor final : public Guardian {
     beat_since_ = call_since_ = asked_since_ = Clock::now();
   }
 
-  void stop(Reason reason) {
-    if (stopping_ != Reason::none) return;
+  void stop(Reason reason, bool hurried = false) {
+    if (stopping_ != Reason::none && (hurried || !hurried_)) return;
+    hurried_ = hurried;
     stopping_ = reason;
     stopping_since_ = Clock::now();
     channel.notices().stop = reason;
@@ -302,6 +304,7 @@ class Supervisor final : public Guardian {
   pid_t seen_explorer_ = 0, large_explorer_ = 0;
   std::uint64_t seen_beat_ = 0, seen_call_ = 0, large_beat_ = 0;
   Reason stopping_ = Reason::none, killed_ = Reason::none;
+  bool hurried_ = false;  // it is to tell what it has by now: whoever waits for that can wait
 };
 
 // By the kernel itself: setrlimit is a hook here, which does nothing.

@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 
 from battery import channels
 from battery.record import Asked, answers, everything, keep, noted, table
+from going_on import State, add_state
 
 
 def main() -> int:
@@ -27,6 +28,7 @@ def main() -> int:
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing after that")
+    add_state(parser)
     chosen = parser.parse_args()
     wanted: Callable[[str], bool] = lambda title: all(re.search(part, title) for part in chosen.patterns)  # noqa: E731
     if chosen.table:
@@ -46,13 +48,16 @@ def _ask(asked: Sequence[Asked], chosen: argparse.Namespace, end: float) -> int:
     known = answers()
     if chosen.new:
         asked = [one for one in asked if one.title not in known]
+    state = State(chosen)
+    as_known: list[str] = state.known.get("as_known", [])  # titles: they were answered as they were before
+    left = [one for one in asked if one.title not in set(as_known)]
     surprises = 0
 
     def ask(one: Asked) -> tuple[str, str] | None:
         return one.ask() if time.monotonic() < end else None
 
-    with ThreadPoolExecutor(chosen.jobs) as pool:
-        for one, said in zip(asked, pool.map(ask, asked), strict=True):
+    with state, ThreadPoolExecutor(chosen.jobs) as pool:
+        for one, said in zip(left, pool.map(ask, left), strict=True):
             if said is None:
                 continue
             word = noted(one, said[0])
@@ -64,6 +69,11 @@ def _ask(asked: Sequence[Asked], chosen: argparse.Namespace, end: float) -> int:
                 if chosen.promote and not worse:
                     known[one.title] = word
                     keep(known)
+            else:
+                as_known.append(one.title)
+                state.done(as_known=as_known)
+        if time.monotonic() < end:
+            state.end()
     print(f"{surprises} answers are not those on record")
     return int(surprises > 0)
 

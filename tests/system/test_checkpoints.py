@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -170,6 +171,42 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
     text.write_text("no checkpoint")
     with pytest.raises(TeetotalError, match="not a database"):
         Checkpoint(str(text), "", "", resume=True)
+
+
+HEADER = """
+#include <assert.h>
+#define HOLDS {holds}
+"""
+INCLUDES = """
+#include <shared.h>
+int main(void) { assert(HOLDS); }
+"""
+Run = Callable[..., tuple[int, str, str]]
+
+
+def test_a_header_that_has_changed_makes_it_another_question(tmp_path: Path, run: Run) -> None:
+    """It does not lie beside the file, and the answer was known."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    program, kept = tmp_path / "program.c", str(tmp_path / "run.db")
+    program.write_text(INCLUDES)
+    asked = ["check", str(program), "--checkpoint", kept, "--resume"]
+    (folder / "shared.h").write_text(HEADER.format(holds=1))
+    assert [run(*asked, "--", f"-I{folder}")[0] for _ in range(2)] == [0, 0]
+    (folder / "shared.h").write_text(HEADER.format(holds=0))
+    status, _, said = run(*asked, "--", f"-I{folder}")
+    assert (status, "as it was before a change" in said) == (2, True)
+
+
+def test_a_module_that_has_changed_makes_it_another_question(tmp_path: Path, run: Run) -> None:
+    program, kept = tmp_path / "program.py", str(tmp_path / "run.db")
+    example = Path(__file__).parents[2] / "examples" / "store_buffering.py"
+    program.write_text(example.read_text() + "\nimport helper\n")
+    (tmp_path / "helper.py").write_text("N = 1\n")
+    asked = ["check", str(program), "--checkpoint", kept, "--resume"]
+    assert [run(*asked)[0] for _ in range(2)] == [1, 1]
+    (tmp_path / "helper.py").write_text("N = 2\n")
+    assert run(*asked)[0] == 2
 
 
 def test_questions_are_told_apart_by_where_their_parts_end() -> None:

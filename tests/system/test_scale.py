@@ -10,12 +10,14 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
 
-from counting import BUFFERING, COUNTING, SMALL, told
+from counting import BUFFERING, COUNTING, CROSSING, SMALL, told
 from teetotal import _core
 from teetotal.answers.events import Semantics
 from teetotal.answers.options import CheckOptions
@@ -24,6 +26,7 @@ from teetotal.engines.executions.parts import PartAnswer
 from teetotal.engines.runtime import driver, exploring
 from teetotal.programs.c import build
 from teetotal.scale import local, processes
+from teetotal.scale.checkpoint import Checkpoint
 from teetotal.scale.crew import Crew, Log, OutOfBudget, WorkerDied, each, in_order
 from teetotal.scale.here import Here
 from teetotal.scale.local import Processes
@@ -103,11 +106,24 @@ def test_who_runs_out_of_time_is_not_asked_again() -> None:
 
 def test_who_died_while_idle_is_replaced() -> None:
     crew = Processes(_square, 1)
+    crew.submit(0, 2)
+    assert crew.receive() == (0, 4)
     (worker,) = crew.pool
     worker.process.kill()
     worker.process.join()
     crew.submit(1, 3)
     assert crew.receive() == (1, 9)
+    crew.close()
+
+
+def test_nobody_is_started_before_there_is_something_to_do() -> None:
+    """Of a thousand, two work at the same time, whoever has worked before."""
+    crew = Processes(_square, 1000)
+    for number in range(3):
+        crew.submit(2 * number, number)
+        crew.submit(2 * number + 1, number)
+        assert {crew.receive(), crew.receive()} == {(2 * number, number**2), (2 * number + 1, number**2)}
+    assert sum(worker.started for worker in crew.pool) == 2
     crew.close()
 
 
@@ -178,6 +194,50 @@ def test_models_with_buffers_by_a_worker_each(tmp_path: Path) -> None:
     assert [tally.items for tally in scale.tallies] == [1, 1]
 
 
+def test_one_model_with_buffers_by_all_workers(tmp_path: Path) -> None:
+    """Some of whom are killed; the file with what is known is gone on with, too."""
+    path, options = tmp_path / "crossed.c", CheckOptions(goal="safe", models=("pso",), triage=0.0)
+    path.write_text(CROSSING)
+    expected = told(path, None, options)
+    log = Killing({2, 4})
+    assert told(path, Watched(3, log=log, slice=SMALL), options) == expected
+    assert log.deaths > 0
+    assert log.heard > 10
+    kept = str(tmp_path / "run.db")
+    for resume in (False, True):
+        checkpoint = Checkpoint(kept, "a test", "", resume=resume)
+        assert told(path, Scale(2, checkpoint=checkpoint, slice=SMALL), options) == expected
+        checkpoint.close()
+
+
+def _go_on(process: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(process, signal.SIGCONT)
+
+
+class Stopping(Log):
+    """Stops whoever is at work after an answer, for a moment."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.crew: Processes[Any, Any] | None = None
+        self.stopped = 0
+
+    def __call__(self, event: str, **told: Any) -> None:
+        if self.crew is not None and event == "explored" and self.stopped < 3:
+            for worker in self.crew.busy[:1]:
+                assert worker.process.pid is not None
+                os.kill(worker.process.pid, signal.SIGSTOP)
+                Timer(0.05, _go_on, (worker.process.pid,)).start()
+                self.stopped += 1
+
+
+def test_a_worker_that_is_stopped_for_a_moment_changes_nothing(counting: Path, alone: dict[str, Any]) -> None:
+    log = Stopping()
+    assert told(counting, Watched(2, log=log, slice=SMALL)) == alone
+    assert log.stopped > 0
+
+
 class Killing(Log):
     """Kills a process of the crew after some of the answers."""
 
@@ -197,7 +257,7 @@ class Killing(Log):
 class Watched(Scale):
     def crew(self, *asked: Any) -> Crew[Any, Any]:
         crew = super().crew(*asked)
-        if isinstance(self.log, Killing) and isinstance(crew, Processes):
+        if isinstance(self.log, Killing | Stopping) and isinstance(crew, Processes):
             self.log.crew = crew
         return crew
 

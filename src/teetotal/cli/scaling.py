@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from teetotal.answers.errors import TeetotalError
-from teetotal.answers.options import Options
+from teetotal.answers.options import Options, ProgramOptions
 from teetotal.cli.telling import noted, said
 from teetotal.scale.crew import Log, told
 from teetotal.scale.digest import digest
@@ -22,6 +22,7 @@ from teetotal.scale.scale import Scale
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _INCLUDE = re.compile(rb'^\s*#\s*include\s*"([^"\n]+)"', re.MULTILINE)
+_IMPORT = re.compile(rb"^[ \t]*(?:import|from)[ \t]+([\w.]+)", re.MULTILINE)
 
 
 def scale_options(command: Command) -> Command:
@@ -53,7 +54,7 @@ def helping(verb: str, workers: int, files: Sequence[str], *asked: Options) -> I
         words = [msgspec.json.encode(options, enc_hook=str) for options in questions]
         from teetotal.scale.checkpoint import Checkpoint  # with SQLite
 
-        whole = digest(verb.encode(), *words, *_contents(files))
+        whole = digest(verb.encode(), *words, *_contents(files), *_as_compiled(files, asked))
         checkpoint = Checkpoint(path, f"teetotal {verb} {' '.join(files)}", whole, resume=resume)
     try:
         log = Log(said("log"))
@@ -81,8 +82,27 @@ def _limits(options: Options) -> dict[str, Any]:
     return {"seconds": 0.0} | ({"max_megabytes": 0} if hasattr(options, "max_megabytes") else {})
 
 
+def _as_compiled(files: Sequence[str], asked: Sequence[Options]) -> Iterator[bytes]:
+    """Of C files: what the preprocessor makes of them, wherever that comes from; what the compiler says of itself; and the
+    files that its flags name."""
+    from teetotal.programs.files import is_c
+
+    found = [file for file in files if is_c(file)]
+    for options in (options for options in asked if found and isinstance(options, ProgramOptions)):
+        from teetotal.programs.c.build import Source, expanded, preprocessed
+
+        for file in found:
+            source = Source((file,), options.flags, options.compiler)
+            with suppress(TeetotalError, OSError):  # whoever compiles it will say what is wrong with it
+                yield expanded(source, file).encode(errors="surrogateescape")
+                yield preprocessed(source, file).macros.encode(errors="surrogateescape")
+        for flag in options.flags:
+            with suppress(OSError, ValueError):
+                yield Path(flag).read_bytes()
+
+
 def _contents(files: Sequence[str]) -> list[bytes]:
-    """Of the files, and of those that they include beside them."""
+    """Of the files, and of those beside them that they include, or import."""
     seen: dict[Path, bytes] = {}
 
     def read(path: Path) -> None:
@@ -92,6 +112,10 @@ def _contents(files: Sequence[str]) -> list[bytes]:
             seen[path] = contents = path.read_bytes()
             for name in _INCLUDE.findall(contents):
                 read(path.parent / name.decode(errors="surrogateescape"))
+            for module in _IMPORT.findall(contents) if path.suffix == ".py" else ():
+                beside = path.parent.joinpath(*module.decode().split("."))
+                read(beside.with_suffix(".py"))
+                read(beside / "__init__.py")
 
     for file in files:
         read(Path(file))

@@ -6,6 +6,9 @@
 ``told``       what was told along the way, in its order
 =============  ========================================================================================================
 
+Each row has a digest of itself, and that of a part knows how much it has told: SQLite keeps pages as they were written,
+and does not notice that a disk has changed them. A file that was damaged is refused.
+
 Answers are JSON: a checkpoint is data, and is never executed. It belongs to one question: the same files, options and
 version; for any other it is refused.
 """
@@ -22,14 +25,16 @@ import msgspec
 
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.version import VERSION
+from teetotal.scale.digest import digest
 
 Value = TypeVar("Value")
-_FORMAT = 1
+_FORMAT = 2
 _TABLES = """
 CREATE TABLE IF NOT EXISTS question (format INTEGER, version TEXT, name TEXT, digest TEXT);
-CREATE TABLE IF NOT EXISTS items (name TEXT PRIMARY KEY, answer BLOB) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS parts (search TEXT, number INTEGER, part BLOB, PRIMARY KEY (search, number)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS told (search TEXT, number INTEGER, position INTEGER, told BLOB,
+CREATE TABLE IF NOT EXISTS items (name TEXT PRIMARY KEY, answer BLOB, digest TEXT) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS parts (search TEXT, number INTEGER, part BLOB, tells INTEGER, digest TEXT,
+                                  PRIMARY KEY (search, number)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS told (search TEXT, number INTEGER, position INTEGER, told BLOB, digest TEXT,
                                  PRIMARY KEY (search, number, position)) WITHOUT ROWID;
 """
 
@@ -69,7 +74,13 @@ class Checkpoint:
         self.file.execute("BEGIN EXCLUSIVE")
         for statement in _TABLES.split(";"):
             self.file.execute(statement)
+        if self.resume and (found := self.file.execute("PRAGMA integrity_check(1)").fetchone()) != ("ok",):
+            raise self._damaged(str(found[0]))
         known = self.file.execute("SELECT format, version, name, digest FROM question").fetchone()
+        if known is None and any(
+            self.file.execute(f"SELECT 1 FROM {table}").fetchone() for table in ("items", "parts")
+        ):
+            raise self._damaged("what it is about is not there")
         if known is None:
             self.file.execute("INSERT INTO question VALUES (?, ?, ?, ?)", (_FORMAT, VERSION, name, asked))
         self.file.execute("COMMIT")
@@ -87,11 +98,16 @@ class Checkpoint:
 
     def item(self, name: str, kind: type[Value]) -> Value | None:
         """The answer to a piece of work that was finished."""
-        found = self.file.execute("SELECT answer FROM items WHERE name = ?", (name,)).fetchone()
-        return None if found is None else self._decoded(found[0], kind)
+        found = self._rows("SELECT answer, digest FROM items WHERE name = ?", (name,))
+        for answer, sealed in found:
+            self._expect(sealed, name, answer)
+            return self._decoded(answer, kind)
+        return None
 
     def save_item(self, name: str, answer: Any) -> None:
-        self._unsaved.append(("INSERT OR REPLACE INTO items VALUES (?, ?)", (name, msgspec.json.encode(answer))))
+        encoded = msgspec.json.encode(answer)
+        row = (name, encoded, _seal(name, encoded))
+        self._unsaved.append(("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", row))
         if self._write(self._unsaved):
             self._unsaved = []
 
@@ -101,12 +117,21 @@ class Checkpoint:
         """From here on it is about this exploration: what is known of its parts, and what they told."""
         self.search, self._saved = search, {}
         found: dict[int, tuple[Value, list[Any]]] = {}
-        for number, part in self.file.execute("SELECT number, part FROM parts WHERE search = ?", (search,)):
-            rows = self.file.execute(
-                "SELECT told FROM told WHERE search = ? AND number = ? ORDER BY position", (search, number)
-            )
-            told = [self._decoded(row[0], telling) for row in rows]
-            self._saved[number] = (part, len(told))
+        rows = self._rows("SELECT number, part, tells, digest FROM parts WHERE search = ?", (search,))
+        for number, part, tells, sealed in rows:
+            self._expect(sealed, search, number, part, tells)
+            told = []
+            for position in range(tells):
+                place = (search, number, position)
+                lines = self._rows(
+                    "SELECT told, digest FROM told WHERE search = ? AND number = ? AND position = ?", place
+                )
+                for line, sealed in lines:
+                    self._expect(sealed, *place, line)
+                    told.append(self._decoded(line, telling))
+            if len(told) != tells:
+                raise self._damaged("something that was told is not there")
+            self._saved[number] = (part, tells)
             found[number] = (self._decoded(part, kind), told)
         return found
 
@@ -118,11 +143,12 @@ class Checkpoint:
             encoded = msgspec.json.encode(part)
             before, count = self._saved.get(number, (b"", 0))
             now[number] = (encoded, len(told))
-            if encoded != before:
-                changes.append(("INSERT OR REPLACE INTO parts VALUES (?, ?, ?)", (self.search, number, encoded)))
+            if (encoded, len(told)) != (before, count):
+                row: tuple[Any, ...] = (self.search, number, encoded, len(told))
+                changes.append(("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?)", (*row, _seal(*row))))
             for position in range(count, len(told)):
                 row = (self.search, number, position, msgspec.json.encode(told[position]))
-                changes.append(("INSERT OR REPLACE INTO told VALUES (?, ?, ?, ?)", row))
+                changes.append(("INSERT OR REPLACE INTO told VALUES (?, ?, ?, ?, ?)", (*row, _seal(*row))))
         for number in self._saved.keys() - parts.keys():
             for table in ("parts", "told"):
                 changes.append((f"DELETE FROM {table} WHERE search = ? AND number = ?", (self.search, number)))
@@ -153,3 +179,20 @@ class Checkpoint:
             return msgspec.json.decode(told, type=kind)
         except msgspec.DecodeError as error:
             raise TeetotalError(f"{self.path}: not what a checkpoint has: {error}") from error
+
+    def _rows(self, statement: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        try:
+            return self.file.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._damaged(str(error)) from error
+
+    def _expect(self, sealed: object, *row: object) -> None:
+        if sealed != _seal(*row):
+            raise self._damaged("a row is not what was written")
+
+    def _damaged(self, why: str) -> TeetotalError:
+        return TeetotalError(f"{self.path}: the file is damaged: {why}")
+
+
+def _seal(*row: object) -> str:
+    return digest(*(value if isinstance(value, bytes) else repr(value).encode() for value in row))

@@ -34,7 +34,8 @@ def available_workers() -> int:
 
 
 class Processes(Generic[Item, Answer]):
-    """``beside``, once it is closed: the processor seconds of whoever asked, meanwhile."""
+    """Each is started when there is something for it: a crew may be larger than the work. ``beside``, once it is closed:
+    the processor seconds of whoever asked, meanwhile."""
 
     def __init__(
         self, work: Work[Item, Answer], workers: int, seconds: float | None = None, megabytes: float | None = None
@@ -50,7 +51,7 @@ class Processes(Generic[Item, Answer]):
         return len(self.pool) - len(self.busy)
 
     def submit(self, number: int, item: Item) -> None:
-        worker = next(worker for worker in self.pool if worker not in self.busy)
+        worker = max((worker for worker in self.pool if worker not in self.busy), key=lambda worker: worker.started)
         worker.give(number, item)
         self.busy.append(worker)
 
@@ -85,10 +86,11 @@ class Processes(Generic[Item, Answer]):
             worker.end()
 
     def close(self) -> None:
-        idle = [worker for worker in self.pool if worker not in self.busy]
+        started = [worker for worker in self.pool if worker.started]
+        idle = [worker for worker in started if worker not in self.busy]
         for worker in idle:
             worker.send_home()
-        for worker in self.pool:
+        for worker in started:
             worker.stop(FAREWELL if worker in idle else 0.0)
         self.busy = []
         self.beside = cpu() - self.began
@@ -111,7 +113,7 @@ class _Worker(Generic[Item, Answer]):
         self.position = -1
         self.tally = Tally()
         self.began = 0.0
-        self._start()
+        self.started = False
 
     def _start(self) -> None:
         import multiprocessing
@@ -122,6 +124,7 @@ class _Worker(Generic[Item, Answer]):
         with hurried_later():
             self.process.start()
         theirs.close()
+        self.started = True
 
     def left(self) -> float | None:
         """Seconds until this piece has to be done; None: it may take as long as it likes."""
@@ -137,6 +140,8 @@ class _Worker(Generic[Item, Answer]):
         self.position = position
         self.began = time.monotonic()
         self.until = self.began + self.seconds
+        if not self.started:
+            self._start()
         try:
             self.pipe.send(item)
         except (BrokenPipeError, OSError):  # it died while idle

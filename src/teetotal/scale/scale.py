@@ -23,7 +23,7 @@ class Slice(NamedTuple):
     @property
     def first(self) -> Slice:
         """Of whoever begins, alone: what takes no longer is not divided."""
-        return Slice(min(0.25, self.seconds), self.executions)
+        return Slice(min(0.1, self.seconds), self.executions)
 
     def within(self, seconds: float, share: float = 1.0) -> Slice:
         return Slice(min(share * self.seconds, seconds), self.executions)

@@ -33,9 +33,14 @@ SHORT = 0.25
 """The share of a slice after which a part comes back where others wait for something to do, and nobody can be hurried."""
 MOMENT = 0.5
 """Seconds at most for what those who are at work have found, when all is over: it takes as long as one execution."""
-HASTE, KEPT_HASTE = 0.01, 0.03
+HASTE, KEPT_HASTE = 0.003, 0.03
 """Seconds that a part is worked on before somebody else may want some of it: some times what it takes to begin with one,
 and, where it is kept, to write it through to the disk."""
+
+MOST_HASTE = 0.2
+"""The same where parts are so small that it takes longer to give them away than to explore them."""
+AGAIN = 0.01
+"""Seconds after which whoever has not heard that somebody waits is told so again."""
 
 
 class PartAnswer(msgspec.Struct, Generic[Told], frozen=True):
@@ -107,7 +112,7 @@ class Exploration(Generic[Told]):
                 part.text = self.division.take_back(part.text, gone)
         self.running: dict[int, float] = {}  # since when
         self.can_hurry = True
-        self.haste = HASTE if self.checkpoint is None else KEPT_HASTE
+        self.haste = self.least = HASTE if self.checkpoint is None else KEPT_HASTE
         self.clock: Callable[[], float] = time.monotonic
         self.following = max(self.parts) + 1
         self.deaths: dict[int, int] = {}
@@ -151,8 +156,8 @@ class Exploration(Generic[Told]):
                     self.running[number] = self.clock()
                     share = 1.0 if self.can_hurry else self._share(number, crew.size)
                     crew.submit(number, item(self.parts[number].text, share))
-                self._hurry(crew)
-                self._receive(crew, min(self.haste if crew.free else 1.0, max(0.0, until - time.monotonic())))
+                soon = self._hurry(crew)
+                self._receive(crew, min(soon, max(0.0, until - time.monotonic())))
                 for gone in [number for number in self.running if number not in self.parts]:
                     crew.cancel(gone)
                     del self.running[gone]
@@ -180,15 +185,21 @@ class Exploration(Generic[Told]):
             if isinstance(answer, WorkerDied) or answer.died:
                 self._lost(number, str(answer) if isinstance(answer, WorkerDied) else answer.died)
             else:
-                del self.running[number]
+                took = self.clock() - self.running.pop(number)
+                self.haste = min(1.5 * self.haste, MOST_HASTE) if took < HASTE else max(0.8 * self.haste, self.least)
                 self.take(number, answer)
 
-    def _hurry(self, crew: Crew[Item, PartAnswer[Told]]) -> None:
-        """Where somebody has nothing to do: whoever works longest tells what is left, so that it can be divided."""
-        if crew.free and self.running:
-            longest = min(self.running, key=lambda number: self.running[number])
-            if self.clock() - self.running[longest] >= self.haste:
-                self.can_hurry = crew.hurry(longest)
+    def _hurry(self, crew: Crew[Item, PartAnswer[Told]]) -> float:
+        """Where somebody has nothing to do: whoever works longest tells what is left, so that it can be divided. Seconds
+        after which to look again."""
+        if not crew.free or not self.running:
+            return 1.0
+        longest = min(self.running, key=lambda number: self.running[number])
+        early = self.haste - (self.clock() - self.running[longest])
+        if early > 0:
+            return early
+        self.can_hurry = crew.hurry(longest)
+        return AGAIN  # it may have been about to begin
 
     def _state(self, number: int) -> State:
         if number not in self.states:

@@ -84,7 +84,7 @@ def _explored(
             address, size = symbols.extent(marks.array)
             request += [f"marks={address}", f"mark-count={size}"]
         counting = budget.counting(f"{model.upper()} executions")
-        if budget.scale.alone or not findings.in_parts:
+        if budget.scale.alone or to_first_failure or not exploring.divisible(asked):
             given = [*request, *findings.seconds()]
             answers = driver.answers(program, given, source.arguments, trust=source.trust)
         else:
@@ -138,12 +138,11 @@ def _explored(
         return result, evaluated, interrupted
 
     def of_each(
-        work: Callable[[ModelName], Explored], models: Sequence[ModelName], divided: bool = True
+        work: Callable[[ModelName], Explored], models: Sequence[ModelName], by_models: bool
     ) -> list[CheckAnswer | None]:
-        """Random walks are divided, those of each model by all workers. Other searches with buffers are not, so each is
-        left to a worker. (What counts marks tells that here.)"""
+        """One after the other, or each by a worker of its own. (What counts marks tells that here.)"""
         nonlocal interrupted
-        if marks is None and divided and options.explore.name not in ("random", "pct"):
+        if marks is None and by_models:
             told, ended = budget.by_copies(work, models)
             interrupted = interrupted or ended
         else:
@@ -155,7 +154,10 @@ def _explored(
 
     began = budget.passed
     sc, relaxed = [model for model in models if model == "sc"], [model for model in models if model != "sc"]
-    for result in [*of_each(whole, sc), *of_each(whole, [] if interrupted else relaxed)]:
+    walks, scale = options.explore.name in ("random", "pct"), budget.scale
+    elsewhere = scale.cluster is not None or scale.checkpoint is not None  # copies are not, and keep nothing
+    by_parts = walks or (exploring.divisible(options) and (elsewhere or len(relaxed) < scale.workers))
+    for result in [*of_each(whole, sc, False), *of_each(whole, [] if interrupted else relaxed, not by_parts)]:
         answer = answer + result if answer is not None and result is not None else answer or result
     assert answer is not None
     known = answer.models

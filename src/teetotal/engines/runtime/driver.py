@@ -28,7 +28,7 @@ from teetotal.engines.runtime.messages import (
     Whole,
 )
 from teetotal.programs.c.build import ASSERTIONS, BIT_FIELDS, LIBRARY, LIVE, VARIABLES, installed
-from teetotal.scale.processes import any_size, fixed_addresses, hurried_later
+from teetotal.scale.processes import any_size, fixed_addresses, hurried_later, spent
 
 _NOT_STARTED = 5  # the exit status
 _OVERWRITTEN = "the program overwrites the explorer's memory"
@@ -124,7 +124,13 @@ class Runtime:
         self.ended = False
         self.requests = 0
         self.spent = 0.0  # processor seconds, as far as whoever asks counts them
+        self.watched = 0.0
         self.loaded: tuple[bytes, AnyMessage] | None = None
+
+    def watching(self) -> float:
+        """Processor seconds of whoever watches the explorer, since this was asked last."""
+        before, self.watched = self.watched, spent(self.process.pid)
+        return self.watched - before
 
     def ask(self, seconds: float, executions: int, part: str) -> Generator[tuple[bytes, AnyMessage], None, None]:
         """What ``lines`` of a process would be that explores that part alone. After an exception it is of no use."""

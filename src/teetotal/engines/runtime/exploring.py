@@ -17,6 +17,7 @@ import msgspec
 
 from teetotal import _core
 from teetotal.answers.errors import TeetotalError
+from teetotal.answers.options import CheckOptions
 from teetotal.answers.strategies import Strategy
 from teetotal.budget import Budget
 from teetotal.engines.executions.parts import Exploration, PartAnswer, Refused
@@ -80,6 +81,7 @@ def explore(item: tuple[Question, str, int, Slice]) -> PartAnswer[Told]:
             for line, message in runtime.ask(slice.seconds, slice.executions, part):
                 told.take(line, message)
             runtime.spent += told.cpu
+            told.cpu += runtime.watching()
             if runtime.spent > _LIFE:
                 keeping.let_go()
             return told.answer(restarts, stays=True)
@@ -204,6 +206,14 @@ def answers(
         scale.note(f"explored by one worker: {why}")
         yield Restart()
         yield from driver.answers(program, [*request, *_left(budget)], source.arguments, trust=source.trust)
+
+
+def divisible(options: CheckOptions) -> bool:
+    """Whether it is a search that many can explore: random walks, or (core/search/part.hpp) one that leaves out what waits
+    and what is equivalent."""
+    if options.executions is not None or options.spurious > 0:
+        return False
+    return options.explore.name in ("random", "pct") or (options.explore.is_reduced and options.waiting == "skip")
 
 
 def _words(slice: Slice) -> list[str]:

@@ -122,16 +122,6 @@ class Findings:
     def seconds(self) -> list[str]:
         return [] if self.options.seconds == math.inf else [f"seconds={self.options.seconds}"]
 
-    @property
-    def in_parts(self) -> bool:
-        """Whether it is a search that many can explore: random walks, or (core/search/part.hpp) one over SC executions
-        that leaves out what waits."""
-        options = self.options
-        if options.executions is not None or options.spurious > 0:
-            return False
-        optimal = options.explore.is_reduced and self.model == "sc" and options.waiting == "skip"
-        return optimal or options.explore.name in ("random", "pct")
-
     def take(self, told: AnyMessage, counting: Callable[[int, float], None] | None) -> None:
         match told:
             case Loaded():
