@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <string_view>
 
 #include "accesses.hpp"
 #include "addresses.hpp"
@@ -29,10 +30,12 @@ bool done_before(const Thread& self, bool done, const End& by) {
   return done && (by.thread == self.number || by.place == 0);
 }
 
-// Of a step that has just been done: what others do to the thread is ordered with it, or is from the next search on.
+// Of a step that has just been done. Joins are in order with others' joins; with those who detach the thread they are
+// from the next search on.
 void check_joinable(Thread& self, const Thread& other, const char* does, std::uintptr_t place) {
   if (!other.joined && !other.detached) return;
-  if (const std::uint64_t bit = std::uint64_t{1} << other.number; (process.disputed & bit) == 0) {
+  const std::uint64_t bit = std::uint64_t{1} << other.number;
+  if ((process.disputed & bit) == 0 && (other.detached || std::string_view(does) == "detaches")) {
     process.disputed |= bit;
     process.restart = true;
   }
