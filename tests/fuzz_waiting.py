@@ -14,7 +14,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "reference"))
@@ -82,13 +82,14 @@ def main() -> None:
     given = parser.parse_args()
     start, end, total = time.monotonic(), given.seed + given.programs, Counter[str]()
     first = given.seed
-    while first < end and time.monotonic() - start < given.seconds:
-        by_turns = COMPILERS[first // BATCH % len(COMPILERS)] if COMPILERS else "None"
-        compiler = given.compiler or by_turns
-        seeds = range(first, min(first + BATCH, end))
-        total += batch(seeds, None if compiler == "None" else compiler)
-        first = seeds.stop
-        print(f"{first - given.seed:,} programs", file=sys.stderr, flush=True)
+    with suppress(KeyboardInterrupt):  # what there was until then is told
+        while first < end and time.monotonic() - start < given.seconds:
+            by_turns = COMPILERS[first // BATCH % len(COMPILERS)] if COMPILERS else "None"
+            compiler = given.compiler or by_turns
+            seeds = range(first, min(first + BATCH, end))
+            total += batch(seeds, None if compiler == "None" else compiler)
+            first = seeds.stop
+            print(f"{first - given.seed:,} programs", file=sys.stderr, flush=True)
     print(f"seeds {given.seed} to {first - 1}\n\n| | |\n|---|---:|")
     for row, count in total.items():
         print(f"| {row} | {count:,} |")
