@@ -84,6 +84,16 @@ def test_threads_that_several_join_or_detach(code: str, executions: int) -> None
     assert {answer["what"] for answer in told if answer["type"] == "failure"} == {"misuse"}
 
 
+@pytest.mark.parametrize("code", ["kj jk", "kj d"])
+def test_who_joins_a_thread_in_vain_is_told_under_each_model(code: str, tmp_path: Path) -> None:
+    """To the machine of ``models/`` a thread is a mutex, which nobody can lock again: that was an internal error."""
+    file = tmp_path / "joining.c"
+    file.write_text(JOINING)
+    answer = check(Source((str(file),), arguments=tuple(code.split())), CheckOptions(goal="safe"))
+    for model in ("sc", "tso", "pso"):
+        assert {violation.kind for violation in answer.models[model].violations} == {"misuse"}
+
+
 def test_tries_that_fail_are_in_no_order() -> None:
     """They change nothing: whoever fails first, it is one execution."""
     text = (
