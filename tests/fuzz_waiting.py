@@ -14,7 +14,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "reference"))
@@ -82,9 +82,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="no further batch after these")
     add_state(parser)
     given = parser.parse_args()
-    with State(given) as state:
-        start, end = time.monotonic(), state.seed + given.programs
-        first, total = state.known.get("first", state.seed), Counter[str](state.known.get("total"))
+    state = State(given)
+    start, end = time.monotonic(), state.seed + given.programs
+    first, total = state.known.get("first", state.seed), Counter[str](state.known.get("total"))
+    with suppress(KeyboardInterrupt), state:  # what there was until then is kept and told
         while first < end and time.monotonic() - start < given.seconds:
             by_turns = COMPILERS[first // BATCH % len(COMPILERS)] if COMPILERS else "None"
             compiler = given.compiler or by_turns

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <string_view>
 #include <utility>
 
 #include "accesses.hpp"
@@ -25,11 +26,29 @@ Thread* thread_of(pthread_t handle) {
   return number < process.count ? &process.threads[number] : nullptr;
 }
 
+// Whether it was done before `self` came here, whatever others do: by itself, or where the thread was created.
+bool done_before(const Thread& self, bool done, const End& by) {
+  return done && (by.thread == self.number || by.place == 0);
+}
+
+// Of a step that has just been done. Joins are in order with others' joins; with those who detach the thread they are
+// from the next search on.
 void check_joinable(Thread& self, const Thread& other, const char* does, std::uintptr_t place) {
   if (!other.joined && !other.detached) return;
+  const std::uint64_t bit = std::uint64_t{1} << other.number;
+  if ((process.disputed & bit) == 0 && (other.detached || std::string_view(does) == "detaches")) {
+    process.disputed |= bit;
+    process.restart = true;
+  }
   const std::string whom = std::string(does) + " T" + std::to_string(other.born) + ", which was ";
   if (other.joined) fail(self, {Failure::misuse, whom + "joined", "joined it", other.joined_by}, place);
   fail(self, {Failure::misuse, whom + "detached", "detached it", other.detached_by}, place);
+}
+
+// Before the step: only what does not depend on the order in which threads come here.
+void check_before(Thread& self, const Thread& other, const char* does, std::uintptr_t place) {
+  if (done_before(self, other.joined, other.joined_by) || done_before(self, other.detached, other.detached_by))
+    check_joinable(self, other, does, place);
 }
 
 }  // namespace
@@ -39,7 +58,7 @@ pthread_t handle_of(std::uint32_t number) { return static_cast<pthread_t>(kHandl
 int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place) {
   Thread* other = thread_of(handle);
   if (other == nullptr) return ESRCH;
-  check_joinable(self, *other, "joins", place);
+  check_before(self, *other, "joins", place);
   if (other == &self) return EDEADLK;
   watch_join(self, *other, result != nullptr);
   self.waits_on = other;
@@ -64,7 +83,8 @@ namespace {
 // instruction.
 int join_if_ended(Thread& self, pthread_t handle, void** result, const timespec* limit, std::uintptr_t place) {
   Thread* other = thread_of(handle);
-  if (other != nullptr && other != &self && !other->joined && !other->detached) {
+  if (other != nullptr && other != &self) {
+    check_before(self, *other, "joins", place);
     tell_apart(*other);
     synchronise(self, Verb::look, limit == nullptr ? Kind::ld : Kind::rmw, Tag::thread, other, place,
                 {.writes = Writes::never});
@@ -194,11 +214,17 @@ int pthread_clockjoin_np(pthread_t handle, void** result, clockid_t, const times
 int pthread_detach(pthread_t handle) {
   Thread* other = process.current == nullptr ? nullptr : thread_of(handle);
   if (other == nullptr) return ESRCH;
-  check_joinable(*process.current, *other, "detaches", TEETOTAL_PLACE);
+  Thread& self = *process.current;
+  check_before(self, *other, "detaches", TEETOTAL_PLACE);
   tell_apart(*other);
-  mfence(*process.current, TEETOTAL_PLACE);  // a locked instruction on what nobody sees
+  // A locked instruction, on what nobody looks at who does nothing wrong. It is more than a fence to this thread.
+  if ((process.disputed >> other->number & 1U) != 0)
+    synchronise(self, Verb::detach, Kind::rmw, Tag::thread, other, TEETOTAL_PLACE);
+  else
+    fence_before_call(self, TEETOTAL_PLACE);
+  check_joinable(self, *other, "detaches", TEETOTAL_PLACE);
   other->detached = true;
-  other->detached_by = {process.current->number, TEETOTAL_PLACE};
+  other->detached_by = {self.number, TEETOTAL_PLACE};
   return 0;
 }
 void pthread_exit(void* result) {

@@ -79,6 +79,8 @@ void Explorer::search_all() {
     explored = 0;
     try {
       const SearchResult result = request_.slice < 1e18 ? explore_part() : search(request_.strategy, system_, *this);
+      if (result.redundant != 0 && request_.strategy.name == "all")  // whoever does the same again begins none in vain
+        process.weaken("an execution was begun that was there already: the program did not do the same again");
       if (refused_ || pause) {
         totals_.result = result;
         break;

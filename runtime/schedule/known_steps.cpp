@@ -62,6 +62,7 @@ bool KnownSteps::watch(std::uint32_t moment, const Thread& thread) {
   }
   from_ = moment;
   known_ = next_of(moment, thread);
+  expected_ = known_ != kUnknown && moments_[known_].skips && goes_well(known_, thread);
   value_ = value_for(thread);
   threads_.resize(std::max<std::size_t>(threads_.size(), process.count));
   for (std::uint32_t number = 0; number < process.count; ++number)
@@ -153,6 +154,13 @@ std::uint32_t KnownSteps::number_of(const Stand& stand) {
 
 KnownSteps::Learnt KnownSteps::learn(const Thread& thread, const Operation& done, Wide after, const Event& next,
                                      std::uint64_t local, bool exact) {
+  const Learnt learnt = learn_stand(thread, done, after, next, local, exact);
+  wrong_ = wrong_ || (expected_ && learnt.moment == kUnknown);  // it fails, stands before something else, does more
+  return learnt;
+}
+
+KnownSteps::Learnt KnownSteps::learn_stand(const Thread& thread, const Operation& done, Wide after, const Event& next,
+                                           std::uint64_t local, bool exact) {
   const bool goes_on = thread.state == State::parked;
   const bool comes_to_end = thread.state == State::ended || thread.state == State::exited;
   if (!(goes_on || comes_to_end) || thread.failure != Failure::none || thread.suspected != 0) return {};

@@ -92,10 +92,7 @@ class KnownSteps {
   std::uint32_t find(std::uint32_t moment, const Thread& thread) const {
     if (moment == kUnknown) return kUnknown;
     const std::uint32_t next = next_of(moment, thread);
-    if (next == kUnknown || !moments_[next].skips) return kUnknown;
-    const Operation& operation = thread.operation;
-    if (in_heap(operation.address) && !Memory::in_use(operation.address, size_of(operation.tag))) return kUnknown;
-    if (stand(next).state == State::exited && (process.exited || process.leaving != 0)) return kUnknown;
+    if (next == kUnknown || !moments_[next].skips || !goes_well(next, thread)) return kUnknown;
     ++skipped_;
     return next;
   }
@@ -167,6 +164,17 @@ class KnownSteps {
       if (loads_[i].now() != loads_[i].seen) return false;
     return true;
   }
+  // Whether nothing that is no value keeps the thread's step from leading there, or makes more of it.
+  bool goes_well(std::uint32_t next, const Thread& thread) const {
+    const Operation& operation = thread.operation;
+    if (in_heap(operation.address) && !Memory::in_use(operation.address, size_of(operation.tag))) return false;
+    if (stand(next).state == State::exited && (process.exited || process.leaving != 0)) return false;
+    if (operation.verb != Verb::join) return true;
+    const auto& joined = *static_cast<const Thread*>(thread.waits_on);
+    return !joined.joined && !joined.detached;
+  }
+  Learnt learn_stand(const Thread& thread, const Operation& done, Wide after, const Event& next, std::uint64_t local,
+                     bool exact);
   static bool tells_all(const Thread& thread);
   bool changed_nothing_else(const Thread& thread, const Operation& done);
   std::uint32_t number_of(const Stand& stand);
@@ -186,6 +194,7 @@ class KnownSteps {
   // Of the step that is run, before it:
   std::uint32_t from_ = kUnknown;
   std::uint32_t known_ = kUnknown;  // where it is known to lead
+  bool expected_ = false;           // it would not be run, were it not to look
   Value value_{};
   struct Copy {
     alignas(ThreadRecord) std::array<std::byte, sizeof(ThreadRecord)> bytes;

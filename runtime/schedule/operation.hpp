@@ -53,6 +53,7 @@ enum class Verb : std::uint8_t {
   initialise,
   destroy,
   end_life,  // of what lies in a frame, on a stack or in thread-local memory, before that is over: lifetimes.hpp
+  detach,    // of a thread that is joined or detached by others too
 };
 
 struct Thread;

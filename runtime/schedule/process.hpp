@@ -261,6 +261,7 @@ struct Process : ProcessRecord {
   std::set<std::uintptr_t> tried;  // locks of readers and writers that some thread only tries to take, in any execution
   std::set<std::uintptr_t> crowded;  // barriers that more threads use than they are for, in any execution
   std::map<std::uintptr_t, std::set<std::uint32_t>> barrier_users;
+  std::uint64_t disputed = 0;      // bit of a thread: it is joined or detached more than once, in some execution
   std::set<std::uintptr_t> freed;  // blocks that were freed while others could look at them, in any execution
   bool assumptions_failed = false;
   bool incomplete = false;

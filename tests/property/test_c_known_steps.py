@@ -103,6 +103,28 @@ def test_what_main_does_in_the_end_is_done(does: str) -> None:
     assert [answer["what"] for answer in told if answer["type"] == "failure"] == ["assertion"]
 
 
+JOINED = """
+atomic_int x, told;
+void *idle(void *p) { return 0; }
+void *adds(void *p) { for (int i = 0; i < 3; i++) x = x + 1; return 0; }
+void *joins(void *p) { while (!told); pthread_join((pthread_t)p, 0); return 0; }
+int main(void) { pthread_t t[5]; void *(*f[4])(void *) = {idle, idle, adds, adds};
+  for (long i = 0; i < 4; i++) pthread_create(&t[i], 0, f[i], (void *)i);
+  pthread_create(&t[4], 0, joins, (void *)t[0]);
+  pthread_join(t[2], 0); pthread_join(t[3], 0);
+  pthread_join(t[x == 2 ? 0 : 1], 0);
+  told = 1; pthread_exit(0); }
+"""
+
+
+def test_a_thread_that_others_have_joined_is_not_joined_again() -> None:
+    """As many are left to be joined, whichever main has joined, and what the threads returned is the same, too."""
+    with compiled(HEAD + JOINED) as program:
+        same(program)
+        _, told = explore(program, "look=64")
+    assert [answer["message"] for answer in told if answer["type"] == "failure"] == ["joins T1, which was joined"]
+
+
 def test_random_programs_tell_the_same() -> None:
     programs = [program for shape in (ATOMIC, LOCKED, MIXED) for program in seeded(75, 8, shape)]
     with compiled(translate(programs)) as object_file:

@@ -51,6 +51,49 @@ def test_every_class_of_interleavings_once(letters: str) -> None:
     assert compared >= 3
 
 
+JOINING = r"""
+#include <pthread.h>
+volatile int x;
+static void *idle(void *p) { return p; }
+static pthread_t t;
+static void *does(void *what) {
+  pthread_t whom = t;
+  for (const char *c = what; *c; c++) switch (*c) {
+    case 'j': pthread_join(whom, 0); break;
+    case 'd': pthread_detach(whom); break;
+    case 'k': x = 1; break;
+  }
+  return 0;
+}
+int main(int n, char **given) {
+  pthread_t u;
+  pthread_create(&t, 0, idle, 0);
+  for (int i = 1; i < n; i++) pthread_create(&u, 0, does, given[i]);
+  pthread_exit(0);
+}
+"""
+
+
+@pytest.mark.parametrize(("code", "executions"), [("j j", 2), ("j d", 4), ("d d", 12), ("kj j", 2), ("kj jk", 3)])
+def test_threads_that_several_join_or_detach(code: str, executions: int) -> None:
+    """Whoever comes second does something wrong, whoever that is, and whatever each did just before. To detach a thread
+    that others join or detach is a step among its beginning, its end and theirs."""
+    with compiled(JOINING) as program:
+        end, told = explore(program, "classes=1", arguments=code.split())
+    assert end["executions"] == end["classes"] == executions
+    assert {answer["what"] for answer in told if answer["type"] == "failure"} == {"misuse"}
+
+
+@pytest.mark.parametrize("code", ["kj jk", "kj d"])
+def test_who_joins_a_thread_in_vain_is_told_under_each_model(code: str, tmp_path: Path) -> None:
+    """To the machine of ``models/`` a thread is a mutex, which nobody can lock again: that was an internal error."""
+    file = tmp_path / "joining.c"
+    file.write_text(JOINING)
+    answer = check(Source((str(file),), arguments=tuple(code.split())), CheckOptions(goal="safe"))
+    for model in ("sc", "tso", "pso"):
+        assert {violation.kind for violation in answer.models[model].violations} == {"misuse"}
+
+
 def test_tries_that_fail_are_in_no_order() -> None:
     """They change nothing: whoever fails first, it is one execution."""
     text = (

@@ -296,6 +296,17 @@ def test_no_flag_switches_it_off(tmp_path: Path, flags: str, compiler: str) -> N
     assert robust_on_tso(result) is False
 
 
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_addresses_are_compared_in_any_syntax(tmp_path: Path, compiler: str) -> None:
+    """What asks which of two comes first was written in the other one, and clang's assembler refused it."""
+    file = tmp_path / "p.c"
+    file.write_text(
+        "int less(char *p, char *q) { return p < q; }\nchar a, b;\nint main(void) { return less(&a, &b) > 1; }\n"
+    )
+    result = check(Source((str(file),), ("-masm=intel",), compiler))
+    assert result.complete
+
+
 ONE_BY_ONE = """
 static long x[2] __attribute__((aligned(16))), ones[2] = {1, 1};
 static void *copy(void *p) {

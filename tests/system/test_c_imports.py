@@ -267,6 +267,7 @@ def test_what_would_outlive_an_execution_is_refused(tmp_path: Path) -> None:
         ("fesetround(FE_UPWARD)", "fegetround() == FE_TONEAREST", "the program uses fesetround at"),
         ("feraiseexcept(FE_INEXACT)", "!fetestexcept(FE_INEXACT)", "the program uses fe"),
         ("_mm_setcsr(0x7f80)", "1", "ldmxcsr"),
+        ('{ short w = 0x77f; __asm__ volatile("fldcw %0" :: "m"(w)); }', "1", "fldcw"),
     ],
 )
 def test_how_fractions_are_rounded_is_not_kept_apart(changed: str, asked: str, said: str, tmp_path: Path) -> None:
@@ -281,6 +282,21 @@ def test_how_fractions_are_rounded_is_not_kept_apart(changed: str, asked: str, s
     result = check(Source((str(file),)))
     assert result.verdict is Verdict.INCONCLUSIVE
     assert any(said in note for note in result.notes)
+
+
+def test_an_execution_that_is_begun_twice_is_told(tmp_path: Path) -> None:
+    """What one execution leaves in the processor the next one finds: that was called safe."""
+    file = tmp_path / "p.c"
+    file.write_text(
+        "#include <assert.h>\n#include <pthread.h>\nstatic volatile int flag; static int kept;\n"
+        "static void *f(void *u) { while (!flag) { short w, was;\n"
+        '  __asm__ volatile("fnstcw %0" : "=m"(was)); w = was | 0x400; __asm__ volatile("fldcw %0" :: "m"(w));\n'
+        "  if (was & 0x400) { kept = 1; break; } } return u; }\n"
+        "int main(void) { pthread_t t; pthread_create(&t, 0, f, 0); flag = 1; pthread_join(t, 0); assert(!kept); }\n"
+    )
+    result = check(Source((str(file),)))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert any("an execution was begun that was there already" in note for note in result.notes)
 
 
 WAITING = """#include <pthread.h>

@@ -155,6 +155,16 @@ static int next(void) { int n; __asm__ volatile("movd %%xmm15, %%eax; incl %%eax
 static void *count(void *p) {
   __asm__ volatile("pxor %%xmm15, %%xmm15" ::); while (!go) if (next() == 3) assert(0); return 0; }
 """,
+    "what assembly pushes": """
+static void *count(void *p) { long n = 3;
+  __asm__ volatile("1: push %0; movl go(%%rip), %%eax; pop %0; test %%eax, %%eax; jnz 2f; dec %0; jnz 1b; 2:"
+                   : "+r"(n) :: "eax", "memory", "cc"); assert(n); return 0; }
+""",
+    "a bit that is counted from another slot": """
+static void *count(void *p) { struct { unsigned long a, b; } bits; bits.a = bits.b = 0; long n = 65;
+  while (!go) { unsigned char c; __asm__("btq %2, %1; setc %0" : "=q"(c) : "m"(bits), "r"(n) : "cc");
+    assert(!c); bits.b = 2; } return 0; }
+""",
     "its own memory of the heap": """
 static void *count(void *p) { int *n = calloc(1, 4); while (!go) if (++*n == 3) assert(0); free(n); return 0; }
 """,

@@ -11,6 +11,7 @@ from teetotal.programs.c import liveness
 from teetotal.programs.c.assembly import Function, Text
 from teetotal.programs.c.build import Source, build
 from teetotal.programs.c.liveness import Entry
+from teetotal.programs.c.machine import REGISTERS, decode
 
 SOURCE = """
 #include <stdatomic.h>
@@ -95,6 +96,22 @@ def test_a_round_that_stores_does_not_wait(reads: dict[str, list[Entry]]) -> Non
 def test_frames_that_others_know_are_live_as_a_whole(reads: dict[str, list[Entry]]) -> None:
     assert all(entry.whole and entry.may_wait for entry in reads["escapes"])
     assert all(entry.whole for entry in reads["indexed"])
+
+
+@pytest.mark.parametrize(
+    ("code", "all_of_it"),
+    [
+        ("8bd9", True), ("5b", True), ("8d5901", True), ("6bd905", True), ("0fb6d9", True),  # mov, pop, lea, imul, movzx
+        ("668bd9", False), ("665b", False), ("8ad9", False),  # mov bx, pop bx, mov bl
+        ("0f44d9", False), ("0fbcd9", False), ("0fbdd9", False), ("0f03d9", False),  # cmove, bsf, bsr, lsl
+        ("f30fbcd9", False),  # tzcnt, which is bsf to processors that do not know it
+    ],
+)  # fmt: skip
+def test_what_is_overwritten_in_any_case(code: str, all_of_it: bool) -> None:
+    """A register that its target may keep was dead to a loop that counted in it."""
+    (instruction,) = decode(bytes.fromhex(code)) or ()
+    assert REGISTERS.index("rbx") in instruction.writes
+    assert liveness._overwrites(instruction, REGISTERS.index("rbx")) is all_of_it
 
 
 def test_dekker_keeps_who_it_is_and_how_often(reads: dict[str, list[Entry]]) -> None:

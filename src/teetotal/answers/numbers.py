@@ -127,3 +127,4 @@ class Verb(IntEnum):
     INITIALISE = 32
     DESTROY = 33
     END_LIFE = 34
+    DETACH = 35

@@ -215,6 +215,7 @@ def execution(steps: Sequence[StepRow], cells: Cells, names: Names, model: Model
     result: list[Event] = []
     schedule: list[Step] = []
     pointers: dict[int, str] = {}
+    held: set[int] = set()
     for row in steps:
         thread, tag, cell, wrote, before, after = row.thread, row.tag, row.cell, row.wrote, row.before, row.after
         if row.kind == COMMIT:
@@ -224,7 +225,15 @@ def execution(steps: Sequence[StepRow], cells: Cells, names: Names, model: Model
         kind = Kind(row.kind)
         if kind in (Kind.LOCK, Kind.UNLOCK) and tag not in (Tag.MUTEX, Tag.THREAD):
             kind = Kind.RMW  # semaphores and the like count: only a mutex is a mutex
-        if kind is Kind.LOCK and before:  # it finds what is no mutex, and fails
+        if tag == Tag.THREAD:  # to the machine a mutex, which runs and who has joined it hold
+            before = after = int(cell in held)
+            if row.verb == Verb.DETACH:
+                wrote = 0
+            elif kind is Kind.LOCK:
+                held.add(cell)
+            elif kind is Kind.UNLOCK:
+                held.discard(cell)
+        if kind is Kind.LOCK and before:  # it finds what is no mutex, and fails; or a thread that others have joined
             kind, wrote = Kind.RMW, 0
         index = counts.get(thread, 0)
         counts[thread] = index + 1

@@ -49,6 +49,7 @@ _TOLD = {
     Verb.INITIALISE: "initialise {name}",
     Verb.DESTROY: "destroy {name}",
     Verb.END_LIFE: "end the life of {name}",
+    Verb.DETACH: "detach {name}",
 }
 _WAITS = {
     Verb.JOIN: "to join {name}",

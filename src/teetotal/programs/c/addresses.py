@@ -20,7 +20,7 @@ from itertools import count
 from pathlib import Path
 
 from teetotal.programs.c.assembly import Function, Item, Text
-from teetotal.programs.c.instrument import SYMBOLIC, hook_call, symbol_of
+from teetotal.programs.c.instrument import SYMBOLIC, att, hook_call, symbol_of
 from teetotal.programs.c.machine import REGISTERS, RSP
 from teetotal.programs.c.objects import Object
 
@@ -100,8 +100,7 @@ class AddressWatch:
             return
         skip = f".Lteetotal_small_{next(self._numbers)}"
         if registers and kind == _COMPARE:
-            yield f"\tcmpq ${_SMALL}, %{REGISTERS[registers[0]]}"
-            yield f"\tjbe {skip}"
+            yield from att([f"\tcmpq ${_SMALL}, %{REGISTERS[registers[0]]}", f"\tjbe {skip}"], item.statement)
         base, scaled, scale, size, displacement = -1, -1, 1, 0, 0
         if access is not None:
             base, scaled, scale, size = access.base, access.scaled, access.scale, 8

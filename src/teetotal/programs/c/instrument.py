@@ -14,7 +14,7 @@ from itertools import count
 from typing import NamedTuple
 
 from teetotal.programs.c.assembly import DATA, Function, Item, Statement, Text
-from teetotal.programs.c.machine import RSP, Access, moves_stack, stack_from_frame
+from teetotal.programs.c.machine import RSP, Access, moves_stack, odd_by_hand, stack_from_frame
 from teetotal.programs.c.matching import FENCES, Evaluation
 from teetotal.programs.c.objects import Object
 
@@ -88,8 +88,9 @@ class _Hooks:
             for block in function.blocks:
                 kept: set[tuple[int, int]] = set()  # registers in which assembly keeps its stack pointer
                 for item in block:
-                    if item.instruction.oddity:
-                        self._name(item.statement, item.instruction.oddity, function.name, item)
+                    oddity = odd_by_hand(item.instruction) if item.statement.app else item.instruction.oddity
+                    if oddity:
+                        self._name(item.statement, oddity, function.name, item)
                     elif item.statement.app:
                         self._follow_stack(item, function.name, kept, framed)
                         if _goes_anywhere(item):

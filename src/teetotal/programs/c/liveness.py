@@ -19,6 +19,8 @@ What makes it sound:
   the function's own, and listed.
 - A function that makes its frame in no way known here, or whose frame others may reach beyond, gets no entries. The
   runtime takes everything for live where it finds none.
+- What assembly written by hand pushes lies in the frame without a place of its own, and so does what an instruction
+  reaches from a slot by a register, a number of bits too: then all is live.
 - Exceptions go from any call to any landing pad, jumps by a table to anything a table names.
 - By the rules no register for vectors or fractions lives on across a call, and the runtime does not look at them there.
   Assembly written by hand may keep something in one all the same: where it uses any, nobody is said to wait.
@@ -57,6 +59,8 @@ _STORES = re.compile(
 _CALLED = re.compile(r"\s*call\w*\s+([\w.$]+)(?:@PLT)?\s*$")
 _TWICE = re.compile(r"(_?setjmp|_{0,2}sigsetjmp|getcontext|vfork)$")
 _COMPARES = ("cmp", "test", "add", "sub", "and", "or", "xor")
+_OVERWRITES = re.compile(r"(v?mov\w*|lea|pop|imul|v?cvt\w+|v?pextr[bwdq]|v?p?movmsk\w+)$")
+"""Not ``cmov``, nor what leaves its target as it was where there is nothing to tell: ``bsf``, ``lsl``, ``rdssp``."""
 _HOOK = re.compile(rf"(\.Lteetotal_access_\d+{BACK}):$")
 _RSI = REGISTERS.index("rsi")
 _ARGUMENTS = frozenset(REGISTERS.index(name) for name in ("rdi", "rsi", "rdx", "rcx", "r8", "r9"))
@@ -266,16 +270,19 @@ class _Analysis:
             return False
         if instruction.oddity or moves_stack(instruction) or _TWICE.match(called):
             return False
+        if item.statement.app and instruction.name.startswith("push"):
+            self.whole = True  # what a compiler pushes is for whom it calls
         operands = instruction.operands
         if instruction.name == "mov" and operands[1:] == (("r", RSP),) and operands[0] != ("r", RBP):
             return False
         for access in (*instruction.accesses, *([instruction.address] if instruction.address is not None else [])):
             if access.base == RBP:
-                if access.displacement >= 0 and (access.scaled >= 0 or not access.size):
+                anywhere = access.scaled >= 0 or access.bit >= 0
+                if access.displacement >= 0 and (anywhere or not access.size):
                     return False
                 self.low = min(self.low, access.displacement)
                 self.high = max(self.high, access.displacement + access.size)
-                self.whole = self.whole or access.scaled >= 0
+                self.whole = self.whole or anywhere
             elif access.base == RSP and operands[0] != ("r", RSP):
                 self.whole = True
             elif RBP in (access.base, access.scaled) or access.scaled == RSP:
@@ -384,7 +391,7 @@ class _Analysis:
                 if access.base != RBP or access.segment:
                     continue
                 places = self._bytes(access.displacement, access.size)
-                if access.direction == "w" and access.scaled < 0 and not instruction.repeated:
+                if access.direction == "w" and access.scaled < 0 and not _in_part(instruction):
                     live &= ~places
                 else:
                     live |= places
@@ -414,10 +421,14 @@ def _hook_before(item: Item) -> str:
     return ""
 
 
+def _in_part(instruction: Instruction) -> bool:
+    """Whether it may leave something of what it writes to as it was."""
+    return instruction.repeated or instruction.name.startswith("fxsave")
+
+
 def _overwrites(instruction: Instruction, register: int) -> bool:
-    """All of it, in any case."""
+    """All of it, in any case. What reads it as well need not be told."""
     if register == _FLAGS:
         return instruction.name in _COMPARES
-    return instruction.operands[:1] == (("r", register),) and (
-        (instruction.width >= 4 and not instruction.name.startswith("cmov")) or instruction.name == "pop"
-    )
+    in_any_case = instruction.width >= 4 and _OVERWRITES.match(instruction.name) is not None
+    return in_any_case and instruction.operands[:1] == (("r", register),)

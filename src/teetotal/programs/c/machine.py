@@ -45,7 +45,9 @@ _ODD = re.compile(
     r"(monitor|mwait)\w*$|iret\w*$"
 )
 _FRACTIONS = re.compile(r"v?ldmxcsr$|fldenv$|frstor$|fxrstor(64)?$")
-"""Threads are fibers, which share one floating-point environment. ``fldcw`` is in each conversion of a long double."""
+"""Threads are fibers, which share one floating-point environment."""
+_FRACTIONS_BY_HAND = re.compile(r"fldcw$|fn?init$")
+"""The same, where it is not a compiler's: ``fldcw`` is in each conversion of a long double, and back again."""
 _SIZES = {"fxsave": 512, "fxsave64": 512, "fxrstor": 512, "fxrstor64": 512, "fnsave": 108, "frstor": 108,
           "fldenv": 28, "fnstenv": 28}  # fmt: skip
 _PREFIXES = frozenset([0xF0, 0xF2, 0xF3, 0x2E, 0x36, 0x3E, 0x26, 0x64, 0x65, 0x66, 0x67, *range(0x40, 0x50)])
@@ -123,6 +125,13 @@ def moves_stack(instruction: Instruction) -> bool:
     if name == "lea" and address is not None:
         return address.base not in (RSP, RBP) or address.scaled >= 0
     return name not in ("add", "sub", "and") or operands[-1][0] != "i" or (name == "and" and operands[-1][1] >= 0)
+
+
+def odd_by_hand(instruction: Instruction) -> str:
+    """Why what assembly written by hand does cannot be followed, if so."""
+    if _FRACTIONS_BY_HAND.match(instruction.name):
+        return f"{instruction.text}, which changes how fractions are computed,"
+    return instruction.oddity
 
 
 def stack_from_frame(instruction: Instruction) -> bool:
