@@ -205,6 +205,36 @@ def test_a_lock_counts_the_same_however_it_is_taken(name: str, compiler: str) ->
             assert (end["executions"], end["blocked"], end["restarts"]) == (6, 0, 0)
 
 
+PADDED = """
+atomic_int x, y, own;
+static int steps;
+void *f(void *p) {
+  if (!p) { x = 1; x = 2; y = 1; return 0; }
+  for (int i = 0; i < steps; i++) own = i;
+  while (x != 2) {}
+  y = 2;
+  return 0;
+}
+int main(int n, char **given) { pthread_t t[2];
+  steps = atoi(given[1]);
+  for (long i = 0; i < 2; i++) pthread_create(&t[i], 0, f, (void *)i);
+  for (int i = 0; i < 2; i++) pthread_join(t[i], 0); }
+"""
+
+
+def test_a_read_is_tried_from_where_it_stood_wherever_the_snapshots_are() -> None:
+    """What a read that may wait would lead to with an older value is tried in the middle of an execution: from no snapshot
+    that was taken behind it. How far they lie apart depends on what is in them, so the read comes after more and more steps.
+    """
+    with compiled(HEAD + PADDED) as program:
+        for steps in range(24):
+            counts = set()
+            for every in (0, 1):
+                end, _ = explore(program, f"snapshots={every}", *MONITORS, arguments=(str(steps),))
+                counts.add((end["executions"], end["blocked"], end["complete"]))
+            assert len(counts) == 1, steps
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_exceptions_are_among_what_a_snapshot_holds(compiler: str) -> None:
     with compiled(EXCEPTIONS, suffix=".cpp", compiler=compiler) as program:
