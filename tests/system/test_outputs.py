@@ -181,8 +181,9 @@ def test_what_was_not_decided_does_not_look_clean(run: Run, files: Path) -> None
         assert invocation["executionSuccessful"] is successful
         assert [one["level"] for one in invocation["toolExecutionNotifications"]] == [level]
         assert Path("g.txt").read_text().startswith(f"::{level} file={given[0]}")
-    assert run("monitor", "nowhere.trace", "--output", "json:a")[0] == 2
-    assert "nowhere.trace" in json.loads(Path("a").read_text())["error"]
+    for refused in (("monitor", "nowhere.trace"), ("fence", "bad.litmus"), ("verify", "nowhere.pml")):
+        assert run(*refused, "--output", "json:a")[0] == 2
+        assert json.loads(Path("a").read_text())["error"]
 
 
 def test_a_fingerprint_is_of_the_cycle_wherever_it_is_begun(run: Run, files: Path) -> None:
