@@ -206,19 +206,21 @@ def test_a_lock_counts_the_same_however_it_is_taken(name: str, compiler: str) ->
 
 
 PADDED = """
-atomic_int x, y, own;
+volatile int x, y, own;
 static int steps;
-void *f(void *p) {
-  if (!p) { x = 1; x = 2; y = 1; return 0; }
+static void *first(void *p) { x = 1; x = 2; (void)y; return 0; }
+static void *second(void *p) { x = 3; return 0; }
+static void *reader(void *p) {
   for (int i = 0; i < steps; i++) own = i;
-  while (x != 2) {}
-  y = 2;
+  y = 1;
+  while (x < 2) {}
+  own = 8; own = 9;
   return 0;
 }
-int main(int n, char **given) { pthread_t t[2];
+int main(int n, char **given) { pthread_t r, s, t;
   steps = atoi(given[1]);
-  for (long i = 0; i < 2; i++) pthread_create(&t[i], 0, f, (void *)i);
-  for (int i = 0; i < 2; i++) pthread_join(t[i], 0); }
+  pthread_create(&r, 0, first, 0); pthread_create(&s, 0, second, 0); pthread_create(&t, 0, reader, 0);
+  pthread_join(r, 0); pthread_join(s, 0); pthread_join(t, 0); }
 """
 
 
@@ -231,7 +233,7 @@ def test_a_read_is_tried_from_where_it_stood_wherever_the_snapshots_are() -> Non
             counts = set()
             for every in (0, 1):
                 end, _ = explore(program, f"snapshots={every}", *MONITORS, arguments=(str(steps),))
-                counts.add((end["executions"], end["blocked"], end["complete"]))
+                counts.add((end["executions"], end["blocked"], end["complete"], *end["reporting"]))
             assert len(counts) == 1, steps
 
 
