@@ -226,7 +226,7 @@ int main(int n, char **given) { pthread_t r, s, t;
 
 def test_a_read_is_tried_from_where_it_stood_wherever_the_snapshots_are() -> None:
     """What a read that may wait would lead to with an older value is tried in the middle of an execution: from no snapshot
-    that was taken behind it. How far they lie apart depends on what is in them, so the read comes after more and more steps.
+    that was taken behind it. How far they lie apart depends on what is in them: so it comes after more and more steps.
     """
     with compiled(HEAD + PADDED) as program:
         for steps in range(24):

@@ -99,6 +99,13 @@ def test_figure_1a_is_sc() -> None:
     assert verdicts(figure_1a()) == {"sc": True, "wsc": True, "ccm": True}
 
 
+def test_final_values_are_ordered_too() -> None:
+    """Whoever has read 1 and then 2 has ordered their writes: 1 is not what is left."""
+    for final, holds in ((1, False), (2, True)):
+        (history,) = read_text(f"T0: st x = 1\nT1: st x = 2\nT2: ld x -> 1\nT2: ld x -> 2\nfinal x = {final}\n")
+        assert verdicts(history) == {"sc": holds, "wsc": holds, "ccm": holds}
+
+
 def test_figure_1b_is_ccm_and_not_wsc() -> None:
     assert verdicts(figure_1b()) == {"sc": False, "wsc": False, "ccm": True}
 
