@@ -397,6 +397,11 @@ def test_ccm_enum_is_about_sc() -> None:
         check(read_text("T0: st x = 1\n")[0], "tso", engine="ccm+enum")
 
 
+def test_a_value_that_was_there_at_first_and_is_written_is_not_unique() -> None:
+    with pytest.raises(TeetotalError, match="1 duplicate values: ccm is defined for values that are written once"):
+        check(read_text("T0: st x = 0\nT1: ld x -> 0\n")[0], "ccm")
+
+
 def test_a_wrong_witness_is_refuted() -> None:
     history = History.of(
         [
