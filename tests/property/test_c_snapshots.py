@@ -205,6 +205,38 @@ def test_a_lock_counts_the_same_however_it_is_taken(name: str, compiler: str) ->
             assert (end["executions"], end["blocked"], end["restarts"]) == (6, 0, 0)
 
 
+PADDED = """
+volatile int x, y, own;
+static int steps;
+static void *first(void *p) { x = 1; x = 2; (void)y; return 0; }
+static void *second(void *p) { x = 3; return 0; }
+static void *reader(void *p) {
+  for (int i = 0; i < steps; i++) own = i;
+  y = 1;
+  while (x < 2) {}
+  own = 8; own = 9;
+  return 0;
+}
+int main(int n, char **given) { pthread_t r, s, t;
+  steps = atoi(given[1]);
+  pthread_create(&r, 0, first, 0); pthread_create(&s, 0, second, 0); pthread_create(&t, 0, reader, 0);
+  pthread_join(r, 0); pthread_join(s, 0); pthread_join(t, 0); }
+"""
+
+
+def test_a_read_is_tried_from_where_it_stood_wherever_the_snapshots_are() -> None:
+    """What a read that may wait would lead to with an older value is tried in the middle of an execution: from no snapshot
+    that was taken behind it. How far they lie apart depends on what is in them: so it comes after more and more steps.
+    """
+    with compiled(HEAD + PADDED) as program:
+        for steps in range(24):
+            counts = set()
+            for every in (0, 1):
+                end, _ = explore(program, f"snapshots={every}", *MONITORS, arguments=(str(steps),))
+                counts.add((end["executions"], end["blocked"], end["complete"], *end["reporting"]))
+            assert len(counts) == 1, steps
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_exceptions_are_among_what_a_snapshot_holds(compiler: str) -> None:
     with compiled(EXCEPTIONS, suffix=".cpp", compiler=compiler) as program:

@@ -202,10 +202,20 @@ def skip_if(register: str, operator: str, value: int, target: int) -> Branch:
             ],
             40,
         ),
+        (
+            [
+                [ld("r0", "y"), st("x", 1)],
+                [ld("r0", "y")],
+                [ld("r0", "x")],
+                [ld("r0", "z"), st("y", 1), ld("r1", "x")],
+                [ld("r0", "x"), st("x", 2), st("z", 1)],
+            ],
+            144,
+        ),
     ],
 )
 def test_a_race_covered_by_a_later_sleeper_is_asked_again(threads: list[list[Instruction]], classes: int) -> None:
-    """Forgetting such races lost 27 classes of the one and 1 of the other."""
+    """Forgetting such races lost 27 classes of the first program and 1 of each other."""
     assert count_classes(program(*threads)) is not None
     assert executions(program(*threads)).executions == classes == count_classes(program(*threads))[0]  # type: ignore[index]
 

@@ -384,9 +384,22 @@ def test_time_ends_every_engine() -> None:
         assert outcome.learned
 
 
+def test_values_are_as_long_as_they_are() -> None:
+    """Also where writes of one value cannot be told apart: 2^32 + 1 is not 1."""
+    (history,) = read_text("A: st x = 1\nB: st x = 1\nC: st x = 4294967297\nD: ld x -> 1\nD: ld x -> 4294967297\n")
+    for engine in ("auto", *ENGINES):
+        if engine != "ccm+enum":
+            assert check(history, "sc", engine=engine).verdict is Verdict.SAFE, engine
+
+
 def test_ccm_enum_is_about_sc() -> None:
     with pytest.raises(TeetotalError, match="ccm"):
         check(read_text("T0: st x = 1\n")[0], "tso", engine="ccm+enum")
+
+
+def test_a_value_that_was_there_at_first_and_is_written_is_not_unique() -> None:
+    with pytest.raises(TeetotalError, match="1 duplicate values: ccm is defined for values that are written once"):
+        check(read_text("T0: st x = 0\nT1: ld x -> 0\n")[0], "ccm")
 
 
 def test_a_wrong_witness_is_refuted() -> None:

@@ -25,6 +25,7 @@ from teetotal.histories.check import Check, check
 from teetotal.histories.explain import explain
 from teetotal.histories.history import History, Operation, to_text
 from teetotal.histories.problem import Unwritten
+from teetotal.histories.readers import read_text
 from teetotal.scale.checkpoint import Checkpoint
 from teetotal.scale.crew import Crew
 from teetotal.scale.scale import Scale
@@ -126,6 +127,17 @@ def test_a_final_value_is_seen_though_nobody_reads_it() -> None:
     ]  # fmt: skip
     for last, verdict in ((2, Verdict.SAFE), (1, Verdict.VIOLATION)):
         assert check(History.of(operations, final={"x": last}), "tso", use_order=False).verdict is verdict
+
+
+def test_no_way_from_one_address_to_another_is_forgotten() -> None:
+    """Ways that were seen are known by a hash. That from address 0 to 5 has the same as that from 12 to 10."""
+    lines = [f"W{a}: st a{a} = 1\nR{a}: ld a{a} -> 1" for a in range(13)]
+    lines[10], lines[12] = "T1: st a10 = 1", "T0: st a12 = 1"
+    (history,) = read_text(
+        "\n".join([*lines, "V: ld a0 -> 1", "V: ld a5 -> 1", "T0: ld a10 -> 0", "T1: ld a12 -> 0\n"])
+    )
+    assert parts.divided(history) is not None
+    assert check(history, "sc").verdict is Verdict.VIOLATION
 
 
 def test_parts_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,6 +99,14 @@ def test_figure_1a_is_sc() -> None:
     assert verdicts(figure_1a()) == {"sc": True, "wsc": True, "ccm": True}
 
 
+def test_final_values_are_ordered_too() -> None:
+    """Whoever has read 2 read it before the final 1 came, and so before y = 1 and y = 2; but T1 wrote y = 2 before."""
+    threads = "T0: st x = 1\nT0: st y = 1\nT1: st y = 2\nT1: ld x -> 2\nT2: st x = 2\n"
+    for final, holds in ((1, False), (2, True)):
+        (history,) = read_text(f"{threads}final x = {final}\nfinal y = 2\n")
+        assert verdicts(history) == {"sc": holds, "wsc": holds, "ccm": holds}
+
+
 def test_figure_1b_is_ccm_and_not_wsc() -> None:
     assert verdicts(figure_1b()) == {"sc": False, "wsc": False, "ccm": True}
 

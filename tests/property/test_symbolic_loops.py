@@ -51,6 +51,14 @@ def processes(*bodies: str, shared: str = "byte x, y, z") -> str:
 
 
 LOOPS: dict[str, tuple[str, dict[ModelName, Verdict]]] = {
+    # Where the loop comes back, the fence slept and was not taken: there it does not sleep, and is to be taken.
+    "a loop beside a fence that sleeps": (
+        processes(
+            "mfence; here: skip", "two: if :: x = 1 :: skip fi; a = x; if :: a == 1 -> goto two :: else fi; here: skip"
+        )
+        + "forbidden(meeting, P0@here && P1@here)",
+        {"sc": V, "tso": V, "pso": V},
+    ),
     # After the cycle was accelerated its step slept, and the other process never ran.
     "a loop beside a failing assertion": (
         processes("do :: x = 1 od", "assert(x == 1)"),

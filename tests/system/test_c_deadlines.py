@@ -57,6 +57,7 @@ NAMED = {
     "memcpy(&g, &j, 8); sem_timedwait(&s, &j.ts);",
     "a difference": "struct timespec a, b; clock_gettime(CLOCK_REALTIME, &a); clock_gettime(CLOCK_REALTIME, &b);"
     "if (b.tv_sec - a.tv_sec > 0) g = 1; sem_timedwait(&s, &a);",
+    "a result": f"long told(void); g = told(); }} long told(void) {{ {LOOK} {WAIT} return ts.tv_sec;",
     "nanoseconds out of range": f"{LOOK} ts.tv_nsec += 500000000; {WAIT}",
 }
 OUT_OF_RANGE = {

@@ -82,8 +82,8 @@ def checked(file: Path, does: str, prepare: Callable[[], None]) -> dict[str, Any
     ("does", "verdict", "note"),
     [
         ("", "safe", "filters no system calls"),
-        ("syscall(SYS_fork)", "inconclusive", "the system call fork"),
-        ("syscall(SYS_setsid)", "inconclusive", "the system call setsid"),
+        ("syscall(SYS_fork)", "inconclusive", "the program uses the system call fork"),
+        ("syscall(SYS_setsid)", "inconclusive", "the program uses the system call setsid"),
         ('__asm__ volatile("syscall" : : "a"(SYS_getpid) : "rcx", "r11", "memory")', "inconclusive", "syscall"),
     ],
     ids=["nothing", "fork", "setsid", "by hand"],

@@ -71,6 +71,7 @@ WRITTEN = {
     "where it is used": "int c = choice, x, y = 0; if (!c) x = 2; if (!c) y = x; if (y != 2) abort();",
     "in another round": "int best; for (int i = 0; i < 3; i++) { if (i == 0 || i < best) best = i; } if (best) abort();",
     "by a jump": "int x, n = 0; again: x = n++; if (x < 3) goto again; if (x != 3) abort();",
+    "between an addition and its carry": "unsigned __int128 x; if (choice < 99) x = 5; x += 1; if (x >> 64) abort();",
     "by computed jumps": "void *to[] = {&&a, &&b}; int x; goto *to[choice]; a: x = 1; goto *to[x]; b: get(&x);",
     "arguments": "if (add(3, 1, 2, 3) != 6) abort();",
     "array": "int a[40] = {1}, b[500]; for (int i = 0; i < 500; i++) b[i] = i; if (a[39] + b[499] != 499) abort();",

@@ -44,6 +44,18 @@ def test_a_file_has_options_and_the_command_line_the_last_word(run: Run, file: s
     assert "(--goal robust: " in out
 
 
+def test_what_is_nearer_has_the_last_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A verb's table over what is said for all verbs, and the file of this folder over those above."""
+    Path("teetotal.toml").write_text('goal = "both"\n')
+    Path("below").mkdir()
+    monkeypatch.chdir("below")
+    Path("SB.litmus").write_text(SB)
+    assert "(--goal both: " in run("check", "SB.litmus")[1]
+    Path("teetotal.toml").write_text('model = "tso"\n[check]\nmodel = "pso"\n')
+    _, out, _ = run("check", "SB.litmus")
+    assert ("PSO" in out, "TSO" in out, "(--goal both: " in out) == (True, False, False)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

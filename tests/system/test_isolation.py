@@ -99,14 +99,16 @@ SEEN = [
     attempt(lambda: pathlib.Path("here.txt").write_text("x")),
     subprocess.run(["mount", "-o", "remount,rw", "/"], capture_output=True).returncode == 0,
     attempt(lambda: pathlib.Path("large").write_bytes(b"x" * (65 << 20))),
+    "CapEff:\\t0000000000000000\\n" not in pathlib.Path("/proc/self/status").read_text(),
 ]
 
-def t(a, b, c, d, e):
+def t(a, b, c, d, e, f):
     yield st("x", a)
     yield st("x", b)
     yield st("x", c)
     yield st("x", d)
     yield st("x", e)
+    yield st("x", f)
 
 test = program(t(*map(int, SEEN)), x=0)
 """
@@ -123,7 +125,7 @@ def test_a_python_file_reaches_nobody(tmp_path: Path, monkeypatch: pytest.Monkey
             written = outside.exists()
         finally:
             outside.unlink(missing_ok=True)
-    assert [instruction.value.value for instruction in program.threads[0].code] == [0, 0, 1, 0, 0]
+    assert [instruction.value.value for instruction in program.threads[0].code] == [0, 0, 1, 0, 0, 0]
     assert (written, sorted(path.name for path in tmp_path.iterdir())) == (False, ["program.py"])
 
 

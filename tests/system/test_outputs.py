@@ -17,6 +17,7 @@ import teetotal
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.violation import ViolationKind
 from teetotal.report.formats import FORMATS
+from teetotal.report.html import MARK, page
 from teetotal.report.sarif import RULES, sarif
 
 Run = Callable[..., tuple[int, str, str]]
@@ -163,6 +164,38 @@ def test_a_fingerprint_stays_when_lines_move(run: Run, files: Path) -> None:
     assert fingerprint() != before
 
 
+def test_sarif_names_the_rule_of_each_result(run: Run, files: Path) -> None:
+    run("check", "SB.litmus", "p.pml", "--model", "tso", "--output", "sarif:s.json")
+    found = valid_sarif(Path("s.json"))
+    rules = [rule["id"] for rule in found["tool"]["driver"]["rules"]]
+    assert len(set(rules)) >= 2
+    assert [rules[result["ruleIndex"]] for result in found["results"]] == [one["ruleId"] for one in found["results"]]
+
+
+def test_what_was_not_decided_does_not_look_clean(run: Run, files: Path) -> None:
+    """Neither what was refused, nor what there was not enough time for."""
+    undecided = ("SB.litmus", "--states", "2", "--explore", "random:1", "--seed", "3")
+    for given, successful, level in ((("bad.litmus",), False, "error"), (undecided, True, "warning")):
+        run("check", *given, "--output", "sarif:s.json", "--output", "github:g.txt")
+        (invocation,) = valid_sarif(Path("s.json"))["invocations"]
+        assert invocation["executionSuccessful"] is successful
+        assert [one["level"] for one in invocation["toolExecutionNotifications"]] == [level]
+        assert Path("g.txt").read_text().startswith(f"::{level} file={given[0]}")
+    for refused in (("monitor", "nowhere.trace"), ("fence", "bad.litmus"), ("verify", "nowhere.pml")):
+        assert run(*refused, "--output", "json:a")[0] == 2
+        assert json.loads(Path("a").read_text())["error"]
+
+
+def test_a_fingerprint_is_of_the_cycle_wherever_it_is_begun(run: Run, files: Path) -> None:
+    _, out, _ = run("check", "SB.litmus", "--model", "tso", "--json")
+    answer = json.loads(out)
+    violation = next(one for one in answer["violations"] if one["cycle"])
+    first, *rest = violation["cycle"]
+    begun = [{**answer, "violations": [{**violation, "cycle": cycle}]} for cycle in ([first, *rest], [*rest, first])]
+    prints = [one["partialFingerprints"] for one in json.loads(sarif(begun))["runs"][0]["results"]]
+    assert prints[0] == prints[1]
+
+
 def test_a_fix_applied_is_the_patch(run: Run, files: Path) -> None:
     assert everything(run, "fence", "SB.litmus") == 0
     result = valid_sarif(Path("answer.sarif"))["results"][0]
@@ -216,6 +249,7 @@ def test_annotations_are_escaped(run: Run, files: Path) -> None:
     run("check", str(odd), "--model", "tso", "--output", "github:g.txt")
     line = next(line for line in Path("g.txt").read_text().splitlines() if "robustness" in line)
     assert re.match(r"::error file=odd%2C name%3A 100%25\.litmus,line=\d+,title=[^:,]+::TSO: not robust", line)
+    assert re.search(r"%0A.*%0AAgain: .* 'odd, name: 100%25\.litmus'$", line)
 
 
 def test_what_a_machine_cannot_read_is_shown_as_escapes(run: Run, files: Path) -> None:
@@ -274,6 +308,16 @@ def test_quiet_is_about_what_is_printed(run: Run, files: Path) -> None:
     (violation,) = json.loads(Path("h.json").read_text())["violations"]
     assert violation["proof"]
     assert len(violation["events"]) == 4
+
+
+def test_a_page_has_no_markup_of_an_answer_and_no_number_that_is_rounded(run: Run, files: Path) -> None:
+    """What the page does with it, a browser shows (test_page.py), where there is one."""
+    nasty, large = "</script><!--&\u2028\u2029", -(2**63) + 1
+    answer = {**json.loads(run("check", "fenced.litmus", "--json")[1]), "notes": [nasty], "states": large}
+    head, tail = MARK.split("[]")
+    data = page([answer]).partition(head)[2].partition(tail)[0]
+    assert not set("<>&\u2028\u2029") & set(data)
+    assert (json.loads(data)[0]["notes"], json.loads(data)[0]["states"]) == ([nasty], str(large))
 
 
 def test_a_report_is_the_page_that_html_writes(run: Run, files: Path) -> None:

@@ -70,6 +70,28 @@ def test_programs_of_a_test_module(tmp_path: Path) -> None:
     assert "^^^^^^^^^^^^^^^^^ fails" in out
 
 
+NEARER = """
+class TestNearer:
+    pytestmark = pytest.mark.teetotal(max_states=1000)
+    test_decided = program(left(), right(1), x=0, y=0)
+"""
+
+
+def test_what_is_not_decided_does_not_pass(tmp_path: Path) -> None:
+    """And settings are those of the nearest marker, and what comes behind -- is for the compiler."""
+    (tmp_path / "test_programs.py").write_text(MODULE.replace('"tso"', '"tso", max_states=2') + NEARER)
+    (tmp_path / "test_flag.c").write_text("#include <assert.h>\nint main(void) { assert(HOLDS); }\n")
+    (tmp_path / "test_fenced.litmus").write_text(FENCED)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nteetotal_options = --states 2 --goal both -- -DHOLDS=1\n")
+    _, out = pytest_says(tmp_path, "-rA", "-k", "fine or decided or check")
+    assert sorted(line.partition(" - ")[0] for line in out.splitlines() if line.startswith(("PASSED", "FAILED"))) == [
+        "FAILED test_fenced.litmus::check",
+        "FAILED test_programs.py::test_fine",
+        "PASSED test_flag.c::check",
+        "PASSED test_programs.py::TestNearer::test_decided",
+    ]
+
+
 def test_what_cannot_be_asked_is_said_without_our_code(tmp_path: Path) -> None:
     asked = {
         "goal='sfae'": "'sfae' is none of robust, safe, both",

@@ -25,6 +25,7 @@ from teetotal.answers.record import Seen, StressAnswer
 from teetotal.answers.verdict import Verdict
 from teetotal.histories import readers
 from teetotal.programs import litmus
+from teetotal.record import native
 from teetotal.record.clients import Client, Recorded
 from teetotal.record.recording import Recording
 from teetotal.report.schema import schema
@@ -88,6 +89,19 @@ def test_a_long_history_of_this_machine_is_tso() -> None:
     (one,) = record.hardware(record.Shape(operations=100_001, addresses=8), rounds=1)
     assert len(one.history) == 100_001
     assert teetotal.check_history(one.history, "tso").verdict is Verdict.SAFE
+
+
+def test_each_round_has_fresh_memory_and_none_is_added() -> None:
+    """Of several batches: what one leaves behind would look like values that nobody wrote."""
+    code = """
+static void set_up(char *memory) { memory[1] += 2; }
+static void run_0(char *memory, int64_t *log) { log[0] += memory[0] += memory[1]; }
+static void tell(char *memory, int64_t *log) { putchar('0' + memory[0] + (int)log[0]); }
+static void finish(void) {}
+"""
+    test = native.Test(threads=1, memory_bytes=2, log_words=1, code=code)
+    with native.running(test, 2500) as out:
+        assert out.read() == b"4" * 2500
 
 
 @x86

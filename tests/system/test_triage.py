@@ -306,3 +306,34 @@ def test_cycles_in_c_are_shortened_where_nothing_fails(tmp_path: Path) -> None:
         if shorten:
             assert not any(event.thread == 1 for event in violation.events)
     assert lengths[True] < lengths[False]
+
+
+TWO_FAILURES = """#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int x, y;
+static void *busy(void *p) { y = 1; y = 2; y = 3; return p; }
+static void *look(void *p) {
+  int seen = x;
+  assert(seen != 2);
+  assert(seen != 1);
+  return p;
+}
+int main(void) {
+  pthread_t s, t;
+  pthread_create(&s, 0, busy, 0);
+  pthread_create(&t, 0, look, 0);
+  x = 1;
+  x = 2;
+  pthread_join(t, 0);
+  pthread_join(s, 0);
+}
+"""
+
+
+def test_an_execution_is_not_shortened_to_that_of_another_failure(tmp_path: Path) -> None:
+    """Without x = 2 the other assertion fails, sooner: that is no reason to tell the longer execution of the first."""
+    (tmp_path / "two.c").write_text(TWO_FAILURES)
+    found = teetotal.check(str(tmp_path / "two.c"), models="tso").models["sc"].violations
+    assert sorted((one.locations[-1].rpartition(":")[2], one.events[-1].value) for one in found) == [("8", 2), ("9", 1)]
+    assert not any(event.thread == 1 for one in found for event in one.events)

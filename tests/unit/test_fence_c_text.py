@@ -6,9 +6,11 @@ import pytest
 
 from teetotal.answers.events import Kind
 from teetotal.answers.remedies import Order
+from teetotal.fences import c_atomics
 from teetotal.fences.c_gaps import Gaps
 from teetotal.fences.c_macros import Macros, parse
 from teetotal.fences.c_orders import strongest
+from teetotal.fences.c_syntax import Expression
 from teetotal.fences.text import apply
 
 
@@ -93,3 +95,32 @@ def test_which_macros_only_compute(name: str) -> None:
 def test_of_two_orders_for_one_store_the_stronger_is_written() -> None:
     assert strongest([Order.RELEASE, Order.SEQ_CST]) is Order.SEQ_CST
     assert strongest([Order.SEQ_CST, Order.RMW, Order.RELEASE]) is Order.RMW
+
+
+@pytest.mark.parametrize(
+    ("call", "cpp", "written"),
+    [
+        ("atomic_load(&x)", False, "atomic_load_explicit(&x, memory_order_acquire)"),
+        ("x.load()", True, "x.load(std::memory_order_acquire)"),
+        ("__atomic_load_n(&x, __ATOMIC_RELAXED)", False, "__atomic_load_n(&x, __ATOMIC_ACQUIRE)"),
+        (
+            "atomic_compare_exchange_weak(&x, &e, 1)",
+            False,
+            "atomic_compare_exchange_weak_explicit(&x, &e, 1, memory_order_acquire, memory_order_seq_cst)",
+        ),
+        ("x.compare_exchange_weak(e, 1)", True, "x.compare_exchange_weak(e, 1, std::memory_order_acquire)"),
+        ("GET(x)", False, "atomic_load_explicit(&x, memory_order_acquire)"),
+        ("GET(at(x))", False, None),
+        ("__atomic_load_n(&x, order)", False, None),
+        ("x.clear()", True, None),
+        ("x.clear(std::memory_order_relaxed)", True, "x.clear(std::memory_order_acquire)"),
+    ],
+)
+def test_the_order_of_a_call_is_written_where_it_belongs(call: str, cpp: bool, written: str | None) -> None:
+    """And where what it is cannot be told, it is left alone: many classes have a member ``clear``."""
+    expression = Expression(call, cpp)
+    assert expression.root is not None
+    found = c_atomics.read(expression.root, expression.at, cpp, False, Macros({"GET(v)": "atomic_load(&v)"}))
+    assert (found is None) == (written is None)
+    if found is not None:
+        assert expression.words(apply(expression.source, found.edits({0: "acquire"}, None)).text) == written
