@@ -116,7 +116,7 @@ void OptimalSearch::push(std::uint32_t thread, Node* subtree) {
   numbers_.push_back(number);
   execution_.push_back(event);
   std::uint32_t* clock = clocks_[index];
-  std::copy_n(before, width, clock);
+  copy(clock, before, width);
   if (!is_fence(event.kind)) {
     if (by_address_.size() <= event.address) {
       by_address_.resize(event.address + 1);
@@ -144,9 +144,9 @@ void OptimalSearch::look_for_late_use(std::uint32_t thread) {
 // What happens before the next event of `thread` whatever it does and whatever makes it possible: its own past.
 void OptimalSearch::clock_before(std::uint32_t thread, std::uint32_t* clock) const {
   if (thread < by_thread_.size() && !by_thread_[thread].empty()) {
-    std::copy_n(clocks_[by_thread_[thread].back()], clocks_.width(), clock);
+    copy(clock, clocks_[by_thread_[thread].back()], clocks_.width());
   } else {
-    std::fill_n(clock, clocks_.width(), 0);
+    clear(clock, clocks_.width());
   }
 }
 
@@ -155,11 +155,12 @@ void OptimalSearch::clock_before(std::uint32_t thread, std::uint32_t* clock) con
 void OptimalSearch::races_with(const Event& event, std::size_t index) {
   const auto& accesses = by_address_[event.address];
   std::uint32_t* clock = clocks_[index];
+  const std::uint32_t* before = before_[index];
   races_.clear();
   const Event* later = nullptr;
   for (auto it = accesses.rbegin(); it != accesses.rend(); ++it) {
     const Event& other = execution_[*it];
-    if (conflicts(other, event) && !(buffers_ && own_load(other, event) != nullptr)) {
+    if (!happens_before(*it, before) && conflicts(other, event) && !(buffers_ && own_load(other, event) != nullptr)) {
       join(clock, clocks_[*it], clocks_.width());
       races_.push_back(*it);
     }
@@ -173,9 +174,9 @@ void OptimalSearch::races_with(const Event& event, std::size_t index) {
     }
   }
   if (!sees_own(event) && system_.waits(index)) {
-    races_of_waiting(event, before_[index], index);
+    races_of_waiting(event, before, index);
   } else {
-    drop_ordered(before_[index]);
+    drop_ordered(before);
   }
   for (const std::size_t first : races_) note_race(first, index, as_before(event, index, first), found_);
 }
@@ -470,12 +471,11 @@ bool OptimalSearch::backtrack() {
     if (!is_fence(event.kind)) (sees_own(event) ? own_loads_ : by_address_)[event.address].pop_back();
     --depth_;
     Frame& frame = frames_[depth_ - 1];
+    if (frame.tree == nullptr) continue;
     frame.sleep.push_back(event);
     ++frame.done;
-    if (frame.tree != nullptr) {
-      system_.rewind(execution_.size());
-      return true;
-    }
+    system_.rewind(execution_.size());
+    return true;
   }
   return false;
 }
