@@ -181,15 +181,15 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   Event next = relaxed()                              ? before_waiting(as).event
                : standing_[number] == Standing::ready ? next_[number]
                                                       : pending_thread(number, as).event;
-  Step& step = steps_.emplace_back(next, number, thread.operation);
+  Step& step = steps_.emplace_back(next, number, kept(thread.operation));
   const Operation& operation = step.operation;
   const bool fence = is_fence(operation.kind);
   const bool look = !fence && operation.verb != Verb::end_life && readable(operation.address);
   step.sees = look && operation.kind != Kind::st;
   if (operation.tag == Tag::thread && operation.waiting == Waiting::other)
-    step.operation.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
+    step.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
   else if (follows_twin(number)) {
-    step.operation.enabler = twins_step(number);
+    step.enabler = twins_step(number);
     symmetric_ = true;
   }
   if (relaxed()) enablers_.push_back(flushing(number, step.kind(), operation));
@@ -205,10 +205,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   if (relaxed()) in_memory_.push_back(step.before);
   if (look && relaxed()) step.before = seen(number, operation);
   if (!fence) {
-    if (writer_.size() <= operation.cell) {
-      writer_.resize(operation.cell + 1, -1);
-      writers_.resize(operation.cell + 1);
-    }
+    if (writer_.size() <= operation.cell) writer_.resize(operation.cell + 1, -1);
     step.source = source(number, operation.cell);
   }
   if (relaxed()) step.event.also = next.also = which_own(step);
@@ -249,6 +246,13 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   return next;
 }
 
+// The operation of the step to come.
+const Operation& Controlled::kept(const Operation& operation) {
+  const std::size_t index = steps_.size();
+  if (operations_.size() <= index) operations_.resize(index + 1);
+  return operations_[index] = operation;
+}
+
 // The latest step is one of its thread's.
 void Controlled::count(Step& step) {
   auto& own = own_[step.thread];
@@ -267,13 +271,9 @@ void Controlled::count(Step& step) {
 }
 
 // What follows from the latest step for those to come.
-void Controlled::keep(const Step& step) {
+void Controlled::keep(Step& step) {
   const auto index = static_cast<std::uint32_t>(steps_.size() - 1);
-  if (step.changes()) {
-    std::int32_t& writer = writer_[step.event.address];
-    writers_[step.event.address].push_back(writer);
-    writer = static_cast<std::int32_t>(index);
-  }
+  if (step.changes()) step.covers = std::exchange(writer_[step.event.address], static_cast<std::int32_t>(index));
   if (relaxed()) agent_steps_[step.event.thread].push_back(index);
 }
 
@@ -332,10 +332,7 @@ void Controlled::rewind(std::size_t length) {
       enablers_.pop_back();
       in_memory_.pop_back();
     }
-    if (step.changes()) {
-      writer_[event.address] = writers_[event.address].back();
-      writers_[event.address].pop_back();
-    }
+    if (step.changes()) writer_[event.address] = step.covers;
     if (!stale_) {
       take_back(step);
       back |= std::uint64_t{1} << step.thread;
@@ -414,7 +411,6 @@ void Controlled::forget() {
   own_.clear();
   visits_.clear();
   writer_.clear();
-  writers_.clear();
   agents_.clear();
   agent_numbers_.clear();
   agent_steps_.clear();
