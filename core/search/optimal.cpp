@@ -65,18 +65,14 @@ bool OptimalSearch::extend() {
       push(thread, child);
       continue;
     }
-    bool enabled = false, advanced = false;
-    const std::uint32_t threads = system_.threads();
-    for (std::uint32_t thread = 0; thread < threads; ++thread) {
-      if (!system_.enabled(thread)) continue;
-      enabled = true;
-      if (std::ranges::any_of(frame.sleep, [&](const Sleeper& s) { return s.thread == thread; })) continue;
-      push(thread, nullptr);
-      advanced = true;
-      break;
-    }
-    if (!enabled) return true;
-    if (!advanced) return false;
+    const auto sleeps = [&](std::uint32_t thread) {
+      return std::ranges::any_of(frame.sleep, [&](const Sleeper& s) { return s.thread == thread; });
+    };
+    std::uint32_t thread = system_.next_enabled(0);
+    if (thread == System::kNobody) return true;
+    while (sleeps(thread))
+      if (thread = system_.next_enabled(thread + 1); thread == System::kNobody) return false;
+    push(thread, nullptr);
   }
 }
 

@@ -107,7 +107,7 @@ void Controlled::stand_again(std::uint32_t number) {
     thread.result = stand.result;
     next_[number] = stand.event;
     if (!cut(number)) {
-      standing_[number] = depends(number) ? Standing::depends : Standing::ready;
+      standing_[number] = standing_of(number);
       asked_[number].known = false;
       return;
     }

@@ -44,7 +44,7 @@ void Controlled::describe(std::uint32_t thread) {
   if (halted && steps_.size() < bounds_.steps)
     cuts_.try_emplace(operation.told_place(), visits(thread, next_[thread].location));
   const bool halts = halted || spinning(thread);
-  standing_[thread] = halts ? Standing::halted : depends(thread) ? Standing::depends : Standing::ready;
+  standing_[thread] = halts ? Standing::halted : standing_of(thread);
   asked_[thread].known = false;
 }
 
@@ -93,13 +93,25 @@ Pending Controlled::before_waiting(std::uint32_t number) const {
 
 bool Controlled::enabled(std::uint32_t number) const {
   catch_up();
-  if (!relaxed()) {
-    if (standing_[number] == Standing::gone) return false;
-    if (standing_[number] == Standing::ready) return steps_.size() < bounds_.steps;
-    const Thread& thread = process.threads[number];  // most that wait can be told from that alone
-    if (!thread.operation.decides() && thread.operation.enabled != nullptr && !thread.operation.enabled(thread))
-      return false;
-  }
+  return relaxed() ? pending(number).readiness == Readiness::enabled : goes_on(number);
+}
+
+std::uint32_t Controlled::next_enabled(std::uint32_t number) const {
+  if (relaxed()) return System::next_enabled(number);
+  catch_up();
+  for (const std::uint32_t count = process.count; number < count; ++number)
+    if (goes_on(number)) return number;
+  return kNobody;
+}
+
+// Under SC, where the program stands as it should.
+bool Controlled::goes_on(std::uint32_t number) const {
+  if (standing_[number] == Standing::gone || steps_.size() >= bounds_.steps) return false;
+  if (standing_[number] == Standing::ready) return true;
+  if (standing_[number] == Standing::reads) return !waits_now(number);
+  const Thread& thread = process.threads[number];  // most that wait can be told from that alone
+  if (!thread.operation.decides() && thread.operation.enabled != nullptr && !thread.operation.enabled(thread))
+    return false;
   return pending(number).readiness == Readiness::enabled;
 }
 
@@ -109,7 +121,7 @@ Pending Controlled::pending_thread(std::uint32_t number, std::uint32_t as) const
   // Written in its place: a copy would wait for what was stored last.
   Pending result{steps_.size() < bounds_.steps ? Readiness::enabled : Readiness::stopped, next_[number]};
   result.event.thread = as;
-  if (standing == Standing::ready) return result;
+  if (standing <= Standing::reads) return result;
   if (follows_twin(number) && twins_step(number) < 0) return {Readiness::stopped, result.event};
   const Operation& operation = process.threads[number].operation;
   if (!decide(number, result.event)) {
@@ -179,7 +191,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   Thread& thread = process.threads[number];
   const std::size_t index = steps_.size();
   Event next = relaxed()                              ? before_waiting(as).event
-               : standing_[number] == Standing::ready ? next_[number]
+               : standing_[number] <= Standing::reads ? next_[number]
                                                       : pending_thread(number, as).event;
   Step& step = steps_.emplace_back(next, number, kept(thread.operation));
   const Operation& operation = step.operation;

@@ -131,6 +131,7 @@ class Controlled final : public System {
   std::uint32_t threads() const override;
   Pending pending(std::uint32_t thread) const override;
   bool enabled(std::uint32_t thread) const override;
+  std::uint32_t next_enabled(std::uint32_t thread) const override;
   Event execute(std::uint32_t thread) override;
   void rewind(std::size_t length) override;
   void uses_after(std::uint32_t thread, std::size_t end) override;
@@ -233,6 +234,14 @@ class Controlled final : public System {
   };
   static constexpr std::int64_t kThread = -1, kWhole = -2;
 
+  enum class Standing : std::uint8_t {
+    gone,     // it is not there, or does nothing more
+    ready,    // it can go on, and does what next_ says
+    reads,    // the same, unless what it reads takes it round
+    depends,  // whether it can, or what it does then, depends on others
+    halted,   // it is cut, or spins
+  };
+
   bool relaxed() const { return bounds_.model != Model::sc; }
   std::uint32_t agent(std::uint32_t thread, std::int64_t buffer) {
     return relaxed() ? buffered_agent(thread, buffer) : thread;
@@ -250,6 +259,7 @@ class Controlled final : public System {
   Pending before_waiting(std::uint32_t agent) const;
   Pending pending_thread(std::uint32_t thread, std::uint32_t as) const;
   bool decide(std::uint32_t thread, Event& event) const;
+  bool goes_on(std::uint32_t thread) const;
   Event execute_thread(std::uint32_t thread, std::uint32_t as);
   Event execute_commit(const Agent& agent, std::uint32_t as);
   void run_thread(std::uint32_t thread, std::size_t index, bool fatal);
@@ -314,11 +324,12 @@ class Controlled final : public System {
       if (!is_fence(steps_[own[i]].operation.kind)) return static_cast<std::int32_t>(own[i]);
     return -1;
   }
-  // Whether it can go on, or what it does then, depends on others.
-  bool depends(std::uint32_t number) const {
+  // Of one that nothing halts.
+  Standing standing_of(std::uint32_t number) const {
     const Operation& operation = process.threads[number].operation;
-    return operation.enabled != nullptr || operation.writes > Writes::always || local_now(number) != 0 ||
-           follows_twin(number);
+    if (operation.enabled != nullptr || operation.writes > Writes::always || follows_twin(number))
+      return Standing::depends;
+    return local_now(number) != 0 ? Standing::reads : Standing::ready;
   }
   bool spinning(std::uint32_t thread) const { return !own_[thread].empty() && steps_[own_[thread].back()].spin != 0; }
   bool sees_changes(std::uint32_t thread) const;
@@ -382,13 +393,7 @@ class Controlled final : public System {
   Snapshots snapshots_;
   std::uint64_t restored_ = 0;
   bool symmetric_ = false;
-  std::vector<Event> next_;  // of each thread, without `writes` where that depends on memory
-  enum class Standing : std::uint8_t {
-    gone,     // it is not there, or does nothing more
-    ready,    // it can go on, and does what next_ says
-    depends,  // whether it can, or what it does then, depends on others
-    halted,   // it is cut, or spins
-  };
+  std::vector<Event> next_;                      // of each thread, without `writes` where that depends on memory
   std::vector<Standing> standing_;               // of each thread
   std::vector<std::vector<std::uint32_t>> own_;  // steps of each thread
   Hashed<Onward> onward_;                        // by local state and value
