@@ -179,7 +179,8 @@ KnownSteps::Learnt KnownSteps::learn(const Thread& thread, const Operation& done
                 .unjoined = value_.unjoined,
                 .other = moments_[from_].first,
                 .loads = static_cast<std::uint32_t>(loads_.size()),
-                .end = static_cast<std::uint32_t>(loads_.size() + untold_loads.count)});
+                .end = static_cast<std::uint32_t>(loads_.size() + untold_loads.count),
+                .exits = thread.state == State::exited});
   loads_.insert(loads_.end(), untold_loads.loads.begin(), untold_loads.loads.begin() + untold_loads.count);
   moments_[from_].first = known_;
   return {known_, skippable};

@@ -87,6 +87,7 @@ class KnownSteps {
     std::uint32_t created = 0;           // where the thread begins that the step created, if it did
     std::uint32_t loads = 0, end = 0;    // of untold loads: which are its own
     bool skips = false;                  // the step need not be run
+    bool exits = false;                  // it ends the process
   };
 
   // Where the step leads that a thread stands before, if it need not be run; otherwise unknown.
@@ -96,10 +97,13 @@ class KnownSteps {
     if (next == kUnknown || !moments_[next].skips) return kUnknown;
     const Operation& operation = thread.operation;
     if (in_heap(operation.address) && !Memory::in_use(operation.address, size_of(operation.tag))) return kUnknown;
-    if (stand(next).state == State::exited && (process.exited || process.leaving != 0)) return kUnknown;
+    if (moments_[next].exits && (process.exited || process.leaving != 0)) return kUnknown;
     ++skipped_;
     return next;
   }
+
+  // The processor gets hold of what its thread may come to next, while others have their turn.
+  void expect_next(const Moment& moment) const { __builtin_prefetch(&moments_[moment.first]); }
 
   const Moment& operator[](std::uint32_t moment) const { return moments_[moment]; }
   const Stand& stand(std::uint32_t moment) const { return *moments_[moment].stand; }

@@ -66,6 +66,7 @@ Event Controlled::skip(std::uint32_t number, std::uint32_t known) {
   if (thread.state == State::ended) thread.end_step = static_cast<std::int32_t>(index);
   if (thread.state == State::exited) process.exited = true;
   behind_ = true;
+  known_.expect_next(moment);
   count(step);
   step.local = stand.local;
   if (step.local % 2 == 0 && step.local != 0) step.local = locals_.decide(past_of(index), step.local | 1U);
@@ -77,8 +78,9 @@ Event Controlled::skip(std::uint32_t number, std::uint32_t known) {
 // Takes the latest step back, which is no longer one of its thread's.
 void Controlled::take_back(const Step& step) {
   Thread& thread = process.threads[step.thread];
-  if (step.operation.verb == Verb::none && step.changes()) put(step.operation, step.before);
-  if (step.operation.verb == Verb::join) {
+  const bool plain_load = step.event.kind == Kind::ld;  // which is known to be nothing else: its operation may be far
+  if (!plain_load && step.operation.verb == Verb::none && step.changes()) put(step.operation, step.before);
+  if (!plain_load && step.operation.verb == Verb::join) {
     Thread& joined = *reinterpret_cast<Thread*>(step.operation.address);
     joined.joined = false;
     joined.joined_by = {};

@@ -420,7 +420,7 @@ class Controlled final : public System {
   std::set<std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t>> data_races_;
   std::map<std::uintptr_t, std::uint32_t> cuts_;
   std::array<std::vector<Operation>, kMaxThreads> rounds_;  // of each thread, as it stands at the end
-  bool went_round_ = false;                                 // something is there
+  std::uint64_t went_round_ = 0;                            // a bit for each of whom something is there
   std::vector<Agent> agents_;                               // TSO, PSO
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> agent_numbers_;
   std::vector<std::vector<std::uint32_t>> agent_steps_;
