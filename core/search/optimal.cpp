@@ -172,7 +172,7 @@ void OptimalSearch::races_with(const Event& event, std::size_t index) {
   if (!sees_own(event) && system_.waits(index)) {
     races_of_waiting(event, before, index);
   } else {
-    drop_ordered(before);
+    drop_covered();
   }
   for (const std::size_t first : races_) note_race(first, index, as_before(event, index, first), found_);
 }
@@ -234,6 +234,10 @@ bool OptimalSearch::is_barrier(const Event& write, const Event*& later) const {
 // Leaves those races that no other, and nothing else that happens before the event, comes after.
 void OptimalSearch::drop_ordered(const std::uint32_t* before) {
   std::erase_if(races_, [&](std::size_t index) { return happens_before(index, before); });
+  drop_covered();
+}
+
+void OptimalSearch::drop_covered() {
   if (races_.size() <= 1) return;
   candidates_ = races_;
   std::erase_if(races_, [&](std::size_t candidate) {

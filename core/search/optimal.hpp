@@ -83,6 +83,7 @@ class OptimalSearch {
   Event as_before(const Event& event, std::size_t index, std::size_t first) const;
   void races_of_waiting(const Event& event, const std::uint32_t* before, std::size_t end);
   void drop_ordered(const std::uint32_t* before);
+  void drop_covered();
   bool find_readers(std::size_t first, const std::uint32_t* before, std::size_t end);
   void note_race(std::size_t first, std::size_t second, const Event& reversed, std::vector<Race>& races);
   bool reverse(const Race& race);
