@@ -51,6 +51,7 @@ ALIKE = (
 CASES = (
     ("store buffering, 6 rounds", "buffering", ()),
     ("dekker, 4 sections", "dekker", ("-DROUNDS=4",)),
+    ("dekker, 5 sections", "dekker", ("-DROUNDS=5",)),
     ("peterson, 4 sections", "peterson", ("-DROUNDS=4",)),
     ("msn, 3 + 3 operations", "msn", ("-DLONG=2",)),
 )

@@ -90,7 +90,7 @@ class RowsCopied {
   TEETOTAL_INLINE void begin_event() {
     if (count_ == events_.size()) [[unlikely]]
       grow_log();
-    events_[count_++] = {changed_, chunk_, used_};
+    events_[count_++] = {changed_, used_};
   }
 
   // The row is about to change. `n` is the stride, which the caller may know at compile time.
@@ -110,14 +110,13 @@ class RowsCopied {
       const Change& change = changes_[--changed_];
       (change.what % 2 == 0 ? threads_ : addresses_)[change.what / 2] = change.row;
     }
-    chunk_ = mark.chunk;
     used_ = mark.used;
     count_ = events;
   }
 
   std::size_t words() const {
     return chunks_.size() * kChunk * sizeof(Word) / sizeof(monitors::Word) + threads_.capacity() +
-           addresses_.capacity() + 2 * changes_.capacity() + 3 * events_.capacity();
+           addresses_.capacity() + 2 * changes_.capacity() + 2 * events_.capacity();
   }
 
  private:
@@ -126,14 +125,14 @@ class RowsCopied {
     Word* row;         // that it had
   };
   struct Mark {
-    std::size_t changes, chunk, used;
+    std::size_t changes, used;
   };
   static constexpr std::size_t kChunk = std::size_t{1} << 16;  // words; a row is much smaller
 
   TEETOTAL_INLINE Word* copied(const Word* row, std::size_t size) {
-    if (used_ + size > kChunk || chunks_.empty()) [[unlikely]]
-      next_chunk();
-    Word* fresh = chunks_[chunk_].get() + used_;
+    if (used_ % kChunk + size > kChunk || used_ / kChunk == chunks_.size()) [[unlikely]]
+      next_chunk(size);
+    Word* fresh = chunks_[used_ / kChunk].get() + used_ % kChunk;
     used_ += size;
     copy(fresh, row, size);
     return fresh;
@@ -146,20 +145,22 @@ class RowsCopied {
     changes_.resize(kMostChanges * events_.size());
   }
 
-  [[gnu::noinline]] void next_chunk() {
-    if (!chunks_.empty()) ++chunk_;
-    if (chunk_ == chunks_.size()) chunks_.push_back(std::make_unique_for_overwrite<Word[]>(kChunk));
-    used_ = 0;
+  [[gnu::noinline]] void next_chunk(std::size_t size) {
+    if (used_ % kChunk + size > kChunk) used_ = (used_ / kChunk + 1) * kChunk;
+    if (used_ / kChunk == chunks_.size()) chunks_.push_back(std::make_unique_for_overwrite<Word[]>(kChunk));
   }
 
   std::size_t stride_;
   std::vector<Word> zeros_;
   std::vector<Word*> threads_, addresses_;
-  std::vector<Change> changes_;  // the first changed_ of them
-  std::vector<Mark> events_;     // the first count_ of them
-  std::size_t changed_ = 0, count_ = 0;
+  // Each number beside its array, not beside another number: loaded together with one that was just stored, it would
+  // have to wait for that.
+  std::vector<Change> changes_;
+  std::size_t changed_ = 0;  // so many of them count
+  std::vector<Mark> events_;
+  std::size_t count_ = 0;
   std::vector<std::unique_ptr<Word[]>> chunks_;
-  std::size_t chunk_ = 0, used_ = 0;
+  std::size_t used_ = 0;  // words, chunk after chunk
 };
 
 }  // namespace teetotal::monitors

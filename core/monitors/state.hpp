@@ -147,8 +147,13 @@ class State {
   }
 
   TEETOTAL_INLINE void append_write(Word* thread, Word* address, const Event& e, Word note) {
-    put(lists_[e.address].writes, address[writes_end]++,
-        Write{thread[count], events_, e.thread, e.location, note, address[readers_end]});
+    Write& write = place(lists_[e.address].writes, address[writes_end]++);
+    write.index = thread[count];
+    write.event = events_;
+    write.thread = e.thread;
+    write.location = e.location;
+    write.note = note;
+    write.readers = address[readers_end];
     if constexpr (!Undo) ++fresh_writes_;
   }
   // The note of a new write in a list whose notes are positions: 1 + the position of the last plain store up to it.

@@ -44,6 +44,14 @@ TEETOTAL_INLINE void put(std::vector<T>& list, std::size_t position, const T& it
   }
 }
 
+// Where the item at a position is to be written, word by word: a copy of one would wait for what was just stored.
+template <class T>
+TEETOTAL_INLINE T& place(std::vector<T>& list, std::size_t position) {
+  if (position == list.size()) [[unlikely]]
+    list.emplace_back();
+  return list[position];
+}
+
 template <class W>
 TEETOTAL_INLINE bool knows(const W* clock, const Write& write) {
   return clock[write.thread] >= write.index;

@@ -66,19 +66,14 @@ bool OptimalSearch::extend() {
       push(thread, child);
       continue;
     }
-    bool enabled = false, advanced = false;
-    const std::uint32_t threads = system_.threads();
-    for (std::uint32_t rank = 0; rank < threads; ++rank) {
-      const std::uint32_t thread = buffers_ ? system_.ranked(rank) : rank;
-      if (!system_.enabled(thread)) continue;
-      enabled = true;
-      if (std::ranges::any_of(frame.sleep, [&](const Sleeper& s) { return s.thread == thread; })) continue;
-      push(thread, nullptr);
-      advanced = true;
-      break;
-    }
-    if (!enabled) return true;
-    if (!advanced) return false;
+    const auto sleeps = [&](std::uint32_t thread) {
+      return std::ranges::any_of(frame.sleep, [&](const Sleeper& s) { return s.thread == thread; });
+    };
+    std::uint32_t rank = system_.next_enabled(0);
+    if (rank == System::kNobody) return true;
+    while (sleeps(ranked(rank)))
+      if (rank = system_.next_enabled(rank + 1); rank == System::kNobody) return false;
+    push(ranked(rank), nullptr);
   }
 }
 
@@ -118,7 +113,7 @@ void OptimalSearch::push(std::uint32_t thread, Node* subtree) {
   numbers_.push_back(number);
   execution_.push_back(event);
   std::uint32_t* clock = clocks_[index];
-  std::copy_n(before, width, clock);
+  copy(clock, before, width);
   if (!is_fence(event.kind)) {
     if (by_address_.size() <= event.address) {
       by_address_.resize(event.address + 1);
@@ -146,9 +141,9 @@ void OptimalSearch::look_for_late_use(std::uint32_t thread) {
 // What happens before the next event of `thread` whatever it does and whatever makes it possible: its own past.
 void OptimalSearch::clock_before(std::uint32_t thread, std::uint32_t* clock) const {
   if (thread < by_thread_.size() && !by_thread_[thread].empty()) {
-    std::copy_n(clocks_[by_thread_[thread].back()], clocks_.width(), clock);
+    copy(clock, clocks_[by_thread_[thread].back()], clocks_.width());
   } else {
-    std::fill_n(clock, clocks_.width(), 0);
+    clear(clock, clocks_.width());
   }
 }
 
@@ -157,11 +152,12 @@ void OptimalSearch::clock_before(std::uint32_t thread, std::uint32_t* clock) con
 void OptimalSearch::races_with(const Event& event, std::size_t index) {
   const auto& accesses = by_address_[event.address];
   std::uint32_t* clock = clocks_[index];
+  const std::uint32_t* before = before_[index];
   races_.clear();
   const Event* later = nullptr;
   for (auto it = accesses.rbegin(); it != accesses.rend(); ++it) {
     const Event& other = execution_[*it];
-    if (conflicts(other, event) && !(buffers_ && own_load(other, event) != nullptr)) {
+    if (!happens_before(*it, before) && conflicts(other, event) && !(buffers_ && own_load(other, event) != nullptr)) {
       join(clock, clocks_[*it], clocks_.width());
       races_.push_back(*it);
     }
@@ -175,9 +171,9 @@ void OptimalSearch::races_with(const Event& event, std::size_t index) {
     }
   }
   if (!sees_own(event) && system_.waits(index)) {
-    races_of_waiting(event, before_[index], index);
+    races_of_waiting(event, before, index);
   } else {
-    drop_ordered(before_[index]);
+    drop_covered();
   }
   for (const std::size_t first : races_) note_race(first, index, as_before(event, index, first), found_);
 }
@@ -239,6 +235,10 @@ bool OptimalSearch::is_barrier(const Event& write, const Event*& later) const {
 // Leaves those races that no other, and nothing else that happens before the event, comes after.
 void OptimalSearch::drop_ordered(const std::uint32_t* before) {
   std::erase_if(races_, [&](std::size_t index) { return happens_before(index, before); });
+  drop_covered();
+}
+
+void OptimalSearch::drop_covered() {
   if (races_.size() <= 1) return;
   candidates_ = races_;
   std::erase_if(races_, [&](std::size_t candidate) {
@@ -330,7 +330,7 @@ void OptimalSearch::reverse_races(std::size_t shared) {
   const std::size_t end = execution_.size();
   const std::uint32_t threads = system_.threads();
   for (std::uint32_t rank = 0; rank < threads; ++rank) {
-    const std::uint32_t thread = buffers_ ? system_.ranked(rank) : rank;
+    const std::uint32_t thread = ranked(rank);
     const Pending pending = system_.pending(thread);
     if (pending.readiness != Readiness::waiting || is_fence(pending.event.kind)) continue;
     before_.reserve(end + 1, threads);
@@ -473,12 +473,11 @@ bool OptimalSearch::backtrack() {
     if (!is_fence(event.kind)) (sees_own(event) ? own_loads_ : by_address_)[event.address].pop_back();
     --depth_;
     Frame& frame = frames_[depth_ - 1];
+    if (frame.tree == nullptr) continue;
     frame.sleep.push_back(event);
     ++frame.done;
-    if (frame.tree != nullptr) {
-      system_.rewind(execution_.size());
-      return true;
-    }
+    system_.rewind(execution_.size());
+    return true;
   }
   return false;
 }

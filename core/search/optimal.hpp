@@ -86,6 +86,7 @@ class OptimalSearch {
   Event as_before(const Event& event, std::size_t index, std::size_t first) const;
   void races_of_waiting(const Event& event, const std::uint32_t* before, std::size_t end);
   void drop_ordered(const std::uint32_t* before);
+  void drop_covered();
   bool find_readers(std::size_t first, const std::uint32_t* before, std::size_t end);
   void note_race(std::size_t first, std::size_t second, const Event& reversed, std::vector<Race>& races);
   bool reverse(const Race& race);
@@ -113,6 +114,7 @@ class OptimalSearch {
   Node* take_node(const Event& event);
   void return_node(Node* node);
 
+  std::uint32_t ranked(std::uint32_t rank) const { return buffers_ ? system_.ranked(rank) : rank; }
   void stand_at(const Part& part);
   Event done_here(std::uint32_t thread);
   bool ends_here() const;

@@ -54,8 +54,16 @@ class System : public monitors::OlderValues {
   virtual std::uint32_t threads() const = 0;
   virtual Pending pending(std::uint32_t thread) const = 0;
 
-  // Whether that is enabled: asked of every thread before every step.
+  // Whether that is enabled.
   virtual bool enabled(std::uint32_t thread) const { return pending(thread).readiness == Readiness::enabled; }
+
+  // The rank (below) of the first agent from this one on that is enabled, or kNobody: asked before every step.
+  static constexpr std::uint32_t kNobody = ~std::uint32_t{0};
+  virtual std::uint32_t next_enabled(std::uint32_t rank) const {
+    for (const std::uint32_t count = threads(); rank < count; ++rank)
+      if (enabled(ranked(rank))) return rank;
+    return kNobody;
+  }
 
   // Runs the next operation of an enabled thread.
   virtual Event execute(std::uint32_t thread) = 0;

@@ -172,7 +172,7 @@ std::int32_t Controlled::source(std::uint32_t thread, std::uint32_t cell) const 
     if (entry->operation.cell == cell && !entry->dead) return entry->issued;
   if (writer < 0) return writer;
   const Step& step = steps_[static_cast<std::size_t>(writer)];
-  return step.commit && step.thread == thread ? step.operation.enabler : writer;
+  return step.commit && step.thread == thread ? step.enabler : writer;
 }
 
 bool Controlled::first_half(std::size_t index) const {
@@ -211,9 +211,9 @@ Event Controlled::execute_commit(const Agent& agent, std::uint32_t as) {
   const Entry entry = *committable(agent);
   std::vector<std::int32_t> enablers;
   const Event event{as, Kind::st, true, {}, 0, entry.operation.cell, entry.location};
-  Step& step = steps_.emplace_back(event, agent.thread, entry.operation);
+  Step& step = steps_.emplace_back(event, agent.thread, kept(entry.operation));
   step.commit = true;
-  step.operation.enabler = entry.issued;
+  step.enabler = entry.issued;
   step.before = readable(entry.operation.address) ? seen_by(entry.operation) : 0;
   in_memory_.push_back(step.before);
   step.after = entry.value;

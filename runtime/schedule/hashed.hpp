@@ -35,7 +35,7 @@ class Hashed {
   void clear() { *this = {}; }
 
  private:
-  static constexpr std::size_t kFirst = 1024;  // a power of two
+  static constexpr std::size_t kFirst = 64;  // a power of two
 
   // Where a hash is, or belongs.
   std::size_t slot(std::uint64_t hash) const {

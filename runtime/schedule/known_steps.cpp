@@ -141,15 +141,12 @@ bool KnownSteps::changed_nothing_else(const Thread& thread, const Operation& don
   return std::memcmp(static_cast<const void*>(&then), static_cast<const void*>(&now), size) == 0;
 }
 
-std::uint32_t KnownSteps::number_of(const Stand& stand) {
+const KnownSteps::Stand* KnownSteps::kept(const Stand& stand) {
   const Operation& operation = stand.operation;
   const std::uint64_t hash = mix(mix(mix(operation.place, operation.address), stand.event.thread), stand.local);
-  for (auto [it, end] = numbers_.equal_range(hash); it != end; ++it)
-    if (stands_[it->second] == stand) return it->second;
-  stands_.push_back(stand);
-  const auto number = static_cast<std::uint32_t>(stands_.size() - 1);
-  numbers_.emplace(hash, number);
-  return number;
+  for (auto [it, end] = by_hash_.equal_range(hash); it != end; ++it)
+    if (*it->second == stand) return it->second;
+  return by_hash_.emplace(hash, &stands_.emplace_back(stand))->second;
 }
 
 KnownSteps::Learnt KnownSteps::learn(const Thread& thread, const Operation& done, Wide after, const Event& next,
@@ -168,11 +165,10 @@ KnownSteps::Learnt KnownSteps::learn_stand(const Thread& thread, const Operation
   if (!changed_nothing_else(thread, done)) return {};
   // Remains of calls may be part of a local state, and differ: it is the one that was found first.
   if (!exact) local &= ~std::uint64_t{1};
-  if (const std::uint64_t then = known_ == kUnknown ? 0 : stands_[moments_[known_].stand].local;
-      !exact && then % 2 == 0)
+  if (const std::uint64_t then = known_ == kUnknown ? 0 : moments_[known_].stand->local; !exact && then % 2 == 0)
     local = then == 0 ? local : then;
-  const std::uint32_t stand = number_of({goes_on ? thread.operation : Operation{}, goes_on ? next : Event{},
-                                         thread.state, thread.waits_on, thread.result, local});
+  const Stand* stand = kept({goes_on ? thread.operation : Operation{}, goes_on ? next : Event{}, thread.state,
+                             thread.waits_on, thread.result, local});
   const auto left = static_cast<std::uint64_t>(after);
   const bool skippable = done.verb != Verb::create;
   if (known_ != kUnknown) {
@@ -187,11 +183,12 @@ KnownSteps::Learnt KnownSteps::learn_stand(const Thread& thread, const Operation
   if (others >= kMostValues || moments_.size() >= kMost) return {};
   known_ = add({.value = value_.value,
                 .after = left,
-                .unjoined = value_.unjoined,
                 .stand = stand,
+                .unjoined = value_.unjoined,
                 .other = moments_[from_].first,
                 .loads = static_cast<std::uint32_t>(loads_.size()),
-                .end = static_cast<std::uint32_t>(loads_.size() + untold_loads.count)});
+                .end = static_cast<std::uint32_t>(loads_.size() + untold_loads.count),
+                .exits = thread.state == State::exited});
   loads_.insert(loads_.end(), untold_loads.loads.begin(), untold_loads.loads.begin() + untold_loads.count);
   moments_[from_].first = known_;
   return {known_, skippable};

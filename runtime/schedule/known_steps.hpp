@@ -24,6 +24,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <unordered_map>
 #include <vector>
 
@@ -78,14 +79,15 @@ class KnownSteps {
   };
 
   // A step of a thread that had seen what it had seen, and where the thread stands behind it.
-  struct Moment {
+  struct alignas(64) Moment {
     std::uint64_t value = 0, after = 0;  // what the step saw, and left
+    const Stand* stand = nullptr;
     std::uint32_t unjoined = 0;          // of a join: what else decides
-    std::uint32_t stand = 0;
     std::uint32_t first = 0, other = 0;  // that comes next; that comes behind the same one
     std::uint32_t created = 0;           // where the thread begins that the step created, if it did
     std::uint32_t loads = 0, end = 0;    // of untold loads: which are its own
     bool skips = false;                  // the step need not be run
+    bool exits = false;                  // it ends the process
   };
 
   // Where the step leads that a thread stands before, if it need not be run; otherwise unknown.
@@ -97,8 +99,11 @@ class KnownSteps {
     return next;
   }
 
+  // The processor gets hold of what its thread may come to next, while others have their turn.
+  void expect_next(const Moment& moment) const { __builtin_prefetch(&moments_[moment.first]); }
+
   const Moment& operator[](std::uint32_t moment) const { return moments_[moment]; }
-  const Stand& stand(std::uint32_t moment) const { return stands_[moments_[moment].stand]; }
+  const Stand& stand(std::uint32_t moment) const { return *moments_[moment].stand; }
 
   // Where a thread begins that was created by the step of this moment.
   std::uint32_t created_at(std::uint32_t moment) {
@@ -129,9 +134,9 @@ class KnownSteps {
   void stop() { on_ = false; }
   void clear() {
     moments_.assign(2, {});
-    stands_.assign(1, {});
+    stands_.clear();
     loads_.clear();
-    numbers_.clear();
+    by_hash_.clear();
     wrong_ = false;
   }
 
@@ -168,7 +173,7 @@ class KnownSteps {
   bool goes_well(std::uint32_t next, const Thread& thread) const {
     const Operation& operation = thread.operation;
     if (in_heap(operation.address) && !Memory::in_use(operation.address, size_of(operation.tag))) return false;
-    if (stand(next).state == State::exited && (process.exited || process.leaving != 0)) return false;
+    if (moments_[next].exits && (process.exited || process.leaving != 0)) return false;
     if (operation.verb != Verb::join) return true;
     const auto& joined = *static_cast<const Thread*>(thread.waits_on);
     return !joined.joined && !joined.detached;
@@ -177,7 +182,7 @@ class KnownSteps {
                      bool exact);
   static bool tells_all(const Thread& thread);
   bool changed_nothing_else(const Thread& thread, const Operation& done);
-  std::uint32_t number_of(const Stand& stand);
+  const Stand* kept(const Stand& stand);
   std::uint32_t add(const Moment& moment) {
     moments_.push_back(moment);
     return static_cast<std::uint32_t>(moments_.size() - 1);
@@ -185,9 +190,9 @@ class KnownSteps {
 
   bool on_ = true, wrong_ = false;
   std::vector<Moment> moments_{2};
-  std::vector<Stand> stands_{1};
+  std::deque<Stand> stands_;  // which stay where they are: steps refer to them
   std::vector<UntoldLoad> loads_;
-  std::unordered_multimap<std::uint64_t, std::uint32_t> numbers_;  // of stands, by a hash
+  std::unordered_multimap<std::uint64_t, const Stand*> by_hash_;
   mutable std::uint64_t skipped_ = 0;
   std::uint64_t learnt_ = 0;
 

@@ -34,14 +34,17 @@ std::uint32_t Controlled::known_step(std::uint32_t number) {
 Event Controlled::skip(std::uint32_t number, std::uint32_t known) {
   Thread& thread = process.threads[number];
   const KnownSteps::Moment& moment = known_[known];
+  const KnownSteps::Stand& stand = *moment.stand;
   const std::size_t index = steps_.size();
-  Step& step = steps_.emplace_back(next_[number], number, thread.operation);
+  const auto& own = own_[number];
+  const Operation& before = own.empty() ? kept(thread.operation) : known_.stand(steps_[own.back()].moment).operation;
+  Step& step = steps_.emplace_back(next_[number], number, before);
   const Operation& operation = step.operation;
   step.moment = known;
   step.known = true;
   survival.fatal();  // it counts
   if (follows_twin(number)) {
-    step.operation.enabler = twins_step(number);
+    step.enabler = twins_step(number);
     symmetric_ = true;
   }
   if (!is_fence(operation.kind)) step.source = source(number, operation.cell);
@@ -54,17 +57,18 @@ Event Controlled::skip(std::uint32_t number, std::uint32_t known) {
     note_data_races(number);
   } else if (operation.verb == Verb::join) {
     Thread& joined = *reinterpret_cast<Thread*>(operation.address);
-    step.operation.enabler = joined.end_step;
+    step.enabler = joined.end_step;
     joined.joined = true;
     joined.joined_by = {number, operation.place};
     --process.unjoined;
   }
-  thread.state = known_.stand(known).state;
+  thread.state = stand.state;
   if (thread.state == State::ended) thread.end_step = static_cast<std::int32_t>(index);
   if (thread.state == State::exited) process.exited = true;
   behind_ = true;
+  known_.expect_next(moment);
   count(step);
-  step.local = known_.stand(known).local;
+  step.local = stand.local;
   if (step.local % 2 == 0 && step.local != 0) step.local = locals_.decide(past_of(index), step.local | 1U);
   if (step.local != 0) detect_idling(number);
   stand_again(number);
@@ -74,8 +78,9 @@ Event Controlled::skip(std::uint32_t number, std::uint32_t known) {
 // Takes the latest step back, which is no longer one of its thread's.
 void Controlled::take_back(const Step& step) {
   Thread& thread = process.threads[step.thread];
-  if (step.operation.verb == Verb::none && step.changes()) put(step.operation, step.before);
-  if (step.operation.verb == Verb::join) {
+  const bool plain_load = step.event.kind == Kind::ld;  // which is known to be nothing else: its operation may be far
+  if (!plain_load && step.operation.verb == Verb::none && step.changes()) put(step.operation, step.before);
+  if (!plain_load && step.operation.verb == Verb::join) {
     Thread& joined = *reinterpret_cast<Thread*>(step.operation.address);
     joined.joined = false;
     joined.joined_by = {};
@@ -104,7 +109,7 @@ void Controlled::stand_again(std::uint32_t number) {
     thread.result = stand.result;
     next_[number] = stand.event;
     if (!cut(number)) {
-      standing_[number] = depends(number) ? Standing::depends : Standing::ready;
+      standing_[number] = standing_of(number);
       asked_[number].known = false;
       return;
     }

@@ -44,7 +44,7 @@ void Controlled::describe(std::uint32_t thread) {
   if (halted && steps_.size() < bounds_.steps)
     cuts_.try_emplace(operation.told_place(), visits(thread, next_[thread].location));
   const bool halts = halted || spinning(thread);
-  standing_[thread] = halts ? Standing::halted : depends(thread) ? Standing::depends : Standing::ready;
+  standing_[thread] = halts ? Standing::halted : standing_of(thread);
   asked_[thread].known = false;
 }
 
@@ -93,13 +93,25 @@ Pending Controlled::before_waiting(std::uint32_t number) const {
 
 bool Controlled::enabled(std::uint32_t number) const {
   catch_up();
-  if (!relaxed()) {
-    if (standing_[number] == Standing::gone) return false;
-    if (standing_[number] == Standing::ready) return steps_.size() < bounds_.steps;
-    const Thread& thread = process.threads[number];  // most that wait can be told from that alone
-    if (!thread.operation.decides() && thread.operation.enabled != nullptr && !thread.operation.enabled(thread))
-      return false;
-  }
+  return relaxed() ? pending(number).readiness == Readiness::enabled : goes_on(number);
+}
+
+std::uint32_t Controlled::next_enabled(std::uint32_t number) const {
+  if (relaxed()) return System::next_enabled(number);
+  catch_up();
+  for (const std::uint32_t count = process.count; number < count; ++number)
+    if (goes_on(number)) return number;
+  return kNobody;
+}
+
+// Under SC, where the program stands as it should.
+bool Controlled::goes_on(std::uint32_t number) const {
+  if (standing_[number] == Standing::gone || steps_.size() >= bounds_.steps) return false;
+  if (standing_[number] == Standing::ready) return true;
+  if (standing_[number] == Standing::reads) return !waits_now(number);
+  const Thread& thread = process.threads[number];  // most that wait can be told from that alone
+  if (!thread.operation.decides() && thread.operation.enabled != nullptr && !thread.operation.enabled(thread))
+    return false;
   return pending(number).readiness == Readiness::enabled;
 }
 
@@ -109,7 +121,7 @@ Pending Controlled::pending_thread(std::uint32_t number, std::uint32_t as) const
   // Written in its place: a copy would wait for what was stored last.
   Pending result{steps_.size() < bounds_.steps ? Readiness::enabled : Readiness::stopped, next_[number]};
   result.event.thread = as;
-  if (standing == Standing::ready) return result;
+  if (standing <= Standing::reads) return result;
   if (follows_twin(number) && twins_step(number) < 0) return {Readiness::stopped, result.event};
   const Operation& operation = process.threads[number].operation;
   if (!decide(number, result.event)) {
@@ -179,17 +191,17 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   Thread& thread = process.threads[number];
   const std::size_t index = steps_.size();
   Event next = relaxed()                              ? before_waiting(as).event
-               : standing_[number] == Standing::ready ? next_[number]
+               : standing_[number] <= Standing::reads ? next_[number]
                                                       : pending_thread(number, as).event;
-  Step& step = steps_.emplace_back(next, number, thread.operation);
+  Step& step = steps_.emplace_back(next, number, kept(thread.operation));
   const Operation& operation = step.operation;
   const bool fence = is_fence(operation.kind);
   const bool look = !fence && operation.verb != Verb::end_life && readable(operation.address);
   step.sees = look && operation.kind != Kind::st;
   if (operation.tag == Tag::thread && operation.waiting == Waiting::other)
-    step.operation.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
+    step.enabler = static_cast<const Thread*>(thread.waits_on)->end_step;
   else if (follows_twin(number)) {
-    step.operation.enabler = twins_step(number);
+    step.enabler = twins_step(number);
     symmetric_ = true;
   }
   if (relaxed()) enablers_.push_back(flushing(number, step.kind(), operation));
@@ -205,10 +217,7 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   if (relaxed()) in_memory_.push_back(step.before);
   if (look && relaxed()) step.before = seen(number, operation);
   if (!fence) {
-    if (writer_.size() <= operation.cell) {
-      writer_.resize(operation.cell + 1, -1);
-      writers_.resize(operation.cell + 1);
-    }
+    if (writer_.size() <= operation.cell) writer_.resize(operation.cell + 1, -1);
     step.source = source(number, operation.cell);
   }
   if (relaxed()) step.event.also = next.also = which_own(step);
@@ -249,6 +258,13 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   return next;
 }
 
+// The operation of the step to come.
+const Operation& Controlled::kept(const Operation& operation) {
+  const std::size_t index = steps_.size();
+  if (operations_.size() <= index) operations_.resize(index + 1);
+  return operations_[index] = operation;
+}
+
 // The latest step is one of its thread's.
 void Controlled::count(Step& step) {
   auto& own = own_[step.thread];
@@ -267,13 +283,9 @@ void Controlled::count(Step& step) {
 }
 
 // What follows from the latest step for those to come.
-void Controlled::keep(const Step& step) {
+void Controlled::keep(Step& step) {
   const auto index = static_cast<std::uint32_t>(steps_.size() - 1);
-  if (step.changes()) {
-    std::int32_t& writer = writer_[step.event.address];
-    writers_[step.event.address].push_back(writer);
-    writer = static_cast<std::int32_t>(index);
-  }
+  if (step.changes()) step.covers = std::exchange(writer_[step.event.address], static_cast<std::int32_t>(index));
   if (relaxed()) agent_steps_[step.event.thread].push_back(index);
 }
 
@@ -332,10 +344,7 @@ void Controlled::rewind(std::size_t length) {
       enablers_.pop_back();
       in_memory_.pop_back();
     }
-    if (step.changes()) {
-      writer_[event.address] = writers_[event.address].back();
-      writers_[event.address].pop_back();
-    }
+    if (step.changes()) writer_[event.address] = step.covers;
     if (!stale_) {
       take_back(step);
       back |= std::uint64_t{1} << step.thread;
@@ -414,7 +423,6 @@ void Controlled::forget() {
   own_.clear();
   visits_.clear();
   writer_.clear();
-  writers_.clear();
   agents_.clear();
   agent_numbers_.clear();
   agent_steps_.clear();

@@ -36,6 +36,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -80,27 +81,30 @@ struct Bounds {
 };
 
 struct Step {
-  Step(const Event& e, std::uint32_t who, const Operation& what) : event(e), thread(who), operation(what) {}
+  Step(const Event& e, std::uint32_t who, const Operation& what)
+      : event(e), operation(what), thread(who), enabler(what.enabler) {}
 
-  Event event;  // as searches see it: its thread is an agent
+  Event event;                 // as searches see it: its thread is an agent
+  Wide before = 0, after = 0;  // what the cell held, as its thread saw it
+  const Operation& operation;  // kept where it lasts: with what is known, or beside the steps
+  std::uint64_t local = 0;     // its thread's local state after it, 0 where none was made
   std::uint32_t thread;
-  bool commit = false;
-  bool fatal = false;         // it ends the process, or is too late: the thread failed instead
-  std::int32_t late = -1;     // the step that ended the life of what it uses, if it is too late
-  bool sees = false;          // its thread gets to know `before`: a store overwrites what nobody may have looked at
-  std::uint32_t markers = 0;  // of a commit: sfences of its thread before the store
-  Operation operation;
-  Wide before = 0, after = 0;   // what the cell held, as its thread saw it
-  std::int32_t source = -1;     // the step that wrote what it saw
+  std::uint32_t moment = KnownSteps::kUnknown;  // of its thread, after it
+  std::int32_t earlier = -1;                    // the step of its thread before it; of a commit: that issued the store
+  std::int32_t source = -1;                     // the step that wrote what it saw
+  std::int32_t enabler = -1;                    // that made it possible
+  std::int32_t covers = -1;                     // whose write it overwrites, if it writes
   std::uint32_t quiet = 0;      // how many of its thread's latest steps, itself included, changed nothing
   std::uint32_t idle = 0;       // how many idle rounds its thread went without a pause
-  std::uint32_t spin = 0;       // the length of the iteration that its thread repeated, 0 if it did not
-  std::uint64_t signalled = 0;  // bit of a thread: it waited for its object then, and a signal could wake it
-  std::uint64_t local = 0;      // its thread's local state after it, 0 where none was made
-  std::int32_t earlier = -1;    // the step of its thread before it; of a commit: that issued the store
   std::uint64_t past = 0;       // a hash of what happened before it, and it: the same in equivalent executions
-  std::uint32_t moment = KnownSteps::kUnknown;  // of its thread, after it
-  bool known = false;                           // all that it changed is known: it can be taken back
+  std::uint64_t signalled = 0;  // bit of a thread: it waited for its object then, and a signal could wake it
+  std::uint32_t spin = 0;       // the length of the iteration that its thread repeated, 0 if it did not
+  std::uint32_t markers = 0;    // of a commit: sfences of its thread before the store
+  std::int32_t late = -1;       // the step that ended the life of what it uses, if it is too late
+  bool known = false;           // all that it changed is known: it can be taken back
+  bool commit = false;
+  bool fatal = false;  // it ends the process, or is too late: the thread failed instead
+  bool sees = false;   // its thread gets to know `before`: a store overwrites what nobody may have looked at
 
   // As the machine, and whoever looks at an execution, has it: arrivals at a barrier are independent to searches alone.
   bool writes() const { return (event.writes && event.kind != Kind::ld) || operation.verb == Verb::arrive; }
@@ -127,11 +131,12 @@ class Controlled final : public System {
   std::uint32_t threads() const override;
   Pending pending(std::uint32_t thread) const override;
   bool enabled(std::uint32_t thread) const override;
+  std::uint32_t next_enabled(std::uint32_t thread) const override;
   Event execute(std::uint32_t thread) override;
   void rewind(std::size_t length) override;
   void uses_after(std::uint32_t thread, std::size_t end) override;
   bool would_write(std::uint32_t thread, std::size_t index, std::size_t before) const override;
-  std::ptrdiff_t enabler(std::size_t index) const override { return steps_[index].operation.enabler; }
+  std::ptrdiff_t enabler(std::size_t index) const override { return steps_[index].enabler; }
   std::span<const std::int32_t> more_enablers(std::size_t index) const override {
     if (relaxed()) return enablers_[index];
     if (steps_[index].operation.verb != Verb::leave) return {};
@@ -233,6 +238,14 @@ class Controlled final : public System {
   };
   static constexpr std::int64_t kThread = Agent::kThread, kWhole = Agent::kWhole;
 
+  enum class Standing : std::uint8_t {
+    gone,     // it is not there, or does nothing more
+    ready,    // it can go on, and does what next_ says
+    reads,    // the same, unless what it reads takes it round
+    depends,  // whether it can, or what it does then, depends on others
+    halted,   // it is cut, or spins
+  };
+
   bool relaxed() const { return bounds_.model != Model::sc; }
   std::uint32_t agent(std::uint32_t thread, std::int64_t buffer) {
     return relaxed() ? buffered_agent(thread, buffer) : thread;
@@ -250,13 +263,15 @@ class Controlled final : public System {
   Pending before_waiting(std::uint32_t agent) const;
   Pending pending_thread(std::uint32_t thread, std::uint32_t as) const;
   bool decide(std::uint32_t thread, Event& event) const;
+  bool goes_on(std::uint32_t thread) const;
   Event execute_thread(std::uint32_t thread, std::uint32_t as);
   Event execute_commit(const Agent& agent, std::uint32_t as);
   void run_thread(std::uint32_t thread, std::size_t index, bool fatal);
   void run_commit(std::uint32_t thread, std::int64_t buffer);
   void fail_instead(Thread& thread, std::size_t index) const;
   void count(Step& step);
-  void keep(const Step& step);
+  void keep(Step& step);
+  const Operation& kept(const Operation& operation);
   Event event_of(const Operation& operation, std::uint32_t as);
   std::uint64_t past_of(std::size_t index);
   const Operation& operation_at(std::uint32_t agent, std::size_t index) const;
@@ -313,11 +328,12 @@ class Controlled final : public System {
       if (!is_fence(steps_[own[i]].operation.kind)) return static_cast<std::int32_t>(own[i]);
     return -1;
   }
-  // Whether it can go on, or what it does then, depends on others.
-  bool depends(std::uint32_t number) const {
+  // Of one that nothing halts.
+  Standing standing_of(std::uint32_t number) const {
     const Operation& operation = process.threads[number].operation;
-    return operation.enabled != nullptr || operation.writes > Writes::always || local_now(number) != 0 ||
-           follows_twin(number);
+    if (operation.enabled != nullptr || operation.writes > Writes::always || follows_twin(number))
+      return Standing::depends;
+    return local_now(number) != 0 ? Standing::reads : Standing::ready;
   }
   bool spinning(std::uint32_t thread) const { return !own_[thread].empty() && steps_[own_[thread].back()].spin != 0; }
   bool sees_changes(std::uint32_t thread) const;
@@ -371,8 +387,9 @@ class Controlled final : public System {
 
   Bounds bounds_;
   std::vector<Step> steps_;
-  bool stale_ = true;    // the program stands elsewhere
-  bool behind_ = false;  // its threads do, but memory and what is told of them is as it should be
+  std::deque<Operation> operations_;  // of steps that were run, at their numbers
+  bool stale_ = true;                 // the program stands elsewhere
+  bool behind_ = false;               // its threads do, but memory and what is told of them is as it should be
   KnownSteps known_;
   std::uint64_t rewinds_ = 0, run_up_ = 0;
   bool learns_ = false;  // it is to be run from the beginning, to learn from each step
@@ -380,13 +397,7 @@ class Controlled final : public System {
   Snapshots snapshots_;
   std::uint64_t restored_ = 0;
   bool symmetric_ = false;
-  std::vector<Event> next_;  // of each thread, without `writes` where that depends on memory
-  enum class Standing : std::uint8_t {
-    gone,     // it is not there, or does nothing more
-    ready,    // it can go on, and does what next_ says
-    depends,  // whether it can, or what it does then, depends on others
-    halted,   // it is cut, or spins
-  };
+  std::vector<Event> next_;                      // of each thread, without `writes` where that depends on memory
   std::vector<Standing> standing_;               // of each thread
   std::vector<std::vector<std::uint32_t>> own_;  // steps of each thread
   Hashed<Onward> onward_;                        // by local state and value
@@ -404,7 +415,6 @@ class Controlled final : public System {
   FirstFound<std::uint64_t> locals_;                // Step::local, where remains of calls may be part of it
   std::size_t known_pasts_ = 0;                     // the first steps: those whose `past` is known
   std::vector<std::int32_t> writer_;                // the latest, by cell
-  std::vector<std::vector<std::int32_t>> writers_;  // those before it
   std::unordered_map<std::uintptr_t, std::uint32_t> locations_;
   std::vector<std::uintptr_t> places_;
   std::array<std::pair<std::uintptr_t, std::uint32_t>, 512> recent_{};  // a cache of locations_
@@ -414,7 +424,7 @@ class Controlled final : public System {
   std::set<std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t>> data_races_;
   std::map<std::uintptr_t, std::uint32_t> cuts_;
   std::array<std::vector<Operation>, kMaxThreads> rounds_;  // of each thread, as it stands at the end
-  bool went_round_ = false;                                 // something is there
+  std::uint64_t went_round_ = 0;                            // a bit for each of whom something is there
   std::vector<Agent> agents_;                               // TSO, PSO
   std::map<Agent, std::uint32_t> agent_numbers_;
   std::vector<std::uint32_t> ranked_;  // threads first, then buffers, by their names

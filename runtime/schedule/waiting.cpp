@@ -10,6 +10,7 @@
 // thread and where it was completes the round.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <utility>
 
 #include "hash.hpp"
@@ -171,7 +172,7 @@ Wide Controlled::value_before(std::uint32_t number, std::size_t index, std::size
 // known where each of its reads leads with what is in memory.
 std::optional<bool> Controlled::known_to_go_on(std::uint32_t number) {
   auto& round = rounds_[number];
-  went_round_ = true;
+  went_round_ |= std::uint64_t{1} << number;
   std::uint64_t local = local_now(number);
   const Operation* read = &process.threads[number].operation;
   std::array<std::uint64_t, kLongestRound> been;
@@ -217,7 +218,7 @@ bool Controlled::goes_on_alone(std::uint32_t number) {
     if (std::ranges::find(been, local) != been.end()) return false;
     been.push_back(local);
     rounds_[number].push_back(operation);
-    went_round_ = true;
+    went_round_ |= std::uint64_t{1} << number;
     const Wide before = seen_by(operation);
     process.resume(thread);
     if (operation.writes != Writes::never && seen_by(operation) != before) return true;
@@ -270,8 +271,8 @@ void Controlled::judge() {
   judged_ = true;
   stuck_ = Stuck::no;
   vain_ = false;
-  if (std::exchange(went_round_, false))
-    for (auto& round : rounds_) round.clear();
+  for (auto went = std::exchange(went_round_, 0); went != 0; went &= went - 1)
+    rounds_[static_cast<std::size_t>(std::countr_zero(went))].clear();
   bool any = false, loops = false, others = !buffers_.failed.empty() || process.exited;
   for (std::uint32_t number = 0; number < process.count; ++number) {
     const Thread& thread = process.threads[number];
