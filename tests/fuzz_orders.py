@@ -333,12 +333,12 @@ def compare(program: Program, folder: Path, *, c: bool, weaken: bool, minimum: b
     return judge(before, read(repair.text), weaken=weaken, minimum=minimum)
 
 
-def run(count: int, c: bool, state: State) -> Counter[str]:
-    """Each kind of program is known by its own name."""
-    known = dict(state.known)
+def run(count: int, c: bool, seed: int, state: State | None = None) -> Counter[str]:
+    """In what a state knows, each kind of program has its own name."""
+    known = dict(state.known) if state is not None else {}
     name = "c" if c else "litmus"
     total = Counter[str](known.get(name))
-    rng = random.Random(f"{state.seed} {c}")
+    rng = random.Random(f"{seed} {c}")
     with tempfile.TemporaryDirectory() as folder:
         for number in range(count):
             program = small(rng)
@@ -353,7 +353,8 @@ def run(count: int, c: bool, state: State) -> Counter[str]:
                     f"{wrong}: {how} {(Path(folder) / ('orders.c' if c else 'orders.litmus')).read_text()}"
                 ) from wrong
             total["programs"] += 1
-            state.done(**{**known, name: total})
+            if state is not None:
+                state.done(**{**known, name: total})
     return total
 
 
@@ -366,7 +367,7 @@ def main() -> int:
     arguments = parser.parse_args()
     with State(arguments) as state:
         for c, count in ((False, arguments.programs), (True, arguments.c)):
-            found = run(count, c, state)
+            found = run(count, c, state.seed, state)
             print("C:" if c else "litmus:", ", ".join(f"{what} {n:,}" for what, n in sorted(found.items())), flush=True)
         state.end()
     return 0

@@ -31,8 +31,9 @@ def test_every_answer_on_record_is_about_a_program() -> None:
 
 
 def test_the_sample_has_every_class() -> None:
-    assert {asked.kind for asked in SAMPLE} == {asked.kind for asked in record.everything()}
-    assert len(SAMPLE) <= 40
+    kinds = {asked.kind for asked in record.everything()}
+    assert {asked.kind for asked in SAMPLE} == kinds
+    assert len(SAMPLE) <= 2 * len(kinds)
 
 
 @pytest.mark.parametrize("asked", SAMPLE, ids=lambda asked: asked.title)

@@ -195,7 +195,7 @@ int main(void) {
 """
 
 
-@pytest.mark.parametrize("how", ["all", "preemptions:4", "random:100000"])
+@pytest.mark.parametrize("how", ["all", "preemptions:5", "random:1000000"])
 def test_progress_has_an_estimate_on_a_terminal_and_is_silent_elsewhere(tmp_path: Path, how: str) -> None:
     file = tmp_path / "busy.c"
     file.write_text(BUSY)

@@ -17,7 +17,7 @@ import jsonschema
 import pytest
 
 import teetotal
-from interrupts import PATIENCE, hear_interrupts
+from interrupts import PATIENCE, hear_interrupts, members
 from teetotal import record
 from teetotal.answers.errors import OutputError, TeetotalError
 from teetotal.answers.events import Kind
@@ -102,6 +102,25 @@ static void finish(void) {}
     test = native.Test(threads=1, memory_bytes=2, log_words=1, code=code)
     with native.running(test, 2500) as out:
         assert out.read() == b"4" * 2500
+
+
+def test_what_runs_ends_with_whoever_started_it() -> None:
+    code = (
+        "from teetotal.record import native\n"
+        "code = 'static void set_up(char *m) {} static void run_0(char *m, int64_t *l) { for (;;); }'\n"
+        "code += 'static void tell(char *m, int64_t *l) {} static void finish(void) {}'\n"
+        "with native.running(native.Test(threads=1, memory_bytes=1, log_words=1, code=code), 1) as out:\n"
+        "    print('runs', flush=True)\n    out.read()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"runs\n"
+        assert len(members(process.pid)) >= 2
+        process.kill()
+    end = time.monotonic() + PATIENCE
+    while members(process.pid) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not members(process.pid)
 
 
 @x86

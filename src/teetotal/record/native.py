@@ -20,6 +20,7 @@ import msgspec
 
 from teetotal.answers.errors import TeetotalError
 from teetotal.programs.c.build import executable
+from teetotal.scale.processes import die_with_parent
 from teetotal.scale.supervision import scratch_folder
 
 _BATCH_BYTES = 1 << 20
@@ -154,7 +155,8 @@ def running(test: Test, rounds: int, compiler: str | None = None, seconds: float
     """What the test writes, while it runs; afterwards, or when the time is over, it is asked to end."""
     with scratch_folder() as folder:
         program = executable(test.text, Path(folder), compiler, ("-O2", "-pthread"))
-        with subprocess.Popen([str(program), str(rounds)], stdout=subprocess.PIPE) as process:
+        command = [str(program), str(rounds)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, preexec_fn=die_with_parent) as process:
             assert process.stdout is not None
             clock = threading.Timer(seconds or 0.0, process.terminate)
             if seconds is not None:

@@ -230,9 +230,7 @@ class Findings:
             if budget.over:
                 return
             options, model = self.options, self.model
-            shorter = shortening.shortened(
-                program, self.source, failed, token, model, options.semantics, options.spurious, budget.left
-            )
+            shorter = shortening.shortened(program, self.source, failed, token, model, options, budget.left)
             if shorter is not None:
                 known, failures = self.violations[model], self.failures
                 self.violations[model], self.failures = [], []
@@ -251,7 +249,7 @@ class Findings:
             told, first = min(ours, key=lambda report: len(report[1].steps))
             others = [violation for violation in models[model].violations if violation is not first]
             options = self.options
-            again = shortening.shorter(program, self.source, told, options.semantics, options.spurious, budget.left)
+            again = shortening.shorter(program, self.source, told, options, budget.left)
             if again is not None:
                 with suppress(ValueError):  # not accepted by the machines of models/
                     first = min(first, self._robustness(again), key=lambda violation: len(violation.steps))

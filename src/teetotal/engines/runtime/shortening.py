@@ -13,7 +13,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from teetotal.answers.events import ModelName, Semantics
+from teetotal.answers.events import ModelName
+from teetotal.answers.options import CheckOptions
 from teetotal.answers.schedules import TokenError
 from teetotal.engines.runtime import driver, replaying
 from teetotal.engines.runtime.messages import AnyMessage, Failed, Found, Replayed
@@ -33,16 +34,15 @@ def shortened(
     failed: Failed,
     token: str,
     model: ModelName,
-    semantics: Semantics,
-    spurious: int,
+    options: CheckOptions,
     left: float,
 ) -> Failed | None:
     """The same failure after fewer steps; None where there is none, or it is short enough, or takes more than what is
     ``left`` of the time."""
     if len(failed.steps) <= _FEW or failed.waiting:
         return None
-    request = replaying.request(model, token, semantics, failed.context, spurious)
-    for told in _answers(program, source, request, left):
+    request = replaying.request(model, token, options.semantics, failed.context, options.spurious)
+    for told in _answers(program, source, request, options, left):
         if isinstance(told, Replayed) and len(told.steps) < len(failed.steps):
             for thread, place, message, what, cause in told.failures:
                 if (what, place) == (failed.what, failed.place):
@@ -52,24 +52,25 @@ def shortened(
     return None
 
 
-def shorter(
-    program: Path, source: Source, found: Found, semantics: Semantics, spurious: int, left: float
-) -> Found | None:
+def shorter(program: Path, source: Source, found: Found, options: CheckOptions, left: float) -> Found | None:
     """The same report of a monitor after fewer steps of an SC execution; None as above."""
     if len(found.steps) <= _FEW:
         return None
     delayed, _, deciding = found.report
     steps = (str(step.thread) for step in found.steps)
-    request = replaying.request_steps("sc", steps, semantics, found.context, spurious)
+    request = replaying.request_steps("sc", steps, options.semantics, found.context, options.spurious)
     request += [f"monitor={found.monitor}", f"report={delayed},{deciding}"]
-    for told in _answers(program, source, request, left):
+    for told in _answers(program, source, request, options, left):
         if isinstance(told, Found) and len(told.steps) < len(found.steps):
             return told
     return None
 
 
-def _answers(program: Path, source: Source, request: list[str], left: float) -> Iterator[AnyMessage]:
+def _answers(
+    program: Path, source: Source, request: list[str], options: CheckOptions, left: float
+) -> Iterator[AnyMessage]:
     seconds = min(SECONDS, left)
     limits = [f"shorten={seconds}", f"seconds={seconds}"]  # the second is for what a replay learns first
+    limits.append(f"memory={options.max_megabytes}")
     with suppress(driver.RuntimeDied, TokenError):  # a program that dies of it
         yield from driver.answers(program, [*request, *limits], source.arguments, trust=source.trust)
