@@ -65,7 +65,6 @@ static void *left(void *unused) {
 #define right left
 """
 WAITING = Path(__file__).parent / "waiting.c"
-BUFFERED = ["check", "--goal", "safe", "--triage", "0", "--model", "tso"]
 
 
 def questions(folder: Path) -> dict[str, list[str]]:
@@ -76,15 +75,12 @@ def questions(folder: Path) -> dict[str, list[str]]:
     histories.write_text("".join(map(to_axe, each)))
     fenced = folder / "fenced.c"
     fenced.write_text(buffering_after(6))
-    buffered = folder / "buffered.c"
-    buffered.write_text(buffering_after(6))
     large = folder / "large.axe"
     large.write_text(history_of_rounds(40, 60_000))
     batch = ["history", "--no-order", "--model", "sc,tso,pso", str(histories)]
     return {
         "C, 2 threads × 7 × (load; store)": ["check", str(pairs)],
         "C, Dekker with 5 sections": ["check", "--args", "dekker", "--args", "2", "--args", "5", str(WAITING)],
-        "C, store buffering behind 6 × (load; store), with TSO's buffers": [*BUFFERED, str(buffered)],
         "1,000 histories of 2,000 operations, three models": batch,
         "one history of 2,400,000 operations": ["history", "--no-order", str(large)],
         "fence, 2 threads × 6 × (load; store) and store buffering": ["fence", str(fenced)],

@@ -195,19 +195,25 @@ def test_models_with_buffers_by_a_worker_each(tmp_path: Path) -> None:
 
 
 def test_one_model_with_buffers_by_all_workers(tmp_path: Path) -> None:
-    """Some of whom are killed; the file with what is known is gone on with, too."""
+    """Some of whom are killed, unless they have just answered; the file with what is known is gone on with, too."""
     path, options = tmp_path / "crossed.c", CheckOptions(goal="safe", models=("pso",), triage=0.0)
     path.write_text(CROSSING)
     expected = told(path, None, options)
     log = Killing({2, 4})
-    assert told(path, Watched(3, log=log, slice=SMALL), options) == expected
-    assert log.deaths > 0
-    assert log.heard > 10
-    kept = str(tmp_path / "run.db")
-    for resume in (False, True):
-        checkpoint = Checkpoint(kept, "a test", "", resume=resume)
-        assert told(path, Scale(2, checkpoint=checkpoint, slice=SMALL), options) == expected
+    for workers, resume in ((3, False), (2, True)):
+        checkpoint = Checkpoint(str(tmp_path / "run.db"), "a test", "", resume=resume)
+        assert told(path, Watched(workers, log=log, slice=SMALL, checkpoint=checkpoint), options) == expected
         checkpoint.close()
+    assert log.heard > 1
+
+
+def test_one_model_with_buffers_is_left_to_one_worker(tmp_path: Path) -> None:
+    """Where nothing has to be kept: its parts are too small to gain by."""
+    path, options = tmp_path / "crossed.c", CheckOptions(goal="safe", models=("pso",), triage=0.0)
+    path.write_text(CROSSING)
+    scale = Scale(2, slice=SMALL)
+    assert told(path, scale, options) == told(path, None, options)
+    assert not any(tally.items for tally in scale.tallies)
 
 
 def _go_on(process: int) -> None:
@@ -239,7 +245,7 @@ def test_a_worker_that_is_stopped_for_a_moment_changes_nothing(counting: Path, a
 
 
 class Killing(Log):
-    """Kills a process of the crew after some of the answers."""
+    """Kills a process of the crew after some of the answers, or, if nobody is busy then, as soon as somebody is."""
 
     def __init__(self, at: set[int]) -> None:
         super().__init__()
@@ -249,9 +255,10 @@ class Killing(Log):
     def __call__(self, event: str, **told: Any) -> None:
         self.heard += event == "explored"
         self.deaths += event == "died"
-        if self.crew is not None and event == "explored" and self.heard in self.at:
+        if self.crew is not None and event == "explored" and self.heard >= min(self.at, default=self.heard + 1):
             for worker in self.crew.busy[:1]:
                 worker.process.kill()
+                self.at.remove(min(self.at))
 
 
 class Watched(Scale):

@@ -74,6 +74,14 @@ def _explored(
     evaluated: set[int] = set()
     watched: Findings | None = None
 
+    scale = budget.scale
+    elsewhere = scale.cluster is not None or scale.checkpoint is not None  # copies are not, and keep nothing
+
+    def divided(model: ModelName, asked: CheckOptions) -> bool:
+        """Parts of a search with store buffers are so small that two workers of this machine are slower than one."""
+        pays = model == "sc" or asked.explore.name in ("random", "pct") or elsewhere
+        return pays and not scale.alone and exploring.divisible(asked)
+
     def search(
         model: ModelName, asked: CheckOptions, marks: Marks | None = None, *, to_first_failure: bool = False
     ) -> Findings:
@@ -84,7 +92,7 @@ def _explored(
             address, size = symbols.extent(marks.array)
             request += [f"marks={address}", f"mark-count={size}"]
         counting = budget.counting(f"{model.upper()} executions")
-        if budget.scale.alone or to_first_failure or not exploring.divisible(asked):
+        if to_first_failure or not divided(model, asked):
             given = [*request, *findings.seconds()]
             answers = driver.answers(program, given, source.arguments, trust=source.trust)
         else:
@@ -154,10 +162,8 @@ def _explored(
 
     began = budget.passed
     sc, relaxed = [model for model in models if model == "sc"], [model for model in models if model != "sc"]
-    walks, scale = options.explore.name in ("random", "pct"), budget.scale
-    elsewhere = scale.cluster is not None or scale.checkpoint is not None  # copies are not, and keep nothing
-    by_parts = walks or (exploring.divisible(options) and (elsewhere or len(relaxed) < scale.workers))
-    for result in [*of_each(whole, sc, False), *of_each(whole, [] if interrupted else relaxed, not by_parts)]:
+    by_models = not any(divided(model, options) for model in relaxed)
+    for result in [*of_each(whole, sc, False), *of_each(whole, [] if interrupted else relaxed, by_models)]:
         answer = answer + result if answer is not None and result is not None else answer or result
     assert answer is not None
     known = answer.models
