@@ -23,6 +23,7 @@ from teetotal.programs.expressions import Const, Expr, Op, Reg, leaves
 from teetotal.programs.program import Assign, Branch
 from teetotal.programs.promela.instructions import Choose, Instruction, Process
 from teetotal.programs.promela.program import PromelaProgram
+from teetotal.programs.promela.sites import retargeted
 
 MOST_NAMES = 16
 """Names are less: the sets of those that a scan may have had are many more."""
@@ -101,25 +102,12 @@ def _freed(process: Process, scan: Scan) -> Process:
     code: list[Instruction] = []
     for pc, block in enumerate(blocks):
         if len(block) == 1:
-            code.append(_moved(block[0], at))
+            code.append(retargeted(block[0], at))
         else:
             inside = [at[pc] + n for n in range(len(block))] + [at[pc + 1]]
-            code += [_moved(instruction, inside) for instruction in block]
+            code += [retargeted(instruction, inside) for instruction in block]
     registers = process.registers | {scan.register + HAD: 0}
     return Process(process.name, process.number, tuple(code), registers, at[process.start])
-
-
-def _moved(instruction: Instruction, at: list[int]) -> Instruction:
-    match instruction:
-        case Branch(target=target):
-            return msgspec.structs.replace(instruction, target=at[target])
-        case Choose(arms=arms, otherwise=otherwise):
-            return msgspec.structs.replace(
-                instruction,
-                arms=tuple((when, at[target]) for when, target in arms),
-                otherwise=None if otherwise is None else at[otherwise],
-            )
-    return instruction
 
 
 def _block(instruction: Instruction, scan: Scan) -> list[Instruction]:
