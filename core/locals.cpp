@@ -48,15 +48,22 @@ std::span<const Value> Locals::registers(std::uint32_t thread, LocalId id) const
 }
 
 LocalId Locals::update(std::uint32_t thread, LocalId id, Value response) {
-  for (const auto& [value, successor] : tables_[thread].successors[id])
+  Table& table = tables_[thread];
+  for (const auto& [value, successor] : table.successors[id])
     if (value == response) return successor;
+  const bool many = table.successors[id].size() == kFewResponses;
+  if (many)
+    if (const auto found = table.further.find({id, response}); found != table.further.end()) return found->second;
   const Local local = at(thread, id);
   const auto before = registers(thread, id);
   std::vector<Value> after(before.begin(), before.end());
   const std::int32_t reg = program_.threads[thread].code[local.pc].reg;
   if (reg >= 0) after[static_cast<std::size_t>(reg)] = response;
   const LocalId successor = settle(thread, local.pc + 1, local.jumps, std::move(after));
-  tables_[thread].successors[id].emplace_back(response, successor);
+  if (many)
+    table.further.emplace(std::pair(id, response), successor);
+  else
+    table.successors[id].emplace_back(response, successor);
   return successor;
 }
 

@@ -9,6 +9,7 @@
 // nobody else can see it. States are numbered per thread, so engines store and compare numbers, not registers.
 #pragma once
 
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -21,6 +22,8 @@ namespace teetotal {
 enum class Status : std::uint8_t { running, ended, failed, blocked, cut, wild };
 
 using LocalId = std::uint32_t;
+
+constexpr std::size_t kFewResponses = 16;  // of one local state, that are looked through one by one
 
 struct Local {
   Status status = Status::running;
@@ -59,8 +62,9 @@ class Locals {
  private:
   struct Table {
     std::vector<Local> states;
-    std::vector<Value> registers;  // of all states, one after the other
-    std::vector<std::vector<std::pair<Value, LocalId>>> successors;
+    std::vector<Value> registers;                                    // of all states, one after the other
+    std::vector<std::vector<std::pair<Value, LocalId>>> successors;  // by response: the first few, which are all mostly
+    std::map<std::pair<LocalId, Value>, LocalId> further;         // the others: a counter has as many as it has values
     std::unordered_multimap<std::uint64_t, LocalId> by_hash;      // of everything but `jumps`
     std::unordered_multimap<std::uint64_t, LocalId> by_standing;  // the first of each: of place and live registers
     std::vector<Place> places;

@@ -11,13 +11,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "src" / "teetotal" / "answers" / "numbers.py"
 ENUMS = {
-    "Kind": "core/event.hpp",
-    "Order": "core/event.hpp",
-    "Op": "core/program.hpp",
-    "Opcode": "core/program.hpp",
-    "Tag": "runtime/memory/cells.hpp",
-    "Verb": "runtime/schedule/operation.hpp",
+    "Kind": ("core/event.hpp", "Kind"),
+    "Order": ("core/event.hpp", "Order"),
+    "Op": ("core/program.hpp", "Op"),
+    "Opcode": ("core/program.hpp", "Opcode"),
+    "TraceFault": ("core/tracecheck.hpp", "Fault"),
+    "Before": ("core/histories/chains.hpp", "Reason"),
+    "Tag": ("runtime/memory/cells.hpp", "Tag"),
+    "Verb": ("runtime/schedule/operation.hpp", "Verb"),
 }
+"""What each is called here, its header, and what it is called there."""
 
 
 def members(name: str, text: str) -> list[tuple[str, int]]:
@@ -38,9 +41,9 @@ def generated() -> str:
         "",
         "from enum import IntEnum",
     ]
-    for name, header in ENUMS.items():
+    for name, (header, theirs) in ENUMS.items():
         lines += ["", "", f"class {name}(IntEnum):", f'    """As {header} has them."""', ""]
-        lines += (f"    {word} = {number}" for word, number in members(name, (ROOT / header).read_text()))
+        lines += (f"    {word} = {number}" for word, number in members(theirs, (ROOT / header).read_text()))
     return "\n".join(lines) + "\n"
 
 

@@ -14,7 +14,6 @@ Outcomes::Outcomes(const Program& program, Model model, Semantics semantics, std
   initial.memory = program.memory;
   initial.buffers.resize(locals_.threads());
   offsets_.push_back(0);
-  table_.assign(1024, 0);
   insert(initial, 0, {0, ScheduleStep::kIssue});
 }
 
@@ -275,16 +274,12 @@ bool Outcomes::insert(const State& state, std::uint32_t parent, ScheduleStep ste
       scratch_.push_back(entry.value);
     }
   }
-  if (states() * 2 >= table_.size()) grow_table();
-  const std::size_t mask = table_.size() - 1;
-  std::size_t slot = hash_words(scratch_) & mask;
-  for (; table_[slot] != 0; slot = (slot + 1) & mask) {
-    const std::uint32_t known = table_[slot] - 1;
-    const std::span words(words_.data() + offsets_[known], offsets_[known + 1] - offsets_[known]);
-    if (std::ranges::equal(words, scratch_)) return false;
-  }
+  known_.make_room(states(), [&](Known other) { return hash_words(words(other.index())); });
+  Known& there =
+      known_.at(hash_words(scratch_), [&](Known other) { return std::ranges::equal(words(other.index()), scratch_); });
+  if (!there.free()) return false;
   const auto index = static_cast<std::uint32_t>(states());
-  table_[slot] = index + 1;
+  there.number = index + 1;
   words_.insert(words_.end(), scratch_.begin(), scratch_.end());
   offsets_.push_back(words_.size());
   parents_.push_back(parent);
@@ -304,7 +299,7 @@ bool Outcomes::insert(const State& state, std::uint32_t parent, ScheduleStep ste
 }
 
 void Outcomes::load(std::uint32_t index, State& state) const {
-  const Value* word = words_.data() + offsets_[index];
+  const Value* word = words(index).data();
   state.locals.clear();
   for (std::uint32_t thread = 0; thread < locals_.threads(); ++thread)
     state.locals.push_back(static_cast<LocalId>(*word++));
@@ -316,17 +311,6 @@ void Outcomes::load(std::uint32_t index, State& state) const {
     for (Value left = *word++; left > 0; --left, word += 2)
       buffer.push_back({static_cast<std::uint32_t>(word[0]), word[1]});
   }
-}
-
-void Outcomes::grow_table() {
-  std::vector<std::uint32_t> larger(table_.size() * 2, 0);
-  const std::size_t mask = larger.size() - 1;
-  for (std::uint32_t index = 0; index < states(); ++index) {
-    std::size_t slot = hash_words({words_.data() + offsets_[index], offsets_[index + 1] - offsets_[index]}) & mask;
-    while (larger[slot] != 0) slot = (slot + 1) & mask;
-    larger[slot] = index + 1;
-  }
-  table_ = std::move(larger);
 }
 
 }  // namespace teetotal

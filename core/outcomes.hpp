@@ -18,6 +18,7 @@
 #include <functional>
 #include <unordered_set>
 
+#include "open_table.hpp"
 #include "rounds.hpp"
 
 namespace teetotal {
@@ -89,7 +90,9 @@ class Outcomes {
   void finish(const State& state, std::uint32_t index);
   bool hangs(const State& state);
   void load(std::uint32_t index, State& state) const;
-  void grow_table();
+  std::span<const Value> words(std::uint32_t index) const {
+    return {words_.data() + offsets_[index], offsets_[index + 1] - offsets_[index]};
+  }
 
   Locals locals_;
   Model model_;
@@ -101,7 +104,12 @@ class Outcomes {
   std::vector<std::uint64_t> offsets_;  // where each begins; one more at the end
   std::vector<std::uint32_t> parents_;
   std::vector<ScheduleStep> steps_;
-  std::vector<std::uint32_t> table_;  // open addressing over hashes; 0: free, else index + 1
+  struct Known {
+    std::uint32_t number = 0;  // index + 1
+    bool free() const { return number == 0; }
+    std::uint32_t index() const { return number - 1; }
+  };
+  OpenTable<Known, 50> known_;  // states by their words
   std::vector<Value> scratch_;
   State current_, successor_;
 

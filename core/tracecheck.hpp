@@ -13,7 +13,7 @@ namespace teetotal {
 
 class TraceCheck {
  public:
-  // The numbers are those of teetotal.traces.checks.FAULTS.
+  // To Python TraceFault of answers/numbers.py; traces/reader.py tells them in words.
   enum class Fault : std::uint8_t {
     none,
     kind,              // not one of the eight

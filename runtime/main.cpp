@@ -26,6 +26,8 @@
 #include "assertions.hpp"
 #include "calls.hpp"
 #include "channel.hpp"
+#include "choices.hpp"
+#include "conditions.hpp"
 #include "explorer.hpp"
 #include "imports.hpp"
 #include "isolation.hpp"
@@ -35,6 +37,7 @@
 #include "signals.hpp"
 #include "supervisor.hpp"
 #include "survival.hpp"
+#include "symmetry.hpp"
 #include "unwritten.hpp"
 
 namespace teetotal::runtime {
@@ -87,7 +90,7 @@ int saved_output = -1;
 void redirect(int kept) {
   static char buffer[1 << 16];
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (process.show_output) saved_output = dup(1);
+  if (program.show_output) saved_output = dup(1);
   dup2(nothing, 0);
   dup2(nothing, 1);
   dup2(nothing, 2);
@@ -103,15 +106,15 @@ void redirect(int kept) {
 
 // As Output::context tells it.
 void know(const std::string& context) {
-  const std::size_t choices = std::min(context.find('n'), context.size());
-  if (choices < context.size()) process.choices.give(context.substr(choices + 1));
-  if (choices == 0) return;
-  std::istringstream words(context.substr(1, choices - 1));
+  const std::size_t chosen = std::min(context.find('n'), context.size());
+  if (chosen < context.size()) choices.give(context.substr(chosen + 1));
+  if (chosen == 0) return;
+  std::istringstream words(context.substr(1, chosen - 1));
   std::uint64_t threads = 0;
   words >> std::hex >> threads;
-  process.shared_stacks = static_cast<std::uint32_t>(threads);
-  process.shared_locals = static_cast<std::uint32_t>(threads >> 32);
-  if (process.shared_stacks != 0) teetotal_frames_watched |= kSharedStacks;
+  lifetimes.shared_stacks = static_cast<std::uint32_t>(threads);
+  lifetimes.shared_locals = static_cast<std::uint32_t>(threads >> 32);
+  if (lifetimes.shared_stacks != 0) teetotal_frames_watched |= kSharedStacks;
   for (std::uint64_t part = 0; words.ignore() && words >> part;)
     if (!know_ended_cell(part)) touch_grain(static_cast<std::uint32_t>(part));
   process.restart = false;
@@ -191,9 +194,9 @@ void set(Request& request, const std::string& name, const std::string& value) {
   else if (name == "idle-bound")
     request.bounds.idle_bound = static_cast<std::uint32_t>(number());
   else if (name == "waiting")
-    request.bounds.waiting_counts = value == "count";
+    request.bounds.waiting_counts = !(locking_together.allowed = value != "count");
   else if (name == "symmetry")
-    process.symmetry = value == "on";
+    symmetry.on = value == "on";
   else if (name == "library")
     request.library = value;
   else if (name == "variables")
@@ -203,11 +206,11 @@ void set(Request& request, const std::string& name, const std::string& value) {
   else if (name == "executions")
     request.executions = number();
   else if (name == "nondet-low")
-    process.choices.low = std::stoll(value);
+    choices.low = std::stoll(value);
   else if (name == "nondet-high")
-    process.choices.high = std::stoll(value);
+    choices.high = std::stoll(value);
   else if (name == "snapshots")
-    process.snapshots = number();
+    Snapshots::interval = number();
   else if (name == "look")
     request.bounds.look = static_cast<std::uint32_t>(number());
   else if (name == "spurious")
@@ -215,7 +218,7 @@ void set(Request& request, const std::string& name, const std::string& value) {
   else if (name == "bit-fields")
     unwritten.bit_fields = value == "1";
   else if (name == "output")
-    process.show_output = value == "1";
+    program.show_output = value == "1";
   else if (name == "own")
     request.own = value;
   else
@@ -237,16 +240,16 @@ int run(int count, char** arguments) {
     if (equals == std::string::npos) throw std::invalid_argument("not an option: " + option);
     set(request, option.substr(0, equals), option.substr(equals + 1));
   }
-  for (++next; next < count; ++next) process.arguments.emplace_back(arguments[next]);
-  if (process.arguments.empty()) process.arguments.emplace_back("program");
-  process.rmw_needs_marker = !request.semantics.rmw_flushes_all;
-  process.post_needs_fence = !request.semantics.rmw_flushes_all && request.semantics.unlock_is_fence;
-  process.unlock_needs_fence = !request.semantics.rmw_flushes_all && !request.semantics.unlock_is_fence;
-  process.failed_cas_writes = request.semantics.failed_cas_writes;
+  for (++next; next < count; ++next) program.arguments.emplace_back(arguments[next]);
+  if (program.arguments.empty()) program.arguments.emplace_back("program");
+  rules.rmw_needs_marker = !request.semantics.rmw_flushes_all;
+  rules.post_needs_fence = !request.semantics.rmw_flushes_all && request.semantics.unlock_is_fence;
+  rules.unlock_needs_fence = !request.semantics.rmw_flushes_all && !request.semantics.unlock_is_fence;
+  rules.failed_cas_writes = request.semantics.failed_cas_writes;
   request.bounds.semantics = request.semantics;
-  process.buffered = request.bounds.model != Model::sc;
-  process.symmetry = process.symmetry && !process.buffered && request.strategy.name == "all" && !request.replay;
-  process.halves = process.buffered && !request.replay;  // a token has a step for the whole
+  rules.buffered = request.bounds.model != Model::sc;
+  symmetry.on = symmetry.on && !rules.buffered && request.strategy.name == "all" && !request.replay;
+  rules.halves = rules.buffered && !request.replay;  // a token has a step for the whole
   request.bounds.spinners_wake = request.strategy.name != "all" && !request.spinners_stop;
 
   const Isolation isolation = request.own.empty() ? Isolation{} : isolate(request.own, kOwnMegabytes, teetotal_kernel);
@@ -268,22 +271,21 @@ int run(int count, char** arguments) {
   handle_signals();
   channel.protect();
   if (!alone && !filter_calls())
-    process.note("this kernel filters no system calls (seccomp): what libraries ask of it is not looked at");
+    remarks.note("this kernel filters no system calls (seccomp): what libraries ask of it is not looked at");
   try {
     const std::string here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     imports.read(here + "/teetotal-imports.txt", here + "/teetotal-instrumented.so");
-    process.load(request.object);
+    program.load(request.object);
     if (!alone) limit_files();
   } catch (const std::runtime_error& error) {
     output.line(R"({"type":"error","what":"load","message":)" + Output::quoted(error.what()) + '}');
     return 3;
   }
-  if (!request.library.empty()) process.callers.read(request.library, process.memory.object_begin());
-  if (!request.variables.empty()) addresses.read(request.variables, process.memory.object_begin());
-  if (!request.assertions.empty() && !request.replay)
-    assertions.read(request.assertions, process.memory.object_begin());
-  if (!request.live.empty()) local_states.read(request.live, process.memory.object_begin());
-  output.line(R"({"type":"loaded","base":)" + std::to_string(process.memory.object_begin()) + R"(,"isolated":)" +
+  if (!request.library.empty()) callers.read(request.library, memory.object_begin());
+  if (!request.variables.empty()) addresses.read(request.variables, memory.object_begin());
+  if (!request.assertions.empty() && !request.replay) assertions.read(request.assertions, memory.object_begin());
+  if (!request.live.empty()) local_states.read(request.live, memory.object_begin());
+  output.line(R"({"type":"loaded","base":)" + std::to_string(memory.object_begin()) + R"(,"isolated":)" +
               (isolation.network && isolation.files ? "true" : "false") + '}');
   try {
     if (request.replay) {
@@ -293,14 +295,14 @@ int run(int count, char** arguments) {
       lesson.monitors.clear();
       lesson.bounds.model = Model::sc;
       lesson.executions = 1000;
-      process.buffered = false;
+      rules.buffered = false;
       Explorer(lesson, nowhere).run();
-      process.cells.renumber();
-      process.choices.forget();
+      cells.renumber();
+      choices.forget();
       std::fflush(stdout);
-      if (process.show_output) dup2(saved_output, 1);
-      process.buffered = request.bounds.model != Model::sc;
-      process.idle_wakes = request.idle_wakes;
+      if (program.show_output) dup2(saved_output, 1);
+      rules.buffered = request.bounds.model != Model::sc;
+      conditions.idle_wakes = request.idle_wakes;
       replay(request, output);
       std::fflush(stdout);
       return 0;
@@ -318,7 +320,7 @@ int run(int count, char** arguments) {
   } catch (const std::logic_error& error) {  // ours: not to be taken for a death of the program
     // Unless it did what no hook has followed: threads may meet there, or it may have written anywhere. Or, with
     // buffers, it wrote into a frame that lies where another one lay.
-    const bool unseen = !process.unseen.empty(), written = process.buffered && process.ends_told;
+    const bool unseen = !remarks.unseen.empty(), written = rules.buffered && lifetimes.ends_told;
     const char* what = unseen ? "astray" : written ? "overwritten" : "internal";
     output.line(std::string(R"({"type":"error","what":")") + what + R"(","message":)" + Output::quoted(error.what()) +
                 ",\"unseen\":[" + Output::unseen() + "]}");

@@ -320,7 +320,7 @@ class ChainMaker {
       translate(edge.to);
       translate(edge.why);
     }
-    if (!graph_.impossible) return;  // and `refuted` says nothing
+    if (!graph_.impossible) return;  // `refuted` is only set with it
     translate(graph_.refuted.from);
     translate(graph_.refuted.to);
     translate(graph_.refuted.why);

@@ -1,72 +1,67 @@
 // Which write a read saw: by address and value, in one pass over the writes and one over the reads.
-#include <algorithm>
-
+#include "hash.hpp"
 #include "histories/history.hpp"
+#include "open_table.hpp"
 
 namespace teetotal::histories {
 namespace {
 
-// Open addressing over (address, value); equal writes hang on a list behind the first of them.
+// By address and value; equal writes hang on a list behind the first of them.
 class Writes {
  public:
-  explicit Writes(const History& history) : history_(history) {
-    std::size_t writes = 0;
-    for (Op op = 0; op < history.size(); ++op) writes += history.writes(op);
-    std::size_t capacity = 16;
-    while (capacity < 2 * writes) capacity *= 2;
-    mask_ = capacity - 1;
-    slots_.resize(capacity);
+  explicit Writes(const History& history) : history_(history), first_(count(history)) {
     for (Op op = 0; op < history.size(); ++op)
       if (history.writes(op)) add(op);
   }
 
   // The first write of that value, or nothing; the others follow by next().
   Op first(std::uint32_t address, std::int64_t value) const {
-    const Slot& slot = slots_[find(address, value)];
-    return slot.op;
+    return first_.at(hash(address, value), [=](const First& other) { return other.is(address, value); }).op;
   }
 
   Op next(Op op) const { return next_.empty() ? nothing : next_[op]; }
   std::size_t duplicates() const { return duplicates_; }
 
  private:
-  struct Slot {
+  struct First {
     std::int64_t value = 0;
     std::uint32_t address = nothing;
     Op op = nothing;
+    bool free() const { return op == nothing; }
+    bool is(std::uint32_t a, std::int64_t v) const { return address == a && value == v; }
   };
 
-  static std::size_t hash(std::uint32_t address, std::int64_t value) {
-    std::uint64_t mixed = (static_cast<std::uint64_t>(value) ^ (std::uint64_t{address} << 40)) * 0x9e3779b97f4a7c15ULL;
-    return static_cast<std::size_t>(mixed ^ (mixed >> 29));
+  static std::size_t count(const History& history) {
+    std::size_t writes = 0;
+    for (Op op = 0; op < history.size(); ++op) writes += history.writes(op);
+    return writes;
   }
 
-  std::size_t find(std::uint32_t address, std::int64_t value) const {
-    std::size_t at = hash(address, value) & mask_;
-    while (slots_[at].op != nothing && (slots_[at].address != address || slots_[at].value != value))
-      at = (at + 1) & mask_;
-    return at;
+  static std::uint64_t hash(std::uint32_t address, std::int64_t value) {
+    return mix(std::uint64_t{address} << 40U, static_cast<std::uint64_t>(value));
   }
 
   void add(Op op) {
-    Slot& slot = slots_[find(history_.address[op], history_.value[op])];
-    if (slot.op == nothing) {
-      slot = {history_.value[op], history_.address[op], op};
+    const std::uint32_t address = history_.address[op];
+    const std::int64_t value = history_.value[op];
+    First& first = first_.at(hash(address, value), [=](const First& other) { return other.is(address, value); });
+    if (first.free()) {
+      first = {value, address, op};
       return;
     }
     if (next_.empty()) {
       next_.assign(history_.size(), nothing);
       last_.assign(history_.size(), nothing);
     }
-    Op& last = last_[slot.op];
-    next_[last == nothing ? slot.op : last] = op;
+    Op& last = last_[first.op];
+    next_[last == nothing ? first.op : last] = op;
     last = op;
     ++duplicates_;
   }
 
   const History& history_;
-  std::vector<Slot> slots_;
-  std::size_t mask_ = 0, duplicates_ = 0;
+  OpenTable<First, 50> first_;
+  std::size_t duplicates_ = 0;
   std::vector<Op> next_, last_;
 };
 

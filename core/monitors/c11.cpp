@@ -48,7 +48,7 @@ class C11Monitor final : public Monitor {
     }
   }
 
-  void arrive(const Event& event, std::vector<Report>& reports) override {
+  void arrive(const Event& event, std::uint64_t /*events*/, std::vector<Report>& reports) override {
     make_room(event);
     sc_ ? sc_->arrive(event, weak(reports), racy(event, reports))
         : plain_->arrive(event, weak(reports), racy(event, reports));

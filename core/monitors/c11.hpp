@@ -32,6 +32,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "access_log.hpp"
 #include "c11_races.hpp"
 #include "monitor.hpp"
 #include "state.hpp"
@@ -48,23 +49,6 @@ constexpr Layout c11_layout(bool sc) {
       .readers = true,
   };
 }
-
-// Words that belong to a thread's accesses of a location, appended and never changed: taking events back is forgetting
-// the latest.
-struct Log {
-  struct Entry {
-    Word thread, index;  // which event of its thread
-    Word before;         // 1 + the entry of the same thread before this one
-  };
-  std::vector<Entry> entries;
-  std::vector<Word> words;
-
-  Word* add(std::size_t position, const Entry& entry, std::size_t width) {
-    put(entries, position, entry);
-    if (words.size() < (position + 1) * width) words.resize((position + 1) * width);
-    return words.data() + position * width;
-  }
-};
 
 template <bool Sc>
 class C11 : public State<c11_layout(Sc), true> {

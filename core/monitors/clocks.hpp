@@ -18,8 +18,10 @@
 #if defined(__OPTIMIZE__) && defined(__x86_64__) && defined(__linux__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(TEETOTAL_ONE_PROCESSOR)
 #define TEETOTAL_CLONES [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
+#define TEETOTAL_TWO_CLONES [[gnu::target_clones("arch=x86-64-v3", "default")]]
 #else
 #define TEETOTAL_CLONES
+#define TEETOTAL_TWO_CLONES
 #endif
 
 namespace teetotal::monitors {

@@ -27,16 +27,20 @@
 // Beside each write the list has its exits through readers: the first of each thread.
 #pragma once
 
+#include <optional>
+
 #include "older_values.hpp"
 #include "state.hpp"
+#include "wanted.hpp"
 
 namespace teetotal::monitors {
 
 constexpr Layout exact_layout(bool tso, bool pso) {
   return {
-      .thread_words = common_thread_words,
+      .thread_words = common_thread_words + 1,  // one of them unused: rows are whole vectors, of four short words
       .thread_clocks = 1 + std::size_t{tso ? 2u : 0u} + std::size_t{pso ? 6u : 0u},
-      .address_words = common_address_words + 1,
+      // Both: a clock of PSO's, up to four threads, is what is copied at a time, and no part of two such pieces.
+      .address_words = tso && pso ? std::size_t{8} : common_address_words + 1,
       .address_clocks = 2 + std::size_t{tso ? 2u : 0u} + std::size_t{pso ? 4u : 0u},
       .note_is_position = true,  // 1 + the position of the last plain store up to and including this write
       .readers = pso,
@@ -58,8 +62,9 @@ class Exact : public State<exact_layout(Tso, Pso), Undo, std::conditional_t<Undo
   };
 
  public:
-  Exact(const Semantics& semantics, std::size_t threads, std::size_t stride, const OlderValues* older)
-      : Base(threads, stride), semantics_(semantics), older_(older) {}
+  Exact(const Semantics& semantics, std::size_t threads, std::size_t stride, const OlderValues* older,
+        const Wanted* wanted)
+      : Base(threads, stride), semantics_(semantics), older_(older), wanted_(wanted) {}
 
   template <std::size_t Stride>
   TEETOTAL_INLINE bool step(const Event& e, Report& found) {
@@ -90,14 +95,16 @@ class Exact : public State<exact_layout(Tso, Pso), Undo, std::conditional_t<Undo
     return violation;
   }
 
-  // What a thread stands before and does not do.
-  bool arrive(const Event& e, Report& found) {
+  // What a thread stands before and does not do, in an execution of so many events: those that were not seen come after
+  // the thread's last one, and are not in its past.
+  bool arrive(const Event& e, std::uint64_t events, Report& found) {
     if (older_ == nullptr || is_fence(e.kind) || e.kind == Kind::lock) return false;
     Word* address = this->address_row(e.address);
     if (address[last_writer] == e.thread + Word{1}) return false;
-    arrives_ = true;
+    arrives_at_ = events;
     const bool violation = overtakes(this->thread_row(e.thread), address, e, this->stride(), found);
-    arrives_ = false;
+    arrives_at_.reset();
+    found.deciding = events;
     return violation;
   }
 
@@ -115,13 +122,21 @@ class Exact : public State<exact_layout(Tso, Pso), Undo, std::conditional_t<Undo
   // The same of a read that is asked what it would do with the value that each write hides.
   [[gnu::noinline]] bool overtakes_to_some_end(Word* thread, Word* address, const Event& e, std::size_t known,
                                                std::size_t n, Report& found) {
-    const auto index = static_cast<std::size_t>(this->events());
+    if (wanted_ != nullptr && !wants_any(thread, address, e, known, n, found)) return false;
+    const auto index = static_cast<std::size_t>(arrives_at_.value_or(this->events()));
     for (; known > 0 && report_overtaken(thread, address, e, known, n, found); --known) {
       const auto w = static_cast<std::size_t>(found.delayed);
       const bool plain = this->list(e.address).writes[known - 1].note == known;
       if (e.kind == Kind::rmw && !plain && older_->would_write(e.thread, index, w)) continue;
-      if (arrives_ || older_->waits(index) ? older_->possible(e.thread, index, w) : true) return true;
+      if (arrives_at_ || older_->waits(index) ? older_->possible(e.thread, index, w) : true) return true;
     }
+    return false;
+  }
+
+  // Whether anybody wants to know of one of the writes that it overtakes, should that lead on.
+  bool wants_any(Word* thread, Word* address, const Event& e, std::size_t known, std::size_t n, Report& found) {
+    for (; known > 0 && report_overtaken(thread, address, e, known, n, found); --known)
+      if (wanted_->wants(found)) return true;
     return false;
   }
 
@@ -260,8 +275,9 @@ class Exact : public State<exact_layout(Tso, Pso), Undo, std::conditional_t<Undo
   }
 
   Semantics semantics_;
-  const OlderValues* older_;  // null where every event counts
-  bool arrives_ = false;      // what is asked about is not done
+  const OlderValues* older_;                 // null where every event counts
+  const Wanted* wanted_;                     // null where all are wanted
+  std::optional<std::uint64_t> arrives_at_;  // what is asked about is not done: how many events there are
 };
 
 }  // namespace teetotal::monitors

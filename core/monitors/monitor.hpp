@@ -12,6 +12,7 @@
 #include "../event.hpp"
 #include "older_values.hpp"
 #include "report.hpp"
+#include "wanted.hpp"
 
 namespace teetotal::monitors {
 
@@ -25,9 +26,10 @@ class Monitor {
   // Many events, with one virtual call; what they give is appended to `reports`.
   virtual void observe(std::span<const Event> events, std::vector<Report>& reports) = 0;
 
-  // What a thread stands before at the end, and does not do because under SC it would wait: whether with an older value
-  // it overtakes a store. The report's deciding event is one behind the last. Only the exact monitors can tell.
-  virtual void arrive(const Event& event, std::vector<Report>& reports) = 0;
+  // What a thread stands before at the end of an execution of so many events, and does not do because under SC it would
+  // wait: whether with an older value it overtakes a store. The report's deciding event is one behind the last. Only
+  // the exact monitors can tell, and those for TSO and PSO once they have seen the thread's last event.
+  virtual void arrive(const Event& event, std::uint64_t events, std::vector<Report>& reports) = 0;
 
   // Takes events back until so many are left. Only where asked for when made; std::logic_error otherwise.
   virtual void undo(std::uint64_t events) = 0;
@@ -45,6 +47,7 @@ struct Options {
   bool undo = false;                    // record what is needed to take events back
   const OlderValues* older = nullptr;   // where waiting rounds are left out: who knows what older values lead to
   const OlderValues* values = nullptr;  // exact-c11: the same, wherever they are: of compare-and-swaps
+  const Wanted* wanted = nullptr;       // exact-tso, exact-pso: whose wishes decide what is asked of `older`
   bool release_sequence_c11 = false;    // exact-c11: C++11's release sequences, not C++20's
 };
 

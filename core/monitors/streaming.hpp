@@ -33,10 +33,10 @@ class Streaming final : public Monitor {
     }
   }
 
-  void arrive(const Event& event, std::vector<Report>& reports) override {
+  void arrive(const Event& event, std::uint64_t events, std::vector<Report>& reports) override {
     if constexpr (kAsks) {
       Report found;
-      if (kernel_.fits(event) && kernel_.arrive(event, found)) reports.push_back(found);
+      if (kernel_.fits(event) && kernel_.arrive(event, events, found)) reports.push_back(found);
     }
   }
 
@@ -53,11 +53,12 @@ class Streaming final : public Monitor {
   std::size_t bytes() const override { return kernel_.words() * sizeof(Word); }
 
  private:
-  static constexpr bool kAsks = requires(Kernel kernel, Event event, Report found) { kernel.arrive(event, found); };
+  static constexpr bool kAsks =
+      requires(Kernel kernel, Event event, Report found) { kernel.arrive(event, std::uint64_t{}, found); };
 
   Kernel make_kernel(std::size_t stride) const {
     if constexpr (kAsks) {
-      return Kernel(options_.semantics, options_.threads, stride, options_.older);
+      return Kernel(options_.semantics, options_.threads, stride, options_.older, options_.wanted);
     } else {
       return Kernel(options_.semantics, options_.threads, stride);
     }
@@ -92,10 +93,12 @@ class Streaming final : public Monitor {
   }
 
   // Long executions are worth a copy for each kind of processor. Events that can be taken back come one by one, with
-  // short words: there copies save nothing, and compiling them would take longer than all the rest of the monitors.
+  // short words: there it is only worth it that a row of a few threads is copied in large pieces.
   template <std::size_t Stride>
   std::size_t loop(std::span<const Event> events, std::vector<Report>& reports) {
-    if constexpr (Kernel::can_undo) {
+    if constexpr (Kernel::can_undo && Stride == 4) {
+      return through_few(events, reports);
+    } else if constexpr (Kernel::can_undo) {
       return through<Stride>(events, reports);
     } else {
       return through_many<Stride>(events, reports);
@@ -105,6 +108,10 @@ class Streaming final : public Monitor {
   template <std::size_t Stride>
   TEETOTAL_CLONES std::size_t through_many(std::span<const Event> events, std::vector<Report>& reports) {
     return through<Stride>(events, reports);
+  }
+
+  TEETOTAL_TWO_CLONES std::size_t through_few(std::span<const Event> events, std::vector<Report>& reports) {
+    return through<4>(events, reports);
   }
 
   template <std::size_t Stride>

@@ -30,7 +30,7 @@ class Monitoring final : public Visitor {
   }
 
   bool visit(std::span<const Event> execution, std::size_t shared) override {
-    find_waiting(system_, waiting_);
+    if (system_.skips_waiting()) system_.find_waiting(waiting_);
     watch_.see(execution, shared, waiting_, [&](std::uint32_t number, const monitors::Report& report, bool fresh) {
       if (fresh) keep(number, report, execution);
     });

@@ -71,19 +71,11 @@ bool OptimalSearch::extend() {
     };
     std::uint32_t rank = system_.next_enabled(0);
     if (rank == System::kNobody) return true;
+    if (system_.nothing_but_ends(rank)) return true;
     while (sleeps(ranked(rank)))
       if (rank = system_.next_enabled(rank + 1); rank == System::kNobody) return false;
     push(ranked(rank), nullptr);
   }
-}
-
-OptimalSearch::Frame& OptimalSearch::open_frame() {
-  if (frames_.size() == depth_) frames_.emplace_back();
-  Frame& frame = frames_[depth_++];
-  frame.sleep.clear();
-  frame.tree = nullptr;
-  frame.done = 0;
-  return frame;
 }
 
 void OptimalSearch::push(std::uint32_t thread, Node* subtree) {
@@ -136,15 +128,6 @@ void OptimalSearch::look_for_late_use(std::uint32_t thread) {
   before_.reserve(index + 2, std::max<std::size_t>(system_.threads(), thread + std::size_t{1}));
   clock_before(thread, before_[index]);
   if (!happens_before(*end, before_[index])) system_.uses_after(thread, *end);
-}
-
-// What happens before the next event of `thread` whatever it does and whatever makes it possible: its own past.
-void OptimalSearch::clock_before(std::uint32_t thread, std::uint32_t* clock) const {
-  if (thread < by_thread_.size() && !by_thread_[thread].empty()) {
-    copy(clock, clocks_[by_thread_[thread].back()], clocks_.width());
-  } else {
-    clear(clock, clocks_.width());
-  }
 }
 
 // The newest event joins the clocks of those that it conflicts with, and notes the races: the events e with e ≾ event,
@@ -257,7 +240,8 @@ void OptimalSearch::races_of_waiting(const Event& event, const std::uint32_t* be
   const Event* later = nullptr;
   for (auto it = accesses.rbegin(); it != accesses.rend(); ++it) {
     const Event& other = execution_[*it];
-    if (!conflicts(other, as_before(event, end, *it))) continue;
+    const bool sure = other.writes && !buffers_;  // whatever it would do there
+    if (!sure && !conflicts(other, as_before(event, end, *it))) continue;
     if (is_reader(other) ? !find_readers(*it, before, end) : !system_.possible(event.thread, end, *it)) continue;
     races_.push_back(*it);
     if (other.writes && (!buffers_ || is_barrier(other, later))) break;
@@ -329,18 +313,18 @@ void OptimalSearch::reverse_races(std::size_t shared) {
       if (!reverse(race)) kept_.push_back(race);
   const std::size_t end = execution_.size();
   const std::uint32_t threads = system_.threads();
-  for (std::uint32_t rank = 0; rank < threads; ++rank) {
-    const std::uint32_t thread = ranked(rank);
-    const Pending pending = system_.pending(thread);
-    if (pending.readiness != Readiness::waiting || is_fence(pending.event.kind)) continue;
+  system_.find_waiting(waiting_);
+  for (const Event& event : waiting_) {
+    if (is_fence(event.kind)) continue;
+    const std::uint32_t thread = event.thread;
     before_.reserve(end + 1, threads);
     clocks_.reserve(end + 1, threads);
     clock_before(thread, before_[end]);
     for (const std::int32_t enabling : system_.awaited(thread))
       join(before_[end], clocks_[static_cast<std::size_t>(enabling)], clocks_.width());
-    races_of_waiting(pending.event, before_[end], end);
+    races_of_waiting(event, before_[end], end);
     open_.clear();
-    for (const std::size_t first : races_) note_race(first, end, as_before(pending.event, end, first), open_);
+    for (const std::size_t first : races_) note_race(first, end, as_before(event, end, first), open_);
     for (const Race& race : open_) reverse(race);
   }
 }

@@ -24,6 +24,7 @@
 //   sees its own thread's store is independent of others' writes until that store is committed: as in chronological
 //   traces (Abdulla, Aronis, Atig, Jonsson, Leonardsson, Sagonas: TACAS 2015). So a class is a Shasha-Snir trace.
 // - A conditional rmw that wrote nothing is a read. Whether it writes once it is reversed is asked of the system.
+// - Where nothing is left but ends of threads and joins, the execution ends, if the system says so.
 // - A thread that stops (failed, cut) lets the others finish: cutting the whole run would hide their races.
 #pragma once
 
@@ -80,7 +81,15 @@ class OptimalSearch {
   bool extend();
   void push(std::uint32_t thread, Node* subtree);
   void look_for_late_use(std::uint32_t thread);
-  Frame& open_frame();
+  Frame& open_frame() {
+    if (frames_.size() == depth_) [[unlikely]]
+      frames_.emplace_back();
+    Frame& frame = frames_[depth_++];
+    frame.sleep.clear();
+    frame.tree = nullptr;
+    frame.done = 0;
+    return frame;
+  }
   void reverse_races(std::size_t shared);
   void races_with(const Event& event, std::size_t index);
   Event as_before(const Event& event, std::size_t index, std::size_t first) const;
@@ -94,7 +103,14 @@ class OptimalSearch {
   bool backtrack();
   double fraction() const;
 
-  void clock_before(std::uint32_t thread, std::uint32_t* clock) const;
+  // What happens before the next event of `thread` whatever it does and whatever makes it possible: its own past.
+  void clock_before(std::uint32_t thread, std::uint32_t* clock) const {
+    if (thread < by_thread_.size() && !by_thread_[thread].empty()) {
+      copy(clock, clocks_[by_thread_[thread].back()], clocks_.width());
+    } else {
+      clear(clock, clocks_.width());
+    }
+  }
   bool happens_before(std::size_t index, const std::uint32_t* clock) const {
     return numbers_[index] <= clock[execution_[index].thread];
   }
@@ -144,6 +160,7 @@ class OptimalSearch {
   std::vector<std::size_t> candidates_;  // scratch
   std::vector<std::size_t> races_;
   std::vector<Event> sequence_;
+  std::vector<Event> waiting_;
   std::vector<std::size_t> readers_, holders_;
   std::vector<Event> along_;  // of `insert`: what comes before where it stands
   bool as_given_ = true;      // of `insert`: it went along nodes that were given, and made none

@@ -65,6 +65,11 @@ class System : public monitors::OlderValues {
     return kNobody;
   }
 
+  // Whether nothing is left but ends: steps that depend on none of other threads but each other, and can never be part
+  // of a race (docs/explanation/exploration.md, Lemma 4). A search may end an execution there, and does not see these.
+  // Asked of the first agent that is enabled.
+  virtual bool nothing_but_ends(std::uint32_t /*rank*/) { return false; }
+
   // Runs the next operation of an enabled thread.
   virtual Event execute(std::uint32_t thread) = 0;
 
@@ -121,6 +126,15 @@ class System : public monitors::OlderValues {
   // Whether waiting rounds are left out: `waits` and `possible` are about loads and rmws too.
   virtual bool skips_waiting() const { return false; }
 
+  // What the agents stand before that wait, in the order of their ranks.
+  virtual void find_waiting(std::vector<Event>& waiting) const {
+    waiting.clear();
+    const bool in_order = buffers() == Buffering::none;
+    for (std::uint32_t rank = 0, count = threads(); rank < count; ++rank)
+      if (const Pending next = pending(in_order ? rank : ranked(rank)); next.readiness == Readiness::waiting)
+        waiting.push_back(next.event);
+  }
+
   // How the execution at hand stands, once no thread is enabled.
   virtual Ending ending() const = 0;
 
@@ -141,15 +155,6 @@ class System : public monitors::OlderValues {
   virtual std::uint32_t location_named(std::uint64_t name) { return static_cast<std::uint32_t>(name); }
   virtual bool holds_data(std::uint32_t /*address*/) const { return true; }  // and no object of the library's
 };
-
-// What the threads stand before that wait at the end for a value: for monitors.
-inline void find_waiting(const System& system, std::vector<Event>& waiting) {
-  waiting.clear();
-  if (!system.skips_waiting()) return;
-  for (std::uint32_t thread = 0; thread < system.threads(); ++thread)
-    if (const Pending next = system.pending(thread); next.readiness == Readiness::waiting)
-      waiting.push_back(next.event);
-}
 
 // Sees each complete execution of a search. `shared` is how many of its first events the execution before also had, at
 // the same places: a monitor need only look at the others.

@@ -22,7 +22,7 @@ class Home {
     std::int64_t owner = nobody;
     std::vector<bool> sharers;
     std::deque<Message> waiting;
-    // of what is being served
+    // about the request that is being served
     bool busy = false, recalled = false, unblocked = false, copy_back_due = false, grant_due = false;
     Message request{};
     Message grant{};

@@ -3,6 +3,8 @@
 
 #include "imports.hpp"
 #include "lifetimes.hpp"
+#include "object_bytes.hpp"
+#include "unwritten.hpp"
 
 namespace teetotal::runtime {
 
@@ -20,7 +22,7 @@ bool of_executable(std::uintptr_t address);
 // Whether nobody else can see the address.
 [[gnu::always_inline]] inline bool hidden(Thread& self, std::uintptr_t address, std::uintptr_t place,
                                           std::size_t size) {
-  if (process.memory.in_object(address) || in_heap(address)) return false;
+  if (memory.in_object(address) || in_heap(address)) return false;
   const std::uint32_t owner = stack_owner(address);
   if (owner < kMaxThreads) {
     if (owner != self.number) {
@@ -44,7 +46,7 @@ bool of_executable(std::uintptr_t address);
 // Whether the memory at an address is there, now that the operation is done.
 [[gnu::always_inline]] inline void check_memory(Thread& self, std::uintptr_t address, std::size_t size,
                                                 std::uintptr_t place) {
-  if (process.memory.in_object(address)) return;
+  if (memory.in_object(address)) return;
   if (in_heap(address)) {
     if (!Memory::in_use(address, size)) [[unlikely]]
       bad_heap_access(self, address, place);
@@ -75,10 +77,10 @@ bool of_executable(std::uintptr_t address);
     self.operation.expected = expected;
     self.operation.enabled = nullptr;
     visible(self);
-  } else {
-    ++process.progress;
   }
   check_memory(self, address, size_of(tag), place);
+  if (kind != Kind::st && object_bytes.may_meet(address)) [[unlikely]]
+    object_bytes.load(address, size_of(tag), place);
 }
 
 // The running code is about to write `size` bytes at `to`, or nothing that matters (0), with what it reads at `from`,
@@ -91,6 +93,33 @@ void look_at_clock(const char* function, std::uintptr_t place);
 
 constexpr Tag tag_for(std::size_t size) {
   return size == 1 ? Tag::byte : size == 2 ? Tag::half : size == 4 ? Tag::word : size == 8 ? Tag::oct : Tag::vector;
+}
+
+// A load that is about to be done, of an object that may lie anywhere (__tsan_unaligned_read…): whether it sees
+// anything but what fresh memory is filled with.
+template <typename T>
+void look_for_unwritten(Thread& self, const volatile T* target, std::uintptr_t place) {
+  struct [[gnu::packed]] Anywhere {
+    T value;
+  };
+  const auto address = reinterpret_cast<std::uintptr_t>(target);
+  if (reinterpret_cast<const volatile Anywhere*>(target)->value == static_cast<T>(unwritten.pattern)) [[unlikely]]
+    if (in_heap(address) || stack_owner(address) < kMaxThreads) suspect_unwritten(self, address, place);
+}
+
+inline void look_for_unwritten(Thread& self, const void* pointer, Tag tag, std::uintptr_t place) {
+  switch (tag) {
+    case Tag::byte:
+      return look_for_unwritten(self, static_cast<const std::uint8_t*>(pointer), place);
+    case Tag::half:
+      return look_for_unwritten(self, static_cast<const std::uint16_t*>(pointer), place);
+    case Tag::word:
+      return look_for_unwritten(self, static_cast<const std::uint32_t*>(pointer), place);
+    case Tag::oct:
+      return look_for_unwritten(self, static_cast<const std::uint64_t*>(pointer), place);
+    default:  // 16 bytes are copied, not looked at
+      return;
+  }
 }
 
 }  // namespace teetotal::runtime

@@ -247,19 +247,19 @@ bool quiet(const Call& call, long& result, std::string& name) {
 // Does what the program asks for, or fails. `usual`: as processes of this machine's do.
 long answered(Thread& self, const Call& call, bool usual) {
   if (const std::string why = usual ? refusal(call) : "a system call of another kind"; !why.empty()) {
-    if (self.range_size != 0) take_back(self);
+    if (self.range.size != 0) take_back(self);
     fail(self, Failure::unsupported, why, told_place(self));
   }
   long result = -ENOSYS;
   std::string name;
   if (call.number == SYS_membarrier) {  // a fence in all threads at once: as on a kernel that has none, also for
                                         // the libraries that ask for it when they are loaded
-    process.unseen.insert({"the system call membarrier, which is told to be missing", told_place(self)});
-  } else if (!process.loaded) {  // the dynamic linker
+    remarks.unseen.insert({"the system call membarrier, which is told to be missing", told_place(self)});
+  } else if (!program.loaded) {  // the dynamic linker
     result = call.run();
   } else if (!quiet(call, result, name)) {
     call_place = told_place(self);
-    process.unseen.insert({name.empty() ? "the system call " + call_name(call.number) : name, call_place});
+    remarks.unseen.insert({name.empty() ? "the system call " + call_name(call.number) : name, call_place});
     if (name.empty()) {
       channel.pulse().call = ++calls << kCallBits | (static_cast<std::uint64_t>(call.number) + 1);
       result = call.run();
@@ -291,10 +291,10 @@ std::uintptr_t told_place(const Thread& self) {
   _Unwind_Backtrace(
       [](_Unwind_Context* frame, void* found) {
         const auto at = static_cast<std::uintptr_t>(_Unwind_GetIP(frame));
-        if (!process.memory.in_object(at)) return _URC_NO_REASON;
+        if (!memory.in_object(at)) return _URC_NO_REASON;
         constexpr int kFramePointer = 6;
         const auto base = static_cast<std::uintptr_t>(_Unwind_GetGR(frame, kFramePointer));
-        *static_cast<std::uintptr_t*>(found) = process.callers.teller(at, reinterpret_cast<const void*>(base));
+        *static_cast<std::uintptr_t*>(found) = callers.teller(at, reinterpret_cast<const void*>(base));
         return _URC_END_OF_STACK;
       },
       &place);
@@ -334,16 +334,16 @@ bool filter_calls() {
   constexpr std::uint32_t kNumber = offsetof(seccomp_data, nr), kArch = offsetof(seccomp_data, arch),
                           kPlace = offsetof(seccomp_data, instruction_pointer), kFirst = offsetof(seccomp_data, args),
                           kFourth = kFirst + 3 * 8;
-  std::vector<sock_filter> program;
-  const auto load = [&](std::uint32_t what) { program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, what)); };
-  const auto answer = [&](std::uint32_t what) { program.push_back(BPF_STMT(BPF_RET | BPF_K, what)); };
+  std::vector<sock_filter> code;
+  const auto load = [&](std::uint32_t what) { code.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, what)); };
+  const auto answer = [&](std::uint32_t what) { code.push_back(BPF_STMT(BPF_RET | BPF_K, what)); };
   const auto skip_unless = [&](std::uint16_t how, std::uint64_t value, std::uint8_t skipped) {
-    program.push_back(
+    code.push_back(
         BPF_JUMP(static_cast<std::uint16_t>(BPF_JMP | how | BPF_K), static_cast<std::uint32_t>(value), 0, skipped));
   };
   load(kArch);
   skip_unless(BPF_JEQ, AUDIT_ARCH_X86_64, 1);
-  program.push_back(BPF_STMT(BPF_JMP | BPF_JA, 1));
+  code.push_back(BPF_STMT(BPF_JMP | BPF_JA, 1));
   answer(SECCOMP_RET_TRAP);
   for (const char* own : {&teetotal_kernel_returns[0], &teetotal_kernel_gone[0]}) {
     const auto place = reinterpret_cast<std::uintptr_t>(own);
@@ -356,7 +356,7 @@ bool filter_calls() {
   load(kNumber);
   skip_unless(BPF_JEQ, SYS_mmap, 4);
   load(kFourth);
-  program.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MAP_FIXED, 0, 1));
+  code.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MAP_FIXED, 0, 1));
   answer(SECCOMP_RET_TRAP);
   answer(SECCOMP_RET_ALLOW);
   for (const int number : kSilent) {
@@ -366,12 +366,12 @@ bool filter_calls() {
   for (const int number : kSilentOnStreams) {
     skip_unless(BPF_JEQ, static_cast<std::uint64_t>(number), 4);
     load(kFirst);
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kStreams, 1, 0));
+    code.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kStreams, 1, 0));
     answer(SECCOMP_RET_ALLOW);
     answer(SECCOMP_RET_TRAP);
   }
   answer(SECCOMP_RET_TRAP);
-  const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
+  const sock_fprog filter{static_cast<unsigned short>(code.size()), code.data()};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
   // The filter keeps no secrets from the program: without this, some kernels slow down every load behind a store.
   return kernel(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &filter) == 0 ||

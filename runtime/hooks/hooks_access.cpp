@@ -31,29 +31,6 @@ bool spins(const Thread& self, Kind kind, std::uintptr_t address, std::size_t si
   return true;
 }
 
-// A load that is about to be done: whether it sees anything but what fresh memory is filled with.
-template <typename T>
-void look_for_unwritten(Thread& self, const volatile T* target, std::uintptr_t place) {
-  const auto address = reinterpret_cast<std::uintptr_t>(target);
-  if (*target == static_cast<T>(unwritten.pattern)) [[unlikely]]
-    if (in_heap(address) || stack_owner(address) < kMaxThreads) suspect_unwritten(self, address, place);
-}
-
-inline void look_for_unwritten(Thread& self, const void* pointer, Tag tag, std::uintptr_t place) {
-  switch (tag) {
-    case Tag::byte:
-      return look_for_unwritten(self, static_cast<const std::uint8_t*>(pointer), place);
-    case Tag::half:
-      return look_for_unwritten(self, static_cast<const std::uint16_t*>(pointer), place);
-    case Tag::word:
-      return look_for_unwritten(self, static_cast<const std::uint32_t*>(pointer), place);
-    case Tag::oct:
-      return look_for_unwritten(self, static_cast<const std::uint64_t*>(pointer), place);
-    default:  // 16 bytes are copied, not looked at
-      return;
-  }
-}
-
 // Whether others may see a part of it: x86 promises that nobody does inside of a quadword, or of 16 aligned bytes where
 // a vector is accessed. (Intel's: inside of a line of the cache.)
 constexpr bool torn(std::uintptr_t address, std::size_t size) {
@@ -70,7 +47,7 @@ constexpr bool torn(std::uintptr_t address, std::size_t size) {
     if (kind == Kind::ld) look_for_unwritten(*self, pointer, tag, place);
     return;
   }
-  if (self->suspected != 0) [[unlikely]]
+  if (self->suspicion.address != 0) [[unlikely]]
     decide_suspicion(*self, kind == Kind::st ? address : 0, place);
   if (torn(address, size_of(tag))) [[unlikely]]
     return announce(*self, kind == Kind::st ? address : 0, kind == Kind::ld ? address : 0, size_of(tag), place,
@@ -89,7 +66,7 @@ template <typename T>
   if (self == nullptr) return;
   const auto address = reinterpret_cast<std::uintptr_t>(target);
   if (hidden(*self, address, place, sizeof(T)) && !spins(*self, kind, address, sizeof(T))) return;
-  if (self->suspected != 0) [[unlikely]]
+  if (self->suspicion.address != 0) [[unlikely]]
     decide_suspicion(*self, 0, place);
   if (kind == Kind::rmw) self->operand = operand;
   operate(*self, kind, writes, address, tag_for(sizeof(T)), place, expected, false, false, single, order_of(order),
@@ -113,7 +90,7 @@ template <typename T>
 }
 
 inline void before_rmw(int order, std::uintptr_t place) {
-  if (process.rmw_needs_marker && releases(order) && process.current != nullptr) sfence(*process.current, place);
+  if (rules.rmw_needs_marker && releases(order) && process.current != nullptr) sfence(*process.current, place);
 }
 
 template <typename T>
@@ -126,6 +103,8 @@ template <typename T>
 template <typename T>
 [[gnu::always_inline]] inline void atomic_store(volatile T* target, T value, int order, std::uintptr_t place) {
   Thread* self = process.current;
+  // What nobody else can see orders nothing: an optimising compiler takes such a store out, and its fence with it.
+  if (self != nullptr && hidden(*self, reinterpret_cast<std::uintptr_t>(target), place, sizeof(T))) self = nullptr;
   if (self != nullptr && releases(order)) sfence(*self, place);
   before_atomic(target, Kind::st, Writes::always, place, true, order);
   *target = value;

@@ -27,11 +27,12 @@ enum class Does : std::uint8_t {
   order,
   hash,
   mask,
-  look,  // at what may be unwritten: unwritten.hpp
-  fresh  // what lies above the stack pointer, up to where it was before: its old value lies below it
+  look,   // at what may be unwritten: unwritten.hpp
+  fresh,  // what lies above the stack pointer, up to where it was before: its old value lies below it
+  equal
 };
-enum : std::uint8_t { kWhole = 1, kRepeated = 2, kSymbolic = 4, kThreadLocal = 8, kHalf = 16 };
-enum : std::uint8_t { rax, rcx, rdx, rsp = 4, rsi = 6, rdi = 7, flags = 16 };
+enum : std::uint8_t { kWhole = 1, kRepeated = 2, kSymbolic = 4, kThreadLocal = 8, kHalf = 16, kCalls = 32 };
+enum : std::uint8_t { rax, rcx, rdx, rsp = 4, rbp = 5, rsi = 6, rdi = 7, flags = 16 };
 
 struct Descriptor {
   Does does;
@@ -62,6 +63,15 @@ using Registers = const std::uint64_t*;  // in the order of their numbers, then 
                                            static_cast<std::int64_t>(told.size));
   }
   return address;
+}
+
+// Whether it lies below the frame of the function that accesses it, on the stack of its own thread. Nothing of a frame
+// does where the function calls others, but what assembly has there by its stack pointer.
+[[gnu::target("general-regs-only")]] bool is_below(const Descriptor& told, Registers registers, const Thread& self,
+                                                   std::uintptr_t address) {
+  const std::uintptr_t bottom = kStacks + self.number * kStackStride, here = registers[rsp] - bottom;
+  return (told.how & kCalls) != 0 && here < kStackStride && address - bottom < here && told.base != rsp &&
+         told.base != rbp;
 }
 
 Wide expected_by(const Descriptor& told, Registers registers) {
@@ -107,7 +117,7 @@ struct Values {
 void locked(Thread& self, const Descriptor& told, Registers registers, std::uintptr_t address, std::uintptr_t place) {
   if (hidden(self, address, place, told.size)) return mfence(self, place);  // as it is for the others
   const bool compares = told.does == Does::compared;
-  process.assembly = true;
+  remarks.assembly = true;
   operate(self, Kind::rmw, compares ? swap_writes() : Writes::always, address, tag_for(told.size), place,
           compares ? expected_by(told, registers) : 0, false, false, false, unchecked(Order::seq_cst));
 }
@@ -134,7 +144,7 @@ std::uint32_t teetotal_vectors = [] {
                                                                              Registers registers) {
   const Thread* self = process.current;
   if (self == nullptr) return false;
-  if (told->does == Does::settle) return self->range_size != 0;
+  if (told->does == Does::settle) return self->range.size != 0;
   if (told->does == Does::look) return sees_fill(*told, registers);
   if (told->does == Does::fresh) {
     fill_fresh(registers);
@@ -142,14 +152,40 @@ std::uint32_t teetotal_vectors = [] {
   }
   if (told->does >= Does::order) {
     const auto [first, second] = values_of(*told, registers);
+    if (told->does == Does::equal)
+      return first != second && in_heap(first) && in_heap(second) &&
+             !(Memory::in_use(first, 1) && Memory::in_use(second, 1));
     const bool either = may_be_address(first) || may_be_address(second);
     return told->does == Does::order ? may_be_address(first) && may_be_address(second) : either;
   }
-  if (told->does > Does::update || (told->how & (kRepeated | kThreadLocal)) != 0 || process.shared_stacks != 0 ||
-      !process.touched.empty())
+  if (told->does > Does::update || (told->how & (kRepeated | kThreadLocal)) != 0 || lifetimes.shared_stacks != 0 ||
+      !lifetimes.touched.empty())
     return true;
   const std::uintptr_t bottom = kStacks + self->number * kStackStride;
-  return address_of(*told, registers) - bottom >= kStackStride;
+  const std::uintptr_t address = address_of(*told, registers);
+  return address - bottom >= kStackStride || is_below(*told, registers, *self, address);
+}
+
+// One access: of one piece, or of many, which are not repeated one by one.
+struct Reach {
+  std::uintptr_t to, from;  // 0: it writes nothing, it reads nothing
+  std::size_t size;
+  bool simple, whole;
+};
+
+void tell(Thread& self, const Descriptor& told, const Reach& reach, std::uintptr_t place) {
+  const auto& [to, from, size, simple, whole] = reach;
+  if (simple && (told.does == Does::load || told.does == Does::store)) {
+    const bool writes = told.does == Does::store;
+    const std::uintptr_t address = writes ? to : from;
+    if (address == 0) return;  // a constant
+    if (process.unwatched() || hidden(self, address, place, size)) return check_memory(self, address, size, place);
+    if (whole || size_of(cells.piece(address, address + size).tag) == size) {
+      return operate(self, writes ? Kind::st : Kind::ld, writes ? Writes::always : Writes::never, address,
+                     tag_for(size), place, 0, !whole);
+    }
+  }
+  announce(self, to, from, size, place, whole ? Announced::whole : Announced::parts);
 }
 
 [[gnu::used]] void teetotal_access_told(const Descriptor* told, Registers registers, std::uintptr_t place) {
@@ -161,6 +197,10 @@ std::uint32_t teetotal_vectors = [] {
   if (told->does >= Does::order) {
     const auto [first, second] = values_of(*told, registers);
     if (told->does == Does::order) return addresses.compared(first, second, place);
+    if (told->does == Does::equal) {
+      addresses.differs(first, second, place);
+      return addresses.differs(second, first, place);
+    }
     if (told->does == Does::mask) {
       addresses.masked(first, second, place);
       return addresses.masked(second, first, place);
@@ -170,6 +210,7 @@ std::uint32_t teetotal_vectors = [] {
   }
   std::uintptr_t address = address_of(*told, registers);
   if ((told->how & kThreadLocal) != 0) address += current_thread_pointer();
+  if (is_below(*told, registers, self, address)) use_after_return(self, address, place);
   if (told->does == Does::locked || told->does == Does::compared) return locked(self, *told, registers, address, place);
   std::size_t size = told->size;
   std::uintptr_t from = registers[rsi];
@@ -185,19 +226,14 @@ std::uint32_t teetotal_vectors = [] {
   }
   if (told->does != Does::copy) from = told->does == Does::store ? 0 : address;
   const std::uintptr_t to = told->does == Does::load ? 0 : address;
-  if (from != 0 && process.memory.is_constant(from)) from = 0;
+  if (from != 0 && memory.is_constant(from)) from = 0;
   const bool simple = size == told->size && size <= 16 && (size & (size - 1)) == 0;  // repeated, it is one by one
   const bool whole = (told->how & kWhole) != 0 && simple && address % size == 0;
-  if (simple && (told->does == Does::load || told->does == Does::store)) {
-    if (from == 0 && to == 0) return;  // a constant
-    if (process.unwatched() || hidden(self, address, place, size)) return check_memory(self, address, size, place);
-    if (whole || size_of(process.cells.piece(address, address + size).tag) == size) {
-      const bool writes = told->does == Does::store;
-      return operate(self, writes ? Kind::st : Kind::ld, writes ? Writes::always : Writes::never, address,
-                     tag_for(size), place, 0, !whole);
-    }
-  }
-  announce(self, to, from, size, place, whole ? Announced::whole : Announced::parts);
+  if (self.suspicion.address != 0) decide_suspicion(self, to, place);
+  tell(self, *told, {.to = to, .from = from, .size = size, .simple = simple, .whole = whole}, place);
+  // A frame's own variables are looked at where they may be unwritten: programs/c/unwritten.py.
+  if (simple && from != 0 && told->base != rbp && told->base != rsp)
+    look_for_unwritten(self, reinterpret_cast<const void*>(from), tag_for(size), place);
 }
 }
 

@@ -48,7 +48,7 @@ extern "C" {
 int thrd_create(thrd_t* thread, thrd_start_t routine, void* argument) {
   Thread* self = process.current;
   if (self == nullptr) return thrd_error;
-  auto* start = static_cast<Start*>(process.memory.allocate(self->number, sizeof(Start), 0, TEETOTAL_PLACE));
+  auto* start = static_cast<Start*>(memory.allocate(self->number, sizeof(Start), 0, TEETOTAL_PLACE));
   *start = {routine, argument};
   Touch(TEETOTAL_PLACE).put(thread, handle_of(next_thread(*self)));  // before it runs
   create_thread(*self, run, start, false, TEETOTAL_PLACE);

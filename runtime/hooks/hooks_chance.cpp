@@ -38,8 +38,8 @@ std::uint64_t next_random(std::uint64_t& state) {
 std::uint64_t drawn() {
   if (process.current == nullptr) return 0;
   static bool told = false;
-  if (!std::exchange(told, true)) process.note("the program draws numbers by chance: one sequence of them is explored");
-  return next_random(process.current->random);
+  if (!std::exchange(told, true)) remarks.note("the program draws numbers by chance: one sequence of them is explored");
+  return next_random(process.current->asked.random);
 }
 
 long drawn_31() { return static_cast<long>(drawn() & RAND_MAX); }
@@ -112,7 +112,7 @@ extern "C" {
 
 int rand() { return static_cast<int>(drawn_31()); }
 void srand(unsigned seed) {
-  if (process.current != nullptr) process.current->random = seed;
+  if (process.current != nullptr) process.current->asked.random = seed;
 }
 long random() { return drawn_31(); }
 void srandom(unsigned seed) { srand(seed); }
@@ -185,7 +185,7 @@ int getcpu(unsigned* processor, unsigned* node) {
 int get_nprocs() {
   static bool told = false;
   if (process.current != nullptr && !std::exchange(told, true))
-    process.note("the program asks how many processors there are: it is told " + std::to_string(kProcessors));
+    remarks.note("the program asks how many processors there are: it is told " + std::to_string(kProcessors));
   return kProcessors;
 }
 int get_nprocs_conf() { return get_nprocs(); }
@@ -209,13 +209,13 @@ int gethostname(char* name, std::size_t size) {
 int getrusage(int who, rusage* used) {
   if (process.current == nullptr) return static_cast<int>(syscall(SYS_getrusage, who, used));
   *used = {};
-  const std::uint64_t ticks = ++process.current->clock;
+  const std::uint64_t ticks = ++process.current->asked.clock;
   used->ru_utime = {static_cast<time_t>(ticks / 1'000'000), static_cast<suseconds_t>(ticks % 1'000'000)};
   return 0;
 }
 clock_t times(tms* used) {
   if (process.current == nullptr) return 0;
-  const auto ticks = static_cast<clock_t>(++process.current->clock);
+  const auto ticks = static_cast<clock_t>(++process.current->asked.clock);
   if (used != nullptr) *used = {.tms_utime = ticks, .tms_stime = 0, .tms_cutime = 0, .tms_cstime = 0};
   return ticks;
 }

@@ -14,11 +14,10 @@ void look_at_clock(const char* function, std::uintptr_t place) {
   if (process.current == nullptr) return;
   static std::map<std::uintptr_t, bool> known;  // by place: whether it is named
   const auto [entry, fresh] = known.try_emplace(place, true);
-  if (fresh) entry->second = !process.callers.waits_with_limit(place);
+  if (fresh) entry->second = !callers.waits_with_limit(place);
   if (!entry->second) return;
-  const std::uintptr_t told =
-      process.callers.empty() ? place : process.callers.teller(place, __builtin_frame_address(0));
-  process.unseen.insert({std::string("what the clock shows, by ") + function, told});
+  const std::uintptr_t told = callers.empty() ? place : callers.teller(place, __builtin_frame_address(0));
+  remarks.unseen.insert({std::string("what the clock shows, by ") + function, told});
 }
 
 namespace {

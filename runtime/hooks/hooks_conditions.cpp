@@ -8,9 +8,12 @@
 #include <cerrno>
 #include <climits>
 #include <cstdarg>
+#include <map>
+#include <set>
 
 #include "accesses.hpp"
 #include "calls.hpp"
+#include "conditions.hpp"
 #include "imports.hpp"
 #include "local_state.hpp"
 #include "synchronisation.hpp"
@@ -18,6 +21,9 @@
 
 namespace teetotal::runtime {
 namespace {
+
+std::set<std::uintptr_t> crowded;  // barriers that more threads use than they are for, in any execution
+std::map<std::uintptr_t, std::set<std::uint32_t>> barrier_users;
 
 // -- waiting for a signal ---------------------------------------------------------------------------------------------
 //
@@ -29,11 +35,11 @@ namespace {
 void begin_waiting(Thread& self, const void* object, std::uintptr_t place) {
   synchronise(self, Verb::wait, Kind::rmw, Tag::condition, object, place);
   self.waits_on = object;
-  self.waits_since = process.step;
-  self.signals = 0;
+  self.wait.since = process.step;
+  self.wait.signals = 0;
 }
 
-bool can_be_woken(const Thread& thread) { return thread.signals > 0; }
+bool can_be_woken(const Thread& thread) { return thread.wait.signals > 0; }
 
 // Whether it was woken; one that need not be woken may not have been.
 bool wait(Thread& self, Verb verb, const void* object, bool needs_signal, std::uintptr_t place) {
@@ -41,9 +47,9 @@ bool wait(Thread& self, Verb verb, const void* object, bool needs_signal, std::u
       self, verb, Kind::rmw, Tag::condition, object, place,
       {.enabled = needs_signal ? can_be_woken : nullptr, .waiting = needs_signal ? Waiting::lock : Waiting::none});
   self.waits_on = nullptr;
-  if (self.signals == 0) return false;
+  if (self.wait.signals == 0) return false;
   each_waiting(object, [&](Thread& other) {
-    if (other.waits_since < self.waits_since || other.signals == self.signals) --other.signals;
+    if (other.wait.since < self.wait.since || other.wait.signals == self.wait.signals) --other.wait.signals;
   });
   return true;
 }
@@ -57,10 +63,10 @@ std::uint32_t signal(Thread& self, const void* object, std::size_t most, std::ui
   std::uint32_t waiting = 0, woken = 0;
   each_waiting(object, [&](Thread& thread) {
     ++waiting;
-    woken = std::max(woken, thread.signals);  // who began first counts them all
+    woken = std::max(woken, thread.wait.signals);  // who began first counts them all
   });
   const auto more = static_cast<std::uint32_t>(std::min<std::size_t>(most, waiting - woken));
-  each_waiting(object, [&](Thread& thread) { thread.signals += more; });
+  each_waiting(object, [&](Thread& thread) { thread.wait.signals += more; });
   return more;
 }
 
@@ -73,15 +79,15 @@ int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mut
   begin_waiting(self, condition, place);
   use(self, condition, "waits on a condition", place);
   each_waiting(condition, [&](const Thread& other) {
-    if (&other != &self && other.signals == 0 && other.waits_with != mutex)
+    if (&other != &self && other.wait.signals == 0 && other.wait.with != mutex)
       fail(self, Failure::misuse, "waits on a condition with another mutex than T" + std::to_string(other.born), place);
   });
-  self.waits_with = mutex;
+  self.wait.with = mutex;
   const unsigned count = mutex->__data.__count;
   unlock(self, mutex, place);
-  const bool may_idle = !limited && self.idle_wakes < process.idle_wakes;
+  const bool may_idle = !limited && self.wait.idle_wakes < conditions.idle_wakes;
   const bool signalled = wait(self, limited ? Verb::wake_or_not : Verb::wake, condition, !limited && !may_idle, place);
-  self.idle_wakes += may_idle && !signalled;
+  self.wait.idle_wakes += may_idle && !signalled;
   lock(self, mutex, place);
   mutex->__data.__count = count;
   return signalled || may_idle ? 0 : out_of_time(self, &until);
@@ -92,34 +98,34 @@ int condition_wait(Thread& self, pthread_cond_t* condition, pthread_mutex_t* mut
 // who is told that he is, where he looks, is decided among those who leave.
 int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place) {
   const auto address = reinterpret_cast<std::uintptr_t>(barrier);
-  const bool ordered = process.crowded.contains(address);
+  const bool ordered = crowded.contains(address);
   synchronise(self, Verb::arrive, Kind::rmw, Tag::barrier, barrier, place,
               {.writes = ordered ? Writes::always : Writes::never});
   use(self, reinterpret_cast<pthread_barrier_t*>(barrier), "waits at a barrier", place, barrier->needed != 0);
   const unsigned needed = barrier->needed;
   if (!ordered) {
-    auto& users = process.barrier_users[address];
+    auto& users = barrier_users[address];
     users.insert(self.number);
     if (users.size() > needed) {
-      process.crowded.insert(address);
+      crowded.insert(address);
       process.restart = true;
     }
   }
   self.waits_on = barrier;
-  self.woken_by = -1;
+  self.wait.woken_by = -1;
   if (++barrier->arrived == needed) {
     barrier->arrived = 0;
     each_waiting(barrier, [](Thread& thread) {
-      thread.woken_by = thread.operation.enabler = process.step;
+      thread.wait.woken_by = thread.operation.enabler = process.step;
       thread.waits_on = nullptr;
     });
     if (ordered) return PTHREAD_BARRIER_SERIAL_THREAD;
     barrier->serial = 0;
   }
   synchronise(self, Verb::leave, Kind::rmw, Tag::barrier, barrier, place,
-              {.enabled = [](const Thread& t) { return t.woken_by >= 0; },
+              {.enabled = [](const Thread& t) { return t.wait.woken_by >= 0; },
                .waiting = Waiting::other,
-               .enabler = self.woken_by,
+               .enabler = self.wait.woken_by,
                .writes = Writes::never,
                .expected = needed});
   if (ordered || !local_states.uses_result(place)) return 0;
@@ -151,17 +157,17 @@ void busy_with(Thread& self, const void* futex, std::uintptr_t place) {
               {.enabled =
                    [](const Thread& t) {
                      for (std::uint32_t number = 0; number < process.count; ++number)
-                       if (reinterpret_cast<std::uintptr_t>(process.threads[number].bucket) == t.operation.address)
+                       if (reinterpret_cast<std::uintptr_t>(process.threads[number].wait.bucket) == t.operation.address)
                          return false;
                      return true;
                    },
                .waiting = Waiting::lock});
-  self.bucket = futex;
+  self.wait.bucket = futex;
 }
 
 void done_with(Thread& self, const void* futex, std::uintptr_t place) {
   synchronise(self, Verb::leave_futex, Kind::unlock, Tag::futex, futex, place);
-  self.bucket = nullptr;
+  self.wait.bucket = nullptr;
 }
 
 int futex_wait(Thread& self, int* word_at, int expected, const timespec* limit, std::uintptr_t place) {
@@ -310,7 +316,7 @@ int sem_trywait(sem_t* object) {
   Thread* self = controlled(object);
   if (self == nullptr) return 0;
   attempt(*self, Verb::try_take, Tag::semaphore, object, TEETOTAL_PLACE,
-          {.writes = Writes::if_different, .expected = 0});
+          {.writes = Writes::if_different, .expected = 0, .alone = true});
   use(*self, object, "tries to take a semaphore", TEETOTAL_PLACE);
   return take(object) ? 0 : failure(EAGAIN);
 }
@@ -320,9 +326,11 @@ int sem_clockwait(sem_t* object, clockid_t, const timespec* limit) {
 }
 int sem_post(sem_t* object) {
   if (Thread* self = controlled(object)) {
-    if (process.post_needs_fence) mfence(*self, TEETOTAL_PLACE);
+    if (rules.post_needs_fence) mfence(*self, TEETOTAL_PLACE);
     synchronise(*self, Verb::post, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE);
     use(*self, object, "posts a semaphore", TEETOTAL_PLACE);
+    if (word(object) == SEM_VALUE_MAX)  // the C library only looks, which is no fence, and gives up
+      fail(*self, Failure::unsupported, "a semaphore that is posted beyond the greatest value", TEETOTAL_PLACE);
     ++word(object);
   }
   return 0;

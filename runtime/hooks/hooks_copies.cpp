@@ -20,7 +20,7 @@ std::vector<char> behind, beside;
 class Parts {
  public:
   Parts(Thread& self, std::size_t size, std::uintptr_t place) : bytes_(small_) {
-    if (size > sizeof small_) bytes_ = static_cast<char*>(process.memory.allocate(self.number, size, 0, place));
+    if (size > sizeof small_) bytes_ = static_cast<char*>(memory.allocate(self.number, size, 0, place));
     if (bytes_ == nullptr) fail(self, Failure::unsupported, "a copy that is too large", place);
   }
   char* data() { return bytes_; }
@@ -33,15 +33,15 @@ class Parts {
 template <typename Visit>
 void each_part(Thread& self, Kind kind, std::uintptr_t address, std::size_t size, std::uintptr_t place, Announced by,
                Visit visit) {
-  const std::size_t most = process.buffered ? std::size_t{1} << 15 : std::size_t{1} << 19;
+  const std::size_t most = rules.buffered ? std::size_t{1} << 15 : std::size_t{1} << 19;
   if (size > most)
     fail(self, Failure::unsupported,
          "a copy or fill of more than " + std::to_string(most >> 10) + " KB" +
-             (process.buffered ? " under --goal safe" : " beside other threads"),
+             (rules.buffered ? " under --goal safe" : " beside other threads"),
          place);
   for (std::size_t offset = 0; offset < size;) {
-    const Cells::Piece piece = by == Announced::whole ? Cells::Piece{address, tag_for(size)}
-                                                      : process.cells.piece(address + offset, address + size);
+    const Cells::Piece piece =
+        by == Announced::whole ? Cells::Piece{address, tag_for(size)} : cells.piece(address + offset, address + size);
     const Writes writes = kind == Kind::st ? Writes::always : Writes::never;
     operate(self, kind, writes, piece.address, piece.tag, place, 0, by != Announced::whole, offset != 0);
     visit(offset, size_of(piece.tag));
@@ -70,8 +70,8 @@ void check_range(Thread& self, std::uintptr_t address, std::size_t size, std::ui
 
 // Whether a call is what the compiler has just announced.
 bool announced(const Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t size) {
-  return self.range_size == size && size != 0 && self.range_by == Announced::compiler &&
-         (self.range_to == 0 || self.range_to == to) && (self.range_from == 0 || self.range_from == from);
+  return self.range.size == size && size != 0 && self.range.by == Announced::compiler &&
+         (self.range.to == 0 || self.range.to == to) && (self.range.from == 0 || self.range.from == from);
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ namespace {
 void fill(void* to, int value, std::size_t size, std::uintptr_t place) {
   Thread* self = process.current;
   const auto target = reinterpret_cast<std::uintptr_t>(to);
-  const bool own = self == nullptr || size == 0 || (self->range_from == 0 && announced(*self, target, 0, size));
+  const bool own = self == nullptr || size == 0 || (self->range.from == 0 && announced(*self, target, 0, size));
   if (own || process.unwatched() || hidden(*self, target, place, size)) {
     if (!own) check_range(*self, target, size, place);
     std::memset(to, value, size);
@@ -141,7 +141,7 @@ void put_back(std::uintptr_t address, const std::vector<char>& bytes) {
 
 void announce(Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t size, std::uintptr_t place,
               Announced by) {
-  if (self.range_size != 0) settle(self);
+  if (self.range.size != 0) settle(self);
   self.operation.place = place;  // should there be nothing to look at
   if (process.unwatched()) {
     for (const std::uintptr_t range : {to, from})
@@ -164,42 +164,42 @@ void announce(Thread& self, std::uintptr_t to, std::uintptr_t from, std::size_t 
   } else {
     behind.assign(reinterpret_cast<char*>(to), reinterpret_cast<char*>(to) + size);
   }
-  self.range_to = to;
-  self.range_from = from;
-  self.range_size = size;
+  self.range.to = to;
+  self.range.from = from;
+  self.range.size = size;
   // When it is settled, another function may be running.
-  self.range_place = process.callers.empty() ? place : process.callers.teller(place, __builtin_frame_address(0));
-  self.range_by = by;
+  self.range.place = callers.empty() ? place : callers.teller(place, __builtin_frame_address(0));
+  self.range.by = by;
   self.operation.place = place;
-  self.range_caller = caller_of(self, __builtin_frame_address(0));
+  self.range.caller = caller_of(self, __builtin_frame_address(0));
   teetotal_frames_watched |= kCopy;
 }
 
 void take_back(Thread& self) {
-  put_back(self.range_from, beside);
-  put_back(self.range_to, behind);
-  self.range_size = 0;
+  put_back(self.range.from, beside);
+  put_back(self.range.to, behind);
+  self.range.size = 0;
   teetotal_frames_watched &= static_cast<std::uint8_t>(~kCopy);
 }
 
 void settle_before_end(Thread& self, std::uintptr_t below) {
-  for (std::uintptr_t* const range : {&self.range_to, &self.range_from})  // what dies is not put back, nor stored
+  for (std::uintptr_t* const range : {&self.range.to, &self.range.from})  // what dies is not put back, nor stored
     if (stack_owner(*range) == self.number && *range < below) *range = 0;
   settle(self);
 }
 
 void settle(Thread& self) {
   const Operation next = self.operation;  // of the hook that is about to wait
-  const std::uintptr_t to = self.range_to, place = self.range_place;
-  const std::size_t size = self.range_size;
-  const Announced by = self.range_by;
+  const std::uintptr_t to = self.range.to, place = self.range.place;
+  const std::size_t size = self.range.size;
+  const Announced by = self.range.by;
   if (to == 0) return take_back(self);
   Parts parts(self, size, place);
   std::memcpy(parts.data(), reinterpret_cast<const void*>(to), size);
   take_back(self);
-  self.settles_for = self.range_caller;
+  self.range.settles_for = self.range.caller;
   store(self, to, parts.data(), size, place, by);
-  self.settles_for = 0;
+  self.range.settles_for = 0;
   self.operation = next;
 }
 
@@ -221,12 +221,12 @@ void __tsan_read_range(void* from, unsigned long size) {
 // The build gives these names to hooks that announce both sides of an assignment, the first before the second.
 void teetotal_copy_to(void* to, unsigned long) {
   if (process.current == nullptr) return;
-  if (process.current->range_size != 0) settle(*process.current);
-  process.current->range_to = reinterpret_cast<std::uintptr_t>(to);
+  if (process.current->range.size != 0) settle(*process.current);
+  process.current->range.to = reinterpret_cast<std::uintptr_t>(to);
 }
 void teetotal_copy_from(void* from, unsigned long size) {
   if (process.current != nullptr && size != 0)
-    announce(*process.current, process.current->range_to, reinterpret_cast<std::uintptr_t>(from), size, TEETOTAL_PLACE,
+    announce(*process.current, process.current->range.to, reinterpret_cast<std::uintptr_t>(from), size, TEETOTAL_PLACE,
              Announced::compiler);
 }
 

@@ -14,9 +14,7 @@ const std::ios_base::Init streams;
 
 // Of a library, not of the program: it outlives executions, and so does what it registers.
 bool registers_for_program(const void* function, const void* object) {
-  const auto inside = [](const void* pointer) {
-    return process.memory.in_object(reinterpret_cast<std::uintptr_t>(pointer));
-  };
+  const auto inside = [](const void* pointer) { return memory.in_object(reinterpret_cast<std::uintptr_t>(pointer)); };
   return process.current != nullptr && (inside(function) || inside(object));
 }
 
@@ -50,19 +48,19 @@ void quick_exit(int status) {
 // atexit and at_quick_exit themselves are linked into the program, and come down to these.
 int __cxa_atexit(void (*function)(void*), void* argument, void* object) {
   if (registers_for_program(reinterpret_cast<void*>(function), object))
-    register_handler(*process.current, process.at_exit, untyped(function), argument, Handler::Form::argument_first,
+    register_handler(*process.current, endings.at_exit, untyped(function), argument, Handler::Form::argument_first,
                      TEETOTAL_PLACE);
   return 0;
 }
 int __cxa_at_quick_exit(void (*function)(void*), void* object) {
   if (registers_for_program(reinterpret_cast<void*>(function), object))
-    register_handler(*process.current, process.at_quick_exit, untyped(function), nullptr, Handler::Form::argument_first,
+    register_handler(*process.current, endings.at_quick_exit, untyped(function), nullptr, Handler::Form::argument_first,
                      TEETOTAL_PLACE);
   return 0;
 }
 int on_exit(void (*function)(int, void*), void* argument) {
   if (registers_for_program(reinterpret_cast<void*>(function), nullptr))
-    register_handler(*process.current, process.at_exit, untyped(function), argument, Handler::Form::status_first,
+    register_handler(*process.current, endings.at_exit, untyped(function), argument, Handler::Form::status_first,
                      TEETOTAL_PLACE);
   return 0;
 }

@@ -33,7 +33,7 @@ const Thrown* whole(const void* known) {
 
 void lets_go(const Thrown* thrown, std::uintptr_t place) {
   Thread* self = process.current;
-  if (self == nullptr || !process.memory.in_object(reinterpret_cast<std::uintptr_t>(thrown->destroy))) return;
+  if (self == nullptr || !memory.in_object(reinterpret_cast<std::uintptr_t>(thrown->destroy))) return;
   operate(*self, Kind::rmw, Writes::always, reinterpret_cast<std::uintptr_t>(&thrown->holders), Tag::word, place, 0,
           false, false, false, unchecked(Order::acq_rel));
 }

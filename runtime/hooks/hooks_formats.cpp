@@ -271,7 +271,7 @@ void find_targets(const Touch& touch, const char* at, std::size_t longest, Targe
     Target& target = targets.all[targets.count];
     target = {va_arg(arguments.list, void*), size_read(how), how.letter != 'n'};
     const std::size_t room = std::max<std::size_t>(16, std::max(longest + 1, target.size));
-    auto* own = static_cast<char*>(process.memory.allocate(touch.self()->number, room, 0, touch.place()));
+    auto* own = static_cast<char*>(memory.allocate(touch.self()->number, room, 0, touch.place()));
     if (own == nullptr) refuse(touch, "a text that is too long");
     std::memset(own, -1, room);
     targets.own[targets.count++] = own;

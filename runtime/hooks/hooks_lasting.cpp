@@ -1,6 +1,6 @@
 // What a program changes in its process and would last into the next execution: it is put back before that begins.
 //
-// Snapshots hold nothing of it, so those taken before a change are not used any more (`Process::outside`). Limits and
+// Snapshots hold nothing of it, so those taken before a change are not used any more (`libraries.changes`). Limits and
 // priorities are the explorer's own: they stay as they are, and that is named.
 //
 // Files that are read, and arguments that are parsed (getopt), while there is one thread: each execution does that
@@ -34,7 +34,7 @@ namespace {
 
 struct {
   bool changed = false;
-  bool known = false;  // the rest of this is
+  bool known = false;  // whether what follows was asked for
   char directory[PATH_MAX];
   mode_t mask;
   std::terminate_handler at_terminate;
@@ -45,7 +45,7 @@ struct {
 
 // Before a change by the program.
 void about_to_change() {
-  ++process.outside;
+  ++libraries.changes;
   lasting.changed = true;
   if (lasting.known) return;
   lasting.known = true;
@@ -58,7 +58,7 @@ void about_to_change() {
 
 int not_done(const char* what, std::uintptr_t place) {
   if (process.current != nullptr)
-    process.unseen.insert({std::string(what) + ", which is not done: it would last beyond the execution", place});
+    remarks.unseen.insert({std::string(what) + ", which is not done: it would last beyond the execution", place});
   return 0;
 }
 
@@ -100,7 +100,7 @@ int parsed(const char* name, std::uintptr_t place, Function function) {
 }
 
 void put_files_back() {
-  ++process.outside;
+  ++libraries.changes;
   for (std::FILE* file : lasting.files) std::fclose(file);
   lasting.files.clear();
   if (!lasting.options) return;
@@ -180,7 +180,7 @@ std::FILE* teetotal_fopen(const char* path, const char* mode) {
   std::FILE* file = done("fopen", true, place, open);
   if (file == nullptr) return nullptr;
   if (is_constant(file)) {
-    process.note(std::string(path) + " was read before there were other threads: the answer is about what it holds");
+    remarks.note(std::string(path) + " was read before there were other threads: the answer is about what it holds");
     lasting.files.insert(file);
   } else {
     unseen_call("fopen of libc.so.6", place);

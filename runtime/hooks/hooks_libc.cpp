@@ -1,5 +1,4 @@
-// The rest of the C library that must be under control: memory, ends of the program, time, chance, and what a checked
-// program may say to the checker (__VERIFIER_*).
+// The rest of the C library that must be under control: memory, ends of the program, time and chance.
 //
 // Memory is the program's where the program or a C++ library asks for it. The C library and the dynamic linker keep
 // their own, which outlives an execution: buffers of files, for instance.
@@ -21,6 +20,7 @@
 #include "accesses.hpp"
 #include "hooks_signals.hpp"
 #include "real.hpp"
+#include "synchronisation.hpp"
 #include "unwritten.hpp"
 
 // The explorer's own memory: the C library's, or the address sanitizer's, which then sees what becomes of it.
@@ -74,7 +74,7 @@ bool for_program(std::uintptr_t place) {
   if (foreign[0].end == 0) find_foreign();
   for (const Range& range : foreign) {
     if (place - range.begin >= range.end - range.begin) continue;
-    ++process.outside;
+    ++libraries.changes;
     return false;
   }
   return true;
@@ -101,7 +101,7 @@ namespace {
 
 // Frees memory that is not the program's.
 void release_outside(void* pointer) {
-  if (process.current != nullptr) ++process.outside;
+  if (process.current != nullptr) ++libraries.changes;
   OWN(free)(pointer);
 }
 
@@ -111,14 +111,14 @@ enum class Content : std::uint8_t { unwritten, zero };
 constexpr std::size_t kFromKernel = 128 << 10;  // the C library asks the kernel for larger blocks, which are zero then
 
 void* allocate(std::size_t size, std::size_t alignment, std::uintptr_t place, Content content = Content::unwritten) {
-  if (!process.callers.empty()) place = process.callers.teller(place, __builtin_frame_address(0));
-  void* block = process.memory.allocate(process.current->number, size, alignment, place);
+  if (!callers.empty()) place = callers.teller(place, __builtin_frame_address(0));
+  void* block = memory.allocate(process.current->number, size, alignment, place);
   if (block == nullptr) {
     errno = ENOMEM;
   } else if (content == Content::unwritten && size < kFromKernel) {
     std::memset(block, runtime::unwritten.fill, size);
   }
-  ++process.current->changes;
+  ++process.current->asked.changes;
   return block;
 }
 
@@ -126,17 +126,16 @@ void release(void* pointer, std::uintptr_t place) {
   Thread* self = process.current;
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   if (self == nullptr) return;  // at the end of everything
-  const Block block = process.memory.block(address);
+  const Block block = memory.block(address);
   if (block.address != address) fail(*self, Failure::misuse, "frees what was not allocated", place);
   if (!process.unwatched()) end_life(*self, block.address, block.address + block.size, Verb::free, place);
   check_unused(*self, block.address, block.address + block.size, "frees memory", place);
-  const Block now = process.memory.block(address);
-  if (now.freed) fail(*self, {Failure::freed, "frees it again", "freed it", process.ends[now.end]}, place);
-  process.memory.release(
-      now, static_cast<std::uint32_t>(mark_end(
-               *self, process.callers.empty() ? place : process.callers.teller(place, __builtin_frame_address(0)))) &
-               0xFFFF);
-  if (!process.alone) process.freed.insert(address);
+  const Block now = memory.block(address);
+  if (now.freed) fail(*self, {Failure::freed, "frees it again", "freed it", objects.ended_by[now.end]}, place);
+  memory.release(now, static_cast<std::uint32_t>(mark_end(
+                          *self, callers.empty() ? place : callers.teller(place, __builtin_frame_address(0)))) &
+                          0xFFFF);
+  if (!process.alone) lifetimes.freed.insert(address);
 }
 
 // Time is a thread's own: it goes on with each look at it, and while the thread sleeps or waits in vain, and does not
@@ -145,13 +144,13 @@ constexpr std::uint64_t kSecond = 1'000'000;
 constexpr std::uint64_t kEpoch = 1'000'000'000;  // what the clock shows in the beginning, in seconds
 
 timespec now(Thread& self) {
-  process.note("the program reads the clock: time passes only when a thread looks, sleeps, or waits in vain");
-  const std::uint64_t ticks = ++self.clock;
+  remarks.note("the program reads the clock: time passes only when a thread looks, sleeps, or waits in vain");
+  const std::uint64_t ticks = ++self.asked.clock;
   return {static_cast<time_t>(kEpoch + ticks / kSecond), static_cast<long>(ticks % kSecond * 1000)};
 }
 
 int sleep_for(std::uint64_t microseconds) {
-  if (process.current != nullptr) process.current->clock += microseconds;
+  if (process.current != nullptr) process.current->asked.clock += microseconds;
   return 0;
 }
 
@@ -163,7 +162,7 @@ std::uint64_t microseconds_of(const timespec& time) {
 
 int out_of_time(Thread& self, const timespec* limit) {
   const std::uint64_t then = microseconds_of(*limit), beginning = kEpoch * kSecond;
-  if (then > beginning) self.clock = std::max(self.clock, then - beginning);
+  if (then > beginning) self.asked.clock = std::max(self.asked.clock, then - beginning);
   return ETIMEDOUT;
 }
 
@@ -255,12 +254,12 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
   void* realloc(void* pointer, std::size_t size) {
     const std::uintptr_t place = TEETOTAL_PLACE;
     if (!in_heap(reinterpret_cast<std::uintptr_t>(pointer)) && (pointer != nullptr || !for_program(place))) {
-      if (process.current != nullptr) ++process.outside;
+      if (process.current != nullptr) ++libraries.changes;
       return OWN(realloc)(pointer, size);
     }
     void* block = allocate(size, 0, place);
     if (pointer == nullptr || block == nullptr) return block;
-    const Block old = process.memory.block(reinterpret_cast<std::uintptr_t>(pointer));
+    const Block old = memory.block(reinterpret_cast<std::uintptr_t>(pointer));
     copy(block, pointer, std::min(size, old.size), place);
     release(pointer, place);
     return block;
@@ -277,7 +276,7 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
   }
   std::size_t teetotal_malloc_usable_size(void* pointer) {
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-    return in_heap(address) ? process.memory.block(address).size : 0;
+    return in_heap(address) ? memory.block(address).size : 0;
   }
   int posix_memalign(void** result, std::size_t alignment, std::size_t size) {
     const std::uintptr_t place = TEETOTAL_PLACE;
@@ -306,14 +305,14 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
     if (process.current != nullptr) fence_before_call(*process.current, place);
     void* pages = mmap(wanted, size, protection, flags, file, offset);
     if (pages != MAP_FAILED)
-      process.mappings.push_back({.address = reinterpret_cast<std::uintptr_t>(pages), .size = size, .place = place});
+      memory.add_mapping({.address = reinterpret_cast<std::uintptr_t>(pages), .size = size, .place = place});
     return pages;
   }
   int teetotal_munmap(void* pages, std::size_t size) {
     const std::uintptr_t place = TEETOTAL_PLACE;
     const auto address = reinterpret_cast<std::uintptr_t>(pages);
     const std::size_t room = (size + kPage - 1) / kPage * kPage;
-    const Block block = in_heap(address) ? process.memory.block(address) : Block{};
+    const Block block = in_heap(address) ? memory.block(address) : Block{};
     if (block.address == address && block.size == room && room != 0) {
       release(pages, place);
       return 0;
@@ -399,7 +398,7 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
     if (result != nullptr) *result = precise.tv_sec;
     return precise.tv_sec;
   }
-  clock_t clock() { return process.current == nullptr ? 0 : static_cast<clock_t>(++process.current->clock); }
+  clock_t clock() { return process.current == nullptr ? 0 : static_cast<clock_t>(++process.current->asked.clock); }
   int usleep(useconds_t microseconds) {
     if (process.current == nullptr) {
       timespec wanted{0, static_cast<long>(microseconds) * 1000};
@@ -415,45 +414,4 @@ void operator delete(void* pointer) noexcept DELETE() void operator delete[](voi
     if (process.current != nullptr) out_of_time(*process.current, time);
     return 0;
   }
-
-  // -- for the checker
-  // ------------------------------------------------------------------------------------------------------
-
-  void __VERIFIER_assume(int condition) {
-    if (condition == 0 && process.current != nullptr) {
-      process.assumptions_failed = true;
-      stop(*process.current, State::stopped);
-    }
-  }
-  void __VERIFIER_error() {
-    if (process.current != nullptr) fail(*process.current, Failure::assertion, "__VERIFIER_error", TEETOTAL_PLACE);
-  }
-  void reach_error() {
-    if (process.current != nullptr) fail(*process.current, Failure::assertion, "reach_error", TEETOTAL_PLACE);
-  }
-  int __VERIFIER_nondet_int() {
-    if (process.current == nullptr) return 0;
-    Thread& self = *process.current;
-    return static_cast<int>(process.choices.chosen(self.number, self.nondet++));
-  }
-  unsigned __VERIFIER_nondet_uint() { return static_cast<unsigned>(__VERIFIER_nondet_int()); }
-  bool __VERIFIER_nondet_bool() { return __VERIFIER_nondet_int() != 0; }
-}
-
-// An atomic section excludes other atomic sections: a mutex that they share.
-extern "C" {
-void __VERIFIER_atomic_begin() {
-  Thread* self = process.current;
-  if (self == nullptr || self->atomic_section++ != 0) return;
-  process.note("an atomic section excludes other atomic sections only, not accesses outside of any");
-  synchronise(*self, Verb::enter_section, Kind::lock, Tag::mutex, &process.atomic_section, TEETOTAL_PLACE,
-              {.enabled = [](const Thread&) { return process.atomic_section == 0; }, .waiting = Waiting::lock});
-  process.atomic_section = 1;
-}
-void __VERIFIER_atomic_end() {
-  Thread* self = process.current;
-  if (self == nullptr || self->atomic_section == 0 || --self->atomic_section != 0) return;
-  synchronise(*self, Verb::leave_section, Kind::unlock, Tag::mutex, &process.atomic_section, TEETOTAL_PLACE);
-  process.atomic_section = 0;
-}
 }

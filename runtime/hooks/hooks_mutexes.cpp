@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
 
 #include "real.hpp"
 #include "synchronisation.hpp"
@@ -42,7 +43,7 @@ int kind_of(const pthread_mutex_t* mutex) { return mutex->__data.__kind & 3; }
 }  // namespace
 
 bool try_lock(Thread& self, void* object, Patience patience, std::uintptr_t place) {
-  const Choice free{.writes = swap_writes(), .expected = 0};
+  const Choice free{.writes = swap_writes(), .expected = 0, .alone = patience == Patience::none};
   if (patience == Patience::none) {
     attempt(self, Verb::try_lock, Tag::mutex, object, place, free);
   } else {
@@ -127,7 +128,8 @@ void spin_lock(Thread& self, int* object, std::uintptr_t place) {
 }
 
 bool spin_trylock(Thread& self, int* object, std::uintptr_t place) {
-  synchronise(self, Verb::try_lock, Kind::rmw, Tag::word, object, place, {.writes = swap_writes(), .expected = 0});
+  synchronise(self, Verb::try_lock, Kind::rmw, Tag::word, object, place,
+              {.writes = swap_writes(), .expected = 0, .alone = true});
   if (gone(*object)) check_usable(self, *object, true, "tries to lock a spinlock", place);
   if (*object != 0) return false;
   *object = static_cast<int>(self.number) + 1;
@@ -151,10 +153,12 @@ void spin_unlock(Thread& self, int* object, std::uintptr_t place) {
 
 constexpr std::uint32_t kWriter = 0xFFFF'FFFFU;
 
-bool tried(const void* object) { return process.tried.contains(reinterpret_cast<std::uintptr_t>(object)); }
+std::set<std::uintptr_t> only_tried;  // locks that some thread only tries to take, in any execution
+
+bool tried(const void* object) { return only_tried.contains(reinterpret_cast<std::uintptr_t>(object)); }
 
 void note_trying(const void* object) {
-  if (process.tried.insert(reinterpret_cast<std::uintptr_t>(object)).second && !process.alone) process.restart = true;
+  if (only_tried.insert(reinterpret_cast<std::uintptr_t>(object)).second && !process.alone) process.restart = true;
 }
 
 void note_holding(Thread& self, const void* object, std::uintptr_t place) {
@@ -199,7 +203,11 @@ int write_lock(Thread& self, pthread_rwlock_t* object, std::uintptr_t place) {
 void try_rwlock(Thread& self, Verb verb, pthread_rwlock_t* object, Patience patience, std::uintptr_t place,
                 const Choice& choice) {
   note_trying(object);
-  if (patience == Patience::none) return attempt(self, verb, Tag::rwlock, object, place, choice);
+  if (patience == Patience::none) {
+    Choice look = choice;
+    look.alone = true;
+    return attempt(self, verb, Tag::rwlock, object, place, look);
+  }
   synchronise(self, verb, Kind::rmw, Tag::rwlock, object, place, choice);
 }
 
@@ -237,7 +245,7 @@ void rw_unlock(Thread& self, void* object, std::uintptr_t place) {
   const auto held = std::ranges::find(*self.rwlocks, object);
   if (held == self.rwlocks->end()) fail(self, Failure::misuse, "unlocks a lock that it does not hold", place);
   const bool counts = tried(object), writer = word(object) < 0;
-  if (counts && process.post_needs_fence) mfence(self, place);
+  if (counts && rules.post_needs_fence) mfence(self, place);
   synchronise(self, Verb::unlock, counts ? Kind::rmw : Kind::unlock, Tag::rwlock, object, place,
               {.writes = counts || writer ? Writes::always : Writes::never});
   self.rwlocks.change()[static_cast<std::size_t>(held - self.rwlocks->begin())] = nullptr;

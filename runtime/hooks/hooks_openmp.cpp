@@ -7,9 +7,13 @@
 #include <ctime>
 
 #include "accesses.hpp"
+#include "openmp.hpp"
 #include "synchronisation.hpp"
 
 namespace teetotal::runtime {
+
+OpenMp openmp;
+
 namespace {
 
 constexpr unsigned kTeam = 2;  // threads, where the program does not say
@@ -28,12 +32,12 @@ struct Start {
   unsigned number;
 };
 
-Team* team_of(const Thread& thread) { return static_cast<Team*>(thread.team); }
+Team* team_of(const Thread& thread) { return static_cast<Team*>(thread.openmp.team); }
 
 void enter(Thread& self, Team* team, unsigned number) {
-  self.team = team;
-  self.team_number = number;
-  self.singles = 0;
+  self.openmp.team = team;
+  self.openmp.number = number;
+  self.openmp.singles = 0;
 }
 
 void* run(void* given) {
@@ -45,19 +49,19 @@ void* run(void* given) {
 
 template <typename T>
 T* allocate(Thread& self, std::size_t count, std::uintptr_t place) {
-  return static_cast<T*>(process.memory.allocate(self.number, count * sizeof(T), alignof(T), place));
+  return static_cast<T*>(memory.allocate(self.number, count * sizeof(T), alignof(T), place));
 }
 
 unsigned wanted_threads() {
-  if (process.team_size != 0) return process.team_size;
-  process.note("OpenMP: a parallel region has 2 threads where the program does not say how many");
+  if (openmp.team_size != 0) return openmp.team_size;
+  remarks.note("OpenMP: a parallel region has 2 threads where the program does not say how many");
   return kTeam;
 }
 
 void parallel(Thread& self, void (*routine)(void*), void* argument, unsigned size, std::uintptr_t place) {
   Team* const outer = team_of(self);
-  const unsigned number = self.team_number;
-  const int singles = self.singles;
+  const unsigned number = self.openmp.number;
+  const int singles = self.openmp.singles;
   if (outer != nullptr) size = 1;
   if (size == 0) size = wanted_threads();
   auto* team = allocate<Team>(self, 1, place);
@@ -72,9 +76,9 @@ void parallel(Thread& self, void (*routine)(void*), void* argument, unsigned siz
   }
   routine(argument);
   for (unsigned other = 1; other < size; ++other) join(self, handles[other], nullptr, place);
-  self.team = outer;
-  self.team_number = number;
-  self.singles = singles;
+  self.openmp.team = outer;
+  self.openmp.number = number;
+  self.openmp.singles = singles;
 }
 
 // The one section without a name, and what no instruction does atomically.
@@ -114,16 +118,16 @@ bool GOMP_single_start() {
   Team* team = self == nullptr ? nullptr : team_of(*self);
   if (team == nullptr) return true;
   synchronise(*self, Verb::none, Kind::rmw, Tag::word, &team->singles, TEETOTAL_PLACE,
-              {.writes = Writes::if_equal, .expected = static_cast<Wide>(self->singles)});
-  const bool first = team->singles == self->singles++;
+              {.writes = Writes::if_equal, .expected = static_cast<Wide>(self->openmp.singles)});
+  const bool first = team->singles == self->openmp.singles++;
   team->singles += first;
   return first;
 }
 void GOMP_critical_start() {
-  if (process.current != nullptr) enter_section(process.critical_section, TEETOTAL_PLACE);
+  if (process.current != nullptr) enter_section(openmp.critical_section, TEETOTAL_PLACE);
 }
 void GOMP_critical_end() {
-  if (process.current != nullptr) leave_section(process.critical_section, TEETOTAL_PLACE);
+  if (process.current != nullptr) leave_section(openmp.critical_section, TEETOTAL_PLACE);
 }
 void GOMP_critical_name_start(void** name) {
   if (process.current != nullptr) lock(*process.current, name, TEETOTAL_PLACE);
@@ -132,13 +136,13 @@ void GOMP_critical_name_end(void** name) {
   if (process.current != nullptr) unlock(*process.current, name, TEETOTAL_PLACE);
 }
 void GOMP_atomic_start() {
-  if (process.current != nullptr) enter_section(process.atomic_region, TEETOTAL_PLACE);
+  if (process.current != nullptr) enter_section(openmp.atomic_region, TEETOTAL_PLACE);
 }
 void GOMP_atomic_end() {
-  if (process.current != nullptr) leave_section(process.atomic_region, TEETOTAL_PLACE);
+  if (process.current != nullptr) leave_section(openmp.atomic_region, TEETOTAL_PLACE);
 }
 
-int omp_get_thread_num() { return process.current == nullptr ? 0 : static_cast<int>(process.current->team_number); }
+int omp_get_thread_num() { return process.current == nullptr ? 0 : static_cast<int>(process.current->openmp.number); }
 int omp_get_num_threads() {
   const Team* team = process.current == nullptr ? nullptr : team_of(*process.current);
   return team == nullptr ? 1 : static_cast<int>(team->size);
@@ -146,7 +150,7 @@ int omp_get_num_threads() {
 int omp_in_parallel() { return omp_get_num_threads() > 1; }
 int omp_get_max_threads() { return process.current == nullptr ? 1 : static_cast<int>(wanted_threads()); }
 void omp_set_num_threads(int size) {
-  if (process.current != nullptr && size > 0) process.team_size = static_cast<unsigned>(size);
+  if (process.current != nullptr && size > 0) openmp.team_size = static_cast<unsigned>(size);
 }
 int omp_get_num_procs() { return static_cast<int>(kTeam); }
 int omp_get_dynamic() { return 0; }

@@ -21,8 +21,12 @@
 #include <string>
 
 #include "real.hpp"
+#include "synchronisation.hpp"
 
 namespace teetotal::runtime {
+
+Signals signals;
+
 namespace {
 
 constexpr int kSignals = 65;
@@ -44,11 +48,11 @@ std::uint64_t bits_of(const sigset_t& set) {
 // What the program wants a signal to do. That signals are used at all is learnt: the table must lie at the beginning of
 // the heap, since addresses must not depend on who asks for it first.
 struct sigaction& action_of(Thread& self, int signal) {
-  if (process.signal_actions == nullptr) {
-    process.uses_signals = process.restart = true;
+  if (signals.actions == nullptr) {
+    signals.used = process.restart = true;
     place_signal_actions(self);
   }
-  return process.signal_actions[signal];
+  return signals.actions[signal];
 }
 
 bool ignored_by_default(int signal) {
@@ -60,11 +64,11 @@ int change(Thread& self, int signal, const struct sigaction* wanted, struct siga
     errno = EINVAL;
     return -1;
   }
-  lock(self, &process.signal_lock, place);
+  lock(self, &signals.lock, place);
   struct sigaction& action = action_of(self, signal);
   const struct sigaction before = action;
   if (wanted != nullptr) action = *wanted;
-  unlock(self, &process.signal_lock, place);
+  unlock(self, &signals.lock, place);
   if (old != nullptr) *old = before;
   return 0;
 }
@@ -84,13 +88,13 @@ sighandler_t change_handler(int signal, sighandler_t handler, int flags, std::ui
 
 // The program goes on without the signal.
 void name_untimely(const char* what, std::uintptr_t place) {
-  process.unseen.insert({std::string(what) + " (a signal that may come at any time)", place});
+  remarks.unseen.insert({std::string(what) + " (a signal that may come at any time)", place});
 }
 
 // A signal comes to the thread that runs.
 void deliver(Thread& self, int signal, std::uintptr_t place) {
-  if ((self.signals_blocked & bit_of(signal)) != 0) {
-    self.signals_pending |= bit_of(signal);
+  if ((self.signals.blocked & bit_of(signal)) != 0) {
+    self.signals.pending |= bit_of(signal);
     return;
   }
   struct sigaction action{};
@@ -107,9 +111,9 @@ void deliver(Thread& self, int signal, std::uintptr_t place) {
     struct sigaction fresh{};
     change(self, signal, &fresh, nullptr, place);
   }
-  const std::uint64_t blocked = self.signals_blocked;
-  self.signals_blocked |= bits_of(action.sa_mask);
-  if ((action.sa_flags & SA_NODEFER) == 0) self.signals_blocked |= bit_of(signal);
+  const std::uint64_t blocked = self.signals.blocked;
+  self.signals.blocked |= bits_of(action.sa_mask);
+  if ((action.sa_flags & SA_NODEFER) == 0) self.signals.blocked |= bit_of(signal);
   if ((action.sa_flags & SA_SIGINFO) != 0) {
     siginfo_t info{};
     ucontext_t context{};
@@ -141,21 +145,21 @@ int send_to_process(Thread& self, pid_t to, int signal, const char* what, std::u
 
 void place_signal_actions(Thread& self) {
   constexpr std::size_t kSize = kSignals * sizeof(struct sigaction);
-  void* table = process.memory.allocate(self.number, kSize, 0, 0);
+  void* table = memory.allocate(self.number, kSize, 0, 0);
   if (table == nullptr) fail(self, Failure::unsupported, "signals without any memory left", 0);
-  process.signal_actions = static_cast<struct sigaction*>(std::memset(table, 0, kSize));
+  signals.actions = static_cast<struct sigaction*>(std::memset(table, 0, kSize));
 }
 
 void let_through(Thread& self, std::uint64_t blocked, std::uintptr_t place) {
-  self.signals_blocked = blocked;
-  while (const std::uint64_t now = self.signals_pending & ~self.signals_blocked) {
-    self.signals_pending &= ~(now & -now);
+  self.signals.blocked = blocked;
+  while (const std::uint64_t now = self.signals.pending & ~self.signals.blocked) {
+    self.signals.pending &= ~(now & -now);
     deliver(self, __builtin_ctzll(now) + 1, place);
   }
 }
 
 void raise_abort(Thread& self, std::uintptr_t place) {
-  self.signals_blocked &= ~bit_of(SIGABRT);
+  self.signals.blocked &= ~bit_of(SIGABRT);
   deliver(self, SIGABRT, place);
 }
 
@@ -226,10 +230,10 @@ int pthread_sigqueue(pthread_t, int, const sigval) { not_explored("pthread_sigqu
 int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) {
   Thread* self = process.current;
   if (self == nullptr) return real().thread_sigmask(how, set, old);
-  const std::uint64_t before = self->signals_blocked;
+  const std::uint64_t before = self->signals.blocked;
   if (set != nullptr) {
     const std::uint64_t given = bits_of(*set);
-    self->chose_signals = true;
+    self->signals.chosen = true;
     if (how != SIG_BLOCK && how != SIG_UNBLOCK && how != SIG_SETMASK) return EINVAL;
     let_through(*self,
                 how == SIG_BLOCK     ? before | given
@@ -251,7 +255,7 @@ int sigprocmask(int how, const sigset_t* set, sigset_t* old) {
 }
 int sigpending(sigset_t* set) {
   *set = {};
-  if (process.current != nullptr) std::memcpy(set, &process.current->signals_pending, sizeof(std::uint64_t));
+  if (process.current != nullptr) std::memcpy(set, &process.current->signals.pending, sizeof(std::uint64_t));
   return 0;
 }
 int sigaltstack(const stack_t* wanted, stack_t* old) {
@@ -270,7 +274,7 @@ int sigaltstack(const stack_t* wanted, stack_t* old) {
 void siglongjmp(__jmp_buf_tag* to, int value) {
   Thread* self = process.current;
   if (self != nullptr && to->__mask_was_saved != 0) {
-    if (self->chose_signals)
+    if (self->signals.chosen)
       fail(*self, Failure::unsupported, "a jump that restores which signals are blocked", TEETOTAL_PLACE);
     let_through(*self, 0, TEETOTAL_PLACE);
   }

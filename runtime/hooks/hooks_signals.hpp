@@ -2,10 +2,29 @@
 #pragma once
 
 #include <csignal>
-
-#include "synchronisation.hpp"
+#include <cstdint>
 
 namespace teetotal::runtime {
+
+struct Thread;
+
+struct SignalsRecord {
+  struct sigaction* actions = nullptr;  // by signal; null: all are as by default
+  alignas(16) int lock = 0;             // held while what a signal does is looked up or changed
+};
+
+struct Signals : SignalsRecord {
+  using Record = SignalsRecord;
+
+  bool used = false;  // the program asks what signals do, or says it, in some execution
+};
+
+extern Signals signals;
+
+struct SignalsOfThread {
+  std::uint64_t blocked = 0, pending = 0;  // a bit each
+  bool chosen = false;                     // it has said itself which ones it blocks
+};
 
 // What each signal does, in the program's own heap: nothing but what it does by default.
 void place_signal_actions(Thread& self);

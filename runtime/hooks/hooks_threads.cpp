@@ -11,12 +11,16 @@
 
 #include "accesses.hpp"
 #include "addresses.hpp"
+#include "keys.hpp"
 #include "real.hpp"
 #include "symmetry.hpp"
 #include "synchronisation.hpp"
 #include "touching.hpp"
 
 namespace teetotal::runtime {
+
+Keys keys;
+
 namespace {
 
 // -- threads ----------------------------------------------------------------------------------------------------------
@@ -25,6 +29,8 @@ Thread* thread_of(pthread_t handle) {
   const std::uintptr_t number = static_cast<std::uintptr_t>(handle) - kHandles;
   return number < process.count ? &process.threads[number] : nullptr;
 }
+
+std::uint64_t disputed = 0;  // bit of a thread: it is joined or detached more than once, in some execution
 
 // Whether it was done before `self` came here, whatever others do: by itself, or where the thread was created.
 bool done_before(const Thread& self, bool done, const End& by) {
@@ -36,8 +42,8 @@ bool done_before(const Thread& self, bool done, const End& by) {
 void check_joinable(Thread& self, const Thread& other, const char* does, std::uintptr_t place) {
   if (!other.joined && !other.detached) return;
   const std::uint64_t bit = std::uint64_t{1} << other.number;
-  if ((process.disputed & bit) == 0 && (other.detached || std::string_view(does) == "detaches")) {
-    process.disputed |= bit;
+  if ((disputed & bit) == 0 && (other.detached || std::string_view(does) == "detaches")) {
+    disputed |= bit;
     process.restart = true;
   }
   const std::string whom = std::string(does) + " T" + std::to_string(other.born) + ", which was ";
@@ -117,7 +123,7 @@ _Unwind_Reason_Code at_frame(int, _Unwind_Action actions, _Unwind_Exception_Clas
 [[noreturn]] void unwind(Thread& self) {
   // It must outlive the frames: the program's own memory, which goes back with the rest.
   auto* exception = static_cast<_Unwind_Exception*>(
-      process.memory.allocate(self.number, sizeof(_Unwind_Exception), alignof(_Unwind_Exception), 0));
+      memory.allocate(self.number, sizeof(_Unwind_Exception), alignof(_Unwind_Exception), 0));
   *exception = {};
   exception->exception_cleanup = [](_Unwind_Reason_Code, _Unwind_Exception*) {
     fail(*process.current, Failure::misuse, "catches the end of a thread and goes on",
@@ -127,28 +133,30 @@ _Unwind_Reason_Code at_frame(int, _Unwind_Action actions, _Unwind_Exception_Clas
   finish(self, self.result);  // it could not: code without unwind tables
 }
 
+// -- keys -------------------------------------------------------------------------------------------------------------
+
 constexpr pthread_key_t kKeys = 0x10000;            // ours; below are those of the C library
 constexpr pthread_key_t kAtThreadExit = kKeys - 1;  // the C++ library's own, which is always there
 std::map<std::uint32_t, void (*)(void*)> key_destructors;
 
 void check_key(Thread& self, pthread_key_t key, const char* does, std::uintptr_t place) {
-  if (key - kKeys >= process.keys) fail(self, Failure::misuse, std::string(does) + " a key that nobody created", place);
-  if (process.deleted_keys->test(key - kKeys))
+  if (key - kKeys >= keys.count) fail(self, Failure::misuse, std::string(does) + " a key that nobody created", place);
+  if (keys.deleted->test(key - kKeys))
     fail(self, Failure::misuse, std::string(does) + " a key that was deleted", place);
 }
 
-bool asked_by_program(std::uintptr_t place) { return process.memory.in_object(place) || of_executable(place); }
+bool asked_by_program(std::uintptr_t place) { return memory.in_object(place) || of_executable(place); }
 
 // A key of a library's own, and one that it never made, are the C library's affair.
 bool of_c_library(pthread_key_t key, std::uintptr_t place) {
-  return process.current == nullptr || key < kKeys || (key - kKeys >= process.keys && !asked_by_program(place));
+  return process.current == nullptr || key < kKeys || (key - kKeys >= keys.count && !asked_by_program(place));
 }
 
 int create_key(pthread_key_t* key, void (*destructor)(void*), std::uintptr_t place) {
-  if (process.current == nullptr || !asked_by_program(place)) return ::real().key_create(key, destructor);
-  if (process.keys == process.deleted_keys->size()) return EAGAIN;
-  unordered_call(process.numbering, true, "pthread_key_create", place);
-  const pthread_key_t fresh = kKeys + process.keys++;
+  if (process.current == nullptr || !asked_by_program(place)) return runtime::real().key_create(key, destructor);
+  if (keys.count == keys.deleted->size()) return EAGAIN;
+  unordered_call(keys.numbering, true, "pthread_key_create", place);
+  const pthread_key_t fresh = kKeys + keys.count++;
   key_destructors[fresh] = destructor;
   Touch(place).put(key, fresh);
   return 0;
@@ -156,13 +164,23 @@ int create_key(pthread_key_t* key, void (*destructor)(void*), std::uintptr_t pla
 
 }  // namespace
 
+void Keys::keep(const Thread& first) {
+  kept_count_ = count;
+  kept_specific_ = first.specific;
+}
+
+void Keys::begin(Thread& first) {
+  count = kept_count_;
+  first.specific = kept_specific_;
+}
+
 void run_key_destructors(Thread& self) {
   for (int round = 0; round < PTHREAD_DESTRUCTOR_ITERATIONS; ++round) {
     bool any = false;
     for (auto& [key, value] : self.specific) {
       const auto destructor = key_destructors.find(key);
       if (value == nullptr || destructor == key_destructors.end() || destructor->second == nullptr) continue;
-      if (key >= kKeys && process.deleted_keys->test(key - kKeys)) continue;
+      if (key >= kKeys && keys.deleted->test(key - kKeys)) continue;
       any = true;
       void* old = value;
       value = nullptr;
@@ -218,7 +236,7 @@ int pthread_detach(pthread_t handle) {
   check_before(self, *other, "detaches", TEETOTAL_PLACE);
   tell_apart(*other);
   // A locked instruction, on what nobody looks at who does nothing wrong. It is more than a fence to this thread.
-  if ((process.disputed >> other->number & 1U) != 0)
+  if ((disputed >> other->number & 1U) != 0)
     synchronise(self, Verb::detach, Kind::rmw, Tag::thread, other, TEETOTAL_PLACE);
   else
     fence_before_call(self, TEETOTAL_PLACE);
@@ -266,7 +284,7 @@ int pthread_key_delete(pthread_key_t key) {
   if (of_c_library(key, TEETOTAL_PLACE)) return 0;
   check_key(*process.current, key, "deletes", TEETOTAL_PLACE);
   unordered_call("pthread_key_delete", TEETOTAL_PLACE);
-  process.deleted_keys.change().set(key - kKeys);
+  keys.deleted.change().set(key - kKeys);
   return 0;
 }
 // What the C++ library runs when a thread ends, as a list of its own making (runtime/instrumented/threads.cpp).

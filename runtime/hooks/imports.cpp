@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "accesses.hpp"
+#include "snapshots.hpp"
 
 // Where every stub jumps to, its number in r11: all that may hold arguments is kept, also how many vector registers do
 // (al), and the stack is as it was when the library's function begins, which so may return twice.
@@ -144,9 +145,10 @@ std::string demangled(const std::string& name) {
   return result;
 }
 
-// Whether others may look at what an argument points to. Where it is no address of the program's, nobody does.
+// Whether other threads may see what an argument points to. A number that is no address of the program's points to
+// nothing.
 bool shared(Thread& self, std::uintptr_t argument, std::uintptr_t place) {
-  const std::uint32_t owner = stack_owner(argument);  // how much lies there is not known: all that is above
+  const std::uint32_t owner = stack_owner(argument);  // it is not known how much is meant: all above it
   const std::size_t size = owner < kMaxThreads ? stack_top(owner) - argument : 1;
   return of_program(reinterpret_cast<const void*>(argument)) && !imports.read_only(argument) &&
          !hidden(self, argument, place, size);
@@ -156,10 +158,10 @@ bool shared(Thread& self, std::uintptr_t argument, std::uintptr_t place) {
 
 void unseen_call(const std::string& what, std::uintptr_t place) {
   if (process.current == nullptr) return;
-  if (!process.callers.empty()) place = process.callers.teller(place, __builtin_frame_address(0));
-  process.unseen.insert({what, place});
-  ++process.outside;
-  ++process.current->changes;
+  if (!callers.empty()) place = callers.teller(place, __builtin_frame_address(0));
+  remarks.unseen.insert({what, place});
+  ++libraries.changes;
+  ++process.current->asked.changes;
 }
 
 void unordered_call(Users& users, bool sets, const char* what, std::uintptr_t place) {
@@ -269,7 +271,7 @@ bool Imports::touches_shared(Thread& self, const Stub& stub, const std::uintptr_
   for (std::size_t i = 0; i < kArguments; ++i) {
     if ((stub.entry.arguments >> i & 1U) == 0 || !of_program(reinterpret_cast<const void*>(arguments[i]))) continue;
     if (i > 0 && !counted && stack_owner(arguments[i]) == self.number && arguments[i] < live) continue;  // by chance
-    ++self.changes;
+    ++self.asked.changes;
     others = others || shared(self, arguments[i], place);
   }
   return others;
@@ -285,7 +287,7 @@ void* Imports::called(std::uint32_t number, const std::uintptr_t* arguments, std
   const Stub& stub = stubs_[number];
   Thread* self = process.current;
   if (self == nullptr) return stub.target;
-  if (self->range_size != 0) settle(*self);
+  if (self->range.size != 0) settle(*self);
   switch (stub.entry.effect) {
     case Effect::refused:
       fail(*self, Failure::unsupported, demangled(stub.name), place);
@@ -321,8 +323,8 @@ bool Imports::called_by_ours(const void* frame) const {
   const auto* at = static_cast<const Frame*>(frame);
   for (int depth = 0; depth < 4; ++depth, at = at->caller)
     if (const std::uintptr_t place = at->returns_to;
-        process.memory.in_object(place) || place - own_.begin < own_.end - own_.begin)
-      return !process.memory.in_object(place);
+        memory.in_object(place) || place - own_.begin < own_.end - own_.begin)
+      return !memory.in_object(place);
   return false;
 }
 
@@ -345,7 +347,7 @@ bool Imports::variable(std::uintptr_t address) {
   }
   if (what.empty()) return false;
   if (!process.unwatched()) {
-    unseen_call(what, process.callers.teller(0, __builtin_frame_address(0)));
+    unseen_call(what, callers.teller(0, __builtin_frame_address(0)));
   }
   return true;
 }
@@ -409,8 +411,8 @@ void Imports::bind_object(const void* inside) {
       const ElfW(Sym) & symbol = symbols[ELF64_R_SYM(relocation.r_info)];
       const bool thread_local_one = type == R_X86_64_DTPMOD64 || type == R_X86_64_TPOFF64 || type == R_X86_64_TLSDESC;
       if (thread_local_one && symbol.st_name != 0 && symbol.st_shndx == SHN_UNDEF)
-        process.snapshots = 0;  // they lack it
-      if (std::strcmp(names + symbol.st_name, "teetotal_access") == 0) process.tells_registers = true;
+        Snapshots::interval = 0;  // they lack it
+      if (std::strcmp(names + symbol.st_name, "teetotal_access") == 0) program.tells_registers = true;
       if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && !address) continue;
       auto* slot = reinterpret_cast<void**>(map->l_addr + relocation.r_offset);
       const auto target = reinterpret_cast<std::uintptr_t>(*slot);

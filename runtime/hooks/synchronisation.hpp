@@ -74,7 +74,7 @@ inline timespec read_limit(const timespec* limit, std::uintptr_t place) {
   read_parts(*process.current, reinterpret_cast<char*>(&read), limit, sizeof read, place);
   constexpr long kSecond = 1'000'000'000;
   if (read.tv_nsec < 0 || read.tv_nsec >= kSecond)
-    process.unseen.insert({"a wait whose limit has more nanoseconds than a second, or less than none", place});
+    remarks.unseen.insert({"a wait whose limit has more nanoseconds than a second, or less than none", place});
   return read;
 }
 

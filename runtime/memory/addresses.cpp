@@ -11,14 +11,14 @@ Addresses addresses;
 namespace {
 
 void name(const char* what, std::uintptr_t place) {
-  if (!process.callers.empty()) place = process.callers.teller(place, __builtin_frame_address(0));
-  process.unseen.insert({what, place});
+  if (!callers.empty()) place = callers.teller(place, __builtin_frame_address(0));
+  remarks.unseen.insert({what, place});
 }
 
-// The one around an address, or that ends there.
+// The block of the heap that an address lies in, or that ends there.
 Block block_of(std::uintptr_t address) {
-  const Block block = process.memory.block(address);
-  return block.address != 0 ? block : process.memory.block(address - 1);
+  const Block block = memory.block(address);
+  return block.address != 0 ? block : memory.block(address - 1);
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ bool Addresses::of_one_object(std::uintptr_t one, std::uintptr_t other) const {
     return block.address != 0 && std::min(one, other) >= block.address;
   }
   if (stack_owner(one) < kMaxThreads) return stack_owner(one) == stack_owner(other);
-  if (!process.memory.in_object(one) || !process.memory.in_object(other)) return one == other;
+  if (!memory.in_object(one) || !memory.in_object(other)) return one == other;
   const auto next = std::ranges::upper_bound(variables_, std::min(one, other), {}, &Range::begin);
   if (next == variables_.begin()) return true;  // constants without a name
   const Range& variable = *std::prev(next);
@@ -56,7 +56,13 @@ void Addresses::written(std::uintptr_t value, std::uintptr_t place) const {
 }
 
 void Addresses::expected(std::uintptr_t value, std::uintptr_t place) const {
-  if (process.memory.block(value).freed) name("a comparison with the address of memory that was freed", place);
+  if (memory.block(value).freed) name("a comparison with the address of memory that was freed", place);
+}
+
+// A thread is given memory from low addresses to high ones: what lies lower was there before.
+void Addresses::differs(std::uintptr_t value, std::uintptr_t other, std::uintptr_t place) const {
+  const bool of_one_thread = (value - kHeap) / kHeapStride == (other - kHeap) / kHeapStride;
+  if (!of_one_thread || other > value) expected(value, place);
 }
 
 // The last four bits of what malloc gives are zero, and what is left of an address may be that of the same object.

@@ -13,7 +13,7 @@ inline constexpr std::uintptr_t kHandles = 0x7ee7'0000;  // pthread_t of the fir
 
 // Whether a value may be an address of the program's, or the handle of a thread.
 inline bool may_be_address(std::uintptr_t value) {
-  return in_heap(value) || stack_owner(value) < kMaxThreads || process.memory.in_object(value) ||
+  return in_heap(value) || stack_owner(value) < kMaxThreads || memory.in_object(value) ||
          value - kHandles < kMaxThreads;
 }
 
@@ -26,7 +26,8 @@ class Addresses {
   void hashed(std::uintptr_t value, std::uintptr_t place) const;
   // Found different from what an atomic object holds: the same memory might have been given out again by then.
   void expected(std::uintptr_t value, std::uintptr_t place) const;
-  void written(std::uintptr_t value, std::uintptr_t place) const;  // as digits
+  void differs(std::uintptr_t value, std::uintptr_t other, std::uintptr_t place) const;  // from another address
+  void written(std::uintptr_t value, std::uintptr_t place) const;                        // as digits
   void masked(std::uintptr_t value, std::uintptr_t mask, std::uintptr_t place) const;
 
  private:

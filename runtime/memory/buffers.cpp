@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "counting.hpp"
 #include "lifetimes.hpp"
 #include "system.hpp"
 
@@ -17,7 +18,7 @@ std::uint32_t Controlled::buffered_agent(std::uint32_t thread, std::int64_t buff
     agent_steps_.emplace_back();
     const auto rank = [&](std::uint32_t agent) {
       const auto& [owner, which] = agents_[agent];
-      const std::uint64_t cell = which < 0 ? 0 : process.cells.name(static_cast<std::uint32_t>(which));
+      const std::uint64_t cell = which < 0 ? 0 : cells.name(static_cast<std::uint32_t>(which));
       return std::tuple{which != kThread, owner, cell};
     };
     ranked_.insert(std::ranges::upper_bound(ranked_, rank(number), {}, rank), number);
@@ -65,14 +66,14 @@ const Controlled::Entry* Controlled::committable(const Agent& agent) const {
 // Under PSO a cell has one buffer. Where it is accessed in different sizes, stores to parts that do not overlap could
 // overtake each other, and do not.
 void Controlled::check_parts(std::uint32_t thread, const Operation& store) const {
-  if (bounds_.model != Model::pso || !is_data(store.tag) || !process.cells[store.cell].mixed) return;
+  if (bounds_.model != Model::pso || !is_data(store.tag) || !cells[store.cell].mixed) return;
   const auto overtakes = [&](const Entry& entry) {
     const Operation& other = entry.operation;
     return other.cell == store.cell && entry.markers == buffers_.markers[thread] &&
            (other.address + size_of(other.tag) <= store.address || store.address + size_of(store.tag) <= other.address);
   };
   if (!bounds_.semantics.rmw_flushes_all || std::ranges::any_of(buffers_.stores[thread], overtakes))
-    process.weaken(
+    remarks.weaken(
         "stores to parts of what is accessed in different sizes keep their order, which PSO does not ask for");
 }
 
@@ -112,7 +113,7 @@ std::vector<std::int32_t> Controlled::flushing(std::uint32_t thread, Kind kind, 
 }
 
 bool Controlled::commute(const Event& a, const Event& b) const {
-  if (agents_[a.thread].thread != agents_[b.thread].thread || process.cells[a.address].size == 0) return false;
+  if (agents_[a.thread].thread != agents_[b.thread].thread || cells[a.address].size == 0) return false;
   return (a.kind == Kind::ld && b.kind == Kind::st) || (a.kind == Kind::st && b.kind == Kind::ld);
 }
 
@@ -141,7 +142,7 @@ std::uint8_t Controlled::which_own(const Operation& load, std::uint32_t thread, 
   const Step& store = steps_[static_cast<std::size_t>(issued)];
   const Operation& seen = store.operation;
   if (load.kind != Kind::ld || load.verb != Verb::none || store.commit || store.thread != thread) return 0;
-  if (seen.kind != Kind::st || !is_data(load.tag) || process.cells[load.cell].size == 0) return 0;
+  if (seen.kind != Kind::st || !is_data(load.tag) || cells[load.cell].size == 0) return 0;
   const bool whole =
       seen.address <= load.address && load.address + size_of(load.tag) <= seen.address + size_of(seen.tag);
   return whole ? store.event.own() : 0;

@@ -6,6 +6,8 @@
 
 namespace teetotal::runtime {
 
+Cells cells;
+
 namespace {
 
 constexpr std::uint32_t kUnnumbered = ~0U;

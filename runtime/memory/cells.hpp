@@ -119,4 +119,6 @@ class Cells {
   std::set<std::pair<std::uintptr_t, Tag>> objects_;  // all that were ever met
 };
 
+extern Cells cells;
+
 }  // namespace teetotal::runtime

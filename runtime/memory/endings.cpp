@@ -11,6 +11,8 @@
 
 namespace teetotal::runtime {
 
+Endings endings;
+
 namespace {
 
 using Initialiser = void (*)(int, char**, char**);
@@ -31,16 +33,16 @@ void run_finalisers() {
 }
 
 // Whether the program has something of its own to run when it ends. Each object has one finaliser of the compiler's.
-bool something_to_run() { return process.at_exit != nullptr || found.finalisers.size() > 1 || found.last != nullptr; }
+bool something_to_run() { return endings.at_exit != nullptr || found.finalisers.size() > 1 || found.last != nullptr; }
 
 // Runs the handlers of a list, the latest first.
 void run(Thread& self, Handler*& list, int status, std::uintptr_t place) {
-  const bool shared = list != nullptr || something_to_run() || process.late_handlers;
+  const bool shared = list != nullptr || something_to_run() || endings.late_handlers;
   while (true) {
-    if (shared) lock(self, &process.exit_lock, place);
+    if (shared) lock(self, &endings.lock, place);
     const Handler* handler = list;
     if (handler != nullptr) list = handler->next;
-    if (shared) unlock(self, &process.exit_lock, place);
+    if (shared) unlock(self, &endings.lock, place);
     if (handler == nullptr) return;
     if (handler->form == Handler::Form::status_first) {
       reinterpret_cast<void (*)(int, void*)>(handler->function)(status, handler->argument);
@@ -59,9 +61,9 @@ void learn(bool& fact) {
 void begin_to_leave(Thread& self) {
   const std::uint32_t me = self.number + 1;
   static bool told = false;
-  if (process.leaving != 0 && process.leaving != me && !std::exchange(told, true))
-    process.note("exit is called while another thread exits, which C leaves undefined: here they share the handlers");
-  process.leaving = me;
+  if (endings.leaving != 0 && endings.leaving != me && !std::exchange(told, true))
+    remarks.note("exit is called while another thread exits, which C leaves undefined: here they share the handlers");
+  endings.leaving = me;
 }
 
 }  // namespace
@@ -93,7 +95,7 @@ void run_initialisers(int count, char** arguments, char** environment) {
 }
 
 void push(Thread& self, Handler*& list, void (*function)(), void* argument, Handler::Form form) {
-  auto* handler = static_cast<Handler*>(process.memory.allocate(self.number, sizeof(Handler), 0, 0));
+  auto* handler = static_cast<Handler*>(memory.allocate(self.number, sizeof(Handler), 0, 0));
   if (handler == nullptr) fail(self, Failure::unsupported, "so many handlers for its end", 0);
   *handler = {function, argument, form, list};
   list = handler;
@@ -101,10 +103,10 @@ void push(Thread& self, Handler*& list, void (*function)(), void* argument, Hand
 
 void register_handler(Thread& self, Handler*& list, void (*function)(), void* argument, Handler::Form form,
                       std::uintptr_t place) {
-  if (!process.alone) learn(process.late_handlers);
-  lock(self, &process.exit_lock, place);
+  if (!process.alone) learn(endings.late_handlers);
+  lock(self, &endings.lock, place);
   push(self, list, function, argument, form);
-  unlock(self, &process.exit_lock, place);
+  unlock(self, &endings.lock, place);
 }
 
 void run_thread_destructors(Thread& self) {
@@ -119,41 +121,41 @@ void leave(Thread& self, int status, std::uintptr_t place) {
   begin_to_leave(self);
   run_thread_destructors(self);
   run_at_thread_exit(self);
-  run(self, process.at_exit, status, place);
-  if (!process.finalised) {  // by whoever finds no handler any more: the lock was just held
-    process.finalised = true;
+  run(self, endings.at_exit, status, place);
+  if (!endings.finalised) {  // by whoever finds no handler any more: the lock was just held
+    endings.finalised = true;
     run_finalisers();
-    run(self, process.at_exit, status, place);
+    run(self, endings.at_exit, status, place);
   }
   end_process(self, status);
 }
 
 void leave_quickly(Thread& self, int status, std::uintptr_t place) {
   begin_to_leave(self);
-  run(self, process.at_quick_exit, status, place);
+  run(self, endings.at_quick_exit, status, place);
   end_process(self, status);
 }
 
 void end_process(Thread& self, int status) {
   static bool told[256];  // a note allocates, and then there are no snapshots
   if ((status & 0xFF) != 0 && !std::exchange(told[status & 0xFF], true))
-    process.note("an execution ends with exit status " + std::to_string(status & 0xFF));
-  process.exited = true;
+    remarks.note("an execution ends with exit status " + std::to_string(status & 0xFF));
+  endings.exited = true;
   keep_frames(self);
   stop(self, State::exited);
 }
 
 void leave_if_last(Thread& self) {
-  if (self.number == 0) process.main_left = true;
+  if (self.number == 0) endings.main_left = true;
   if (process.alone) {
-    if (process.main_left) leave(self, 0, 0);
+    if (endings.main_left) leave(self, 0, 0);
     return;
   }
-  if (process.main_left && something_to_run()) learn(process.last_exits);
-  if (!process.last_exits) return;
-  lock(self, &process.exit_lock, 0);
-  const bool last = --process.living == 0;
-  unlock(self, &process.exit_lock, 0);
+  if (endings.main_left && something_to_run()) learn(endings.last_exits);
+  if (!endings.last_exits) return;
+  lock(self, &endings.lock, 0);
+  const bool last = --endings.living == 0;
+  unlock(self, &endings.lock, 0);
   if (last) leave(self, 0, 0);
 }
 

@@ -5,7 +5,7 @@
 //   stdlib/exit.c, __run_exit_handlers  leave: the thread's own destructors, then handlers, the latest first, also
 //   those
 //                                       that are registered meanwhile; the last of them runs the fini array
-//   __exit_funcs_lock                   Process::exit_lock, held while the list is changed, not while a handler runs
+//   __exit_funcs_lock                   Endings::lock, held while the list is changed, not while a handler runs
 //   nptl/pthread_create.c, start_thread leave_if_last: where main has left by pthread_exit, whoever ends last exits
 //
 // Lists lie in the program's own heap, so that they go back with it, and with snapshots. A lock that nobody can want is
@@ -27,6 +27,26 @@ struct Handler {
   Form form;
   Handler* next;
 };
+
+struct EndingsRecord {
+  bool exited = false;         // main returned, or exit was called
+  bool main_left = false;      // by pthread_exit
+  bool finalised = false;      // the destructors of the object have been run, or are
+  std::uint32_t living = 1;    // threads that have not ended, where that is counted (`last_exits`)
+  std::uint32_t leaving = 0;   // 1 + the number of the thread that called exit last
+  Handler* at_exit = nullptr;  // the latest first
+  Handler* at_quick_exit = nullptr;
+  alignas(16) int lock = 0;  // held while one of these lists is changed
+};
+
+struct Endings : EndingsRecord {
+  using Record = EndingsRecord;
+
+  bool late_handlers = false;  // they are registered beside other threads, in some execution
+  bool last_exits = false;     // main leaves by pthread_exit, and there is something to run when the last one ends
+};
+
+extern Endings endings;
 
 // Finds the program's arrays of functions.
 void find_initialisers(const void* inside);

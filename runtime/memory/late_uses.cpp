@@ -15,7 +15,7 @@ void Controlled::uses_after(std::uint32_t thread, std::size_t end) {
   const Operation& ended = steps_[end].operation;
   const Verb verb = process.threads[thread].operation.verb;
   if (ended.verb != Verb::end_life || verb == Verb::end_life || verb == Verb::initialise) return;
-  if (stack_owner(ended.address) < kMaxThreads && process.unseen.empty()) late_ = static_cast<std::int32_t>(end);
+  if (stack_owner(ended.address) < kMaxThreads && remarks.unseen.empty()) late_ = static_cast<std::int32_t>(end);
 }
 
 // The thread fails where it stands.

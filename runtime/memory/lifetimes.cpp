@@ -3,6 +3,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <bitset>
 #include <optional>
 
 #include "accesses.hpp"
@@ -10,6 +11,7 @@
 
 namespace teetotal::runtime {
 
+Lifetimes lifetimes;
 std::uint8_t teetotal_frames_watched = 0;
 std::array<Span, kMaxThreads> touched_spans;
 
@@ -43,7 +45,7 @@ struct Frame {
 std::uintptr_t live_from(const Frame* at, std::uintptr_t lowest, std::uintptr_t top) {
   while (reinterpret_cast<std::uintptr_t>(at) > lowest && reinterpret_cast<std::uintptr_t>(at) < top - sizeof *at) {
     lowest = reinterpret_cast<std::uintptr_t>(at);
-    if (process.memory.in_object(at->returns_to)) return lowest + sizeof *at;
+    if (memory.in_object(at->returns_to)) return lowest + sizeof *at;
     if (!of_executable(at->returns_to)) break;
     at = at->caller;
   }
@@ -59,7 +61,7 @@ std::uintptr_t live_from(const Thread& parked) {
 
 // Who ended the latest frame around an address, as far as that is known.
 End frame_end(const Thread& owner, std::uintptr_t address) {
-  const auto& [latest, next] = *owner.ended;
+  const auto& [latest, next] = *owner.stack.ended;
   for (std::uint32_t back = 1; back <= latest.size(); ++back) {
     const auto& [below, place] = latest[(next - back) % latest.size()];
     if (address < below) return {owner.number, place};
@@ -77,8 +79,8 @@ std::optional<Fault> use_of_dead(const Thread& self, std::uintptr_t address, std
   if (const std::uint32_t owner = stack_owner(address); owner < kMaxThreads) {
     if (on_dead_stack(self, address, frame)) return dead_stack(process.threads[owner], address);
   } else if (in_heap(address)) {
-    const Block block = process.memory.block(address);
-    if (block.freed) return Fault{Failure::freed, "", "freed it", process.ends[block.end]};
+    const Block block = memory.block(address);
+    if (block.freed) return Fault{Failure::freed, "", "freed it", objects.ended_by[block.end]};
   } else if (const Thread* local = owner_of_local(address); local != nullptr && local->over) {
     return Fault{
         Failure::returned, "uses a thread-local variable of a thread that has ended", "ended", {local->number, 0}};
@@ -92,7 +94,7 @@ bool on_dead_stack(const Thread& self, std::uintptr_t address, std::uintptr_t fr
   const Thread& owner = process.threads[stack_owner(address)];
   if (&owner == &self) return address < frame;
   if (owner.over) return true;
-  return address < (owner.state == State::parked ? live_from(owner) : owner.left_below);
+  return address < (owner.state == State::parked ? live_from(owner) : owner.stack.left_below);
 }
 
 void use_after_return(Thread& self, std::uintptr_t address, std::uintptr_t place) {
@@ -120,7 +122,7 @@ void watch_locks(const void* object) {
 void touch_grain(std::uint32_t grain) {
   if (grain >= touched.size() || touched.test(grain)) return;
   touched.set(grain);
-  process.touched.push_back(grain);
+  lifetimes.touched.push_back(grain);
   const std::uintptr_t begin = kStacks + grain * kGrainSize;
   Span& span = touched_spans[stack_owner(begin)];
   span = {std::min(span.begin, begin), std::max(span.end, begin + kGrainSize)};
@@ -144,8 +146,8 @@ bool outside(Thread& self, std::uintptr_t address, std::uintptr_t place) {
   constexpr std::uintptr_t kStaticBlock = 4096;  // where errno lies
   if (self.fiber.thread_pointer - address < kStaticBlock || imports.variable(address)) return true;
   if (const Thread* owner = owner_of_local(address)) {
-    if ((process.shared_locals & bit_of(owner->number)) == 0) {
-      process.shared_locals |= bit_of(owner->number);
+    if ((lifetimes.shared_locals & bit_of(owner->number)) == 0) {
+      lifetimes.shared_locals |= bit_of(owner->number);
       tell_apart(*owner);
       process.restart = true;
     }
@@ -156,7 +158,7 @@ bool outside(Thread& self, std::uintptr_t address, std::uintptr_t place) {
   if (page == address / 4096) return false;
   for (std::uint32_t number = 0; number < process.count; ++number) {
     if (process.threads[number].fiber.thread_pointer - address >= kStaticBlock) continue;
-    process.unseen.insert({"errno, or another variable of the C library, of another thread", place});
+    remarks.unseen.insert({"errno, or another variable of the C library, of another thread", place});
     return false;
   }
   struct Local {
@@ -174,7 +176,7 @@ bool outside(Thread& self, std::uintptr_t address, std::uintptr_t place) {
       },
       &local);
   if (local.found) {
-    process.unseen.insert({"a thread-local variable of a library", place});
+    remarks.unseen.insert({"a thread-local variable of a library", place});
   } else {
     page = address / 4096;
   }
@@ -188,12 +190,12 @@ namespace {
 // Visits the cells and objects that begin in a range, also those that are met meanwhile behind the one at hand.
 template <typename Visit>
 void each_cell(std::uintptr_t begin, std::uintptr_t end, Visit visit) {
-  for (std::uintptr_t next = begin; const auto piece = process.cells.first_inside(next, end);) {
+  for (std::uintptr_t next = begin; const auto piece = cells.first_inside(next, end);) {
     next = piece->address + 1;
     visit(piece->address, piece->tag);
   }
   Tag tag{};
-  for (std::uintptr_t next = begin; const auto piece = process.cells.first_object(next, tag, end);) {
+  for (std::uintptr_t next = begin; const auto piece = cells.first_object(next, tag, end);) {
     next = piece->address;
     tag = static_cast<Tag>(static_cast<int>(piece->tag) + 1);
     visit(piece->address, piece->tag);
@@ -213,41 +215,41 @@ void end_life(Thread& self, std::uintptr_t begin, std::uintptr_t end, Verb verb,
                       .order = unchecked(Order::na),
                       .address = address,
                       .place = place};
-    process.ends_told = part = true;
+    lifetimes.ends_told = part = true;
     visible(self);
   });
 }
 
 void end_frames(Thread& self, std::uintptr_t below, std::uintptr_t place) {
   if (process.alone) return;
-  std::uintptr_t& learnt = process.ended_below[self.number];
+  std::uintptr_t& learnt = lifetimes.ended_below[self.number];
   learnt = std::max(learnt, below);
   // Without an operation since the latest end nobody can have learnt of a frame that began since.
   const bool just_told = self.operation.verb == Verb::end_life;
-  end_life(self, just_told ? self.told_below : stack_top(self.number) - kStackSize, below, Verb::end_life, place);
-  self.told_below = just_told ? std::max(self.told_below, below) : below;
+  end_life(self, just_told ? self.stack.told_below : stack_top(self.number) - kStackSize, below, Verb::end_life, place);
+  self.stack.told_below = just_told ? std::max(self.stack.told_below, below) : below;
 }
 
 void end_all(Thread& self) {
   self.over = true;
-  if (!process.touched.empty() || process.shared_stacks != 0 || (teetotal_frames_watched & kLocks) != 0)
+  if (!lifetimes.touched.empty() || lifetimes.shared_stacks != 0 || (teetotal_frames_watched & kLocks) != 0)
     end_frames(self, stack_top(self.number), 0);
   if (process.alone || self.locals_private) return;
-  process.ended_locals |= bit_of(self.number);
+  lifetimes.ended_locals |= bit_of(self.number);
   end_life(self, self.tls, self.tls + self.tls_size, Verb::end_life, 0);
 }
 
 void keep_frames(Thread& self) {
   const auto* here = static_cast<const Frame*>(__builtin_frame_address(0));
-  self.left_below = live_from(here, reinterpret_cast<std::uintptr_t>(here) - 1, stack_top(self.number));
+  self.stack.left_below = live_from(here, reinterpret_cast<std::uintptr_t>(here) - 1, stack_top(self.number));
 }
 
 bool ended_unnoticed(std::uintptr_t address) {
-  if (in_heap(address)) return process.freed.contains(process.memory.block(address).address);
+  if (in_heap(address)) return lifetimes.freed.contains(memory.block(address).address);
   if (const std::uint32_t owner = stack_owner(address); owner < kMaxThreads)
-    return address < process.ended_below[owner];
-  const Thread* owner = process.ended_locals == 0 ? nullptr : owner_of_local(address);
-  return owner != nullptr && (process.ended_locals & bit_of(owner->number)) != 0;
+    return address < lifetimes.ended_below[owner];
+  const Thread* owner = lifetimes.ended_locals == 0 ? nullptr : owner_of_local(address);
+  return owner != nullptr && (lifetimes.ended_locals & bit_of(owner->number)) != 0;
 }
 
 namespace {
@@ -258,7 +260,7 @@ constexpr std::uint64_t kTags = 16;
 std::vector<std::uint64_t> ended_cells() {
   std::vector<std::uint64_t> result;
   for (std::uint32_t thread = 0; thread < kMaxThreads; ++thread)
-    each_cell(stack_top(thread) - kStackSize, process.ended_below[thread], [&](std::uintptr_t address, Tag tag) {
+    each_cell(stack_top(thread) - kStackSize, lifetimes.ended_below[thread], [&](std::uintptr_t address, Tag tag) {
       result.push_back(kCell + (address - kStacks) * kTags + static_cast<std::uint64_t>(tag));
     });
   return result;
@@ -266,7 +268,7 @@ std::vector<std::uint64_t> ended_cells() {
 
 bool know_ended_cell(std::uint64_t told) {
   if (told < kCell) return false;
-  process.cells.number(kStacks + (told - kCell) / kTags, static_cast<Tag>(told % kTags));
+  cells.number(kStacks + (told - kCell) / kTags, static_cast<Tag>(told % kTags));
   return true;
 }
 
@@ -280,18 +282,18 @@ extern "C" {
 void teetotal_frame_ended(std::uintptr_t below, std::uintptr_t place) {
   Thread* self = process.current;
   if (self == nullptr || stack_owner(below) != self->number) return;  // a stack that the program made itself
-  if (self->range_size != 0) {
+  if (self->range.size != 0) {
     settle_before_end(*self, below);
-    self->told_below = 0;
+    self->stack.told_below = 0;
   }
   const Operation& operation = self->operation;
   const auto dead = [&](std::uintptr_t address) { return stack_owner(address) == self->number && address < below; };
-  if (process.buffered && self->dead_below <= operation.address && dead(operation.address) &&
+  if (rules.buffered && self->stack.dead_below <= operation.address && dead(operation.address) &&
       operation.kind == teetotal::Kind::st)
-    self->last_stored = seen_by(operation);
-  self->dead_below = std::max(self->dead_below, below);
-  if (const auto& [latest, next] = *self->ended; latest[(next - 1) % latest.size()] != std::pair{below, place}) {
-    EndedFrames& ended = self->ended.change();
+    self->stack.last_stored = seen_by(operation);
+  self->stack.dead_below = std::max(self->stack.dead_below, below);
+  if (const auto& [latest, next] = *self->stack.ended; latest[(next - 1) % latest.size()] != std::pair{below, place}) {
+    EndedFrames& ended = self->stack.ended.change();
     ended.latest[ended.next++ % ended.latest.size()] = {below, place};
   }
   end_frames(*self, below, place);

@@ -7,12 +7,29 @@
 // - Objects that threads synchronise on: see objects.hpp.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
+#include <set>
+#include <vector>
 
 #include "objects.hpp"
 #include "process.hpp"
 
 namespace teetotal::runtime {
+
+// What is known of memory that others look at and of memory that ends, from all executions so far.
+struct Lifetimes {
+  std::uint32_t shared_stacks = 0;     // bit of a thread: all of its stack is visible, to replay older tokens
+  std::uint32_t shared_locals = 0;     // others have touched its thread-local variables
+  std::vector<std::uint32_t> touched;  // grains of stacks that others have touched
+  std::array<std::uintptr_t, kMaxThreads> ended_below{};  // of each stack: what has ended beside others
+  std::uint32_t ended_locals = 0;                         // the same of thread-local variables, a bit for each thread
+  bool ends_told = false;                                 // some execution has an event for an end: `end_life`
+  std::set<std::uintptr_t> freed;                         // blocks that were freed while others could look at them
+};
+
+extern Lifetimes lifetimes;
 
 // Whose thread-local variables an address is among, if it is.
 Thread* owner_of_local(std::uintptr_t address);
@@ -45,7 +62,7 @@ extern std::array<Span, kMaxThreads> touched_spans;
 
 bool grains_touched(std::uintptr_t address, std::size_t size);
 inline bool touched_by_others(std::uintptr_t address, std::size_t size, std::uint32_t owner) {
-  if (process.shared_stacks != 0 && (process.shared_stacks & bit_of(owner)) != 0) return true;
+  if (lifetimes.shared_stacks != 0 && (lifetimes.shared_stacks & bit_of(owner)) != 0) return true;
   const Span& span = touched_spans[owner];
   return address < span.end && address + size > span.begin && grains_touched(address, size);
 }

@@ -10,6 +10,8 @@
 
 namespace teetotal::runtime {
 
+Memory memory;
+
 namespace {
 
 constexpr std::size_t kSmall = 256 * 1024;
@@ -53,12 +55,12 @@ void Memory::prepare() {
 
 void Memory::adopt_object(const void* inside) {
   struct Search {
-    Memory* memory;
+    Memory* adopter;
     std::uintptr_t inside;
   } search{this, reinterpret_cast<std::uintptr_t>(inside)};
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* data) {
-        const auto& [memory, wanted] = *static_cast<Search*>(data);
+        const auto& [adopter, wanted] = *static_cast<Search*>(data);
         const auto at = [&](const ElfW(Phdr) & header) { return info->dlpi_addr + header.p_vaddr; };
         bool here = false;
         std::uintptr_t begin = ~std::uintptr_t{0}, end = 0, constant_begin = 0, constant_end = 0;
@@ -73,24 +75,24 @@ void Memory::adopt_object(const void* inside) {
           end = std::max<std::uintptr_t>(end, at(header) + header.p_memsz);
           here = here || wanted - at(header) < header.p_memsz;
         }
-        if (std::ranges::find(memory->of_explorer_, info->dlpi_addr) != memory->of_explorer_.end()) return 0;
+        if (std::ranges::find(adopter->of_explorer_, info->dlpi_addr) != adopter->of_explorer_.end()) return 0;
         if (here) {
-          memory->object_begin_ = begin;
-          memory->object_end_ = end;
+          adopter->object_begin_ = begin;
+          adopter->object_end_ = end;
         }
         for (int i = 0; i < info->dlpi_phnum; ++i) {
           const ElfW(Phdr) & header = info->dlpi_phdr[i];
           if (header.p_type == PT_LOAD && (header.p_flags & PF_W) != 0) {
             std::uintptr_t first = at(header);
             if (first >= constant_begin && first < constant_end) first = constant_end;
-            memory->adopt_segment(first, at(header) + header.p_memsz);
+            adopter->adopt_segment(first, at(header) + header.p_memsz);
           } else if (header.p_type == PT_TLS && here) {
-            memory->tls_module = info->dlpi_tls_modid;
-            memory->tls_size = header.p_memsz;
-            memory->tls_image = reinterpret_cast<const void*>(at(header));
-            memory->tls_image_size = header.p_filesz;
+            adopter->tls_module = info->dlpi_tls_modid;
+            adopter->tls_size = header.p_memsz;
+            adopter->tls_image = reinterpret_cast<const void*>(at(header));
+            adopter->tls_image_size = header.p_filesz;
           } else if (header.p_type == PT_TLS) {
-            memory->library_locals.push_back(
+            adopter->library_locals.push_back(
                 {info->dlpi_tls_modid, header.p_memsz, header.p_filesz, reinterpret_cast<const void*>(at(header))});
           }
         }
@@ -205,6 +207,12 @@ Block Memory::block(std::uintptr_t address) const {
   const auto* header = reinterpret_cast<const Header*>(start - kGrain);
   return {start, header->size, header->place, grain(start) == Grain::freed_first,
           static_cast<std::uint32_t>(header->end)};
+}
+
+Block Memory::mapping(std::uintptr_t address) const {
+  const auto around = [&](const Block& pages) { return address - pages.address < pages.size; };
+  const auto found = std::find_if(mappings_.rbegin(), mappings_.rend(), around);
+  return found == mappings_.rend() ? Block{} : *found;
 }
 
 void Memory::release(const Block& block, std::uint32_t end) {

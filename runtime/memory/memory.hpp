@@ -35,7 +35,7 @@ struct Block {
   std::size_t size = 0;
   std::uintptr_t place = 0;  // who asked for it
   bool freed = false;
-  std::uint32_t end = 0;  // who freed it: see Process::ends
+  std::uint32_t end = 0;  // who freed it: see `objects.ended_by`
 };
 
 inline bool in_heap(std::uintptr_t address) { return address - kHeap < kMaxThreads * kHeapStride; }
@@ -63,6 +63,10 @@ class Memory {
   void* allocate(std::uint32_t thread, std::size_t size, std::size_t alignment, std::uintptr_t place);
   Block block(std::uintptr_t address) const;  // around an address; size 0 and address 0 where there is none
   void release(const Block& block, std::uint32_t end);
+
+  // Of files, as far as the C library was asked for them. The latest around an address; size 0 where there is none.
+  void add_mapping(const Block& pages) { mappings_.push_back(pages); }
+  Block mapping(std::uintptr_t address) const;
 
   // Zeros, by whichever way is quick.
   static void clear(std::uintptr_t begin, std::size_t size);
@@ -105,10 +109,13 @@ class Memory {
 
   std::vector<std::uintptr_t> of_explorer_;  // where the libraries lie that were there before
   std::vector<Segment> segments_;
+  std::vector<Block> mappings_;
   std::uintptr_t object_begin_ = 0, object_end_ = 0;
   Used used_{};
   std::size_t kept_ = 0;  // of thread 0: allocated while loading
   std::vector<std::byte> kept_heap_, kept_shadow_;
 };
+
+extern Memory memory;
 
 }  // namespace teetotal::runtime

@@ -8,6 +8,8 @@
 
 namespace teetotal::runtime {
 
+Objects objects;
+
 namespace {
 
 // -- state ------------------------------------------------------------------------------------------------------------
@@ -56,7 +58,7 @@ Wide contents(const Operation& operation) {
   return value;
 }
 
-void put(const Operation& operation, Wide value) {
+void put_more(const Operation& operation, Wide value) {
   if (is_data(operation.tag)) {
     std::memcpy(reinterpret_cast<void*>(operation.address), &value, size_of(operation.tag));  // little-endian
   } else {
@@ -71,7 +73,7 @@ namespace {
 std::optional<Fault> unusable(int mark, bool initialised, const std::string& does) {
   if (gone(mark))
     return Fault{Failure::misuse, does + " that was destroyed", "destroyed it",
-                 process.ends[static_cast<std::size_t>(mark & 0xFFFF)]};
+                 objects.ended_by[static_cast<std::size_t>(mark & 0xFFFF)]};
   if (!initialised) return Fault{Failure::misuse, does + " that nobody initialised"};
   return std::nullopt;
 }
@@ -93,13 +95,13 @@ void use(Thread& self, pthread_mutex_t* mutex, const char* does, std::uintptr_t 
 
 void note_held(const Thread& self, const void* object) {
   watch_locks(object);
-  auto& held = process.held.change();
+  auto& held = objects.held.change();
   auto* const free = std::ranges::find(held, nullptr, &Held::object);
   if (free != held.end()) *free = {object, self.number};
 }
 
 void note_released(const void* object, bool in_memory) {
-  auto& all = process.held.change();
+  auto& all = objects.held.change();
   auto* const held = std::ranges::find(all, object, &Held::object);
   if (held == all.end()) return;
   if (in_memory)
@@ -116,8 +118,8 @@ std::string said(std::uint32_t number, const char* does) {
 
 // Who holds a lock ("T1 holds"), or waits at an object ("T1 waits on"); empty: nobody.
 std::string held_by(const void* object) {
-  const auto* const held = std::ranges::find(*process.held, object, &Held::object);
-  if (held != process.held->end()) return said(held->thread, " holds");
+  const auto* const held = std::ranges::find(*objects.held, object, &Held::object);
+  if (held != objects.held->end()) return said(held->thread, " holds");
   for (std::uint32_t number = 0; number < process.count; ++number) {
     const auto& rwlocks = *process.threads[number].rwlocks;
     if (std::ranges::find(rwlocks, object) != rwlocks.end()) return said(number, " holds");
@@ -128,7 +130,7 @@ std::string held_by(const void* object) {
 std::string waited_on_by(const void* object) {
   for (std::uint32_t number = 0; number < process.count; ++number) {
     const Thread& thread = process.threads[number];
-    if (thread.state == State::parked && thread.waits_on == object && thread.signals == 0)
+    if (thread.state == State::parked && thread.waits_on == object && thread.wait.signals == 0)
       return said(number, " waits on");
   }
   return "";
@@ -194,14 +196,14 @@ void begin(Thread& self, Tag tag, const void* object, std::uintptr_t place) {
 
 int end(Thread& self, Tag tag, const void* object, std::uintptr_t place) {
   store(self, Verb::destroy, tag, object, place);
-  return mark_end(self, process.callers.empty() ? place : process.callers.teller(place, __builtin_frame_address(0)));
+  return mark_end(self, callers.empty() ? place : callers.teller(place, __builtin_frame_address(0)));
 }
 
 int mark_end(const Thread& self, std::uintptr_t place) {
   const End end{self.number, place};
-  const auto found = std::ranges::find(process.ends, end);
-  const auto number = static_cast<int>(found - process.ends.begin());
-  if (found == process.ends.end() && number < 0xFFFF) process.ends.push_back(end);
+  const auto found = std::ranges::find(objects.ended_by, end);
+  const auto number = static_cast<int>(found - objects.ended_by.begin());
+  if (found == objects.ended_by.end() && number < 0xFFFF) objects.ended_by.push_back(end);
   return kGone | std::min(number, 0xFFFE);
 }
 
@@ -209,12 +211,12 @@ void check_unused(Thread& self, std::uintptr_t begin, std::uintptr_t end, const 
   const auto inside = [&](const void* object) {
     return reinterpret_cast<std::uintptr_t>(object) - begin < end - begin;
   };
-  if (std::ranges::any_of(*process.held, [&](const Held& held) { return inside(held.object) && !held.left; }))
+  if (std::ranges::any_of(*objects.held, [&](const Held& held) { return inside(held.object) && !held.left; }))
     fail(self, Failure::misuse, std::string(does) + " in which a lock is held", place);
   for (std::uint32_t number = 0; number < process.count; ++number) {
     const Thread& thread = process.threads[number];
     if (thread.state != State::parked) continue;
-    if (inside(thread.waits_on) && thread.signals == 0)
+    if (inside(thread.waits_on) && thread.wait.signals == 0)
       fail(self, Failure::misuse, std::string(does) + " in which a thread waits", place);
     if (std::ranges::any_of(*thread.rwlocks, inside))
       fail(self, Failure::misuse, std::string(does) + " in which a lock is held", place);

@@ -89,7 +89,7 @@ class Text {
  private:
   void grow() {
     if (touch_.self() == nullptr) std::abort();  // nothing of the program runs
-    void* larger = process.memory.allocate(touch_.self()->number, 4 * room_ * sizeof(Char), 0, touch_.place());
+    void* larger = memory.allocate(touch_.self()->number, 4 * room_ * sizeof(Char), 0, touch_.place());
     if (larger == nullptr) fail(*touch_.self(), Failure::unsupported, "a text that is too long", touch_.place());
     std::memcpy(larger, data_, (size_ + 1) * sizeof(Char));
     data_ = static_cast<Char*>(larger);
@@ -105,8 +105,8 @@ class Text {
 // Memory that the program may keep, and free.
 inline void* allocated(const Touch& touch, std::size_t size, std::size_t alignment = 0) {
   if (touch.self() == nullptr) return nullptr;
-  ++touch.self()->changes;
-  void* block = process.memory.allocate(touch.self()->number, size, alignment, touch.place());
+  ++touch.self()->asked.changes;
+  void* block = memory.allocate(touch.self()->number, size, alignment, touch.place());
   if (block == nullptr) errno = ENOMEM;
   return block;
 }

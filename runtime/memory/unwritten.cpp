@@ -25,9 +25,8 @@ void weigh_unwritten(std::uintptr_t address, std::uintptr_t place) {
   if (seen == 3) return;
   seen |= unwritten.fill == kFirst ? 1 : 2;
   if (seen != 3) return;
-  const std::uintptr_t told =
-      process.callers.empty() ? place : process.callers.teller(place, __builtin_frame_address(0));
-  process.unseen.insert({"a read of memory that nobody has written", told});
+  const std::uintptr_t told = callers.empty() ? place : callers.teller(place, __builtin_frame_address(0));
+  remarks.unseen.insert({"a read of memory that nobody has written", told});
 }
 
 bool Unwritten::is_second() const { return fill != kFirst; }
@@ -43,13 +42,13 @@ bool Unwritten::asks_again() {
 
 void suspect_unwritten(Thread& self, std::uintptr_t address, std::uintptr_t place) {
   if (!unwritten.bit_fields) return weigh_unwritten(address, place);
-  self.suspected = address;
-  self.suspected_at = place;
+  self.suspicion.address = address;
+  self.suspicion.place = place;
 }
 
 void decide_suspicion(Thread& self, std::uintptr_t address, std::uintptr_t place) {
-  const std::uintptr_t loaded = std::exchange(self.suspected, 0);
-  if (loaded != address || place - self.suspected_at > kOneStatement) weigh_unwritten(loaded, self.suspected_at);
+  const std::uintptr_t loaded = std::exchange(self.suspicion.address, 0);
+  if (loaded != address || place - self.suspicion.place > kOneStatement) weigh_unwritten(loaded, self.suspicion.place);
 }
 
 }  // namespace teetotal::runtime

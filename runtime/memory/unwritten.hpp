@@ -35,6 +35,11 @@ struct Unwritten {
 };
 
 extern Unwritten unwritten;
+
+// Of a thread: a load of what may be unwritten, not decided yet.
+struct Suspicion {
+  std::uintptr_t address = 0, place = 0;
+};
 extern "C" std::uint64_t teetotal_fill;  // the pattern, for frames: see programs/c/unwritten.py
 
 // A load at `place` that is no half of anything has seen nothing but the fill.

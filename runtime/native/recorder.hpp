@@ -12,7 +12,7 @@
 
 namespace teetotal::native {
 
-extern Header* window;  // one that stays dormant, until a second thread starts
+extern Header* window;  // until a second thread starts, one in which nothing is recorded
 
 inline bool recording_now() { return window->mode.load(std::memory_order_relaxed) == recording; }
 
@@ -20,7 +20,8 @@ inline bool recording_now() { return window->mode.load(std::memory_order_relaxed
 class Hook {
  public:
   Hook() : Hook(0) {}
-  // Of a load at `place`. The store of the hook before may still follow: a copy.
+  // Before a load at `place`. If no instruction since the hook before writes, the store which that one announced is
+  // still to come: the two are a copy.
   explicit Hook(std::uintptr_t place);
   ~Hook();
   Hook(const Hook&) = delete;

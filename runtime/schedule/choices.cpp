@@ -6,6 +6,8 @@
 
 namespace teetotal::runtime {
 
+Choices choices;
+
 namespace {
 
 std::string path_of(std::uint32_t thread) {

@@ -43,4 +43,6 @@ class Choices {
   std::map<std::string, std::int64_t> given_;
 };
 
+extern Choices choices;
+
 }  // namespace teetotal::runtime

@@ -3,7 +3,10 @@
 #include <sstream>
 
 #include "assertions.hpp"
+#include "choices.hpp"
+#include "conditions.hpp"
 #include "hash.hpp"
+#include "lifetimes.hpp"
 #include "search/classes.hpp"
 #include "search/random.hpp"
 #include "survival.hpp"
@@ -17,8 +20,7 @@ void Explorer::begin_monitors() {
                                                .older = system_.skips_waiting() ? &system_ : nullptr,
                                                .values = &system_,
                                                .release_sequence_c11 = request_.release_sequence_c11});
-  reporting_.assign(request_.monitors.size(), {});
-  reporting_executions_.assign(request_.monitors.size(), 0);
+  reporting_.assign(request_.monitors.size(), 0);
   passes_.assign(request_.mark_count, 0);
   asks_hazards_ = std::find(request_.monitors.begin(), request_.monitors.end(), "exact-c11") != request_.monitors.end();
   hazards_ = {};
@@ -32,12 +34,12 @@ void Explorer::run() {
 }
 
 void Explorer::serve() {
-  const auto oddities = process.oddities;
+  const auto oddities = remarks.oddities;
   if (!learn_first()) return;
   request_number_ = channel.pulse().answered;
   while (!refused_ && !stopped_) {
     begin_part(channel.wait_for_request(request_number_));
-    process.oddities = oddities;
+    remarks.oddities = oddities;
     search_all();
     channel.answered(request_number_);
   }
@@ -63,8 +65,8 @@ void Explorer::begin_part(const std::string& request) {
 }
 
 bool Explorer::learn_first() {
-  process.marks_begin = process.memory.object_begin() + request_.marks;
-  process.mark_count = request_.mark_count;
+  marks.begin = memory.object_begin() + request_.marks;
+  marks.count = request_.mark_count;
   try {
     learn();
   } catch (const OptimalSearch::Elsewhere& error) {
@@ -80,7 +82,7 @@ void Explorer::search_all() {
     try {
       const SearchResult result = request_.slice < 1e18 ? explore_part() : search(request_.strategy, system_, *this);
       if (result.redundant != 0 && request_.strategy.name == "all")  // whoever does the same again begins none in vain
-        process.weaken("an execution was begun that was there already: the program did not do the same again");
+        remarks.weaken("an execution was begun that was there already: the program did not do the same again");
       if (refused_ || pause) {
         totals_.result = result;
         break;
@@ -93,10 +95,10 @@ void Explorer::search_all() {
       totals_.result.full = result.full;
       totals_.result.bounded = totals_.result.bounded || result.bounded;
       stopped_ = stopped_ || result.full;
-      more = !stopped_ && process.choices.next();
-      if (!more && !stopped_ && process.idle_wakes < request_.idle_wakes) {
+      more = !stopped_ && choices.next();
+      if (!more && !stopped_ && conditions.idle_wakes < request_.idle_wakes) {
         // A second search: what needs no reason may also never happen, which is a deadlock in the first alone.
-        process.idle_wakes = request_.idle_wakes;
+        conditions.idle_wakes = request_.idle_wakes;
         more = true;
       }
       if (!more && !stopped_ && unwritten.asks_again()) {
@@ -112,11 +114,11 @@ void Explorer::search_all() {
     }
   }
   if (refused_) return;
-  tell_end(totals_.result.full || told_to_stop_ == Reason::memory ? "memory"
-           : told_to_stop_ == Reason::interrupted                 ? "interrupted"
-           : hangs_ == kMostHangs                                 ? "hangs"
-           : stopped_                                             ? "budget"
-                                                                  : "");
+  tell_end(totals_.result.full || told_to_stop_ == Reason::too_large ? "memory"
+           : told_to_stop_ == Reason::interrupted                    ? "interrupted"
+           : hangs_ == kMostHangs                                    ? "hangs"
+           : stopped_                                                ? "budget"
+                                                                     : "");
 }
 
 SearchResult Explorer::explore_part() {
@@ -124,7 +126,7 @@ SearchResult Explorer::explore_part() {
   OptimalSearch search(system_, *this, request_.strategy.megabytes);
   const Part part =
       request_.part.empty() ? Part{.buffers = system_.buffers(), .levels = {{}}} : part_from(request_.part, system_);
-  if (process.cells.changed) throw OptimalSearch::Elsewhere("memory is laid out otherwise");
+  if (cells.changed) throw OptimalSearch::Elsewhere("memory is laid out otherwise");
   const SearchResult result = search.run(part);
   tell_part([&] { return to_text(search.rest(), system_); }, [&] { return to_text(search.asks(), system_); });
   return result;
@@ -147,7 +149,7 @@ void Explorer::tell_part(Left left, Asks asks) {
   if (!request_.part.empty() && !why.empty()) return tell_refused(why);
   if (!pause && request_.part.empty()) return;
   std::string layout;
-  for (const auto& [address, size, soft] : process.cells.layout())
+  for (const auto& [address, size, soft] : cells.layout())
     layout += (layout.empty() ? "[" : ",[") + std::to_string(address) + ',' + std::to_string(size) + ',' +
               std::to_string(soft) + ']';
   std::string found;
@@ -155,7 +157,7 @@ void Explorer::tell_part(Left left, Asks asks) {
     found += (found.empty() ? "[" : ",[") + std::to_string(past) + ',' + std::to_string(value) + ']';
   output_.line(R"({"type":"part","left":")" + left() + R"(","asks":")" + asks() + R"(","layout":[)" + layout +
                "],\"found\":[" + found + "],\"restarts\":" + std::to_string(restarts_) + ",\"request\":" +
-               std::to_string(request_number_) + ",\"incomplete\":" + (process.incomplete ? "true" : "false") + '}');
+               std::to_string(request_number_) + ",\"incomplete\":" + (remarks.incomplete ? "true" : "false") + '}');
 }
 
 // What the one who told the part had learnt by then: it began again so often.
@@ -177,7 +179,7 @@ void Explorer::learn() {
 // Why this search cannot be explored in parts, if it cannot: it depends on more than a part tells.
 std::string Explorer::why_whole() const {
   if (system_.found_first().contested()) return "remains of calls are part of what threads wait with";
-  if (!process.choices.empty()) return "the program asks for values";
+  if (!choices.empty()) return "the program asks for values";
   if (unwritten.suspects()) return "memory is read that was never written";
   if (hangs_ > 0) return "an execution hangs";
   if (stopped_) return "it was stopped";
@@ -198,13 +200,14 @@ void Explorer::begin_again() {
   classes_.clear();
   totals_.result = {.complete = true};
   begin_monitors();
-  process.choices.begin_again();
-  process.idle_wakes = 0;
+  choices.begin_again();
+  conditions.idle_wakes = 0;
   output_.line(R"({"type":"restart"})");
 }
 
 bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
   ++executions_;
+  const std::size_t length = execution.size() + system_.ends_left();
   if (request_.tell_all) {  // numbered, since what was told before is not told again
     const std::uint64_t number = totals_.result.executions + executions_;
     tell_with_cells(R"({"type":"execution","number":)" + std::to_string(number) +
@@ -224,7 +227,11 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
   watch(execution, shared);
   if (!passes_.empty()) count_passes(execution);
   tell_failures(execution);
-  if (const Stuck stuck = system_.stuck(); stuck != Stuck::no) tell_stuck(execution.size());
+  if (system_.stuck() != Stuck::no) {
+    const bool runs_ends = system_.ends_left() > 0;
+    tell_stuck();
+    if (runs_ends) system_.rewind(execution.size());
+  }
   told_to_stop_ = channel.notices().stop;
   const bool hurried = told_to_stop_ == Reason::interrupted && request_.slice < 1e18;
   if (told_to_stop_ != Reason::none && !hurried) stopped_ = true;
@@ -247,16 +254,14 @@ bool Explorer::visit(std::span<const Event> execution, std::size_t shared) {
   pause = pause && !stopped_;
   if (pause) told_to_stop_ = Reason::none;  // it was asked for what it has, and that is told
   if (!stopped_ && !request_.serve && (executions_ % kPoll == 0 || survival.passed())) survival.consider();
-  totals_.steps += execution.size();
-  totals_.fresh += execution.size() - shared;
-  totals_.longest = std::max<std::uint64_t>(totals_.longest, execution.size());
+  totals_.steps += length;
+  totals_.fresh += length - shared;
+  totals_.longest = std::max<std::uint64_t>(totals_.longest, length);
   return !stopped_;
 }
 
 void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
-  for (auto& reporting : reporting_)
-    while (!reporting.empty() && reporting.back() >= shared) reporting.pop_back();
-  if (process.ends_told || system_.more_enable) {  // what ends is a read to the machine
+  if (lifetimes.ends_told || system_.more_enable) {  // what ends is a read to the machine
     for_machine_.assign(execution.begin(), execution.end());
     for (std::size_t i = 0; i < for_machine_.size(); ++i) for_machine_[i].writes = system_.steps()[i].writes();
     execution = for_machine_;
@@ -268,13 +273,11 @@ void Explorer::watch(std::span<const Event> execution, std::size_t shared) {
     execution = for_machine_;
   }
   if (asks_hazards_) find_hazards(execution, shared);
-  find_waiting(system_, waiting_);
+  if (system_.skips_waiting()) system_.find_waiting(waiting_);
   watch_.see(execution, shared, waiting_, [&](std::uint32_t number, const monitors::Report& report, bool fresh) {
-    reporting_[number].push_back(report.deciding);
     if (fresh) tell_violation(number, report);
   });
-  for (std::uint32_t number = 0; number < reporting_.size(); ++number)
-    reporting_executions_[number] += !reporting_[number].empty();
+  for (std::uint32_t number = 0; number < reporting_.size(); ++number) reporting_[number] += watch_.reports(number);
 }
 
 void Explorer::find_hazards(std::span<const Event> execution, std::size_t shared) {
@@ -282,12 +285,12 @@ void Explorer::find_hazards(std::span<const Event> execution, std::size_t shared
     const auto place = [&](std::size_t step) { return system_.steps()[step].operation.told_place(); };
     const Step& step = system_.steps()[load];
     told_hazards_.insert({process.threads[step.thread].born, place(load), place(store), place(write),
-                          process.cells[step.operation.cell].address});
+                          cells[step.operation.cell].address});
   });
 }
 
 std::size_t Explorer::mark_of_event(const Event& event) const {
-  return is_fence(event.kind) ? ~std::size_t{0} : process.cells[event.address].address - process.marks_begin;
+  return is_fence(event.kind) ? ~std::size_t{0} : cells[event.address].address - marks.begin;
 }
 
 void Explorer::count_passes(std::span<const Event> execution) {
@@ -311,10 +314,11 @@ void Explorer::tell_with_cells(const std::string& told, std::size_t end) {
 }
 
 void Explorer::tell_failures(std::span<const Event> execution) {
-  const std::vector<Failed> failed = system_.failed();
+  if (system_.failed().empty()) return;
+  const std::vector<Failed> failed = system_.failed();  // while it is told of, the program may be run again
   for (const auto& [number, fault, place, step] : failed) {
     const Failure failure = fault.failure;
-    const bool costly = failure == Failure::hang || failure == Failure::waits || failure == Failure::memory;
+    const bool costly = failure == Failure::hang || failure == Failure::waits || failure == Failure::too_large;
     if (costly && ++hangs_ == kMostHangs) stopped_ = true;
     if (!seen_failures_.insert({static_cast<int>(failure), place, 0}).second) continue;
     system_.threads();  // monitors may have run the program elsewhere, to where some threads were not born yet
@@ -330,7 +334,10 @@ void Explorer::tell_failures(std::span<const Event> execution) {
   }
 }
 
-void Explorer::tell_stuck(std::size_t length) {
+// What is told has the ends of threads in it.
+void Explorer::tell_stuck() {
+  system_.run_ends();
+  const std::size_t length = system_.steps().size();
   const bool livelock = system_.stuck() == Stuck::livelock;
   system_.threads();  // brings the program back to the end
   std::uintptr_t places[2] = {0, 0};
@@ -369,21 +376,25 @@ void Explorer::tell_progress() {
 
 // Over all choices of values: each has had its turn with those below it.
 double Explorer::explored_of_all() const {
-  const auto [before, share] = process.choices.share();
+  const auto [before, share] = choices.share();
   const double searches = request_.idle_wakes > 0 ? 2 : 1;
-  return ((process.idle_wakes > 0 ? 1 : 0) + before + share * explored) / searches;
+  return ((conditions.idle_wakes > 0 ? 1 : 0) + before + share * explored) / searches;
 }
 
 void Explorer::tell_end(const char* reason) {
   std::string oddities;
-  for (const std::string& oddity : process.oddities) oddities += (oddities.empty() ? "" : ",") + Output::quoted(oddity);
+  for (const std::string& oddity : remarks.oddities) oddities += (oddities.empty() ? "" : ",") + Output::quoted(oddity);
   std::string mixed;
-  for (std::uint32_t number = 0; number < process.cells.size(); ++number)
-    if (process.cells[number].mixed)
-      mixed += (mixed.empty() ? "" : ",") + std::to_string(process.cells[number].address);
+  for (std::uint32_t number = 0; number < cells.size(); ++number)
+    if (cells[number].mixed) mixed += (mixed.empty() ? "" : ",") + std::to_string(cells[number].address);
   std::string loops;
-  for (const auto& [place, rounds] : system_.cuts())
-    loops += (loops.empty() ? "[" : ",[") + std::to_string(place) + ',' + std::to_string(rounds) + ']';
+  for (const auto& [place, cut] : system_.cuts()) {
+    loops += (loops.empty() ? "[" : ",[") + std::to_string(place);
+    for (const std::uint64_t one : {std::uint64_t{cut.rounds}, std::uint64_t{cut.thread}, cut.read, cut.address,
+                                    cut.size, static_cast<std::uint64_t>(cut.value), cut.writer})
+      loops += ',' + std::to_string(one);
+    loops += ']';
+  }
   std::string races;
   for (const auto& [first, second, address] : system_.data_races())
     races += (races.empty() ? "[" : ",[") + std::to_string(first) + ',' + std::to_string(second) + ',' +
@@ -393,8 +404,7 @@ void Explorer::tell_end(const char* reason) {
     hazards += (hazards.empty() ? "[" : ",[") + std::to_string(thread) + ',' + std::to_string(load) + ',' +
                std::to_string(store) + ',' + std::to_string(write) + ',' + std::to_string(address) + ']';
   std::string reporting;
-  for (const std::uint64_t count : reporting_executions_)
-    reporting += (reporting.empty() ? "" : ",") + std::to_string(count);
+  for (const std::uint64_t count : reporting_) reporting += (reporting.empty() ? "" : ",") + std::to_string(count);
   std::string passes;
   for (const std::uint64_t count : passes_) passes += (passes.empty() ? "" : ",") + std::to_string(count);
   std::string evaluated;
@@ -406,7 +416,7 @@ void Explorer::tell_end(const char* reason) {
       ",\"blocked\":" + std::to_string(result.blocked) + ",\"cut\":" + std::to_string(result.cut) +
       ",\"redundant\":" + std::to_string(result.redundant) + ",\"bounded\":" + (result.bounded ? "true" : "false") +
       ",\"whole\":" + Output::quoted(whole_) +
-      ",\"complete\":" + (result.complete && !stopped_ && !process.incomplete ? "true" : "false") +
+      ",\"complete\":" + (result.complete && !stopped_ && !remarks.incomplete ? "true" : "false") +
       ",\"steps\":" + std::to_string(totals_.steps) + ",\"fresh\":" + std::to_string(totals_.fresh) +
       ",\"longest\":" + std::to_string(totals_.longest) + ",\"classes\":" + std::to_string(classes_.size()) +
       ",\"symmetric\":" + (system_.symmetric() ? "true" : "false") + ",\"restarts\":" + std::to_string(restarts_) +
@@ -415,7 +425,7 @@ void Explorer::tell_end(const char* reason) {
       "],\"passes\":[" + passes + "],\"oddities\":[" + oddities + "],\"loops\":[" + loops +
       "],\"threads\":" + std::to_string(process.numbers.size() + 1) + ",\"unseen\":[" + Output::unseen() +
       "],\"races\":[" + races + "],\"hazards\":[" + hazards + "],\"evaluated\":[" + evaluated + "],\"mixed\":[" +
-      mixed + "],\"assembly\":" + (process.assembly ? "true" : "false") + "}");
+      mixed + "],\"assembly\":" + (remarks.assembly ? "true" : "false") + "}");
 }
 
 }  // namespace teetotal::runtime

@@ -54,7 +54,9 @@ struct Request {
 class Explorer final : public Visitor {
  public:
   Explorer(Request request, const Output& output)
-      : request_(std::move(request)), output_(output), system_(request_.bounds) {}
+      : request_(std::move(request)), output_(output), system_(request_.bounds) {
+    if (request_.tell_all || request_.classes) system_.run_all_ends();
+  }
 
   void run();
 
@@ -92,7 +94,7 @@ class Explorer final : public Visitor {
   void tell_violation(std::uint32_t monitor, const monitors::Report& report);
   void tell_failures(std::span<const Event> execution);
   void tell_with_cells(const std::string& told, std::size_t end);
-  void tell_stuck(std::size_t length);
+  void tell_stuck();
   void tell_progress();
   double explored_of_all() const;
   void tell_end(const char* reason);
@@ -107,9 +109,7 @@ class Explorer final : public Visitor {
   std::set<std::array<std::uintptr_t, 5>> told_hazards_;  // whose; the places of load, store and write; where
   std::vector<Event> waiting_;                            // what threads stand before that wait at the end for a value
   std::vector<Event> for_machine_;                        // the execution, where it is not the same to monitors
-  std::vector<std::vector<std::uint64_t>>
-      reporting_;  // of each monitor: the events of this execution that it reported at
-  std::vector<std::uint64_t> reporting_executions_;
+  std::vector<std::uint64_t> reporting_;                  // of each monitor: executions that it reported
   std::set<std::tuple<int, std::uintptr_t, std::uintptr_t>> seen_failures_;
   Totals totals_;                               // of the choices before
   std::uint64_t executions_ = 0, blocked_ = 0;  // of the search at hand

@@ -28,7 +28,7 @@ inline std::uint32_t stack_owner(std::uintptr_t address) {
   return offset < kMaxThreads * kStackStride ? static_cast<std::uint32_t>(offset / kStackStride) : kMaxThreads;
 }
 
-// Whether an address on a stack, or below it, is below.
+// Of an address in the range of the stacks: whether it lies in the pages between two of them, which belong to none.
 inline bool below_stack(std::uintptr_t address) {
   return (address - kStacks) % kStackStride < kStackStride - kStackSize;
 }

@@ -1,11 +1,11 @@
-// A table by hashes of 64 bits that are odd: 0 stands for none. Open addressing with linear probing, no memory for each
-// entry. Nothing is forgotten but all at once. What was found lies elsewhere after something was added.
+// A map from hashes of 64 bits to values. The hashes are odd, so that 0 can mark a free entry. Single values are never
+// taken out. To add one moves the others: what `find` returned is not valid any more.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <utility>
-#include <vector>
+#include <array>
+#include <bit>
+
+#include "open_table.hpp"
 
 namespace teetotal::runtime {
 
@@ -13,21 +13,19 @@ template <typename Value>
 class Hashed {
  public:
   const Value* find(std::uint64_t hash) const {
-    if (size_ == 0) return nullptr;
-    const std::size_t at = slot(hash);
-    return hashes_[at] == 0 ? nullptr : &values_[at];
+    const Entry& found = entries_.at(begin(hash), [=](const Entry& other) { return other.hash() == hash; });
+    return found.free() ? nullptr : &found.value;
   }
 
-  // What is there already, or this.
+  // The value that is there already for this hash, or else the given one, now added.
   const Value& add(std::uint64_t hash, const Value& value) {
-    if (4 * (size_ + 1) > 3 * hashes_.size()) grow();
-    const std::size_t at = slot(hash);
-    if (hashes_[at] == 0) {
-      hashes_[at] = hash;
-      values_[at] = value;
+    entries_.make_room(size_, [](const Entry& other) { return begin(other.hash()); });
+    Entry& found = entries_.at(begin(hash), [=](const Entry& other) { return other.hash() == hash; });
+    if (found.free()) {
+      found = {std::bit_cast<Halves>(hash), value};
       ++size_;
     }
-    return values_[at];
+    return found.value;
   }
 
   std::size_t size() const { return size_; }
@@ -35,30 +33,17 @@ class Hashed {
   void clear() { *this = {}; }
 
  private:
-  static constexpr std::size_t kFirst = 64;  // a power of two
+  using Halves = std::array<std::uint32_t, 2>;
+  struct Entry {
+    Halves halves{};  // of the hash: so that a value of one byte takes three more beside it, and not seven
+    Value value{};
+    std::uint64_t hash() const { return std::bit_cast<std::uint64_t>(halves); }
+    bool free() const { return hash() == 0; }
+  };
 
-  // Where a hash is, or belongs.
-  std::size_t slot(std::uint64_t hash) const {
-    const std::size_t mask = hashes_.size() - 1;
-    std::size_t at = hash >> 1U & mask;
-    while (hashes_[at] != hash && hashes_[at] != 0) at = (at + 1) & mask;
-    return at;
-  }
+  static std::uint64_t begin(std::uint64_t hash) { return hash >> 1U; }
 
-  void grow() {
-    const std::size_t size = hashes_.empty() ? kFirst : 2 * hashes_.size();
-    const auto hashes = std::exchange(hashes_, std::vector<std::uint64_t>(size));
-    const auto values = std::exchange(values_, std::vector<Value>(size));
-    for (std::size_t i = 0; i < hashes.size(); ++i) {
-      if (hashes[i] == 0) continue;
-      const std::size_t at = slot(hashes[i]);
-      hashes_[at] = hashes[i];
-      values_[at] = values[i];
-    }
-  }
-
-  std::vector<std::uint64_t> hashes_;
-  std::vector<Value> values_;
+  OpenTable<Entry, 75> entries_;
   std::size_t size_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "hash.hpp"
+#include "lifetimes.hpp"
 
 namespace teetotal::runtime {
 
@@ -18,20 +19,9 @@ bool is_access(const Operation& operation) {
   if (is_fence(operation.kind) || operation.tag > Tag::oct || operation.part || operation.enabled != nullptr ||
       operation.decides())
     return false;
-  if (!process.memory.in_object(operation.address) && !in_heap(operation.address)) return false;
+  if (!memory.in_object(operation.address) && !in_heap(operation.address)) return false;
   // A compare-and-swap that fails with the address of freed memory is told: addresses.hpp.
   return operation.writes <= Writes::always || !in_heap(static_cast<std::uintptr_t>(operation.expected));
-}
-
-// Of a record: how many bytes are its own, and not of what is derived from it, which may begin in its padding.
-std::size_t own_size(const void* record, const void* behind, std::size_t size) {
-  return std::min(
-      size, static_cast<std::size_t>(static_cast<const std::byte*>(behind) - static_cast<const std::byte*>(record)));
-}
-
-template <typename T>
-void allow(T& then, const T& now) {
-  std::memcpy(static_cast<void*>(&then), static_cast<const void*>(&now), sizeof(T));
 }
 
 }  // namespace
@@ -55,7 +45,7 @@ bool KnownSteps::tells_all(const Thread& thread) {
 
 bool KnownSteps::watch(std::uint32_t moment, const Thread& thread) {
   if (!on_ || moment == kUnknown || !tells_all(thread)) return false;
-  if (thread.suspected != 0 || process.uses_signals || process.ends_told || process.show_output) return false;
+  if (thread.suspicion.address != 0 || signals.used || lifetimes.ends_told || program.show_output) return false;
   if (++learnt_ == kTrial && skipped_ < learnt_) {
     on_ = false;
     return false;
@@ -65,12 +55,10 @@ bool KnownSteps::watch(std::uint32_t moment, const Thread& thread) {
   expected_ = known_ != kUnknown && moments_[known_].skips && goes_well(known_, thread);
   value_ = value_for(thread);
   threads_.resize(std::max<std::size_t>(threads_.size(), process.count));
-  for (std::uint32_t number = 0; number < process.count; ++number)
-    std::memcpy(threads_[number].bytes.data(),
-                static_cast<const void*>(static_cast<ThreadRecord*>(&process.threads[number])), sizeof(ThreadRecord));
-  std::memcpy(process_.data(), static_cast<const void*>(static_cast<ProcessRecord*>(&process)), sizeof(ProcessRecord));
-  heap_ = process.memory.used();
-  outside_ = process.outside;
+  for (std::uint32_t number = 0; number < process.count; ++number) threads_[number].take(process.threads[number]);
+  records_.take();
+  heap_ = memory.used();
+  outside_ = libraries.changes;
   untold_ = process.untold;
   untold_loads.count = 0;
   return true;
@@ -78,7 +66,7 @@ bool KnownSteps::watch(std::uint32_t moment, const Thread& thread) {
 
 // What such a step changes may differ from the copies; nothing else.
 bool KnownSteps::changed_nothing_else(const Thread& thread, const Operation& done) {
-  if (heap_ != process.memory.used() || outside_ != process.outside || process.untold != untold_ + untold_loads.count)
+  if (heap_ != memory.used() || outside_ != libraries.changes || process.untold != untold_ + untold_loads.count)
     return false;
   const bool creates = done.verb == Verb::create, over = thread.state != State::parked;
   const auto subject_of = [](const Operation& operation) {
@@ -90,55 +78,54 @@ bool KnownSteps::changed_nothing_else(const Thread& thread, const Operation& don
     if (creates && number == subject_of(done)) continue;
     if (!over && thread.operation.verb == Verb::create && number == subject_of(thread.operation)) continue;  // twins
     if (number >= threads_.size()) return false;
-    auto& then = *reinterpret_cast<ThreadRecord*>(threads_[number].bytes.data());
+    Bytes<ThreadRecord>& then = threads_[number];
     if (number == thread.number) {
       if (over) continue;
-      allow(then.fiber, now.fiber);
-      allow(then.operation, now.operation);
-      allow(then.single, now.single);
-      allow(then.stack_low, now.stack_low);
-      allow(then.operand, now.operand);
-      allow(then.waits_on, now.waits_on);
-      if (creates) allow(then.creations, now.creations);
+      then.allow(&ThreadRecord::fiber, now);
+      then.allow(&ThreadRecord::operation, now);
+      then.allow(&ThreadRecord::single, now);
+      then.allow(&ThreadRecord::stack_low, now);
+      then.allow(&ThreadRecord::operand, now);
+      then.allow(&ThreadRecord::waits_on, now);
+      if (creates) then.allow(&ThreadRecord::creations, now);
       if (now.operation.verb == Verb::end) {
-        allow(then.exiting, now.exiting);
-        allow(then.over, now.over);
-        allow(then.result, now.result);
+        then.allow(&ThreadRecord::exiting, now);
+        then.allow(&ThreadRecord::over, now);
+        then.allow(&ThreadRecord::result, now);
       }
       if (done.verb == Verb::begin) {
-        allow(then.tls, now.tls);
-        allow(then.tls_size, now.tls_size);
-        allow(then.error, now.error);
-        allow(then.exceptions, now.exceptions);
+        then.allow(&ThreadRecord::tls, now);
+        then.allow(&ThreadRecord::tls_size, now);
+        then.allow(&ThreadRecord::error, now);
+        then.allow(&ThreadRecord::exceptions, now);
       }
     } else if (done.verb == Verb::join && number == subject_of(done)) {
       if (now.group != 0) return false;  // symmetry.hpp looks at those together
-      allow(then.joined, now.joined);
-      allow(then.joined_by, now.joined_by);
+      then.allow(&ThreadRecord::joined, now);
+      then.allow(&ThreadRecord::joined_by, now);
     }
-    const std::size_t size = own_size(&now, &process.threads[number].message, sizeof(ThreadRecord));
-    if (std::memcmp(static_cast<const void*>(&then), static_cast<const void*>(&now), size) != 0) return false;
+    if (!then.same(now)) return false;
   }
-  auto& then = *reinterpret_cast<ProcessRecord*>(process_.data());
-  allow(then.step, process.step);
+  auto& scheduling = records_.of<ProcessRecord>();
+  auto& ending = records_.of<EndingsRecord>();
+  scheduling.allow(&ProcessRecord::step, process);
   if (creates) {
-    allow(then.count, process.count);
-    allow(then.unjoined, process.unjoined);
-    allow(then.living, process.living);
+    scheduling.allow(&ProcessRecord::count, process);
+    scheduling.allow(&ProcessRecord::unjoined, process);
+    ending.allow(&EndingsRecord::living, endings);
   }
   if (done.verb == Verb::join) {
-    allow(then.unjoined, process.unjoined);
-    allow(then.alone, process.alone);
+    scheduling.allow(&ProcessRecord::unjoined, process);
+    scheduling.allow(&ProcessRecord::alone, process);
   }
   if (thread.state == State::exited) {
-    if (then.exited || then.leaving != 0 || then.finalised || process.at_exit != nullptr) return false;
-    allow(then.exited, process.exited);
-    allow(then.leaving, process.leaving);
-    allow(then.finalised, process.finalised);
+    const EndingsRecord& then = ending.then();
+    if (then.exited || then.leaving != 0 || then.finalised || endings.at_exit != nullptr) return false;
+    ending.allow(&EndingsRecord::exited, endings);
+    ending.allow(&EndingsRecord::leaving, endings);
+    ending.allow(&EndingsRecord::finalised, endings);
   }
-  const ProcessRecord& now = process;
-  const std::size_t size = own_size(&now, &process.scheduler, sizeof(ProcessRecord));
-  return std::memcmp(static_cast<const void*>(&then), static_cast<const void*>(&now), size) == 0;
+  return records_.same();
 }
 
 const KnownSteps::Stand* KnownSteps::kept(const Stand& stand) {
@@ -160,7 +147,7 @@ KnownSteps::Learnt KnownSteps::learn_stand(const Thread& thread, const Operation
                                            std::uint64_t local, bool exact) {
   const bool goes_on = thread.state == State::parked;
   const bool comes_to_end = thread.state == State::ended || thread.state == State::exited;
-  if (!(goes_on || comes_to_end) || thread.failure != Failure::none || thread.suspected != 0) return {};
+  if (!(goes_on || comes_to_end) || thread.failure != Failure::none || thread.suspicion.address != 0) return {};
   if (goes_on && !tells_all(thread)) return {};
   if (!changed_nothing_else(thread, done)) return {};
   // Remains of calls may be part of a local state, and differ: it is the one that was found first.

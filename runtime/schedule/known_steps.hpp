@@ -12,9 +12,9 @@
 // - an access of the compiler's to a variable or to the heap, of up to 8 bytes, a fence, the beginning of a thread, its
 //   end, a join, and the end of the process;
 // - after which nothing has changed but what such a step changes. The records of the process and of all threads are
-//   compared, how much memory was given out, what libraries may have kept (`Process::outside`), and what was done while
-//   nobody else was there to see it (`Process::untold`). Loads of variables are all that may be among that, and they
-//   must see the same;
+//   compared, how much memory was given out, what libraries may have kept (`libraries.changes`), and what was done
+//   while nobody else was there to see it (`Process::untold`). Loads of variables are all that may be among that, and
+//   they must see the same;
 // - that was run twice, and did the same.
 //
 // Behind any other step of a thread nothing is known of it any more, except that to create a thread is to go on.
@@ -28,7 +28,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "process.hpp"
+#include "records.hpp"
 
 namespace teetotal::runtime {
 
@@ -53,8 +53,7 @@ struct UntoldLoads {
   std::size_t count = 0;
 
   void add(const void* address, Tag tag) {
-    if (tag > Tag::oct || count == loads.size() || !process.memory.in_object(reinterpret_cast<std::uintptr_t>(address)))
-      return;
+    if (tag > Tag::oct || count == loads.size() || !memory.in_object(reinterpret_cast<std::uintptr_t>(address))) return;
     loads[count] = {address, tag, 0};
     loads[count].seen = loads[count].now();
     ++count;
@@ -95,6 +94,17 @@ class KnownSteps {
     if (moment == kUnknown) return kUnknown;
     const std::uint32_t next = next_of(moment, thread);
     if (next == kUnknown || !moments_[next].skips || !goes_well(next, thread)) return kUnknown;
+    ++skipped_;
+    return next;
+  }
+
+  // The same of a thread that stands before an end or a join and would find this: of a join what the other thread has
+  // left, and how many are not joined by then.
+  std::uint32_t find_end(std::uint32_t moment, const void* result, std::uint32_t unjoined) const {
+    if (moment == kUnknown) return kUnknown;
+    const std::uint32_t next = next_of(moment, {reinterpret_cast<std::uintptr_t>(result), unjoined});
+    if (next == kUnknown || !moments_[next].skips) return kUnknown;
+    if (moments_[next].exits && (endings.exited || endings.leaving != 0)) return kUnknown;
     ++skipped_;
     return next;
   }
@@ -157,9 +167,11 @@ class KnownSteps {
     return {sees ? static_cast<std::uint64_t>(seen_by(operation)) : 0, 0};
   }
   std::uint32_t next_of(std::uint32_t moment, const Thread& thread) const {
+    return moments_[moment].first == 0 ? kUnknown : next_of(moment, value_for(thread));
+  }
+  std::uint32_t next_of(std::uint32_t moment, const Value& seen) const {
+    const auto [value, unjoined] = seen;
     std::uint32_t next = moments_[moment].first;
-    if (next == 0) return next;
-    const auto [value, unjoined] = value_for(thread);
     while (next != 0 && (moments_[next].value != value || moments_[next].unjoined != unjoined || !loads_same(next)))
       next = moments_[next].other;
     return next;
@@ -173,7 +185,7 @@ class KnownSteps {
   bool goes_well(std::uint32_t next, const Thread& thread) const {
     const Operation& operation = thread.operation;
     if (in_heap(operation.address) && !Memory::in_use(operation.address, size_of(operation.tag))) return false;
-    if (moments_[next].exits && (process.exited || process.leaving != 0)) return false;
+    if (moments_[next].exits && (endings.exited || endings.leaving != 0)) return false;
     if (operation.verb != Verb::join) return true;
     const auto& joined = *static_cast<const Thread*>(thread.waits_on);
     return !joined.joined && !joined.detached;
@@ -201,11 +213,8 @@ class KnownSteps {
   std::uint32_t known_ = kUnknown;  // where it is known to lead
   bool expected_ = false;           // it would not be run, were it not to look
   Value value_{};
-  struct Copy {
-    alignas(ThreadRecord) std::array<std::byte, sizeof(ThreadRecord)> bytes;
-  };
-  std::vector<Copy> threads_;
-  alignas(ProcessRecord) std::array<std::byte, sizeof(ProcessRecord)> process_{};
+  std::vector<Bytes<ThreadRecord>> threads_;
+  Records::AsBytes records_;
   Used heap_{};
   std::uint64_t outside_ = 0, untold_ = 0;
 };

@@ -21,8 +21,11 @@ constexpr std::array<std::uint32_t, kRbp> kNumbers{3, 12, 13, 14, 15};  // of Ke
 // A part of a stack, without what others may look at.
 std::uint64_t hash_stack(std::uint64_t hash, std::uintptr_t begin, std::uintptr_t end, std::uint32_t owner) {
   if (!touched_by_others(begin, end - begin, owner)) return hash_range(hash, begin, end);
-  for (; begin < end; begin += kGrainSize)
-    if (!touched_by_others(begin, kGrainSize, owner)) hash = mix(hash, word_at(begin, kGrainSize));
+  while (begin < end) {
+    const std::uintptr_t grain_end = std::min(end, begin - begin % kGrainSize + kGrainSize);
+    if (!touched_by_others(begin, grain_end - begin, owner)) hash = mix(hash, word_at(begin, grain_end - begin));
+    begin = grain_end;
+  }
   return hash;
 }
 
@@ -68,7 +71,7 @@ void LocalStates::read(const std::string& file, std::uintptr_t base) {
   base_ = base;
   std::ifstream line(file);
   std::uintptr_t begin = 0, size = 0;
-  line >> std::hex >> begin >> size;
+  line >> std::hex >> begin >> size >> reads_errno_;
   for (std::uintptr_t at = base + begin; at < base + begin + size;) {
     const auto* entry = reinterpret_cast<const Entry*>(at);
     if ((entry->flags & kNobodyWaits) != 0) {
@@ -88,7 +91,7 @@ void LocalStates::read(const std::string& file, std::uintptr_t base) {
 bool LocalStates::may_wait(const Thread& thread) const {
   const auto marked = [&](std::uintptr_t place) {
     if (const Entry* entry = at(place)) return (entry->flags & kMayWait) != 0;
-    return process.memory.in_object(place);
+    return memory.in_object(place);
   };
   if (marked(thread.operation.place)) return true;
   struct Saved {
@@ -108,7 +111,8 @@ bool LocalStates::may_wait(const Thread& thread) const {
 
 LocalState LocalStates::of(const Thread& thread) const {
   const Operation& operation = thread.operation;
-  std::uint64_t hash = mix(mix(mix(thread.nondet, thread.random), thread.clock), thread.changes);
+  std::uint64_t hash =
+      mix(mix(mix(thread.asked.nondet, thread.asked.random), thread.asked.clock), thread.asked.changes);
   hash = mix(hash, thread.number);  // the next operation may be on its own stack
   const auto add = [&](std::uint64_t word) { hash = mix(hash, word + 0x9E37); };
   const auto add_wide = [&](Wide value) {
@@ -122,7 +126,7 @@ LocalState LocalStates::of(const Thread& thread) const {
   if (operation.writes > Writes::always) add_wide(operation.expected);
   if (thread.single && operation.kind == Kind::rmw) add_wide(thread.operand);
   if (thread.tls != 0 && thread.locals_private) hash = hash_range(hash, thread.tls, thread.tls + thread.tls_size);
-  if (thread.error != nullptr) add(static_cast<std::uint64_t>(*thread.error));
+  if (thread.error != nullptr && reads_errno_) add(static_cast<std::uint64_t>(*thread.error));
   add(reinterpret_cast<std::uintptr_t>(thread.at_end));
   for (const auto& [key, value] : thread.specific) {
     add(key);
@@ -135,7 +139,7 @@ LocalState LocalStates::of(const Thread& thread) const {
   std::uint32_t frames = 0;
   while (of_executable(at.place) && go_up(at)) ++frames;
   // The hook itself, and what it may call to switch.
-  const bool single = thread.single && at.place == operation.place && frames <= 2;
+  const bool single = at.place == operation.place && (operation.alone || (thread.single && frames <= 2));
   bool exact = single;
   if (const std::uintptr_t frame = at.value(kRbp); of_executable(at.place) && keeps_all(frame, at, operation.place)) {
     const std::uintptr_t vectors = at.end;
@@ -158,7 +162,7 @@ LocalState LocalStates::of(const Thread& thread) const {
     if (entry == nullptr || frame < low || frame >= top - 2 * kWord) {
       for (const std::uintptr_t value : registers) add(value);
       // What calls the program first leaves its frame as it is.
-      return {hash_stack(hash, low, top, thread.number) | 1U, exact && !process.memory.in_object(place)};
+      return {hash_stack(hash, low, top, thread.number) | 1U, exact && !memory.in_object(place)};
     }
     for (std::size_t which = 0; which < kRbp; ++which)
       if (entry->live(kNumbers[which])) add(registers[which]);
@@ -166,9 +170,14 @@ LocalState LocalStates::of(const Thread& thread) const {
       hash = hash_stack(hash, low, frame, thread.number);
       exact = false;
     }
-    for (const auto& [offset, size] : entry->slots()) {
-      const std::uintptr_t slot = frame + static_cast<std::uintptr_t>(std::intptr_t{offset});
-      hash = hash_range(hash, slot, slot + size);
+    for (const Slot& one : entry->slots()) {
+      const std::uintptr_t slot = frame + static_cast<std::uintptr_t>(std::intptr_t{one.offset});
+      if (one.given_away != 0) {
+        hash = hash_stack(hash, slot, slot + one.size, thread.number);
+        exact = false;
+      } else {
+        hash = hash_range(hash, slot, slot + one.size);
+      }
     }
     std::uintptr_t copy = frame;
     for (std::uint32_t saved = entry->saved; saved != 0; saved >>= 4U) {

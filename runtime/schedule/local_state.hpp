@@ -4,8 +4,9 @@
 // variables may still be read. What is dead was found out from the program's machine code, for each place that a call
 // returns to (programs/c/liveness.py), and lies in a table in the object. A stack is gone up from the hook at its end:
 // frames of our own by what the compiler wrote about them (unwinding.hpp), then those of the program, by the table. Of
-// a hook that does one access the operation says all; of others every word counts, but the copies of registers, which
-// are their owner's to judge. From the first frame on about which nothing is known, everything is live.
+// a hook that does one access, or only tries to take something, the operation says all; of others every word counts,
+// remains of earlier calls too, but the copies of registers, which are their owner's to judge. From the first frame on
+// about which nothing is known, everything is live.
 //
 // What other threads may look at is not local: not such parts of a stack (lifetimes.hpp), and not the thread-local
 // variables of a thread once others have touched them.
@@ -28,7 +29,7 @@ struct LocalState {
 
 class LocalStates {
  public:
-  // A file that says where the table is.
+  // A file that says where the table is, and whether anything reads errno.
   void read(const std::string& file, std::uintptr_t base);
 
   // Of a thread that stands before a read, if that may be part of a loop that only waits; otherwise 0.
@@ -47,7 +48,8 @@ class LocalStates {
   static constexpr unsigned kBits = 3;  // of registers: behind these, as programs/c/machine.py numbers them
   struct Slot {
     std::int32_t offset;
-    std::uint32_t size;
+    std::uint32_t size : 31;
+    std::uint32_t given_away : 1;  // others may read it by its address, and some of it may be dead
   };
   struct Entry {  // as programs/c/liveness.py tells it, with its slots behind it
     std::int32_t place;
@@ -68,6 +70,7 @@ class LocalStates {
   std::vector<std::uint32_t> entries_;  // of each place in the object's code: where in the object; asked at every read
   std::uintptr_t base_ = 0;
   bool nobody_waits_ = false;
+  bool reads_errno_ = true;  // the program, or what it calls
 };
 
 extern LocalStates local_states;

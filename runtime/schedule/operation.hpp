@@ -69,6 +69,7 @@ struct Operation {
   Needs needs = Needs::nothing;  // where an rmw waits for a value
   bool part = false;             // a further part of the copy that its thread was busy with before
   bool plain = false;            // neither atomic nor volatile: a race on it is a data race
+  bool alone = false;            // of an object: its hook goes on by what it finds there, and by nothing that it knows
   Order order = Order::na;       // as the program asks for it, and where a compare-and-swap fails
   Order failure = Order::na;
   std::uint32_t cell = 0;

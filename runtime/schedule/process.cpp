@@ -1,20 +1,13 @@
 #include "process.hpp"
 
-#include <cxxabi.h>
-#include <dlfcn.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <stdexcept>
 
 #include "accesses.hpp"
-#include "channel.hpp"
+#include "conditions.hpp"
 #include "endings.hpp"
-#include "hooks_signals.hpp"
-#include "imports.hpp"
 #include "lifetimes.hpp"
+#include "records.hpp"
 #include "symmetry.hpp"
 #include "unwritten.hpp"
 
@@ -23,116 +16,13 @@ namespace teetotal::runtime {
 Process process;
 int teetotal_frames_up = 1;
 
-namespace {
-
-struct TlsIndex {
-  std::size_t module, offset;
-};
-extern "C" void* __tls_get_addr(TlsIndex*);
-
-std::string wanted_object;
-std::string load_error;
-
-void adopt_thread_locals(Thread& self) {
-  const Memory& memory = process.memory;
-  self.exceptions = abi::__cxa_get_globals();
-  self.error = &errno;
-  for (const Memory::Locals& of_library : memory.library_locals) {  // as at the beginning; no snapshot has them
-    TlsIndex index{of_library.module, 0};
-    auto* locals = static_cast<char*>(__tls_get_addr(&index));
-    std::memcpy(locals, of_library.image, of_library.image_size);
-    std::memset(locals + of_library.image_size, 0, of_library.size - of_library.image_size);
-  }
-  if (memory.tls_size == 0 || self.tls != 0) return;
-  TlsIndex index{memory.tls_module, 0};
-  self.tls = reinterpret_cast<std::uintptr_t>(__tls_get_addr(&index));
-  self.tls_size = memory.tls_size;
-}
-
-void load_entry() {
-  void* object = dlopen(wanted_object.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (object == nullptr) {
-    load_error = dlerror();
-  } else if (void* found = dlsym(object, "main"); found == nullptr) {
-    load_error = "the program has no function main";
-  } else {
-    process.main = reinterpret_cast<decltype(process.main)>(found);
-    try {
-      imports.bind(found);
-    } catch (const std::runtime_error& error) {
-      load_error = error.what();
-    }
-  }
-  process.loaded = true;
-  abandon_to(process.scheduler);
-}
-
-char** given_arguments = nullptr;
-char** given_environment = nullptr;  // empty
-
-// The arguments of main lie in the program's own heap: it may look at them, and change them, like anything else.
-void place_arguments() {
-  const auto allocate = [](std::size_t size) { return static_cast<char*>(process.memory.allocate(0, size, 0, 0)); };
-  given_arguments = reinterpret_cast<char**>(allocate((process.arguments.size() + 2) * sizeof(char*)));
-  char** next = given_arguments;
-  for (const std::string& argument : process.arguments) {
-    *next = allocate(argument.size() + 1);
-    std::memcpy(*next++, argument.c_str(), argument.size() + 1);
-  }
-  *next++ = nullptr;
-  *next = nullptr;
-  given_environment = next;
-}
-
-void main_entry() {
-  Thread& self = *process.current;
-  adopt_thread_locals(self);
-  if (process.uses_signals) place_signal_actions(self);
-  const int count = static_cast<int>(process.arguments.size());
-  run_initialisers(count, given_arguments, given_environment);
-  leave(self, process.main(count, given_arguments, given_environment), 0);
-}
-
-void thread_entry() {
-  Thread& self = *process.current;
-  adopt_thread_locals(self);
-  finish(self, self.routine(self.argument));
-}
-
-}  // namespace
-
-void Process::load(const std::string& object) {
-  wanted_object = object;
-  memory.prepare();
-  Thread& first = threads[0];
-  for (std::uint32_t number = 0; number < kMaxThreads; ++number) {
-    threads[number].number = number;
-    threads[number].stack_low = stack_top(number);
-  }
-  prepare(first.fiber, 0, load_entry);
-  resume(first);
-  if (first.failure != Failure::none)
-    load_error = (first.failure == Failure::unsupported ? "a constructor uses " : "a constructor ") + first.message;
-  if (!load_error.empty()) throw std::runtime_error(load_error);
-  memory.adopt_object(reinterpret_cast<const void*>(main));
-  find_initialisers(reinterpret_cast<const void*>(main));
-  if (!memory.library_locals.empty()) snapshots = 0;
-  kept_keys = keys;
-  kept_specific = first.specific;
-  place_arguments();
-  memory.keep_heap();
-}
-
 void Process::reset() {
   memory.reset();
   for (std::uint32_t number = 0; number < count; ++number) clear(threads[number]);
-  static_cast<ProcessRecord&>(*this) = {};
-  keys = kept_keys;
-  threads[0].specific = kept_specific;
-  environ = given_environment;
+  Records::begin_anew();
+  keys.begin(threads[0]);
   put_lasting_back();
-  threads[0].state = State::parked;
-  prepare(threads[0].fiber, 0, main_entry);
+  program.begin();
 }
 
 void Process::clear(Thread& thread) {
@@ -150,7 +40,7 @@ void Process::clear(Thread& thread) {
   ThreadRecord fresh;
   fresh.number = number;
   fresh.stack_low = stack_top(number);
-  fresh.locals_private = (shared_locals & bit_of(number)) == 0;
+  fresh.locals_private = (lifetimes.shared_locals & bit_of(number)) == 0;
   fresh.tls = thread.tls;
   fresh.tls_size = thread.tls_size;
   fresh.exceptions = thread.exceptions;
@@ -183,13 +73,9 @@ const Fiber& next_to_run() {
   return process.scheduler;
 }
 
-void Process::note(const std::string& oddity) {
-  if (std::ranges::find(oddities, oddity) == oddities.end()) oddities.push_back(oddity);
-}
-
 void stop(Thread& self, State state) {
-  if (self.suspected != 0) decide_suspicion(self, 0, 0);
-  if (self.range_size != 0) settle(self);
+  if (self.suspicion.address != 0) decide_suspicion(self, 0, 0);
+  if (self.range.size != 0) settle(self);
   self.state = state;
   abandon_to(process.scheduler);
 }
@@ -204,14 +90,14 @@ void fail(Thread& self, Failure failure, const char* message, std::uintptr_t pla
 }
 
 void fail(Thread& self, Failure failure, std::string message, std::uintptr_t place) {
-  if (self.range_size != 0) settle(self);
+  if (self.range.size != 0) settle(self);
   self.failure = failure;
   self.failed_step = process.step;
   {
     const Lasting lasting;  // no snapshot has a thread that failed
     self.message = std::move(message);
   }
-  self.failed_at = process.callers.empty() ? place : process.callers.teller(place, __builtin_frame_address(0));
+  self.failed_at = callers.empty() ? place : callers.teller(place, __builtin_frame_address(0));
   stop(self, State::stopped);
 }
 
@@ -228,7 +114,7 @@ void finish(Thread& self, void* result) {
   run_key_destructors(self);
   leave_if_last(self);
   end_all(self);
-  if (process.unlock_needs_fence) mfence(self, 0);
+  if (rules.unlock_needs_fence) mfence(self, 0);
   synchronise(self, Verb::end, Kind::unlock, Tag::thread, &self, 0);
   self.end_step = process.step;
   stop(self, State::ended);
@@ -236,7 +122,7 @@ void finish(Thread& self, void* result) {
 
 bool of_program(const void* object) {
   const auto address = reinterpret_cast<std::uintptr_t>(object);
-  if (process.memory.in_object(address) || in_heap(address) || stack_owner(address) < kMaxThreads) return true;
+  if (memory.in_object(address) || in_heap(address) || stack_owner(address) < kMaxThreads) return true;
   for (std::uint32_t number = 0; number < process.count; ++number) {
     const Thread& thread = process.threads[number];
     if (address - thread.tls < thread.tls_size) return true;
@@ -305,6 +191,7 @@ void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object
                     .verb = verb,
                     .needs = choice.needs,
                     .part = choice.part,
+                    .alone = choice.alone,
                     .order = unchecked(order_of(verb)),
                     .enabler = choice.enabler,
                     .address = address,
@@ -313,13 +200,13 @@ void synchronise(Thread& self, Verb verb, Kind kind, Tag tag, const void* object
                     .expected = choice.expected};
   visible(self);
   // Waking those who wait at a word does not look at it: it may be gone by then, and be another's.
-  if (is_object(tag) && self.bucket == nullptr && of_program(object)) check_memory(self, address, 0, place);
+  if (is_object(tag) && self.wait.bucket == nullptr && of_program(object)) check_memory(self, address, 0, place);
 }
 
 void attempt(Thread& self, Verb verb, Tag tag, const void* object, std::uintptr_t place, const Choice& choice) {
-  if (choice.writes == Writes::always || !process.halves)
+  if (choice.writes == Writes::always || !rules.halves)
     return synchronise(self, verb, choice.writes == Writes::always ? Kind::rmw : Kind::ld, tag, object, place, choice);
-  synchronise(self, verb, Kind::ld, tag, object, place, {.writes = Writes::never});
+  synchronise(self, verb, Kind::ld, tag, object, place, {.writes = Writes::never, .alone = choice.alone});
   const Wide seen = seen_by(self.operation);
   if (!matches(choice.writes, choice.expected, seen) && (choice.enabled == nullptr || choice.enabled(self))) return;
   Choice rest = choice;
@@ -396,16 +283,16 @@ void create_thread(Thread& self, void* (*routine)(void*), void* argument, bool d
   Thread& child = process.threads[number];
   process.alone = false;
   find_twin(self, child, routine, argument, detached);
-  if (process.unlock_needs_fence) mfence(self, place);
+  if (rules.unlock_needs_fence) mfence(self, place);
   synchronise(self, Verb::create, Kind::unlock, Tag::thread, &child, place);
   ++self.creations;
   ++process.unjoined;
-  child.locals_private = (process.shared_locals & bit_of(number)) == 0;
-  ++process.living;
+  child.locals_private = (lifetimes.shared_locals & bit_of(number)) == 0;
+  ++endings.living;
   child.routine = routine;
   child.argument = argument;
   child.detached = detached;
-  child.signals_blocked = self.signals_blocked;
+  child.signals.blocked = self.signals.blocked;
   process.count = std::max(process.count, number + 1);
   std::uint32_t born = 0;
   for (std::uint32_t other = 0; other < process.count; ++other) born += process.threads[other].state != State::unborn;
@@ -416,7 +303,7 @@ void create_thread(Thread& self, void* (*routine)(void*), void* argument, bool d
                      .tag = Tag::thread,
                      .verb = Verb::begin,
                      .order = unchecked(order_of(Verb::begin)),
-                     .cell = process.cells.number(reinterpret_cast<std::uintptr_t>(&child), Tag::thread),
+                     .cell = cells.number(reinterpret_cast<std::uintptr_t>(&child), Tag::thread),
                      .enabler = process.step,
                      .address = reinterpret_cast<std::uintptr_t>(&child),
                      .place = reinterpret_cast<std::uintptr_t>(routine) + 1};  // as if called from its first line

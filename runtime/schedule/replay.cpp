@@ -89,9 +89,19 @@ void replay(const Request& request, const Output& output) {
   bounds.waiting_counts = bounds.waiting_counts || request.stop_at_last;  // nobody looks ahead: the last step runs once
   Controlled system(bounds);
   Frames frames;
-  try {
+  const auto follow = [&] {
     for (int attempt = 0; !run(system, steps, request.stop_at_last, frames); ++attempt)
       if (attempt == kAttempts) throw std::out_of_range("the schedule never comes to rest");
+  };
+  try {
+    try {
+      follow();
+    } catch (const std::out_of_range&) {  // or it has tries that fail, as somebody saw them (hooks_together.cpp)
+      if (!locking_together.used()) throw;
+      locking_together.allowed = false;
+      system.forget();
+      follow();
+    }
   } catch (const std::out_of_range& error) {
     output.line(R"({"type":"error","what":"schedule","message":)" + Output::quoted(error.what()) + '}');
     return;

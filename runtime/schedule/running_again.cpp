@@ -85,7 +85,7 @@ void Controlled::run_step(std::size_t index) {
 
 // All steps have been done again.
 void Controlled::arrive() {
-  if (process.restart || process.cells.changed) throw Restart{};
+  if (process.restart || cells.changed) throw Restart{};
   described_new_threads();
   std::ranges::fill(standing_, Standing::gone);
   for (std::uint32_t thread = 0; thread < process.count; ++thread)

@@ -7,16 +7,11 @@
 #include <bit>
 #include <utility>
 
+#include "counting.hpp"
 #include "survival.hpp"
 #include "system.hpp"
 
 namespace teetotal::runtime {
-
-// Of a thread, by what it has seen; unknown where that may not be all.
-std::uint32_t Controlled::moment_of(std::uint32_t number) {
-  if (!known_.on() || process.snapshots == 0 || rewinds_ < bounds_.look) return KnownSteps::kUnknown;
-  return own_[number].empty() ? beginning_of(number) : steps_[own_[number].back()].moment;
-}
 
 std::uint32_t Controlled::beginning_of(std::uint32_t number) {
   if (number == 0) return KnownSteps::kBeginning;
@@ -24,10 +19,18 @@ std::uint32_t Controlled::beginning_of(std::uint32_t number) {
   return creation < 0 ? KnownSteps::kUnknown : known_.created_at(steps_[static_cast<std::size_t>(creation)].moment);
 }
 
-// Where the next step of a thread leads, if it need not be run.
-std::uint32_t Controlled::known_step(std::uint32_t number) {
-  if (looks_ || lives_end || survival.fatal_next()) return KnownSteps::kUnknown;
-  return known_.find(moment_of(number), process.threads[number]);
+// The thread whose latest step that is stands where that has led it.
+[[gnu::always_inline]] inline void Controlled::stand_behind(const Step& last, const KnownSteps::Stand& stand) {
+  const std::uint32_t number = last.thread;
+  Thread& thread = process.threads[number];
+  thread.operation = stand.operation;
+  thread.waits_on = stand.waits_on;
+  thread.result = stand.result;
+  next_[number] = stand.event;
+  if (cut(number, &last)) [[unlikely]]
+    return describe(number);
+  standing_[number] = standing_of(number, last.local);
+  asked_[number].known = false;
 }
 
 // As execute_thread, of a step that leads there.
@@ -36,8 +39,8 @@ Event Controlled::skip(std::uint32_t number, std::uint32_t known) {
   const KnownSteps::Moment& moment = known_[known];
   const KnownSteps::Stand& stand = *moment.stand;
   const std::size_t index = steps_.size();
-  const auto& own = own_[number];
-  const Operation& before = own.empty() ? kept(thread.operation) : known_.stand(steps_[own.back()].moment).operation;
+  const Step* last = last_of(number);
+  const Operation& before = last == nullptr ? kept(thread.operation) : known_.stand(last->moment).operation;
   Step& step = steps_.emplace_back(next_[number], number, before);
   const Operation& operation = step.operation;
   step.moment = known;
@@ -47,7 +50,7 @@ Event Controlled::skip(std::uint32_t number, std::uint32_t known) {
     step.enabler = twins_step(number);
     symmetric_ = true;
   }
-  if (!is_fence(operation.kind)) step.source = source(number, operation.cell);
+  if (!is_fence(operation.kind)) step.source = writer_[operation.cell];
   if (operation.verb == Verb::none && !is_fence(operation.kind)) {
     step.sees = operation.kind != Kind::st;
     step.before = seen_by(operation);
@@ -64,35 +67,18 @@ Event Controlled::skip(std::uint32_t number, std::uint32_t known) {
   }
   thread.state = stand.state;
   if (thread.state == State::ended) thread.end_step = static_cast<std::int32_t>(index);
-  if (thread.state == State::exited) process.exited = true;
+  if (thread.state == State::exited) endings.exited = true;
   behind_ = true;
   known_.expect_next(moment);
   count(step);
   step.local = stand.local;
   if (step.local % 2 == 0 && step.local != 0) step.local = locals_.decide(past_of(index), step.local | 1U);
   if (step.local != 0) detect_idling(number);
-  stand_again(number);
+  if (thread.state == State::parked)
+    stand_behind(step, stand);
+  else
+    standing_[number] = Standing::gone;
   return step.event;
-}
-
-// Takes the latest step back, which is no longer one of its thread's.
-void Controlled::take_back(const Step& step) {
-  Thread& thread = process.threads[step.thread];
-  const bool plain_load = step.event.kind == Kind::ld;  // which is known to be nothing else: its operation may be far
-  if (!plain_load && step.operation.verb == Verb::none && step.changes()) put(step.operation, step.before);
-  if (!plain_load && step.operation.verb == Verb::join) {
-    Thread& joined = *reinterpret_cast<Thread*>(step.operation.address);
-    joined.joined = false;
-    joined.joined_by = {};
-    ++process.unjoined;
-  }
-  if (thread.state == State::ended) thread.end_step = -1;
-  if (thread.state == State::exited) {
-    process.exited = process.finalised = false;
-    process.leaving = 0;
-  }
-  thread.state = State::parked;
-  if (own_[step.thread].empty()) thread.operation = step.operation;
 }
 
 // A thread stands where its latest step has led it.
@@ -102,19 +88,10 @@ void Controlled::stand_again(std::uint32_t number) {
     standing_[number] = Standing::gone;
     return;
   }
-  if (!own_[number].empty()) {
-    const KnownSteps::Stand& stand = known_.stand(steps_[own_[number].back()].moment);
-    thread.operation = stand.operation;
-    thread.waits_on = stand.waits_on;
-    thread.result = stand.result;
-    next_[number] = stand.event;
-    if (!cut(number)) {
-      standing_[number] = standing_of(number);
-      asked_[number].known = false;
-      return;
-    }
-  }
-  describe(number);
+  if (const Step* last = last_of(number))
+    stand_behind(*last, known_.stand(last->moment));
+  else
+    describe(number);
 }
 
 void Controlled::learn(Step& step, bool exact) {
@@ -130,7 +107,8 @@ void Controlled::learn(Step& step, bool exact) {
 void Controlled::look_now_and_then() {
   if (!known_.on()) return;
   constexpr std::uint64_t kTrial = 4096;  // after so many, more than half of the executions must do without the program
-  looks_ = ++rewinds_ % bounds_.look == 0;
+  ++rewinds_;
+  looks_ = rewinds_ % (rewinds_ < kTrial ? bounds_.look : 4 * std::uint64_t{bounds_.look}) == 0;
   if (rewinds_ >= kTrial && std::has_single_bit(rewinds_) && 4 * std::exchange(run_up_, 0) > rewinds_) known_.stop();
   if (!looks_ || !std::has_single_bit(rewinds_)) return;
   learns_ = std::ranges::any_of(steps_, [](const Step& step) { return step.moment == KnownSteps::kUnknown; });
@@ -168,7 +146,7 @@ void Controlled::run_up() {
 
 // The program depends on more than is known. The search begins again, and finds out for itself.
 void Controlled::distrust() const {
-  process.weaken("a thread that had seen the same did not do the same");
+  remarks.weaken("a thread that had seen the same did not do the same");
   const_cast<Controlled*>(this)->known_.stop();
   throw Restart{};
 }

@@ -14,7 +14,7 @@ constexpr std::size_t kBytesPerStep = 512;  // to copy as much costs about as mu
 }  // namespace
 
 bool Snapshots::safe() {
-  if (process.snapshots == 0 || !process.memory.copyable()) return false;
+  if (Snapshots::interval == 0 || !memory.copyable()) return false;
   return std::ranges::all_of(std::span(process.threads).first(process.count), [](const Thread& thread) {
     return thread.specific.empty() && thread.failure == Failure::none;
   });
@@ -22,13 +22,13 @@ bool Snapshots::safe() {
 
 bool Snapshots::take(std::size_t steps) {
   if (!safe()) {
-    due_ = steps + std::max<std::size_t>(1, process.snapshots);
+    due_ = steps + std::max<std::size_t>(1, Snapshots::interval);
     return false;
   }
   if (kept_.size() == depth_) kept_.emplace_back();
   Snapshot& snapshot = kept_[depth_];
   snapshot.regions.clear();
-  process.memory.written(snapshot.regions, process.count);
+  memory.written(snapshot.regions, process.count);
   for (std::uint32_t number = 0; number < process.count; ++number) {
     const Thread& thread = process.threads[number];
     if (thread.state == State::unborn) continue;
@@ -40,7 +40,7 @@ bool Snapshots::take(std::size_t steps) {
   }
   std::size_t size = 0;
   for (const Region& region : snapshot.regions) size += region.size;
-  pause_ = std::max(process.snapshots, size / kBytesPerStep);
+  pause_ = std::max(Snapshots::interval, size / kBytesPerStep);
   due_ = steps + pause_;
   if (size > kLargest) return false;
   snapshot.bytes.resize(size);
@@ -50,28 +50,28 @@ bool Snapshots::take(std::size_t steps) {
     to += region.size;
   }
   snapshot.steps = steps;
-  snapshot.outside = process.outside;
-  snapshot.process = process;
+  snapshot.outside = libraries.changes;
+  snapshot.records.take();
   snapshot.threads.resize(process.count);
   for (std::uint32_t number = 0; number < process.count; ++number) {
     KeptThread& kept = snapshot.threads[number];
     static_cast<ThreadRecord&>(kept) = process.threads[number];
     if (kept.exceptions != nullptr) std::memcpy(kept.caught.data(), kept.exceptions, kExceptionWords);
   }
-  snapshot.used = process.memory.used();
+  snapshot.used = memory.used();
   ++depth_;
   return true;
 }
 
 bool Snapshots::restore(std::size_t steps) {
-  while (depth_ > 0 && (kept_[depth_ - 1].steps > steps || kept_[depth_ - 1].outside != process.outside)) --depth_;
+  while (depth_ > 0 && (kept_[depth_ - 1].steps > steps || kept_[depth_ - 1].outside != libraries.changes)) --depth_;
   due_ = this->steps() + pause_;
   if (depth_ == 0) return false;
   const Snapshot& snapshot = kept_[depth_ - 1];
-  process.memory.shrink(snapshot.used, process.count);
+  memory.shrink(snapshot.used, process.count);
   for (std::uint32_t number = 0; number < process.count; ++number) {
     Thread& thread = process.threads[number];
-    if (number >= snapshot.process.count || snapshot.threads[number].state == State::unborn) {
+    if (number >= snapshot.threads.size() || snapshot.threads[number].state == State::unborn) {
       if (thread.state != State::unborn) process.clear(thread);
       continue;
     }
@@ -87,7 +87,7 @@ bool Snapshots::restore(std::size_t steps) {
     static_cast<ThreadRecord&>(thread) = kept;
     thread.forget_words();
   }
-  static_cast<ProcessRecord&>(process) = snapshot.process;
+  snapshot.records.put_back();
   const std::byte* from = snapshot.bytes.data();
   for (const Region& region : snapshot.regions) {
     std::memcpy(reinterpret_cast<void*>(region.begin), from, region.size);

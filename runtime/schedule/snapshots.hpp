@@ -5,24 +5,26 @@
 // thread-local variables, and the records of the process and its threads. It is taken only where that is everything:
 //
 // - No function of a library was called since that may keep something of its own (imports.hpp), and no memory of a
-//   library was allocated or freed (`Process::outside`), that of our own hooks included, which they may hold where they
-//   stand; but not what they find out for good (`Lasting`).
+//   library was allocated or freed (`libraries.changes`), that of our own hooks included, which they may hold where
+//   they stand; but not what they find out for good (`Lasting`).
 // - No variables are so many that the kernel puts them back, no thread has thread-specific data.
 //
 // Otherwise the whole execution is run again. Snapshots form a stack, as the search's own frames do. One is taken every
-// few steps (`Process::snapshots`), fewer of them the larger they are.
+// few steps (`interval`), fewer of them the larger they are.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <vector>
 
-#include "process.hpp"
+#include "records.hpp"
 
 namespace teetotal::runtime {
 
 class Snapshots {
  public:
+  static inline std::size_t interval = 12;  // a snapshot every so many steps; 0: none
+
   // Keeps the program as it stands after `steps` steps, where that is safe and worth its while: whether it did.
   bool consider(std::size_t steps) { return steps >= due_ && take(steps); }
 
@@ -55,7 +57,7 @@ class Snapshots {
   struct Snapshot {
     std::size_t steps = 0;
     std::uint64_t outside = 0;
-    ProcessRecord process;
+    Records records;
     std::vector<KeptThread> threads;
     Used used{};
     std::vector<Region> regions;

@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::size_t kLongestIteration = 64;
 std::uint64_t local_state(const Thread& thread) {
-  std::uint64_t hash = mix(mix(mix(thread.nondet, thread.random), thread.clock), thread.changes);
+  std::uint64_t hash =
+      mix(mix(mix(thread.asked.nondet, thread.asked.random), thread.asked.clock), thread.asked.changes);
   hash = hash_range(hash, reinterpret_cast<std::uintptr_t>(thread.fiber.stack_pointer), stack_top(thread.number));
   if (thread.tls != 0) hash = hash_range(hash, thread.tls, thread.tls + thread.tls_size);
   if (thread.error != nullptr) hash = mix(hash, static_cast<std::uint64_t>(*thread.error));

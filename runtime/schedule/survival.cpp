@@ -145,13 +145,14 @@ Failure Survival::failure() const {
       return Failure::hang;
     case Reason::waits:
       return Failure::waits;
-    case Reason::memory:
-      return Failure::memory;
+    case Reason::too_large:
+      return Failure::too_large;
     default:
       break;
   }
   if (survived_.in_program) return Failure::crash;
-  return WIFSIGNALED(survived_.status) && WTERMSIG(survived_.status) == SIGKILL ? Failure::memory : Failure::corruption;
+  return WIFSIGNALED(survived_.status) && WTERMSIG(survived_.status) == SIGKILL ? Failure::too_large
+                                                                                : Failure::corruption;
 }
 
 std::string Survival::message() const {
@@ -160,7 +161,7 @@ std::string Survival::message() const {
       return "runs on without an operation that others can see";
     case Failure::waits:
       return "waits for something outside of the program";
-    case Failure::memory:
+    case Failure::too_large:
       return "needs more memory than it may have";
     case Failure::corruption:
       return "overwrites the explorer's memory";

@@ -20,12 +20,12 @@ bool joined_in_part(std::uint32_t group) {
 void find_twin(const Thread& self, Thread& child, void* (*routine)(void*), const void* argument, bool detached) {
   child.created_after = child.twin = child.group = 0;
   tell_apart(self);
-  if (!process.symmetry || self.operation.verb != Verb::create) return;
+  if (!symmetry.on || self.operation.verb != Verb::create) return;
   child.created_after = reinterpret_cast<const Thread*>(self.operation.address)->number;
   for (std::uint32_t number = child.created_after; number != 0; number = process.threads[number].created_after) {
     Thread& other = process.threads[number];
     if (other.routine != routine || other.argument != argument || other.detached != detached) continue;
-    if (other.signals_blocked != self.signals_blocked) continue;
+    if (other.signals.blocked != self.signals.blocked) continue;
     if (other.group == 0) other.group = number;
     child.twin = number;
     child.group = other.group;
@@ -34,7 +34,7 @@ void find_twin(const Thread& self, Thread& child, void* (*routine)(void*), const
 }
 
 void watch_join(const Thread& self, const Thread& joined, bool for_result) {
-  if (!process.symmetry || joined.group == 0) return;
+  if (!symmetry.on || joined.group == 0) return;
   const bool first =
       std::ranges::none_of(threads(), [&](const Thread& other) { return other.group == joined.group && other.joined; });
   const auto by_another = [&](const Thread& other) {
@@ -47,7 +47,8 @@ void watch_join(const Thread& self, const Thread& joined, bool for_result) {
 
 void watch_symmetry(const Thread& thread, const Operation& done, Wide stored) {
   if (thread.group != 0) {
-    const bool asked = (thread.nondet | thread.random | thread.clock | thread.changes) != 0 || !thread.specific.empty();
+    const bool asked = (thread.asked.nondet | thread.asked.random | thread.asked.clock | thread.asked.changes) != 0 ||
+                       !thread.specific.empty();
     const auto own = [&](Wide value) {
       const auto address = static_cast<std::uintptr_t>(value);
       return stack_owner(address) == thread.number || address - thread.tls < thread.tls_size;

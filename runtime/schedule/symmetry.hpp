@@ -20,12 +20,18 @@
 
 namespace teetotal::runtime {
 
+struct Symmetry {
+  bool on = false;  // nothing has told any threads apart, and the search may ask
+};
+
+inline Symmetry symmetry;
+
 // Before `self` creates `child`: finds out whom it is like.
 void find_twin(const Thread& self, Thread& child, void* (*routine)(void*), const void* argument, bool detached);
 
 inline void tell_apart(const Thread& thread) {
-  if (!process.symmetry || thread.group == 0) return;
-  process.symmetry = false;
+  if (!symmetry.on || thread.group == 0) return;
+  symmetry.on = false;
   process.restart = true;
 }
 

@@ -5,9 +5,10 @@
 #include <cstring>
 #include <utility>
 
+#include "conditions.hpp"
+#include "counting.hpp"
 #include "lifetimes.hpp"
 #include "survival.hpp"
-#include "symmetry.hpp"
 #include "synchronisation.hpp"
 
 namespace teetotal::runtime {
@@ -36,15 +37,33 @@ Event Controlled::event_of(const Operation& operation, std::uint32_t as) {
           location(operation.place)};
 }
 
+Cut Controlled::cut_of(std::uint32_t thread) const {
+  Cut found{.rounds = visits(thread, next_[thread].location), .thread = thread};
+  const Step* step = last_of(thread);
+  const auto reads = [](const Step& one) {
+    return one.sees && (one.operation.kind == Kind::ld || one.operation.kind == Kind::rmw) &&
+           one.operation.tag <= Tag::vector;
+  };
+  while (step != nullptr && !reads(*step))
+    step = step->earlier < 0 ? nullptr : &steps_[static_cast<std::size_t>(step->earlier)];
+  if (step == nullptr) return found;
+  found.read = step->operation.told_place();
+  found.address = step->operation.address;
+  found.size = size_of(step->operation.tag);
+  found.value = step->before;
+  if (step->source >= 0) found.writer = steps_[static_cast<std::size_t>(step->source)].operation.told_place();
+  return found;
+}
+
 // What the thread stands before, for the searches.
 void Controlled::describe(std::uint32_t thread) {
   const Operation& operation = process.threads[thread].operation;
   next_[thread] = event_of(operation, agent(thread, kThread));
   const bool halted = cut(thread);
-  if (halted && steps_.size() < bounds_.steps)
-    cuts_.try_emplace(operation.told_place(), visits(thread, next_[thread].location));
+  if (halted && steps_.size() < bounds_.steps && !cuts_.contains(operation.told_place()))
+    cuts_.emplace(operation.told_place(), cut_of(thread));
   const bool halts = halted || spinning(thread);
-  standing_[thread] = halts ? Standing::halted : standing_of(thread);
+  standing_[thread] = halts ? Standing::halted : standing_of(thread, local_now(thread));
   asked_[thread].known = false;
 }
 
@@ -53,12 +72,13 @@ void Controlled::described_new_threads() {
     next_.emplace_back();
     standing_.push_back(Standing::gone);
     own_.emplace_back();
+    last_.push_back(-1);
     visits_.emplace_back();
     asked_.emplace_back();
   }
   for (std::uint32_t thread = 0; thread < process.count; ++thread) {
     agent(thread, kThread);
-    if (process.threads[thread].state == State::parked && own_[thread].empty()) describe(thread);
+    if (process.threads[thread].state == State::parked && last_[thread] < 0) describe(thread);
   }
 }
 
@@ -124,11 +144,12 @@ Pending Controlled::pending_thread(std::uint32_t number, std::uint32_t as) const
   if (standing <= Standing::reads) return result;
   if (follows_twin(number) && twins_step(number) < 0) return {Readiness::stopped, result.event};
   const Operation& operation = process.threads[number].operation;
-  if (!decide(number, result.event)) {
-    result.readiness = operation.waiting == Waiting::lock ? Readiness::waiting : Readiness::stopped;
-  } else if (standing == Standing::halted && (cut(number) || !bounds_.spinners_wake || !sees_changes(number))) {
+  const bool possible = decide(number, result.event);
+  // One that is halted waits for nobody, though it may stand before a lock.
+  if (standing == Standing::halted && (cut(number) || !bounds_.spinners_wake || !sees_changes(number)))
     result.readiness = Readiness::stopped;
-  }
+  else if (!possible)
+    result.readiness = operation.waiting == Waiting::lock ? Readiness::waiting : Readiness::stopped;
   return result;
 }
 
@@ -223,6 +244,8 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
   if (relaxed()) step.event.also = next.also = which_own(step);
   if (operation.tag == Tag::condition) step.signalled = signalled(operation.address);
   if (operation.tag <= Tag::vector && !fence) note_data_races(number);
+  if (operation.verb == Verb::try_lock && operation.tag == Tag::mutex)
+    process.restart |= locking_together.note_trying(reinterpret_cast<const void*>(operation.address));
   process.step = static_cast<std::int32_t>(index);
   step.late = std::exchange(late_, -1);
   step.fatal = step.late >= 0 || survival.fatal();
@@ -231,13 +254,13 @@ Event Controlled::execute_thread(std::uint32_t number, std::uint32_t as) {
     process.resume(thread);
   else
     run_thread(number, index, step.fatal);
-  if (process.restart || process.cells.changed) throw Restart{};
+  if (process.restart || cells.changed) throw Restart{};
   check_new_cells();
-  lives_end = process.ends_told && !relaxed();
+  lives_end = lifetimes.ends_told && !relaxed();
   step.after = !look                                     ? 0
                : relaxed() && operation.kind == Kind::st ? buffers_.stores[number].back().value
                                                          : seen_by(operation);
-  if (process.symmetry) watch_symmetry(thread, operation, step.after);
+  if (symmetry.on) watch_symmetry(thread, operation, step.after);
   if (process.restart) throw Restart{};
   count(step);
   if (process.count != next_.size() || step.operation.tag == Tag::thread) described_new_threads();
@@ -265,30 +288,6 @@ const Operation& Controlled::kept(const Operation& operation) {
   return operations_[index] = operation;
 }
 
-// The latest step is one of its thread's.
-void Controlled::count(Step& step) {
-  auto& own = own_[step.thread];
-  step.quiet = changed_memory(step) ? 0 : own.empty() ? 1 : steps_[own.back()].quiet + 1;
-  if (!own.empty()) step.earlier = static_cast<std::int32_t>(own.back());
-  own.push_back(static_cast<std::uint32_t>(steps_.size() - 1));
-  if (bounds_.loop_bound != kNoBound) {
-    auto& visits = visits_[step.thread];
-    if (visits.size() <= step.event.location) visits.resize(step.event.location + 1, 0);
-    visits[step.event.location] += !step.operation.part;
-  } else if (own.size() >= bounds_.thread_steps) {  // it goes on for ever, by all appearances
-    bounds_.loop_bound = kEndless;
-    throw Restart{};
-  }
-  keep(step);
-}
-
-// What follows from the latest step for those to come.
-void Controlled::keep(Step& step) {
-  const auto index = static_cast<std::uint32_t>(steps_.size() - 1);
-  if (step.changes()) step.covers = std::exchange(writer_[step.event.address], static_cast<std::int32_t>(index));
-  if (relaxed()) agent_steps_[step.event.thread].push_back(index);
-}
-
 // Runs the program on to the thread's next operation. Under TSO and PSO it sees its own buffers, and what it stores
 // goes into them.
 void Controlled::run_thread(std::uint32_t number, std::size_t index, bool fatal) {
@@ -307,13 +306,13 @@ void Controlled::run_thread(std::uint32_t number, std::size_t index, bool fatal)
   }
   const bool stores = operation.kind == Kind::st && readable(operation.address);
   const Wide before = stores ? contents(operation) : 0;
-  thread.dead_below = 0;
+  thread.stack.dead_below = 0;
   process.resume(thread);
   const auto dead = [&](const Operation& o) {
     if (operation.verb == Verb::free) return o.cell == operation.cell;
-    return stack_owner(o.address) == number && o.address < thread.dead_below;
+    return stack_owner(o.address) == number && o.address < thread.stack.dead_below;
   };
-  const Wide stored = !stores ? 0 : dead(operation) ? thread.last_stored : contents(operation);
+  const Wide stored = !stores ? 0 : dead(operation) ? thread.stack.last_stored : contents(operation);
   if (stores && !dead(operation)) put(operation, before);
   for (std::size_t i = buffer.size(); i-- > 0;) {
     if (!buffer[i].dead && !dead(buffer[i].operation)) put(buffer[i].operation, covered[i]);
@@ -329,6 +328,7 @@ void Controlled::run_thread(std::uint32_t number, std::size_t index, bool fatal)
 
 void Controlled::rewind(std::size_t length) {
   ahead_ = judged_ = false;
+  if (length < ends_.at) ends_ = {};
   failed_.reset();
   std::uint64_t back = 0;  // a bit for each thread that stands elsewhere now
   while (steps_.size() > length) {
@@ -337,6 +337,7 @@ void Controlled::rewind(std::size_t length) {
     stale_ = stale_ || !step.known;
     if (!step.commit) {
       own_[step.thread].pop_back();
+      last_[step.thread] = step.earlier;
       if (bounds_.loop_bound != kNoBound) visits_[step.thread][event.location] -= !step.operation.part;
     }
     if (relaxed()) {
@@ -388,8 +389,8 @@ bool Controlled::possible(std::uint32_t number, std::size_t index, std::size_t b
 
 // A cell found in memory that has ended: that should have been an event for it.
 void Controlled::check_new_cells() {
-  for (; known_cells_ < process.cells.size(); ++known_cells_) {
-    const Cell& cell = process.cells[static_cast<std::uint32_t>(known_cells_)];
+  for (; known_cells_ < cells.size(); ++known_cells_) {
+    const Cell& cell = cells[static_cast<std::uint32_t>(known_cells_)];
     if (cell.tag != Tag::thread && ended_unnoticed(cell.address)) throw Restart{};
   }
 }
@@ -405,6 +406,7 @@ void Controlled::begin() {
 
 void Controlled::forget() {
   steps_.clear();
+  ends_ = {};
   ahead_ = judged_ = symmetric_ = false;
   failed_.reset();
   known_pasts_ = 0;
@@ -421,6 +423,7 @@ void Controlled::forget() {
   next_.clear();
   standing_.clear();
   own_.clear();
+  last_.clear();
   visits_.clear();
   writer_.clear();
   agents_.clear();
@@ -432,8 +435,8 @@ void Controlled::forget() {
   data_races_.clear();
   cuts_.clear();
   process.restart = false;
-  process.cells.renumber();
-  known_cells_ = process.cells.size();
+  cells.renumber();
+  known_cells_ = cells.size();
 }
 
 }  // namespace teetotal::runtime

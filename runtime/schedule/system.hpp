@@ -49,10 +49,12 @@
 #include "first_found.hpp"
 #include "known_steps.hpp"
 #include "local_state.hpp"
+#include "marks.hpp"
 #include "objects.hpp"
 #include "process.hpp"
 #include "search/system.hpp"
 #include "snapshots.hpp"
+#include "symmetry.hpp"
 
 namespace teetotal::runtime {
 
@@ -75,9 +77,18 @@ struct Bounds {
   std::uint32_t idle_bound = 100;  // rounds in which a thread sees what it saw in the one before, and changes nothing
   std::uint32_t steps = 100'000;
   std::uint32_t thread_steps = 10'000;  // after so many of one thread the search begins again with kEndless as bound
-  std::uint32_t look = 64;              // all steps are run once in so many executions, known ones too; 0: always
+  std::uint32_t look = 64;              // once in so many executions known steps are run too; 0: always
   bool waiting_counts = false;          // rounds that only wait are part of executions
   bool spinners_wake = false;           // for searches without reduction
+};
+
+// A loop that was not run to its end: how often it ran, and what its thread read last: where, what and from whom (none:
+// 0, as where nobody wrote it).
+struct Cut {
+  std::uint32_t rounds = 0, thread = 0;
+  std::uint64_t size = 0;
+  std::uintptr_t read = 0, address = 0, writer = 0;
+  Wide value = 0;
 };
 
 struct Step {
@@ -132,6 +143,7 @@ class Controlled final : public System {
   Pending pending(std::uint32_t thread) const override;
   bool enabled(std::uint32_t thread) const override;
   std::uint32_t next_enabled(std::uint32_t thread) const override;
+  bool nothing_but_ends(std::uint32_t thread) override;
   Event execute(std::uint32_t thread) override;
   void rewind(std::size_t length) override;
   void uses_after(std::uint32_t thread, std::size_t end) override;
@@ -164,13 +176,14 @@ class Controlled final : public System {
   }
   bool possible(std::uint32_t thread, std::size_t index, std::size_t before) const override;
   bool skips_waiting() const override { return !bounds_.waiting_counts; }
+  void find_waiting(std::vector<Event>& waiting) const override;
   Ending ending() const override;
-  std::uint64_t address_name(std::uint32_t number) const override { return process.cells.name(number); }
+  std::uint64_t address_name(std::uint32_t number) const override { return cells.name(number); }
   std::uint64_t location_name(std::uint32_t number) const override { return places_[number]; }
-  std::uint32_t address_named(std::uint64_t name, bool /*data*/) override { return process.cells.named(name); }
+  std::uint32_t address_named(std::uint64_t name, bool /*data*/) override { return cells.named(name); }
   std::uint32_t location_named(std::uint64_t name) override { return location(static_cast<std::uintptr_t>(name)); }
 
-  bool holds_data(std::uint32_t number) const override { return process.cells[number].size != 0; }
+  bool holds_data(std::uint32_t number) const override { return cells[number].size != 0; }
 
   // What was found out where remains of calls may be part of it: another process may find out something else.
   FirstFound<std::uint64_t>& found_first() { return locals_; }
@@ -207,6 +220,12 @@ class Controlled final : public System {
   // How often a snapshot took the place of the beginning.
   std::uint64_t restored() const { return restored_; }
 
+  // Where an execution has nothing left but ends (closing.cpp): how many of these there are. They are run for whoever
+  // wants to see them, and taken back by `rewind`; or never left out.
+  std::uint32_t ends_left() const { return leaves_ends() ? ends_.count : 0; }
+  void run_ends();
+  void run_all_ends() { runs_ends_ = true; }
+
   // What a thread's buffers hold, oldest first.
   std::size_t buffered(std::uint32_t thread) const { return buffers_.stores[thread].size(); }
 
@@ -218,7 +237,7 @@ class Controlled final : public System {
   const std::set<std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t>>& data_races() const { return data_races_; }
 
   // Where threads were stopped that went round too often, and how often they had come there then.
-  const std::map<std::uintptr_t, std::uint32_t>& cuts() const { return cuts_; }
+  const std::map<std::uintptr_t, Cut>& cuts() const { return cuts_; }
 
   // Of a thread that goes round a loop for ever: what it looks at there. Known once the end was judged.
   const std::vector<Operation>& round(std::uint32_t thread) const { return rounds_[thread]; }
@@ -292,6 +311,12 @@ class Controlled final : public System {
   std::uint32_t known_step(std::uint32_t thread);
   Event skip(std::uint32_t thread, std::uint32_t known);
   void stand_again(std::uint32_t thread);
+  void stand_behind(const Step& last, const KnownSteps::Stand& stand);
+  bool leaves_ends() const { return ends_.at == steps_.size(); }
+  bool as_good_as_ended(std::uint32_t thread) const { return leaves_ends() && (ends_.threads >> thread & 1U) != 0; }
+  bool find_ends();
+  bool end_main();
+  bool take_end(std::uint32_t thread, std::uint32_t moment, const void* result, std::uint32_t unjoined);
   void look_now_and_then();
   void learn(Step& step, bool exact);
   void learn_again();
@@ -305,19 +330,23 @@ class Controlled final : public System {
   void described_new_threads();
   std::uint32_t location(std::uintptr_t place);
   std::uint32_t visits(std::uint32_t thread, std::uint32_t location) const;
+  Cut cut_of(std::uint32_t thread) const;
   bool often_enough(std::uint32_t thread) const;
-  bool cut(std::uint32_t thread) const {
-    return steps_.size() >= bounds_.steps ||
-           (!own_[thread].empty() && steps_[own_[thread].back()].idle > bounds_.idle_bound) ||
+  // The latest step of a thread, or null.
+  const Step* last_of(std::uint32_t thread) const {
+    return last_[thread] < 0 ? nullptr : &steps_[static_cast<std::size_t>(last_[thread])];
+  }
+  bool cut(std::uint32_t thread) const { return cut(thread, last_of(thread)); }
+  bool cut(std::uint32_t thread, const Step* last) const {
+    return steps_.size() >= bounds_.steps || (last != nullptr && last->idle > bounds_.idle_bound) ||
            (bounds_.loop_bound != kNoBound && often_enough(thread));
   }
 
   // Of a thread that is to take its first step, if it is to wait for another's: symmetry.hpp. And that one, or -1.
   bool follows_twin(std::uint32_t number) const {
     const Thread& thread = process.threads[number];
-    return thread.twin != 0 && process.symmetry && thread.operation.enabler < 0 &&
-           thread.operation.verb != Verb::join && !own_[number].empty() && !is_fence(thread.operation.kind) &&
-           first_step(number) < 0 && !relaxed();
+    return thread.twin != 0 && symmetry.on && thread.operation.enabler < 0 && thread.operation.verb != Verb::join &&
+           last_[number] >= 0 && !is_fence(thread.operation.kind) && first_step(number) < 0 && !relaxed();
   }
   std::int32_t twins_step(std::uint32_t number) const { return first_step(process.threads[number].twin); }
 
@@ -328,14 +357,14 @@ class Controlled final : public System {
       if (!is_fence(steps_[own[i]].operation.kind)) return static_cast<std::int32_t>(own[i]);
     return -1;
   }
-  // Of one that nothing halts.
-  Standing standing_of(std::uint32_t number) const {
+  // Of one that nothing halts, in that local state.
+  Standing standing_of(std::uint32_t number, std::uint64_t local) const {
     const Operation& operation = process.threads[number].operation;
     if (operation.enabled != nullptr || operation.writes > Writes::always || follows_twin(number))
       return Standing::depends;
-    return local_now(number) != 0 ? Standing::reads : Standing::ready;
+    return local != 0 ? Standing::reads : Standing::ready;
   }
-  bool spinning(std::uint32_t thread) const { return !own_[thread].empty() && steps_[own_[thread].back()].spin != 0; }
+  bool spinning(std::uint32_t thread) const { return last_[thread] >= 0 && last_of(thread)->spin != 0; }
   bool sees_changes(std::uint32_t thread) const;
   void detect_spinning(std::uint32_t thread);
   void detect_idling(std::uint32_t thread);
@@ -347,8 +376,11 @@ class Controlled final : public System {
     Operation read;        // that it stands before then
     bool changes = false;  // memory
   };
+  // Nobody waits for what cannot be read: that read fails, and the scheduler must not try it.
   static LocalState waiting_state(const Thread& thread) {
-    return may_wait(thread.operation) ? local_states.waiting(thread) : LocalState{};
+    return may_wait(thread.operation) && (!is_data(thread.operation.tag) || readable(thread.operation.address))
+               ? local_states.waiting(thread)
+               : LocalState{};
   }
   bool changed_memory(const Step& step) const;
   std::uint64_t local_before(std::size_t index) const {
@@ -360,15 +392,16 @@ class Controlled final : public System {
   // A read of the program's memory, whatever it does besides; or a try to take an object.
   static bool may_wait(const Operation& operation) {
     if ((operation.kind != Kind::ld && operation.kind != Kind::rmw) || operation.enabled != nullptr ||
-        process.is_mark(operation))
+        marks.contains(operation))
       return false;
-    const bool tries =
-        operation.verb == Verb::try_lock || operation.verb == Verb::try_take || operation.verb == Verb::look;
+    const bool tries = operation.verb == Verb::try_lock || operation.verb == Verb::try_take ||
+                       operation.verb == Verb::try_read_lock || operation.verb == Verb::try_write_lock ||
+                       operation.verb == Verb::look;
     if (operation.tag <= Tag::vector) return operation.verb == Verb::none || tries;
-    return tries && (operation.tag == Tag::mutex || operation.tag == Tag::semaphore);
+    return tries && (operation.tag == Tag::mutex || operation.tag == Tag::semaphore || operation.tag == Tag::rwlock);
   }
   std::uint64_t local_now(std::uint32_t thread) const {
-    return bounds_.waiting_counts || own_[thread].empty() ? 0 : steps_[own_[thread].back()].local;
+    return bounds_.waiting_counts || last_[thread] < 0 ? 0 : last_of(thread)->local;
   }
   bool waits_now(std::uint32_t thread) const;
   bool look_ahead(std::uint32_t thread);
@@ -400,6 +433,7 @@ class Controlled final : public System {
   std::vector<Event> next_;                      // of each thread, without `writes` where that depends on memory
   std::vector<Standing> standing_;               // of each thread
   std::vector<std::vector<std::uint32_t>> own_;  // steps of each thread
+  std::vector<std::int32_t> last_;               // of these the latest, or -1
   Hashed<Onward> onward_;                        // by local state and value
   struct Asked {
     bool known = false, waits = false;
@@ -407,7 +441,15 @@ class Controlled final : public System {
   };
   std::vector<Asked> asked_;  // of each thread where it stands: whether it waits with a value
   bool ahead_ = false;        // the latest step was run to find out whether it waits, and nobody has asked for it yet
-  bool judged_ = false;       // what follows is known of the execution at hand
+  struct Ends {
+    std::size_t at = ~std::size_t{0};  // the execution has so many steps before them
+    std::uint64_t threads = 0;         // a bit for each that ends
+    bool exits = false;                // the process
+    std::uint32_t count = 0;           // steps
+    std::uint32_t last = 0;            // the moment that the latest of them leads to
+  } ends_;                             // of the execution at hand, where they are left out
+  bool runs_ends_ = false;
+  bool judged_ = false;  // what follows is known of the execution at hand
   Stuck stuck_ = Stuck::no;
   bool vain_ = false;
   std::vector<std::vector<std::uint32_t>> visits_;  // of each thread, by location, where that is bounded
@@ -422,7 +464,7 @@ class Controlled final : public System {
   std::size_t known_cells_ = 0;
   std::int32_t late_ = -1;  // of the step to come: Step::late
   std::set<std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t>> data_races_;
-  std::map<std::uintptr_t, std::uint32_t> cuts_;
+  std::map<std::uintptr_t, Cut> cuts_;
   std::array<std::vector<Operation>, kMaxThreads> rounds_;  // of each thread, as it stands at the end
   std::uint64_t went_round_ = 0;                            // a bit for each of whom something is there
   std::vector<Agent> agents_;                               // TSO, PSO

@@ -29,16 +29,16 @@ constexpr std::size_t kLongestRound = 64;
 // While a thread is run on with what it may never see, nothing that it meets is told.
 class Supposing {
  public:
-  Supposing() : unseen_(process.unseen) { process.supposing = process.cells.frozen = true; }
+  Supposing() : unseen_(remarks.unseen) { process.supposing = cells.frozen = true; }
   ~Supposing() {
-    process.supposing = process.cells.frozen = false;
-    process.unseen = std::move(unseen_);
+    process.supposing = cells.frozen = false;
+    remarks.unseen = std::move(unseen_);
   }
   Supposing(const Supposing&) = delete;
   Supposing& operator=(const Supposing&) = delete;
 
  private:
-  decltype(process.unseen) unseen_;
+  decltype(remarks.unseen) unseen_;
 };
 
 std::uint64_t key_of(std::uint64_t local, Wide value) {
@@ -46,16 +46,6 @@ std::uint64_t key_of(std::uint64_t local, Wide value) {
 }
 
 }  // namespace
-
-// An rmw may write what is there already. What is done to objects changes them, though it may write nothing to
-// searches.
-bool Controlled::changed_memory(const Step& step) const {
-  const Operation& operation = step.operation;
-  if (operation.kind == Kind::st) return true;
-  if (!bounds_.waiting_counts && operation.verb != Verb::none && !may_wait(operation)) return true;
-  if (!bounds_.waiting_counts && may_wait(operation) && step.kind() == Kind::rmw) return step.before != step.after;
-  return step.changes();
-}
 
 // Whether it leads to where the thread was since it last changed memory; `last` is its latest step until then.
 bool Controlled::completes(std::int32_t last, const Onward& onward) const {
@@ -74,11 +64,22 @@ bool Controlled::waits_now(std::uint32_t number) const {
   auto& self = const_cast<Controlled&>(*this);
   Asked& asked = self.asked_[number];
   if (asked.known && asked.value == value) return asked.waits;
-  const auto last = static_cast<std::int32_t>(own_[number].back());
+  const std::int32_t last = last_[number];
   const Onward* known = onward_.find(key_of(local_now(number), value));
   const bool waits = known != nullptr ? completes(last, *known) : self.look_ahead(number);
   if (!ahead_) self.asked_[number] = {true, waits, value};  // otherwise it stands elsewhere by now
   return waits;
+}
+
+// At the end of an execution, where most threads are gone, or wait for what they read.
+void Controlled::find_waiting(std::vector<Event>& waiting) const {
+  if (relaxed()) return System::find_waiting(waiting);
+  catch_up();
+  waiting.clear();
+  for (std::uint32_t number = 0; number < process.count; ++number) {
+    if (standing_[number] <= Standing::ready) continue;  // it goes on, if anything
+    if (const Pending next = pending(number); next.readiness == Readiness::waiting) waiting.push_back(next.event);
+  }
 }
 
 // Runs a thread's step to see whether it completes a round. If it does not, that is likely to be the step that is asked
@@ -86,14 +87,14 @@ bool Controlled::waits_now(std::uint32_t number) const {
 bool Controlled::look_ahead(std::uint32_t number) {
   const std::size_t index = steps_.size();
   const std::uint32_t as = agent(number, kThread);
-  const auto last = static_cast<std::int32_t>(own_[number].back());
+  const std::int32_t last = last_[number];
   const std::uint64_t key = key_of(local_now(number), relaxed() ? seen(number, process.threads[number].operation)
                                                                 : seen_by(process.threads[number].operation));
   looks_ = true;  // where it leads is looked for on its stack
   execute(as);
   looks_ = false;
   const Thread& thread = process.threads[number];
-  const bool beyond = thread.state == State::parked && process.passes_by(thread.operation) && !thread.calls;
+  const bool beyond = thread.state == State::parked && passes_by(thread.operation) && !thread.calls;
   Onward onward = onward_from(number);
   onward.changes = steps_.back().quiet == 0;
   onward_.add(key, onward);
@@ -112,7 +113,7 @@ void Controlled::drop_ahead() { rewind(steps_.size() - 1); }
 // Where a thread stands once it is through all fences. It cannot be left there: to be run again.
 Controlled::Onward Controlled::onward_from(std::uint32_t number) {
   Thread& thread = process.threads[number];
-  const auto at_fence = [&] { return thread.state == State::parked && process.passes_by(thread.operation); };
+  const auto at_fence = [&] { return thread.state == State::parked && passes_by(thread.operation); };
   for (int i = 0; i < kMostFences && at_fence() && !thread.calls; ++i) process.resume(thread);
   if (thread.state != State::parked) return {};
   return {waiting_state(thread).hash, thread.operation};
@@ -139,14 +140,13 @@ const Controlled::Onward& Controlled::tried(std::uint32_t number, std::size_t in
   const bool changes = operation.writes != Writes::never && seen_by(operation) != value;
   Onward onward = onward_from(number);
   onward.changes = changes;
-  if (process.restart || process.cells.changed) throw Restart{};
+  if (process.restart || cells.changed) throw Restart{};
   return onward_.add(key, onward);
 }
 
 bool Controlled::goes_round(std::uint32_t number, std::size_t index, Wide value) const {
   if (index < steps_.size() ? local_before(index) == 0 : local_now(number) == 0) return false;
-  const std::int32_t last =
-      index < steps_.size() ? steps_[index].earlier : static_cast<std::int32_t>(own_[number].back());
+  const std::int32_t last = index < steps_.size() ? steps_[index].earlier : last_[number];
   return completes(last, const_cast<Controlled*>(this)->tried(number, index, value));
 }
 
@@ -208,11 +208,11 @@ bool Controlled::goes_on_alone(std::uint32_t number) {
     if (thread.state != State::parked) return true;
     const Operation operation = thread.operation;
     if (thread.calls) return true;
-    if (process.passes_by(operation)) {
+    if (passes_by(operation)) {
       process.resume(thread);
       continue;
     }
-    if (!may_wait(operation)) return process.enabled(thread);
+    if (!may_wait(operation)) return process.enabled(thread) || goes_on_if_given_back(thread);
     const std::uint64_t local = waiting_state(thread).hash;
     if (local == 0) return true;
     if (std::ranges::find(been, local) != been.end()) return false;
@@ -256,8 +256,10 @@ Ending Controlled::ending() const {
   Ending ending;
   for (std::uint32_t number = 0; number < process.count; ++number) {
     const Thread& thread = process.threads[number];
+    if (as_good_as_ended(number)) continue;
     ending.blocked = ending.blocked || thread.state == State::parked || thread.state == State::stopped;
-    ending.cut = ending.cut || (process.enabled(thread) && cut(number));
+    const bool might = process.enabled(thread) || thread.operation.waiting == Waiting::lock;  // before whoever has it
+    ending.cut = ending.cut || (thread.state == State::parked && might && cut(number));
   }
   const_cast<Controlled*>(this)->judge();  // which may leave the program elsewhere
   ending.vain = vain_;
@@ -273,10 +275,11 @@ void Controlled::judge() {
   vain_ = false;
   for (auto went = std::exchange(went_round_, 0); went != 0; went &= went - 1)
     rounds_[static_cast<std::size_t>(std::countr_zero(went))].clear();
-  bool any = false, loops = false, others = !buffers_.failed.empty() || process.exited;
+  bool any = false, loops = false,
+       others = !buffers_.failed.empty() || endings.exited || (leaves_ends() && ends_.exits);
   for (std::uint32_t number = 0; number < process.count; ++number) {
     const Thread& thread = process.threads[number];
-    if (thread.state == State::ended || thread.state == State::unborn) continue;
+    if (thread.state == State::ended || thread.state == State::unborn || as_good_as_ended(number)) continue;
     any = true;
     if (thread.state == State::stopped || cut(number)) {
       others = true;
@@ -286,6 +289,8 @@ void Controlled::judge() {
         others = others || !spinning(number) || sees_changes(number);
       else
         vain_ = vain_ || goes_on_alone(number);
+    } else {
+      vain_ = vain_ || goes_on_if_given_back(thread);
     }
   }
   if (any && !others && !vain_) stuck_ = loops ? Stuck::livelock : Stuck::deadlock;
@@ -301,15 +306,15 @@ std::vector<std::int32_t> Controlled::arrivals(const Operation& leave) const {
   return found;
 }
 
+// Of those that stand before the cell that a thread is about to access. The end of memory is told as what it is.
 void Controlled::note_data_races(std::uint32_t thread) {
   const Operation& mine = process.threads[thread].operation;
-  if (follows_twin(thread) && mine.plain && mine.kind != Kind::ld && mine.verb == Verb::none)  // so did that one
+  if (mine.plain && follows_twin(thread) && mine.kind != Kind::ld && mine.verb == Verb::none)  // so did that one
     data_races_.insert({mine.place, mine.place, mine.address});
-  for (std::uint32_t number = 0; number < process.count; ++number) {
-    const Thread& other = process.threads[number];
-    const Operation& theirs = other.operation;
-    if (theirs.cell != mine.cell || number == thread || other.state != State::parked || is_fence(theirs.kind)) continue;
-    if (mine.verb != Verb::none || theirs.verb != Verb::none) continue;  // the end of memory, told as what it is
+  for (std::uint32_t number = 0; number < next_.size(); ++number) {
+    if (next_[number].address != mine.cell || number == thread || standing_[number] == Standing::gone) continue;
+    const Operation& theirs = process.threads[number].operation;
+    if (is_fence(theirs.kind) || mine.verb != Verb::none || theirs.verb != Verb::none) continue;
     if (!(mine.plain || theirs.plain) || (mine.kind == Kind::ld && theirs.kind == Kind::ld)) continue;
     data_races_.insert({std::min(mine.place, theirs.place), std::max(mine.place, theirs.place), mine.address});
   }

@@ -8,6 +8,8 @@
 
 namespace teetotal::runtime {
 
+Callers callers;
+
 void Callers::read(const std::string& file, std::uintptr_t base) {
   std::ifstream lines(file);
   lines >> std::hex;
@@ -26,7 +28,7 @@ bool Callers::waits_with_limit(std::uintptr_t place) const {
   return range != nullptr && range->limited;
 }
 
-bool Callers::of_program(std::uintptr_t place) const { return process.memory.in_object(place) && !of_library(place); }
+bool Callers::of_program(std::uintptr_t place) const { return memory.in_object(place) && !of_library(place); }
 
 Callers::Caller Callers::nearest(const void* frame) const {
   struct Frame {

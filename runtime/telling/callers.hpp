@@ -46,4 +46,6 @@ class Callers {
   std::vector<Range> library_;
 };
 
+extern Callers callers;
+
 }  // namespace teetotal::runtime

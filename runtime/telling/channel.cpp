@@ -40,13 +40,13 @@ std::uint64_t whole(std::uint64_t size) { return (sizeof(Record) + size + 7) / 8
 template <typename T>
 T* shared(std::size_t size) {
   static_assert(sizeof(T) <= kPage);
-  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) throw std::runtime_error("there is no memory to share");
-  return new (memory) T;
+  void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages == MAP_FAILED) throw std::runtime_error("there is no memory to share");
+  return new (pages) T;
 }
 
-bool within(const void* memory, std::size_t size, std::uintptr_t begin, std::uintptr_t end) {
-  const auto at = reinterpret_cast<std::uintptr_t>(memory);
+bool within(const void* pages, std::size_t size, std::uintptr_t begin, std::uintptr_t end) {
+  const auto at = reinterpret_cast<std::uintptr_t>(pages);
   return begin < at + size && at < end;
 }
 

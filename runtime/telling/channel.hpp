@@ -24,7 +24,7 @@
 namespace teetotal::runtime {
 
 // Why the program, or the search, is to be stopped. The names that others are told are in supervisor.cpp.
-enum class Reason : std::uint32_t { none, hang, waits, memory, time, interrupted };
+enum class Reason : std::uint32_t { none, hang, waits, too_large, time, interrupted };
 
 constexpr int kCallBits = 16;
 constexpr int kAnsweredSignal = SIGUSR2;  // to the supervisor

@@ -28,7 +28,7 @@ Frame frame_around(std::uintptr_t address, const Thread& owner) {
   while (inside(link) && inside(link->caller) && link->caller > link) {
     const auto base = reinterpret_cast<std::uintptr_t>(link->caller);
     if (address < base)
-      return process.memory.in_object(link->returns_to) ? Frame{link->returns_to, base + sizeof(Link)} : Frame{};
+      return memory.in_object(link->returns_to) ? Frame{link->returns_to, base + sizeof(Link)} : Frame{};
     link = link->caller;
   }
   return {};

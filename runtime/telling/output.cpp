@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "channel.hpp"
+#include "choices.hpp"
 #include "lifetimes.hpp"
 
 namespace teetotal::runtime {
@@ -55,7 +56,7 @@ const char* word_for(Failure failure) {
       return "unsupported";
     case Failure::waits:
       return "waits";
-    case Failure::memory:
+    case Failure::too_large:
       return "memory";
     case Failure::corruption:
       return "corruption";
@@ -102,14 +103,14 @@ std::string Output::cause(const Fault& fault) {
 
 std::string Output::context() {
   std::ostringstream text;
-  const std::uint64_t threads = process.shared_stacks | std::uint64_t{process.shared_locals} << 32;
+  const std::uint64_t threads = lifetimes.shared_stacks | std::uint64_t{lifetimes.shared_locals} << 32;
   const std::vector<std::uint64_t> ended = ended_cells();
-  if (threads != 0 || !process.touched.empty() || !ended.empty()) {
+  if (threads != 0 || !lifetimes.touched.empty() || !ended.empty()) {
     text << 'k' << std::hex << threads;
-    for (const std::uint32_t grain : process.touched) text << '.' << grain;
+    for (const std::uint32_t grain : lifetimes.touched) text << '.' << grain;
     for (const auto cell : ended) text << '.' << cell;
   }
-  if (const std::string choices = process.choices.told(); !choices.empty()) text << 'n' << choices;
+  if (const std::string chosen = choices.told(); !chosen.empty()) text << 'n' << chosen;
   return '"' + text.str() + '"';
 }
 
@@ -148,7 +149,7 @@ std::string Output::steps(const Controlled& system, std::size_t end) {
 
 std::string Output::unseen() {
   std::string told;
-  for (const auto& [what, place] : process.unseen)
+  for (const auto& [what, place] : remarks.unseen)
     told += (told.empty() ? "[" : ",[") + quoted(what) + ',' + std::to_string(place) + ']';
   return told;
 }
@@ -174,7 +175,7 @@ std::string Output::cells(const Controlled& system, std::size_t end, const Frame
   }
   std::string result = "{";
   for (const std::uint32_t cell_number : used) {
-    const Cell& cell = process.cells[cell_number];
+    const Cell& cell = runtime::cells[cell_number];
     const char* region = "other";
     Block block;
     std::uintptr_t address = cell.address;
@@ -183,11 +184,11 @@ std::string Output::cells(const Controlled& system, std::size_t end, const Frame
       address =
           process.threads[(cell.address - reinterpret_cast<std::uintptr_t>(process.threads.data())) / sizeof(Thread)]
               .born;
-    } else if (process.memory.in_object(address)) {
+    } else if (memory.in_object(address)) {
       region = "object";
     } else if (in_heap(address)) {
       region = "heap";
-      block = process.memory.block(address);
+      block = memory.block(address);
     } else if (stack_owner(address) < kMaxThreads) {
       region = "stack";
       block.address = process.threads[stack_owner(address)].born;
@@ -201,16 +202,13 @@ std::string Output::cells(const Controlled& system, std::size_t end, const Frame
         block.address = owner->born;
         block.size = address - owner->tls;
       }
-    } else if (address == reinterpret_cast<std::uintptr_t>(&process.exit_lock)) {
+    } else if (address == reinterpret_cast<std::uintptr_t>(&endings.lock)) {
       region = "exit handlers";
-    } else if (address == reinterpret_cast<std::uintptr_t>(&process.signal_lock)) {
+    } else if (address == reinterpret_cast<std::uintptr_t>(&signals.lock)) {
       region = "signal actions";
-    } else if (const auto found =
-                   std::find_if(process.mappings.rbegin(), process.mappings.rend(),
-                                [&](const Block& pages) { return address - pages.address < pages.size; });
-               found != process.mappings.rend()) {
+    } else if (const Block mapping = memory.mapping(address); mapping.size != 0) {
       region = "mapped";
-      block = *found;
+      block = mapping;
     }
     if (result.size() > 1) result += ',';
     result += '"' + std::to_string(cell_number) + "\":[" + std::to_string(static_cast<int>(cell.tag)) + ',' +

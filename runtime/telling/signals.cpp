@@ -21,8 +21,8 @@ constexpr int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 // The instruction at hand, or, in a library, the last operation that was announced: the stack may be in ruins.
 std::uintptr_t place_of_crash(const Thread& self, const ucontext_t& machine) {
   const auto place = static_cast<std::uintptr_t>(machine.uc_mcontext.gregs[REG_RIP]);
-  if (!process.memory.in_object(place)) return self.operation.told_place();
-  return process.callers.teller(place + 1, reinterpret_cast<const void*>(machine.uc_mcontext.gregs[REG_RBP]));
+  if (!memory.in_object(place)) return self.operation.told_place();
+  return callers.teller(place + 1, reinterpret_cast<const void*>(machine.uc_mcontext.gregs[REG_RBP]));
 }
 
 void on_crash(int signal, siginfo_t* info, void* context) {
@@ -39,7 +39,7 @@ void on_crash(int signal, siginfo_t* info, void* context) {
     return;  // ours: again, and die of it
   }
   const auto* machine = static_cast<ucontext_t*>(context);
-  if (self->range_size != 0) take_back(*self);
+  if (self->range.size != 0) take_back(*self);
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   char text[96];
   if (signal == SIGSEGV && stack_owner(address) == self->number && below_stack(address)) {
@@ -54,7 +54,7 @@ void on_crash(int signal, siginfo_t* info, void* context) {
                                      : "trap");
   }
   const std::uintptr_t place = place_of_crash(*self, *machine);
-  if (process.signal_actions != nullptr && process.signal_actions[signal].sa_handler != SIG_DFL)
+  if (signals.actions != nullptr && signals.actions[signal].sa_handler != SIG_DFL)
     fail(*self, Failure::unsupported, std::string("a handler for its own fault (") + text + ")", place);
   fail(*self, Failure::crash, text, place);
 }
@@ -70,12 +70,12 @@ void on_watch(int, siginfo_t*, void* context) {
   if (const std::uint64_t now = channel.pulse().beats; now != beat) beat = now, asked = 0;
   const auto& machine = *static_cast<ucontext_t*>(context);
   const auto at = static_cast<std::uintptr_t>(machine.uc_mcontext.gregs[REG_RIP]);
-  if (place_of_call() == 0 && !process.memory.in_object(at) && asked++ < kQuestions) return;
-  if (self->range_size != 0) take_back(*self);
+  if (place_of_call() == 0 && !memory.in_object(at) && asked++ < kQuestions) return;
+  if (self->range.size != 0) take_back(*self);
   const std::uintptr_t in_call = place_of_call();
   const std::uintptr_t place = in_call != 0 ? in_call : told_place(*self);
   const std::uint64_t call = channel.pulse().call.exchange(0) % (1U << kCallBits);
-  if (why == Reason::memory) fail(*self, Failure::memory, "needs more memory than it may have", place);
+  if (why == Reason::too_large) fail(*self, Failure::too_large, "needs more memory than it may have", place);
   if (why == Reason::waits || call != 0) {
     const std::string what = call != 0 ? " (" + call_name(static_cast<long>(call - 1)) + ")" : "";
     fail(*self, Failure::waits, "waits for something outside of the program" + what, place);
@@ -86,12 +86,12 @@ void on_watch(int, siginfo_t*, void* context) {
 }  // namespace
 
 std::uint64_t reserved_signals() {
-  std::uint64_t signals = 0;
-  const auto add = [&](int signal) { signals |= std::uint64_t{1} << (signal - 1); };
+  std::uint64_t reserved = 0;
+  const auto add = [&](int signal) { reserved |= std::uint64_t{1} << (signal - 1); };
   for (const int signal : kCrashes) add(signal);
   add(SIGSYS);
   add(kWatchSignal);
-  return signals;
+  return reserved;
 }
 
 void handle_signals() {

@@ -43,7 +43,7 @@ const char* name_of(Reason reason) {
   switch (reason) {
     case Reason::time:
       return "budget";
-    case Reason::memory:
+    case Reason::too_large:
       return "memory";
     default:
       return "interrupted";
@@ -255,11 +255,11 @@ class Supervisor final : public Guardian {
     }
     // Memory that grows step by step: to ask the thread that does the step is to ask too late each time.
     const bool grows = large && beat != large_beat_ && now - large_since_ > kLarge;
-    if (grows || (large && !in_program)) stop(Reason::memory);
+    if (grows || (large && !in_program)) stop(Reason::too_large);
     if (!in_program) return;
     Reason wish = Reason::none;
     if (large)
-      wish = Reason::memory;
+      wish = Reason::too_large;
     else if (call != 0 && now - call_since_ > kCallPatience)
       wish = Reason::waits;
     else if (now - beat_since_ > kPatience)

@@ -64,16 +64,10 @@ def _decoded(line: bytes) -> AnyMessage:
 
 
 def answers(
-    program: Path,
-    options: Sequence[str],
-    arguments: Sequence[str] = (),
-    *,
-    trust: bool = False,
-    show_output: bool = False,
+    program: Path, options: Sequence[str], arguments: Sequence[str] = (), **how: bool
 ) -> Generator[AnyMessage, None, None]:
-    """What the runtime tells. RuntimeDied, after the last of it, where it ended by a signal. Without ``trust`` the program
-    has no network, and what it writes is in a folder of its own."""
-    for _, answer in lines(program, options, arguments, trust=trust, show_output=show_output):
+    """What the runtime tells: see ``lines``."""
+    for _, answer in lines(program, options, arguments, **how):
         yield answer
 
 
@@ -85,7 +79,8 @@ def lines(
     trust: bool = False,
     show_output: bool = False,
 ) -> Generator[tuple[bytes, AnyMessage], None, None]:
-    """The same, each with the line that it was told by."""
+    """What the runtime tells, each with the line that it was told by. RuntimeDied, after the last of it, where it ended by
+    a signal. Without ``trust`` the program has no network, and what it writes is in a folder of its own."""
     runtime = Runtime(program, options, arguments, trust=trust, show_output=show_output)
     try:
         yield from runtime.lines()

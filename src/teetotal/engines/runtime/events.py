@@ -1,31 +1,30 @@
-"""What the runtime tells as numbers, in the vocabulary of ``teetotal.answers.events``; and as a straight-line ``Program``.
-
-A robustness violation is confirmed by the machines of ``models/``, which run programs. The events of one execution make
-such a program: each thread does exactly what it did, with the values that it wrote. That is enough, because the relaxed
-execution behind a report has the same events up to the last.
-"""
+"""What the runtime tells as numbers, in the vocabulary of ``teetotal.answers.events``."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
 
+from teetotal.answers.because import in_words
 from teetotal.answers.events import ORDERS, Commit, Event, EventId, Issue, Kind, Location, ModelName, Step
 from teetotal.answers.numbers import Tag, Verb
+from teetotal.answers.violation import Reason
 from teetotal.engines.runtime import words
 from teetotal.engines.runtime.messages import COMMIT, Cell, Cells, StepRow, Trouble
+from teetotal.engines.telling import Telling
 from teetotal.programs.c import types
 from teetotal.programs.c.symbols import Symbols
-from teetotal.programs.expressions import Addr, Const
-from teetotal.programs.program import Fence, Instruction, Load, Lock, Program, Rmw, Store, Thread, Unlock
 
 _LOWEST = 1 << 16
 """No address is lower."""
 _PARTS: dict[int, str] = {Tag.FUTEX: "futex", Tag.CONDITION: "queue"}
-"""Objects that a word of data may have beside it."""
+"""Objects of the runtime's own at the address of a variable: a futex's waiters, a condition's queue. They are called after
+the variable."""
 _ASKED_FOR = ("heap", "mapped")
 """Regions of blocks, each of which some line of the program has asked for."""
 
@@ -155,10 +154,10 @@ class CellNames:
         name = self.symbols.objects.local(frame.place - self.base, address - frame.top, size)
         return f"T{frame.thread}'s {name}" if name else None
 
-    def value(self, number: int) -> str:
-        """A word of memory: ``&node`` where it is the address of something that has a name."""
+    def pointed_at(self, number: int) -> str | None:
+        """What a word of memory points at, if that has a name: ``&node``."""
         if number < _LOWEST:
-            return str(number)
+            return None
         offset = number - self.base
         if (function := self.symbols.function(offset)) is not None:
             return function
@@ -168,7 +167,7 @@ class CellNames:
             if (local := self._on_stack(number, None, frame)) is not None:
                 return f"&{local}"
         variable = self.symbols.variable(offset, None) or self._thread_local(number, None)
-        return f"&{variable}" if variable is not None else str(number)
+        return f"&{variable}" if variable is not None else None
 
 
 _ACTIONS = {Kind.LD: "load", Kind.ST: "store", Kind.RMW: "read-modify-write", Kind.LOCK: "lock", Kind.UNLOCK: "unlock"}
@@ -193,18 +192,54 @@ def divergence(told: Trouble, names: Names) -> str:
     return f"{who}'s {then} saw {first} and, run again in the same way, {second}"
 
 
-class Execution(NamedTuple):
-    """Events in the order in which they were issued, what the locations held before, the schedule of it all, and what
-    addresses among the values are called."""
+@dataclass(frozen=True)
+class Execution(Telling):
+    """Events in the order in which they were issued, what the locations held before, the schedule of it all, what
+    addresses among the values are called, and what those events are called that are more to a person than their kind.
+
+    It tells of itself, and of what a machine makes of its events: the same words, and other values where the machine saw
+    others."""
 
     events: list[Event]
     initial: dict[str, int]
     schedule: list[Step]
-    pointers: dict[int, str]
+    pointers: Mapping[int, str] = field(default_factory=dict)
+    spoken: Mapping[EventId, str] = field(default_factory=dict)
 
-    @property
-    def told(self) -> dict[EventId, Event]:
+    @cached_property
+    def _recorded(self) -> dict[EventId, Event]:
         return {event.id: event for event in self.events}
+
+    def event(self, event: Event) -> Event:
+        said = self.spoken.get(event.id) or self.by_name(event)
+        return msgspec.structs.replace(event, words=said, within=self._recorded[event.id].within)
+
+    def value(self, value: int) -> str:
+        return self.pointers.get(value, str(value))
+
+    def because(self, reason: Reason, first: Event, second: Event, seen: Event | None) -> str:
+        if any(event.id in self.spoken and event.words != event.by_kind for event in (first, second)):
+            return in_words(reason, first, second)
+        return super().because(reason, first, second, seen)
+
+    def by_name(self, event: Event) -> str:
+        """An access that reads or writes addresses, told with their names; empty where none has one."""
+        if event.value not in self.pointers and event.read not in self.pointers:
+            return ""
+        first, second = (None if number is None else self.value(number) for number in (event.read, event.value))
+        return words.of_access(event.kind, event.address, first, second)
+
+    def having_seen(self, event: Event, seen: int) -> list[Event]:
+        """What an event may have come to, had it seen another value: whether a compare-and-swap then writes is not known
+        here, nor what, and for the order of events it does not matter what."""
+        if event.kind is Kind.ST:
+            return [event]
+        if event.kind is Kind.LD:
+            found = [msgspec.structs.replace(event, value=seen)]
+        else:
+            writing = msgspec.structs.replace(event, read=seen, value=seen if event.value is None else event.value)
+            found = [writing, msgspec.structs.replace(writing, value=None)]
+        return [msgspec.structs.replace(other, words=self.by_name(other)) for other in found]
 
 
 def execution(steps: Sequence[StepRow], cells: Cells, names: Names, model: ModelName = "sc") -> Execution:
@@ -215,6 +250,7 @@ def execution(steps: Sequence[StepRow], cells: Cells, names: Names, model: Model
     result: list[Event] = []
     schedule: list[Step] = []
     pointers: dict[int, str] = {}
+    spoken: dict[EventId, str] = {}
     held: set[int] = set()
     for row in steps:
         thread, tag, cell, wrote, before, after = row.thread, row.tag, row.cell, row.wrote, row.before, row.after
@@ -253,10 +289,14 @@ def execution(steps: Sequence[StepRow], cells: Cells, names: Names, model: Model
         if not kind.is_fence:
             mutex = kind in (Kind.LOCK, Kind.UNLOCK)
             initial.setdefault(called[cell], int(kind is Kind.UNLOCK) if mutex else old)
-        shown = words.told(Verb(row.verb), called.get(cell, ""), old, new, bool(wrote) and old != new)
-        if not shown and tag == Tag.OCT and not kind.is_fence and max(before, after) >= _LOWEST:
-            pointers |= {old: cell_names.value(before), new: cell_names.value(after)}
-            shown = words.of_pointers(kind, called[cell], value, read, pointers)
+        if said := words.told(Verb(row.verb), called.get(cell, ""), old, new, bool(wrote) and old != new):
+            spoken[EventId(thread, index)] = said
+        elif tag == Tag.OCT and not kind.is_fence:
+            pointers |= {
+                number: name
+                for number, word in ((old, before), (new, after))
+                if (name := cell_names.pointed_at(word)) is not None
+            }
         result.append(
             Event(
                 thread=thread,
@@ -266,76 +306,17 @@ def execution(steps: Sequence[StepRow], cells: Cells, names: Names, model: Model
                 value=value,
                 read=read,
                 location=names.place(row.place),
-                words=shown,
+                words=said,
                 within=names.within(row.place, row.within) if row.within else "",
                 order=ORDERS[row.order],
             )
         )
-    return Execution(result, initial, schedule, pointers)
-
-
-def having_seen(event: Event, seen: int) -> list[Event]:
-    """What an event may have come to, had it seen another value: whether a compare-and-swap then writes is not known here,
-    nor what, and for the order of events it does not matter what."""
-    if event.kind is Kind.LD:
-        return [msgspec.structs.replace(event, value=seen, words="")]
-    if event.kind is Kind.ST:
-        return [event]
-    writing = msgspec.structs.replace(event, read=seen, value=seen if event.value is None else event.value, words="")
-    return [writing, msgspec.structs.replace(writing, value=None)]
-
-
-def straight_line(name: str, execution: Execution, schedule: Sequence[Step], source: str) -> Program:
-    """The program that does just that. Locations are numbered as the schedule first stores to them, so that a token
-    means the same to whoever runs the schedule on the real program."""
-    initial = {address: _narrow(value) for address, value in execution.initial.items()}
-    threads: dict[int, list[Event]] = {}
-    for event in execution.events:
-        threads.setdefault(event.thread, []).append(event)
-    order: dict[str, int] = {}
-    following = dict.fromkeys(threads, 0)
-    for step in schedule:
-        if isinstance(step, Issue):
-            event = threads[step.thread][following[step.thread]]
-            following[step.thread] += 1
-            if event.kind is Kind.ST and event.address is not None:
-                order.setdefault(event.address, initial[event.address])
-    memory = {**order, **{address: value for address, value in initial.items() if address not in order}}
-    return Program(
-        name=name,
-        threads=tuple(
-            Thread(f"T{number}", tuple(_instruction(event) for event in threads.get(number, [])), {"r": 0})
-            for number in range(max(threads, default=0) + 1)
-        ),
-        memory=memory,
-        source=source,
-    )
-
-
-def _instruction(event: Event) -> Instruction:
-    place, order = event.location, event.order
-    if event.kind.is_fence:
-        return Fence(kind=event.kind, order=order, location=place)
-    assert event.address is not None
-    address = Addr(event.address)
-    match event.kind:
-        case Kind.LD:
-            return Load(register="r", address=address, order=order, location=place)
-        case Kind.ST:
-            return Store(address=address, value=Const(_narrow(event.value or 0)), order=order, location=place)
-        case Kind.LOCK:
-            return Lock(address=address, location=place)
-        case Kind.UNLOCK:
-            return Unlock(address=address, location=place)
-        case _:
-            when = Const(0) if event.value is None else None
-            value = Const(_narrow(event.value or 0))
-            return Rmw(address=address, value=value, when=when, order=order, failure=order, location=place)
-
-
-def _narrow(value: int) -> int:
-    """As the columns of a trace hold it. Of sixteen bytes only the lower eight: nothing that is decided depends on it."""
-    return signed(value & (1 << 64) - 1, 8)
+    found = Execution(result, initial, schedule, pointers, spoken)
+    if pointers:
+        result[:] = [
+            event if event.words else msgspec.structs.replace(event, words=found.by_name(event)) for event in result
+        ]
+    return found
 
 
 def signed(value: int, size: int) -> int:

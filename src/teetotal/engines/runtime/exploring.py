@@ -25,6 +25,7 @@ from teetotal.engines.executions.walks import Walks
 from teetotal.engines.runtime import driver, messages
 from teetotal.engines.runtime.messages import (
     AnyMessage,
+    CutLoop,
     End,
     Explored,
     Failed,
@@ -285,11 +286,11 @@ def end_of(ends: Sequence[End], finished: bool, stopped: str) -> End:
     def total(value: Callable[[End], int]) -> int:
         return sum(map(value, ends))
 
-    loops: dict[int, int] = {}
+    loops: dict[int, CutLoop] = {}
     unseen: set[Unseen] = set()
     for end in ends:
-        for place, rounds in end.loops:
-            loops.setdefault(place, rounds)
+        for loop in end.loops:
+            loops.setdefault(loop.place, loop)
         unseen.update(end.unseen)
     merged = End(
         executions=total(lambda end: end.executions),
@@ -305,7 +306,7 @@ def end_of(ends: Sequence[End], finished: bool, stopped: str) -> End:
         threads=max(end.threads for end in ends),
         reporting=[sum(counts) for counts in zip(*(end.reporting for end in ends), strict=True)],
         passes=[sum(counts) for counts in zip(*(end.passes for end in ends), strict=True)],
-        loops=sorted(loops.items()),
+        loops=sorted(loops.values()),
         races=sorted({race for end in ends for race in end.races}),
         hazards=sorted({hazard for end in ends for hazard in end.hazards}),
         evaluated=sorted({place for end in ends for place in end.evaluated}),

@@ -7,7 +7,7 @@ safety is an execution that the program itself went through.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fractions import Fraction
 from itertools import groupby
@@ -22,7 +22,7 @@ from teetotal.answers.events import CHECKED, MODELS, Event, Location, ModelName
 from teetotal.answers.numbers import Verb
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.schedules import to_token
-from teetotal.answers.violation import StoryStep, Violation, ViolationKind
+from teetotal.answers.violation import Violation, ViolationKind
 from teetotal.budget import Budget
 from teetotal.engines import relations, story
 from teetotal.engines.executions.monitors import Report, monitor_info, witness
@@ -40,6 +40,7 @@ from teetotal.engines.runtime.messages import (
     Unseen,
 )
 from teetotal.engines.runtime.orders import Orders
+from teetotal.engines.runtime.recorded import Recorded
 from teetotal.programs.c.build import Source
 from teetotal.programs.c.symbols import Symbols
 from teetotal.programs.c.undefined import undefined
@@ -175,21 +176,22 @@ class Findings:
         delayed_at, previous_at, deciding_at = told.report
         report = Report(monitor.name, monitor.model, delayed_at, previous_at, deciding_at, 0, 0, 0)
         steps = witness.schedule(execution.events, report, self.options.semantics)
-        program = events.straight_line(self.source.name, execution, steps, self.source.name)
-        found = story.violation(
-            program,
+        recorded = Recorded(execution, steps)
+        listed = execution.events
+        found, _ = story.confirmed(
+            recorded,
             monitor.model,
             steps,
             self.options.semantics,
             kind="robustness",
             monitor=monitor.name,
-            sequential=story.beside(execution.events, _one_by_one(execution.events), delayed_at, deciding_at),
+            sequential=story.beside(listed, story.one_by_one(listed, execution), delayed_at, deciding_at),
+            telling=execution,
         )
-        token = to_token(monitor.model, steps, list(program.memory), self.options.semantics)
-        delayed, deciding = execution.events[report.delayed], execution.events[report.deciding]
+        token = to_token(monitor.model, steps, recorded.locations, self.options.semantics)
         return replace(
-            words.worded(found, execution.told, execution.pointers),
-            message=f"{_at(deciding)} overtakes {_at(delayed)}",
+            found,
+            message=f"{_at(listed[deciding_at])} overtakes {_at(listed[delayed_at])}",
             replay=replaying.command(self.source, token, told.context, self.options.spurious),
         )
 
@@ -274,22 +276,22 @@ class Findings:
     ) -> tuple[Violation, str]:
         """An execution of the program itself, which under TSO and PSO the machine of ``models/`` must accept, and its
         token."""
-        program = events.straight_line(self.source.name, execution, execution.schedule, self.source.name)
+        recorded, semantics = Recorded(execution, execution.schedule), self.options.semantics
         if self.model == "sc":
             listed = execution.events
             found = Violation(
                 model=self.model,
                 kind=kind,
                 events=listed,
-                steps=words.with_pointers(_one_by_one(listed), listed),
-                initial=words.pointed(story.initial(program.memory, listed), execution.pointers),
+                steps=story.one_by_one(listed, execution),
+                initial=story.initial(recorded.initial_memory, listed, telling=execution),
                 relations=relations.of_sc(listed),
             )
         else:
-            semantics = self.options.semantics
-            found = story.violation(program, self.model, execution.schedule, semantics, kind=kind, message=message)
-            found = words.worded(found, execution.told, execution.pointers)
-        token = to_token(self.model, execution.schedule, list(program.memory), self.options.semantics)
+            found, _ = story.confirmed(
+                recorded, self.model, execution.schedule, semantics, kind=kind, telling=execution
+            )
+        token = to_token(self.model, execution.schedule, recorded.locations, semantics)
         again = replaying.command(self.source, token, context, self.options.spurious)
         return replace(found, locations=places, message=message, replay=again), token
 
@@ -318,15 +320,6 @@ class Findings:
 
     def place(self, place: int) -> Location | None:
         return self.names.place(place) if self.names is not None else None
-
-
-def _one_by_one(events: Sequence[Event]) -> list[StoryStep]:
-    """The steps of an SC execution: what an event writes is in memory at once."""
-    return [
-        StoryStep(event.thread, "event", number, memory={} if not written else {event.address or "": str(event.value)})
-        for number, event in enumerate(events)
-        for written in [event.writes and event.value is not None]
-    ]
 
 
 def _at(event: Event) -> str:

@@ -18,6 +18,20 @@ def _text(told: Any) -> Any:
     return type(told)(map(_text, told)) if isinstance(told, list | tuple) else told
 
 
+class CutLoop(msgspec.Struct, frozen=True, array_like=True, order=True):
+    """One that was not run to its end. What its thread read last: the place of that, the address, how many bytes and what
+    they held, and the place of who wrote it; 0 where there is none."""
+
+    place: int
+    rounds: int
+    thread: int
+    read: int
+    address: int
+    size: int
+    value: int
+    writer: int
+
+
 class StepRow(msgspec.Struct, frozen=True, array_like=True):
     """``kind`` is that of an event, or ``COMMIT``. ``cell`` is -1 for a fence. ``within``: the place in a library's header,
     0 where there is none."""
@@ -182,8 +196,7 @@ class End(Message, frozen=True, tag="end"):
     reporting: list[Any] = []
     passes: list[int] = []
     oddities: list[str] = []
-    loops: list[tuple[int, int]] = []
-    """Those that were cut: place and rounds."""
+    loops: list[CutLoop] = []
     unseen: list[Unseen] = []
     races: list[tuple[int, int, int]] = []
     hazards: list[tuple[int, int, int, int, int]] = []

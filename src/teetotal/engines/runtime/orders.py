@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from msgspec.structs import replace
 
 from teetotal.answers.check import ModelAnswer
@@ -12,7 +14,7 @@ from teetotal.answers.schedules import to_token, to_weak_token
 from teetotal.answers.verdict import Verdict, both
 from teetotal.answers.violation import Hazard, Race, Violation
 from teetotal.engines import weak
-from teetotal.engines.runtime import events, replaying, words
+from teetotal.engines.runtime import events, replaying
 from teetotal.engines.runtime.messages import End, Found
 from teetotal.programs.c.build import Source
 
@@ -37,7 +39,7 @@ class Orders:
     def take(self, told: Found, names: events.Names) -> None:
         execution = events.execution(told.steps, told.cells, names)
         if self.marks:
-            execution = execution._replace(events=[self._marked(event) for event in execution.events])
+            execution = dataclasses.replace(execution, events=[self._marked(event) for event in execution.events])
         self.uses_atomics |= any(row.order and row.tag < Tag.MUTEX and not row.verb for row in told.steps)
         if told.race:
             self._race(told, execution)
@@ -55,17 +57,15 @@ class Orders:
             execution.initial,
             execution.events[:at],
             told.report,
-            lambda seen: events.having_seen(deciding, seen),
+            lambda seen: execution.having_seen(deciding, seen),
             self.options.release_sequence,
+            execution,
         )
         before = execution.events[:at]
         known = weak.known_writes(before, before[told.report[0]])
-        program = events.straight_line(self.source.name, execution, execution.schedule, self.source.name)
-        token = to_weak_token(
-            execution.schedule[:at], deciding.thread, known, list(program.memory), self.options.semantics
-        )
+        token = to_weak_token(execution.schedule[:at], deciding.thread, known, self.options.semantics)
         replay = replaying.command(self.source, token, told.context, self.options.spurious)
-        self.violations.append(replace(words.values_named(found, execution.pointers), replay=replay))
+        self.violations.append(replace(found, replay=replay))
 
     def _race(self, told: Found, execution: events.Execution) -> None:
         """Each pair of places once."""
@@ -75,10 +75,12 @@ class Orders:
             numbers = weak.while_waiting(before, deciding.thread, after)
             before, first, last = [before[number] for number in numbers], numbers.index(first), len(numbers)
             seen = [event.value for event in before if event.address == deciding.address and event.writes]
-            deciding = events.having_seen(
+            deciding = execution.having_seen(
                 deciding, seen[-1] or 0 if seen else execution.initial[deciding.address or ""]
             )[-1]
-            execution = execution._replace(events=before, schedule=[execution.schedule[number] for number in numbers])
+            execution = dataclasses.replace(
+                execution, events=before, schedule=[execution.schedule[number] for number in numbers]
+            )
         replay = self._command(execution, last, told.context)
         found = weak.race_between([*before, deciding], first, replay, self.options.whole_races)
         if all((set(found.locations), found.address) != (set(race.locations), race.address) for race in self.races):
@@ -86,12 +88,12 @@ class Orders:
             self.violations.append(weak.as_violation(found))
 
     def _command(self, execution: events.Execution, steps: int, context: str) -> str:
-        program = events.straight_line(self.source.name, execution, execution.schedule, self.source.name)
-        token = to_token("sc", execution.schedule[:steps], list(program.memory), self.options.semantics)
+        token = to_token("sc", execution.schedule[:steps], (), self.options.semantics)
         return replaying.command(self.source, token, context, self.options.spurious)
 
     def hazards(self, end: End, names: events.Names | None) -> list[Hazard]:
-        """Load buffering, as far as the text tells of it: no dependency is known to be kept. The first of them."""
+        """Load buffering, as far as the text tells of it: no dependency is known to be kept. The first of them; those of
+        several instructions of a line are one to a reader."""
         if names is None or self.options.races:
             return []
         found: list[Hazard] = []
@@ -102,7 +104,9 @@ class Orders:
                 f"T{thread} loads {name} ({at[0]}) and then stores ({at[1]})",
                 f"what another thread makes of that store is written to {name} ({at[2]})",
             ]
-            found.append(Hazard(segments=texts, locations=list(dict.fromkeys(str(place) for place in at if place))))
+            hazard = Hazard(segments=texts, locations=list(dict.fromkeys(str(place) for place in at if place)))
+            if hazard not in found:
+                found.append(hazard)
         return found
 
     def notes(self, assembly: bool) -> list[str]:

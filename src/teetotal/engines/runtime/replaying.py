@@ -1,11 +1,16 @@
 """Schedules of C programs as tokens (``teetotal.answers.schedules``), the command that shows one again, and the showing.
 
-A token of a C program may have its context before the colon, as the runtime tells it. ``k`` and what threads share beside
-variables and heap: a hexadecimal number (bits of threads whose stacks are visible as a whole, and above 32 bits of those
-whose thread-local variables others touch), and then the parts of stacks that others touch and the cells there whose end is
-an event, each after a dot. ``n`` and the values that ``__VERIFIER_nondet_int`` gave: ``PATH+NUMBER=VALUE`` for a thread's
-n-th, the thread by how many siblings are older, behind the same of its creator.
-Locations of PSO commits are numbered in the order in which the schedule first stores to them.
+The same steps mean another execution where other memory is shared or other values are chosen, so a token of a C program
+may have a context before its colon, which the runtime writes and reads and Python only passes on:
+
+- ``k`` and what threads share beside variables and heap. First a hexadecimal number: bit t is set where the whole stack of
+  thread t is visible to others, bit 32 + t where others touch its thread-local variables. Then, each after a dot, the
+  parts of stacks that others touch, and the cells there whose end of life is an event.
+- ``n`` and the values that ``__VERIFIER_nondet_int`` gave, as ``PATH+NUMBER=VALUE``: the NUMBER-th that a thread asked for.
+  PATH names the thread by how many children its creator had before it, behind the same of its creator, and so on.
+
+Locations of PSO commits are numbered in the order in which the schedule first stores to them (``recorded``): the runtime
+has no names for them.
 """
 
 from __future__ import annotations
@@ -17,12 +22,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from teetotal.answers.events import Commit, ModelName, Semantics, Step
 from teetotal.answers.schedules import TokenError, from_token, replay_command
 from teetotal.answers.violation import Violation
 from teetotal.engines import story, weak
-from teetotal.engines.runtime import driver, events, words
+from teetotal.engines.runtime import driver, events
 from teetotal.engines.runtime.messages import Loaded, Replayed, Trouble
+from teetotal.engines.runtime.recorded import Recorded
 from teetotal.programs.c.build import Source, built
 from teetotal.programs.c.symbols import Symbols
 
@@ -123,29 +131,26 @@ def _told(
                 assert names is not None
                 execution = events.execution(answer.steps, answer.cells, names, model)
                 if known is not None:
-                    return words.values_named(_weak(execution, known), execution.pointers)
-                straight = events.straight_line(source.name, execution, execution.schedule, source.name)
-                again = story.violation(straight, model, execution.schedule, semantics, kind="replay")
-                found = words.worded(again, execution.told, execution.pointers)
+                    return _weak(execution, known)
+                recorded = Recorded(execution, execution.schedule)
+                found, _ = story.confirmed(
+                    recorded, model, execution.schedule, semantics, kind="replay", telling=execution
+                )
                 failed = [
                     f"T{thread}: {what}{f' ({message})' if message else ''}"
                     + (f" at {at}" if (at := names.place(place)) is not None else "")
                     + names.cause(*cause)
                     for thread, place, message, what, cause in answer.failures
                 ]
-                return Violation(
-                    model=model, kind="replay", events=found.events, cycle=found.cycle, steps=found.steps,
-                    locations=found.locations, message="; ".join(failed), initial=found.initial,
-                    relations=found.relations,
-                )  # fmt: skip
+                return replace(found, message="; ".join(failed))
     raise TokenError(f"{source.name}: the execution did not come to its end")
 
 
 def _weak(execution: events.Execution, known: int) -> Violation:
     """Of C11: the last event, had it known so many writes of its location."""
     *before, last = execution.events
-    again = partial(events.having_seen, last)
-    return weak.older(execution.initial, before, last.thread, last.address, known, again)
+    again = partial(execution.having_seen, last)
+    return weak.older(execution.initial, before, last.thread, last.address, known, again, execution)
 
 
 def _text(step: Step) -> str:

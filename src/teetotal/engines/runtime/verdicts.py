@@ -11,19 +11,32 @@ from teetotal.answers.events import ModelName
 from teetotal.answers.verdict import Verdict, both
 from teetotal.answers.violation import Hazard
 from teetotal.engines.runtime import vacuous
+from teetotal.engines.runtime.events import signed
 from teetotal.engines.runtime.findings import NAMED, STEPS, Findings
-from teetotal.engines.runtime.messages import (
-    End,
-)
+from teetotal.engines.runtime.messages import CutLoop, End
 from teetotal.engines.runtime.orders import NO_MEANING, Orders
 
 
 def _cuts(findings: Findings, end: End) -> Iterator[str]:
     """Loops that were not run to their end, those together that were cut alike."""
-    for rounds in sorted({rounds for _, rounds in end.loops}):
-        alike = {findings.place(place) for place, often in end.loops if often == rounds} - {None}
-        where = f" at {', '.join(sorted(map(str, alike))[:NAMED])}" if alike else ""
-        yield f"loop{where} cut after {rounds:,} rounds; see --loop-bound"
+    for rounds in sorted({loop.rounds for loop in end.loops}):
+        alike = [loop for loop in end.loops if loop.rounds == rounds]
+        places = {findings.place(loop.place) for loop in alike} - {None}
+        where = f" at {', '.join(sorted(map(str, places))[:NAMED])}" if places else ""
+        saw = [text for loop in alike if (text := _saw(findings, loop))][:NAMED]
+        yield f"loop{where} cut after {rounds:,} rounds{', ' if saw else ''}{', '.join(saw)}; see --loop-bound"
+
+
+def _saw(findings: Findings, loop: CutLoop) -> str:
+    """``where T1 read turn = 0 (line 4, written at line 5)``: the last that it read, if that has a name."""
+    if findings.names is None or not loop.read:
+        return ""
+    at, writer = findings.place(loop.read), findings.place(loop.writer)
+    name = findings.symbols.variable(loop.address - findings.names.base, loop.size)
+    if at is None or name is None:
+        return ""
+    written = f", written at line {writer.line}" if writer is not None else ""
+    return f"where T{loop.thread} read {name} = {signed(loop.value, loop.size)} (line {at.line}{written})"
 
 
 def result(findings: Findings, command: str) -> CheckAnswer:

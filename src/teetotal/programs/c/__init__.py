@@ -5,6 +5,7 @@ its companions see to what that leaves out, and audit the result; ``symbols`` gi
 object is ``engines.runtime``. docs/explanation/c-runtime.md has the whole story.
 """
 
-from teetotal.programs.c.build import SUFFIXES, Source
+from teetotal.programs.c.build import Source
+from teetotal.programs.c.compilers import SUFFIXES
 
 __all__ = ["SUFFIXES", "Source"]

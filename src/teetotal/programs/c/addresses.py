@@ -1,5 +1,8 @@
 """Where a program treats addresses as numbers: compares them with ``<``, shifts, multiplies, divides or masks them.
 
+Whether one object begins where another ends is not asked: of two equal addresses nobody can say which objects they were
+made from, and every comparison with an object that has a neighbour would be named.
+
 Which of two objects lies lower, and what the bits of an address are, is nobody's promise: it differs from build to build
 and from run to run, and here it is always the same. So such instructions get a hook (runtime/memory/addresses.cpp) that
 looks at the values: numbers pass, and so do two addresses of one object. Others are named, and then nothing is proved.
@@ -7,7 +10,10 @@ looks at the values: numbers pass, and so do two addresses of one object. Others
 - Order: ``cmp`` of two values of eight bytes behind which somebody looks which was less (by the carry, as compilers do it
   for pointers, or by the sign, where the program made an ``intptr_t`` of them); and ``sub``, since the sign of a distance
   is an order too.
-- Bits: right shifts, rotations, products, quotients and masks of eight bytes.
+- Equality: ``cmp`` behind which somebody looks whether they were equal. Memory is not given out twice in one execution, so
+  that an address of freed memory is never found again, as it could be.
+- Bits: right shifts, rotations, products, quotients, masks and exclusive ors of eight bytes; and fractions that are made of
+  these.
 
 A value that is small is passed by without a call.
 """
@@ -21,12 +27,14 @@ from pathlib import Path
 
 from teetotal.programs.c.assembly import Function, Item, Text
 from teetotal.programs.c.instrument import SYMBOLIC, att, hook_call, symbol_of
-from teetotal.programs.c.machine import REGISTERS, RSP
+from teetotal.programs.c.machine import REGISTERS, RSP, Instruction
 from teetotal.programs.c.objects import Object
 
-_COMPARE, _HASH, _MASK = 9, 10, 11
+_COMPARE, _HASH, _MASK, _EQUAL = 9, 10, 11, 14
 _LOOKS_AT_ORDER = re.compile(r"(j|set|cmov)(ae?|be?|ge?|le?)$")
-_HASHES = re.compile(r"(i?mul|i?div|shr|sar|ro[lr])$")
+_LOOKS_AT_EQUALITY = re.compile(r"(j|set|cmov)n?e$")
+_HASHES = re.compile(r"(i?mul|i?div|xor|shr|sar|ro[lr]|v?cvtsi2s[sd]|fild)$")
+_TO_FRACTION = re.compile(r"v?cvtsi2s[sd]$")
 _WHOLE = 47
 """A shift to the right by so many bits leaves nothing of an address."""
 _ALIGNED = 4
@@ -53,7 +61,7 @@ class AddressWatch:
                 continue
             for block in function.blocks:
                 for number, item in enumerate(block):
-                    if item.whole and not item.statement.app and item.instruction.width == 8:
+                    if item.whole and not item.statement.app and _operates_on_eight(item.instruction):
                         lines = list(self._watched(item, block[number + 1 :]))
                         item.statement.before += lines
                         self.found = self.found or bool(lines)
@@ -64,13 +72,14 @@ class AddressWatch:
         registers = [number for kind, number in operands if kind == "r"]
         constants = [number for kind, number in operands if kind == "i"]
         if name in ("cmp", "sub"):
-            if (
-                constants
-                or RSP in registers
-                or not (_orders(following) if name == "cmp" else _is_kept(item, following))
-            ):
+            if constants or RSP in registers:
                 return
-            kind = _COMPARE
+            if _looks(following, _LOOKS_AT_ORDER) if name == "cmp" else _is_kept(item, following):
+                kind = _COMPARE
+            elif name == "cmp" and _looks(following, _LOOKS_AT_EQUALITY):
+                kind = _EQUAL
+            else:
+                return
         elif name == "and":
             kind = _MASK
         elif _HASHES.match(name):
@@ -80,7 +89,10 @@ class AddressWatch:
                 if constants and (constants[0] >= _WHOLE or (aligns and constants[0] <= _ALIGNED)):
                     return
                 registers = registers[:1] if operands[0][0] == "r" else []
-            elif len(operands) == 1:
+            elif name == "xor":
+                if operands[0] == operands[1] or (constants and abs(constants[0]) < 1 << _ALIGNED):
+                    return
+            elif len(operands) == 1 and name != "fild":
                 registers = [_RAX, *registers]
             elif len(operands) == 3:
                 registers = registers[1:]  # the first is what it becomes
@@ -99,7 +111,7 @@ class AddressWatch:
         if not registers and access is None:
             return
         skip = f".Lteetotal_small_{next(self._numbers)}"
-        if registers and kind == _COMPARE:
+        if registers and kind in (_COMPARE, _EQUAL):
             yield from att([f"\tcmpq ${_SMALL}, %{REGISTERS[registers[0]]}", f"\tjbe {skip}"], item.statement)
         base, scaled, scale, size, displacement = -1, -1, 1, 0, 0
         if access is not None:
@@ -121,9 +133,14 @@ class AddressWatch:
         yield f"{skip}:"
 
 
-def _orders(following: Sequence[Item]) -> bool:
+def _operates_on_eight(instruction: Instruction) -> bool:
+    """Bytes, which may be an address."""
+    return (instruction.narrow if _TO_FRACTION.match(instruction.name) else instruction.width) == 8
+
+
+def _looks(following: Sequence[Item], how: re.Pattern[str]) -> bool:
     for item in following:
-        if _LOOKS_AT_ORDER.match(item.instruction.name):
+        if how.match(item.instruction.name):
             return True
         if _FLAGS in item.instruction.writes or item.instruction.is_call:
             return False

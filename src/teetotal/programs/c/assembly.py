@@ -14,6 +14,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from teetotal.programs.c.frame_variables import FrameVariables
 from teetotal.programs.c.machine import RBP, RSP, Instruction, decode, is_prefix, takes_frame_pointer
 from teetotal.programs.c.objects import Object, Relocation
 
@@ -44,6 +45,8 @@ SYSTEM = ("/usr/include/", "/usr/lib/", "/usr/local/include/", "/usr/bin/../lib/
 DATA = (".byte", ".value", ".short", ".word", ".long", ".int", ".quad", ".ascii")
 _OURS = re.compile(r"(lea|push|pop|mov|add|cmp)[bwlq]?|(push|pop)fq|call|j\w+")
 """Instructions that are put into a program as text, and must be what they are called."""
+_SPILLED = ("-byte Spill", "-byte Reload", "-byte Folded Spill", "-byte Folded Reload")
+"""What clang writes beside an instruction."""
 _BODIES = (".macro", ".rept", ".irp", ".irpc")
 
 
@@ -58,7 +61,19 @@ class Place(NamedTuple):
 class Statement:
     """``code`` is ``None`` where there can be none."""
 
-    __slots__ = ("after", "app", "before", "code", "intel", "is_code", "label", "place", "relocations", "text")
+    __slots__ = (
+        "after",
+        "app",
+        "before",
+        "code",
+        "intel",
+        "is_code",
+        "label",
+        "place",
+        "relocations",
+        "spills",
+        "text",
+    )
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -67,6 +82,8 @@ class Statement:
         self.app = 0
         """The number of the piece of assembly that the program brought along, if it is one."""
         self.intel = ""
+        self.spills = False
+        """The compiler says that it puts a register by, or takes it back: no variable lies there."""
         self.place: Place | None = None
         self.code = b""
         self.relocations: list[Relocation] = []
@@ -104,18 +121,22 @@ class Function(NamedTuple):
     """Nothing jumps into the middle of one."""
     constant: frozenset[int]
     """Sections that nobody can write."""
+    by_gcc: bool
+    """Whether gcc put in its hooks, which knows of a variable as a whole whether others may look at it."""
 
 
 class Text:
     """All of a compiler's output."""
 
-    def __init__(self, text: str, *, handmade: bool = False) -> None:
-        """``handmade``: no compiler wrote any of it."""
+    def __init__(self, text: str, *, handmade: bool = False, variables: FrameVariables | None = None) -> None:
+        """``handmade``: no compiler wrote any of it. ``variables``: where those of its functions lie."""
+        self.variables = variables or FrameVariables(lambda: b"")
         self.statements: list[Statement] = []
         self._labelled: list[str] = []
         self.strange: list[tuple[Statement, str]] = []
         """Bytes in sections of code that are no instructions."""
         self.constant: frozenset[int] = frozenset()
+        self.by_gcc = False
         self.of_system: set[str] = set()
         """Functions whose source is one of the system's headers."""
         self._targets: set[str] = set()
@@ -204,6 +225,8 @@ class Text:
                 elif part[-1] == ":" and code and not part[0].isdigit() and not part.startswith((".L", '"')):
                     users, fresh = None, part[:-1]  # another function
                 self._add(part, code, app, intel, users or place)
+            if code and not app and line.endswith(_SPILLED):
+                self.statements[-1].spills = True
 
     def _parts(self, bare: str) -> Iterator[str]:
         """Labels and statements of a line."""
@@ -246,6 +269,7 @@ class Text:
     def attach(self, machine: Object) -> None:
         """The code of each statement, from what the labelled text became."""
         self.constant = frozenset(number for number, one in enumerate(machine.sections) if number and not one.writable)
+        self.by_gcc = machine.by_gcc
         starts: dict[int, list[tuple[int, int]]] = {}
         for symbol in machine.symbols:
             if symbol.name.startswith(_LABEL):
@@ -290,7 +314,7 @@ class Text:
                 self._lost(pending)
                 if not statement.label[0].isdigit() and not statement.label.startswith(".L"):
                     if blocks:
-                        yield Function(name, blocks, self.constant)
+                        yield Function(name, blocks, self.constant, self.by_gcc)
                     name, blocks = statement.label, []
             elif statement.code and not (statement.text.startswith(_PADS) and _is_fill(statement.code)):
                 pending.append(statement)
@@ -305,7 +329,7 @@ class Text:
         if block:
             blocks.append(block)
         if blocks:
-            yield Function(name, blocks, self.constant)
+            yield Function(name, blocks, self.constant, self.by_gcc)
 
     def _lost(self, pending: list[Statement]) -> None:
         if pending:

@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 from teetotal.answers.events import Location
 from teetotal.programs.c.assembly import Function, Item, Text
-from teetotal.programs.c.build import ASSEMBLY_SUFFIXES, Source, expanded
+from teetotal.programs.c.build import Source, expanded
+from teetotal.programs.c.compilers import ASSEMBLY_SUFFIXES
 from teetotal.programs.c.control_flow import Flow, labels
 from teetotal.programs.c.instrument import att
 from teetotal.programs.c.objects import Object, Section

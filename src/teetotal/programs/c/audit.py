@@ -14,6 +14,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
+from teetotal.answers.errors import TeetotalError
 from teetotal.programs.c.assembly import Function, Item, Statement
 from teetotal.programs.c.machine import sweep
 from teetotal.programs.c.matching import Evaluation
@@ -49,6 +50,8 @@ _NAME_TYPE, _INDIRECT = 0, 10
 def unaccounted(program: Path, linker_map: str, own: list[str]) -> list[str]:
     """What of a linked program is not seen. ``own`` are the object files that were instrumented here."""
     linked = Object(program.read_bytes())
+    if linked.executable_stack:
+        raise TeetotalError("a program that can run code on its stack is not explored")
     found: list[str] = []
     asked: set[str] = set(own)
     code = {file: {one.name for one in Object(Path(file).read_bytes()).sections if one.executable} for file in own}
@@ -157,7 +160,7 @@ def _functions(machine: Object, number: int, section: Section, constant: frozens
             items.append((at, Item(Statement(""), code[at : at + instruction.size], instruction, own, True)))
             at += instruction.size
         if at < end:
-            yield Function(name, [], constant)
+            yield Function(name, [], constant, machine.by_gcc)
             continue
         items = without_fill(items)
         targets = {
@@ -171,7 +174,7 @@ def _functions(machine: Object, number: int, section: Section, constant: frozens
             if item.instruction.ends_block:
                 blocks.append([])
         if any(blocks):
-            yield Function(name, [block for block in blocks if block], constant)
+            yield Function(name, [block for block in blocks if block], constant, machine.by_gcc)
 
 
 def _member(archive: bytes, wanted: str) -> bytes:

@@ -48,7 +48,7 @@ _SIZE = 16
 
 
 class _Used(Exception):
-    """What the clock shows may be seen."""
+    """The program may make another use of what the clock shows."""
 
 
 class _Registers(NamedTuple):
@@ -66,7 +66,7 @@ class DeadlineWatch:
         """Functions that must be those of the C library."""
 
     def own(self, linked: Path) -> set[str]:
-        """Those of them that the program defines, or lets the linker wrap."""
+        """The functions relied on here that are not the library's: the program defines or wraps them."""
         if not self.relied_on:
             return set()
         defined = {symbol.name for symbol in Object(linked.read_bytes()).symbols if symbol.section}
@@ -224,7 +224,7 @@ class _Check:
             clock |= set(instruction.writes)
 
     def _field(self, access: Access) -> bool:
-        """Whether it is one of what a clock writes; a part of one, or more, is not followed."""
+        """Whether it is one of the fields that a clock writes, whole; what overlaps them otherwise is not followed."""
         begin, end = access.displacement, access.displacement + access.size
         for limit in self._limits:
             if begin in (limit, limit + 8) and access.size == 8:

@@ -14,6 +14,7 @@ from itertools import count
 from typing import NamedTuple
 
 from teetotal.programs.c.assembly import DATA, Function, Item, Statement, Text
+from teetotal.programs.c.frame_variables import FrameVariables
 from teetotal.programs.c.machine import RSP, Access, moves_stack, odd_by_hand, stack_from_frame
 from teetotal.programs.c.matching import FENCES, Evaluation
 from teetotal.programs.c.objects import Object
@@ -32,7 +33,7 @@ _LOCKED, _COMPARED, _MFENCE, _SFENCE, _COPY, _SETTLE = 3, 4, 5, 6, 7, 8
 _SIMPLE = (1, 2, 4, 8, 16)
 BACK = "_back"
 """Behind the label of a hook's constant: where the hook returns to."""
-_EXACT, _REPEATED, SYMBOLIC, _THREAD_LOCAL = 1, 2, 4, 8
+_EXACT, _REPEATED, SYMBOLIC, _THREAD_LOCAL, _CALLS = 1, 2, 4, 8, 32
 
 
 class Visible(NamedTuple):
@@ -52,7 +53,7 @@ def make_visible(
 ) -> Visible:
     """``assemble`` makes an object file of assembly; ``file`` is what the compiler made it from, or (``handmade``) what
     somebody wrote."""
-    program = Text(text, handmade=handmade)
+    program = Text(text, handmade=handmade, variables=FrameVariables(lambda: assemble(text)))
     program.attach(Object(assemble(program.labelled)))
     functions = list(program.functions())
     unseen = _Hooks(program, file).put(functions)
@@ -67,6 +68,8 @@ class _Hooks:
         self.file = file
         self.unseen: dict[str, None] = {}
         self.numbers = count()
+        self.calls = False
+        """Whether the function at hand calls others: then nothing of its frame lies below its stack pointer."""
 
     def put(self, functions: list[Function]) -> list[str]:
         for statement, what in self.program.strange:
@@ -75,6 +78,7 @@ class _Hooks:
             if self._chooses(function.name):
                 continue
             decision = Evaluation(function).decide()
+            self.calls = any(item.instruction.is_call for block in function.blocks for item in block)
             for item in decision.dropped:
                 item.statement.text = f"# {item.statement.text}"
             for to, source, word in decision.copies:
@@ -184,7 +188,7 @@ class _Hooks:
             self._name(item.statement, instruction.text, function, item)
             return [], []
         flags |= _EXACT * bool(item.statement.app) | _REPEATED * instruction.repeated
-        flags |= _THREAD_LOCAL * bool(access.segment)
+        flags |= _THREAD_LOCAL * bool(access.segment) | _CALLS * self.calls
         halves = instruction.name == "cmpxchg8b"
         displacement = 0 if flags & SYMBOLIC else access.displacement
         told = [

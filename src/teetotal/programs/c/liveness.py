@@ -14,9 +14,11 @@ What makes it sound:
 
 - A register that a function saves is judged where it was called, the copy too. Its own frame begins below these copies.
 - The address of a slot may go to a compiler's hook, which forgets it, or to a compare-and-swap, as what it expects.
-  Wherever else it goes, somebody may read by it whatever lies in the frame: then all of that is live, everywhere, but
-  where other threads have looked: what is accessed there by hooks is an event, and only what no hook was told of is
-  the function's own, and listed.
+  Wherever else it goes, somebody may read by it whatever belongs to the same variable (``confinement``): that is live,
+  everywhere, but where other threads have looked.
+- Where it is not known which variable that is, it may be whatever lies in the frame: then all of that is live,
+  everywhere, but where other threads have looked: what is accessed there by hooks is an event, and only what no hook was
+  told of is the function's own, and listed.
 - A function that makes its frame in no way known here, or whose frame others may reach beyond, gets no entries. The
   runtime takes everything for live where it finds none.
 - What assembly written by hand pushes lies in the frame without a place of its own, and so does what an instruction
@@ -34,8 +36,10 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
+from teetotal.programs.c import confinement
 from teetotal.programs.c.assembly import Function, Item, Text
 from teetotal.programs.c.control_flow import Flow, Labels, labels
+from teetotal.programs.c.frame_variables import Range
 from teetotal.programs.c.instrument import BACK, att
 from teetotal.programs.c.machine import RBP, RDI, REGISTERS, RSP, Instruction, moves_stack, sets_frame
 from teetotal.programs.c.matching import HOOK
@@ -44,7 +48,7 @@ from teetotal.programs.c.objects import Object, Section
 SECTION = ".teetotal.live"
 """Of each entry: where the call returns to, counted from here; flags, and behind them a bit for each register that is
 live; the registers that the frame saves, four bits each, in the order of their pushes; and how many slots are live, each
-with its offset from rbp and its size."""
+with its offset from rbp and its size, which has a bit more where others may have its address."""
 _KEPT = tuple(REGISTERS.index(name) for name in ("rbx", "r12", "r13", "r14", "r15"))
 """By calls."""
 _FLAGS = len(REGISTERS)
@@ -52,10 +56,13 @@ _PLACES = _FLAGS + 1
 """Registers, and flags."""
 _MAY_WAIT, _WHOLE, _VECTORS, _BITS = 1, 2, 4, 3
 _NOBODY_WAITS = 1 << 30
+_GIVEN_AWAY = 1 << 31
 _ATOMIC = re.compile(r"__tsan_atomic(\d+)_(\w+)$")
 _STORES = re.compile(
     r"__tsan_(unaligned_)?(volatile_)?write|__tsan_atomic\d+_store$|pthread_(mutex|spin)_(un)?lock$|sem_post$"
+    r"|pthread_(create|join)$"
 )
+_READS_ERRNO = re.compile(r"__errno_location$|perror|v?(err|warn)c?$|error(_at_line)?$|v?syslog|\w*printf|fmtmsg$|psig")
 _CALLED = re.compile(r"\s*call\w*\s+([\w.$]+)(?:@PLT)?\s*$")
 _TWICE = re.compile(r"(_?setjmp|_{0,2}sigsetjmp|getcontext|vfork)$")
 _COMPARES = ("cmp", "test", "add", "sub", "and", "or", "xor")
@@ -72,13 +79,14 @@ _RETURNED = 1 | 1 << REGISTERS.index("rdx")
 
 
 class Entry(NamedTuple):
-    """``slots`` are offsets from rbp and sizes."""
+    """``slots`` are offsets from rbp and sizes, as are ``given_away``, which others may read by an address."""
 
     item: Item
     hook: str
     """The label behind the hook before it; none: it is a call."""
     registers: frozenset[str]
     slots: tuple[tuple[int, int], ...]
+    given_away: tuple[tuple[int, int], ...]
     saved: tuple[str, ...]
     whole: bool
     """All of the frame is live, but where other threads have looked."""
@@ -97,7 +105,7 @@ class Liveness:
         for function in functions:
             for item in (item for block in function.blocks for item in block):
                 if item.statement.app and _uses_vectors(item.instruction):
-                    item.statement.before += att(_table_entry(".", _NOBODY_WAITS, 0, 0), item.statement)
+                    item.statement.before += att(nobody_waits(), item.statement)
                     break
         for entry in entries(program, functions):
             if entry.hook:
@@ -111,8 +119,8 @@ def _told(entry: Entry, label: str) -> list[str]:
     registers = sum(1 << number for number, name in enumerate((*REGISTERS, "flags")) if name in entry.registers)
     flags = _MAY_WAIT * entry.may_wait | _WHOLE * entry.whole | _VECTORS * entry.vectors | registers << _BITS
     saved = sum(REGISTERS.index(name) << (4 * at) for at, name in enumerate(entry.saved))
-    slots = "".join(f", {offset}, {size}" for offset, size in entry.slots)
-    return _table_entry(label, flags, saved, len(entry.slots), slots)
+    slots = [*entry.slots, *((offset, size | _GIVEN_AWAY) for offset, size in entry.given_away)]
+    return _table_entry(label, flags, saved, len(slots), "".join(f", {offset}, {size}" for offset, size in slots))
 
 
 def _table_entry(label: str, flags: int, saved: int, count: int, slots: str = "") -> list[str]:
@@ -124,6 +132,11 @@ def _table_entry(label: str, flags: int, saved: int, count: int, slots: str = ""
     ]
 
 
+def nobody_waits() -> list[str]:
+    """Lines, wherever they stand, that say so of all of the program."""
+    return _table_entry(".", _NOBODY_WAITS, 0, 0)
+
+
 def _uses_vectors(instruction: Instruction) -> bool:
     return any(kind == "x" for kind, _ in instruction.operands) or instruction.name.startswith("f")
 
@@ -131,6 +144,12 @@ def _uses_vectors(instruction: Instruction) -> bool:
 def table(program: Path) -> Section | None:
     """Of a linked program."""
     return next((one for one in Object(program.read_bytes()).sections if one.name == SECTION), None)
+
+
+def reads_errno(program: Path) -> bool:
+    """Whether a linked program can: by its address, or by functions that tell people what it means. Where it cannot, a try
+    that fails leaves nothing behind that a later one could tell."""
+    return any(_READS_ERRNO.match(symbol.name) for symbol in Object(program.read_bytes()).dynamic_symbols)
 
 
 def entries(program: Text, functions: Sequence[Function]) -> list[Entry]:
@@ -147,7 +166,11 @@ def entries(program: Text, functions: Sequence[Function]) -> list[Entry]:
     for function in functions:
         analysis = _Analysis(function, found)
         if analysis.understood:
-            told += analysis.entries(_rounds(flows[function.name], changing))
+            rounds = _rounds(flows[function.name], changing)
+            if analysis.escaped and not analysis.whole:
+                asked = any(rounds) and function.name not in program.of_system
+                analysis.confine(program.variables.of(function.name) if asked else None)
+            told += analysis.entries(rounds)
     return told
 
 
@@ -233,7 +256,9 @@ class _Analysis:
         self.blocks = function.blocks
         self.flow = Flow(function, found)
         self.understood = False
-        self.whole = False  # addresses in the frame are known elsewhere
+        self.whole = False  # addresses in the frame are known elsewhere, and nobody knows of what
+        self.escaped: set[int] = set()  # these are
+        self.given_away = 0
         saved = self._prologue()
         if saved is None:
             return
@@ -243,7 +268,7 @@ class _Analysis:
         self.understood = all(self._fits(item, _name(item)) for block in self.blocks for item in block)
         self.low -= self.low % 8
         self.uses: dict[int, int] = {}  # of a call: what it reads in the frame
-        self.announced = 0  # what hooks are told of
+        self.hooked: list[Range] = []  # what hooks are told of
         self.vectors = any(_uses_vectors(item.instruction) for block in self.blocks for item in block)
         if self.understood:
             for block in self.blocks:
@@ -307,14 +332,13 @@ class _Analysis:
             if copied and operands[1][1] in held:
                 held[operands[0][1]] = held[operands[1][1]]
                 continue
-            if any(register in held for register in instruction.reads):
-                self.whole = True
+            self.escaped |= {held[register] for register in instruction.reads if register in held}
             for register in instruction.writes:
                 held.pop(register, None)
             if instruction.name == "lea" and instruction.address is not None and instruction.address.base == RBP:
                 held[operands[0][1]] = instruction.address.displacement
                 self.whole = self.whole or operands[0][0] != "r"
-        self.whole = self.whole or bool(held)
+        self.escaped |= set(held.values())
 
     def _given(self, item: Item, held: dict[int, int]) -> None:
         name = _name(item)
@@ -322,17 +346,39 @@ class _Analysis:
         if not given:
             return
         if (hook := HOOK.match(name)) is not None:
-            size = hook.group(2) or "8"
-            self.announced |= self._bytes(given.get(RDI, 0), int(size) if size.isdigit() else self.high - self.low)
-            self.whole = self.whole or set(given) != {RDI}
+            size, begin = hook.group(2) or "8", given.get(RDI, 0)
+            self.hooked.append(Range(begin, begin + (int(size) if size.isdigit() else self.high - self.low)))
+            self.escaped |= {offset for register, offset in given.items() if register != RDI}
             return
         atomic = _ATOMIC.match(name)
         if atomic is None or not set(given) <= {RDI, _RSI} or (_RSI in given and "compare_exchange" not in name):
-            self.whole = True
+            self.escaped |= set(given.values())
             return
         self.uses[id(item)] = 0
         for offset in given.values():
             self.uses[id(item)] |= self._bytes(offset, int(atomic.group(1)) // 8)
+
+    def confine(self, variables: Sequence[Range] | None) -> None:
+        """What can be read by the addresses that are known elsewhere; all of the frame where variables are not known."""
+        reached = None
+        if variables is not None:
+            accesses = [
+                access
+                for block in self.blocks
+                for item in block
+                for access in item.instruction.accesses
+                if access.base == RBP
+            ]
+            reached = confinement.reached(self.escaped, variables, accesses, self.hooked, self.top)
+        if reached is None:
+            self.whole = True
+            return
+        lowest = min(self.low, *(begin for begin, _ in reached))
+        lowest -= lowest % 8
+        more, self.low = self.low - lowest, lowest
+        self.uses = {call: places << more for call, places in self.uses.items()}
+        for begin, end in reached:
+            self.given_away |= self._bytes(begin, end - begin)
 
     # -- places -------------------------------------------------------------------------------------------------------
 
@@ -403,15 +449,24 @@ class _Analysis:
         registers = frozenset(
             name for number, name in enumerate((*REGISTERS, "flags")) if live >> number & 1 and number not in (RSP, RBP)
         )
+        if self.whole:
+            for begin, end in self.hooked:
+                live &= ~self._bytes(begin, end - begin)
+        slots = self._slots(live & ~self.given_away)
+        return Entry(
+            item, hook, registers, slots, self._slots(self.given_away), self.saved, self.whole, may_wait, self.vectors
+        )
+
+    def _slots(self, places: int) -> tuple[tuple[int, int], ...]:
         slots: list[tuple[int, int]] = []
-        rest, at = (live & ~self.announced if self.whole else live) >> _PLACES, self.low
+        rest, at = places >> _PLACES, self.low
         while rest:
             skipped = (rest & -rest).bit_length() - 1
             rest, at = rest >> skipped, at + skipped
             size = (~rest & (rest + 1)).bit_length() - 1
             slots.append((at, size))
             rest, at = rest >> size, at + size
-        return Entry(item, hook, registers, tuple(slots), self.saved, self.whole, may_wait, self.vectors)
+        return tuple(slots)
 
 
 def _hook_before(item: Item) -> str:

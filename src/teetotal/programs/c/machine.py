@@ -96,7 +96,7 @@ class Instruction(NamedTuple):
     address: Access | None
     """What ``lea`` works out."""
     operands: tuple[tuple[str, int], ...]
-    """``("r", register)``, ``("i", value)``, ``("m", 0)``, ``("x", 0)`` for vectors and the like."""
+    """``("r", register)``, ``("i", value)``, ``("m", 0)``, ``("x", number)`` for vectors, and with -1 for the like."""
 
 
 def is_prefix(code: bytes) -> bool:
@@ -181,6 +181,13 @@ def _register(number: int) -> int:
     return REGISTERS.index(f"r{short.group(1)}x" if short.group(1) else f"r{short.group(2)}")
 
 
+@cache
+def _vector(number: int) -> int:
+    """Which vector register a name is, or a part of; -1: none."""
+    found = re.fullmatch(r"[xyz]mm(\d+)", _disassembler().reg_name(number) or "")
+    return int(found.group(1)) if found is not None else -1
+
+
 def _instruction(raw: Any) -> Instruction:
     name = raw.mnemonic.split()[-1]
     groups = frozenset(raw.groups)
@@ -189,7 +196,7 @@ def _instruction(raw: Any) -> Instruction:
     for operand in raw.operands:
         if operand.type == x86.X86_OP_REG:
             register = _register(operand.reg)
-            operands.append(("r", register) if 0 <= register < 16 else ("x", 0))
+            operands.append(("r", register) if 0 <= register < 16 else ("x", _vector(operand.reg)))
         else:
             operands.append(("i", operand.imm) if operand.type == x86.X86_OP_IMM else ("m", 0))
     locked = raw.prefix[0] == x86.X86_PREFIX_LOCK

@@ -16,7 +16,7 @@ _SEGMENT = struct.Struct("<IIQQQQQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
 _SYMBOLS, _RELOCATIONS, _NO_BITS, _DYNAMIC_SYMBOLS = 2, 4, 8, 11
-_LOADED = 1
+_LOADED, _STACK = 1, 0x6474E551
 _WRITABLE, _EXECUTABLE = 1, 4
 VARIABLE, FUNCTION, THREAD_LOCAL = 1, 2, 6
 """Kinds of symbols."""
@@ -95,11 +95,19 @@ class Object:
     def code(self, section: Section) -> bytes:
         return b"" if section.kind == _NO_BITS else self.data[section.offset : section.offset + section.size]
 
-    @cached_property
+    @property
     def segments(self) -> list[Segment]:
+        return self._segments_of(_LOADED)
+
+    def _segments_of(self, wanted: int) -> list[Segment]:
         start, size, count = struct.unpack_from("<Q", self.data, 32)[0], *struct.unpack_from("<HH", self.data, 54)
         raw = (_SEGMENT.unpack_from(self.data, start + size * number) for number in range(count))
-        return [Segment(bool(flags & 1), at, length) for kind, flags, at, _, _, length, _, _ in raw if kind == _LOADED]
+        return [Segment(bool(flags & 1), at, length) for kind, flags, at, _, _, length, _, _ in raw if kind == wanted]
+
+    @property
+    def executable_stack(self) -> bool:
+        """Whether a linked file asks for stacks that can be executed."""
+        return any(one.executable for one in self._segments_of(_STACK))
 
     @cached_property
     def symbols(self) -> list[Symbol]:
@@ -119,6 +127,12 @@ class Object:
                     for name, info, _, where, value, size in _SYMBOL.iter_unpack(self.code(section))
                 ]
         return []
+
+    @cached_property
+    def by_gcc(self) -> bool:
+        """Whether gcc, and nobody else, says that it made the code."""
+        said = [word for one in self.sections if one.name == ".comment" for word in self.code(one).split(b"\0") if word]
+        return bool(said) and all(word.startswith(b"GCC: ") for word in said)
 
     def executable_data(self) -> list[str]:
         """Sections of a linked file that are no code, and lie in pages that can be executed."""

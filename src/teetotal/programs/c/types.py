@@ -9,6 +9,7 @@ from typing import Any
 _TRANSPARENT = (
     "DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_atomic_type", "DW_TAG_restrict_type",
 )  # fmt: skip
+_POINTERS = ("DW_TAG_pointer_type", "DW_TAG_reference_type", "DW_TAG_rvalue_reference_type")
 RECORDS = ("DW_TAG_structure_type", "DW_TAG_class_type", "DW_TAG_union_type")
 
 
@@ -63,7 +64,7 @@ def size_of(die: Any) -> int:
         for count in _counts(die):
             size *= count
         return size
-    return 8 if die.tag == "DW_TAG_pointer_type" else 0
+    return 8 if die.tag in _POINTERS else 0
 
 
 def _counts(array: Any) -> Iterator[int]:

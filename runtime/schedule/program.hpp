@@ -1,0 +1,27 @@
+// The program that was loaded, and how it begins.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace teetotal::runtime {
+
+struct Program {
+  std::vector<std::string> arguments;
+  int (*main)(int, char**, char**) = nullptr;
+  bool loaded = false;
+  bool tells_registers = false;  // it has hooks that keep all registers, on the thread's stack
+  bool show_output = false;
+
+  // Loads it and finds main. Throws std::runtime_error.
+  void load(const std::string& object);
+
+  // The first thread stands before its constructors, then main.
+  void begin() const;
+};
+
+extern Program program;
+
+void thread_entry();  // where all other threads begin
+
+}  // namespace teetotal::runtime
