@@ -55,7 +55,7 @@ def verify(path: str, options: VerifyOptions, budget: Budget, certificate: str |
                 outcome = run_engine(graph, model, engine=engine, budget=budget, certify=certificate is not None)
         except KeyboardInterrupt:
             trouble = KeyboardInterrupt()
-            outcomes.append(interrupted(engine, model))
+            outcomes.append(interrupted(model))
             break
         outcomes.append(outcome)
         try:

@@ -37,9 +37,9 @@ def check(program: PromelaProgram, options: CheckOptions, budget: Budget, *, com
                     notes.append(str(error))
         except KeyboardInterrupt:
             stopped = True
-            answers.setdefault("safe", interrupted("saturate", model))
+            answers.setdefault("safe", interrupted(model))
             if model != "sc" and goal != "safe":
-                answers["robust"] = interrupted("robust", model)
+                answers["robust"] = interrupted(model)
         for question, answer in answers.items():
             verdict = verdict + answer.verdict
             if answer.verdict is Verdict.INCONCLUSIVE:

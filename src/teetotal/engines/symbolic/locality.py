@@ -14,7 +14,7 @@ from __future__ import annotations
 from teetotal.answers.errors import ProgramError
 from teetotal.programs.expressions import Const
 from teetotal.programs.program import Assert, Assign, Assume, Load, Lock, Store
-from teetotal.programs.promela.flow import reachable, reads
+from teetotal.programs.promela.control_flow import reachable, reads
 from teetotal.programs.promela.instructions import Begin, Instruction, Process
 from teetotal.programs.promela.program import PromelaProgram
 

@@ -40,7 +40,6 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     ``replay`` is the violation as the model's machine ran it."""
 
     verdict: Verdict
-    engine: str
     model: ModelName
     states: int
     seconds: float
@@ -50,18 +49,13 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     certificate: Certificate | None = None
 
 
-def interrupted(engine: str, model: ModelName) -> Outcome:
+def interrupted(model: ModelName) -> Outcome:
     """What is known when the user ends the run."""
-    return Outcome(verdict=Verdict.INCONCLUSIVE, engine=engine, model=model, states=0, seconds=0.0, why="interrupted")
+    return Outcome(verdict=Verdict.INCONCLUSIVE, model=model, states=0, seconds=0.0, why="interrupted")
 
 
 class OutOfBudget(Exception):
     """A limit is hit."""
-
-
-def _because(reason: OutOfBudget, graph: ControlGraph) -> str:
-    growing = graph.growing()
-    return f"{reason}; {growing}" if growing else str(reason)
 
 
 class Watch:
@@ -70,6 +64,7 @@ class Watch:
     def __init__(self, budget: Budget, model: ModelName) -> None:
         budget.begin()
         self.budget = budget
+        self.model: ModelName = model
         self.counting = budget.counting(f"{model.upper()} states")
         self.started = time.process_time()
         self.states = 0
@@ -82,6 +77,16 @@ class Watch:
             raise OutOfBudget(f"memory: more than {self.budget.megabytes:g} MB")
         if self.counting is not None:
             self.counting(self.states, fraction)
+
+    def outcome(self, verdict: Verdict, states: int, why: str = "", **more: Any) -> Outcome:
+        """What is said about the run that was watched."""
+        seconds = time.process_time() - self.started
+        return Outcome(verdict=verdict, model=self.model, states=states, seconds=seconds, why=why, **more)
+
+    def given_up(self, reason: OutOfBudget, graph: ControlGraph) -> Outcome:
+        growing = graph.growing()
+        why = f"{reason}; {growing}" if growing else str(reason)
+        return self.outcome(Verdict.INCONCLUSIVE, self.states, why)
 
 
 def _megabytes() -> float:
@@ -118,15 +123,7 @@ def verify(
         else:
             raise TeetotalError(f"no engine {engine!r}: saturate, accelerate, or bounded:N")
     except OutOfBudget as reason:
-        seconds = time.process_time() - watch.started
-        return Outcome(
-            verdict=Verdict.INCONCLUSIVE,
-            engine=engine,
-            model=model,
-            states=watch.states,
-            seconds=seconds,
-            why=_because(reason, graph),
-        )
+        return watch.given_up(reason, graph)
     schedule: list[ScheduleStep] = []
     replay = None
     why = ""
@@ -143,17 +140,8 @@ def verify(
     certificate = None
     if certify and answer == "safe" and name == "saturate":
         certificate = write(graph, model, fences, found)
-    return Outcome(
-        verdict=verdicts.get(answer, Verdict.INCONCLUSIVE),
-        engine=engine,
-        model=model,
-        states=found["states"],
-        seconds=time.process_time() - watch.started,
-        why=why,
-        schedule=tuple(schedule),
-        replay=replay,
-        certificate=certificate,
-    )
+    evidence = {"schedule": tuple(schedule), "replay": replay, "certificate": certificate}
+    return watch.outcome(verdicts.get(answer, Verdict.INCONCLUSIVE), found["states"], why, **evidence)
 
 
 def robust(
@@ -174,36 +162,15 @@ def robust(
         present = [site in fences for site in range(len(graph.program.sites))]
         found = _core.verify_robust(graph.core, MODEL_NUMBERS[model], present, watch)
     except OutOfBudget as reason:
-        return Outcome(
-            verdict=Verdict.INCONCLUSIVE,
-            engine="robust",
-            model=model,
-            states=watch.states,
-            seconds=time.process_time() - watch.started,
-            why=_because(reason, graph),
-        )
+        return watch.given_up(reason, graph)
     if found["answer"] == "safe":
-        return Outcome(
-            verdict=Verdict.SAFE,
-            engine="robust",
-            model=model,
-            states=found["states"],
-            seconds=time.process_time() - watch.started,
-        )
+        return watch.outcome(Verdict.SAFE, found["states"])
     replay, schedule = replay_core(graph, fences, model, found["schedule"])
     for step in replay.drain():
         schedule.append(step)
     assert not is_sc(replay.run.trace()), "the engine's violation is none"
-    return Outcome(
-        verdict=Verdict.VIOLATION,
-        engine="robust",
-        model=model,
-        states=found["states"],
-        seconds=time.process_time() - watch.started,
-        why="not robust: the trace has a happens-before cycle",
-        schedule=tuple(schedule),
-        replay=replay,
-    )
+    why = "not robust: the trace has a happens-before cycle"
+    return watch.outcome(Verdict.VIOLATION, found["states"], why, schedule=tuple(schedule), replay=replay)
 
 
 def _saturate(
@@ -229,7 +196,7 @@ def _saturate(
                 return "safe", wider
         if found["answer"] == "gave up":
             found = run(True, 2 + round_, 4 * work)
-            if found["answer"] == "bad":  # perhaps not really
+            if found["answer"] == "bad":  # blurred automata may reach too much: only their "safe" counts
                 found = run(False, 0, 4 * work)
         if found["answer"] != "gave up":
             return found["answer"], found

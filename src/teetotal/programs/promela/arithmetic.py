@@ -6,12 +6,11 @@ from teetotal.answers.errors import ParseError
 from teetotal.answers.events import Location
 from teetotal.programs.expressions import Const, Expr, Op
 from teetotal.programs.promela import syntax as s
-from teetotal.programs.promela.folding import fold
+from teetotal.programs.promela.folding import IN_WORDS, fold
 
 
 def operation(operator: str, operands: tuple[Expr, ...], location: Location) -> Expr:
     """Promela's operators in terms of ``expressions.OPERATORS``; constants are computed at once."""
-    names = {"&&": "and", "||": "or", "!": "not"}
     if operator == "?:":
         yes = Op("*", (Op("!=", (operands[0], Const(0))), operands[1]))
         return Op("+", (yes, Op("*", (Op("==", (operands[0], Const(0))), operands[2]))))
@@ -29,7 +28,7 @@ def operation(operator: str, operands: tuple[Expr, ...], location: Location) -> 
         folded = fold(s.Operation(operator, numbers, location))
         assert isinstance(folded, s.Number)
         return Const(folded.value)
-    return Op(names.get(operator, operator), operands)
+    return Op(IN_WORDS.get(operator, operator), operands)
 
 
 BITS: dict[s.TypeName, int] = {"bit": 1, "bool": 1, "byte": 8, "mtype": 8, "pid": 8, "short": 16, "int": 32}

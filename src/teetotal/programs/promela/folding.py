@@ -5,29 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from teetotal.answers.errors import ParseError
+from teetotal.programs.expressions import OPERATORS
 from teetotal.programs.promela import syntax as s
 
+IN_WORDS = {"&&": "and", "||": "or", "!": "not"}
+"""Operators that ``expressions.OPERATORS`` has under another name."""
+_SAME = ("|", "^", "&", "==", "!=", "<", "<=", ">", ">=", "<<", ">>", "+", "*", "~")
 _FOLD: dict[str, Callable[..., int]] = {
-    "||": lambda a, b: int(bool(a or b)),
-    "&&": lambda a, b: int(bool(a and b)),
-    "|": lambda a, b: a | b,
-    "^": lambda a, b: a ^ b,
-    "&": lambda a, b: a & b,
-    "==": lambda a, b: int(a == b),
-    "!=": lambda a, b: int(a != b),
-    "<": lambda a, b: int(a < b),
-    "<=": lambda a, b: int(a <= b),
-    ">": lambda a, b: int(a > b),
-    ">=": lambda a, b: int(a >= b),
-    "<<": lambda a, b: a << b,
-    ">>": lambda a, b: a >> b,
-    "+": lambda a, b: a + b,
+    **{operator: OPERATORS[operator] for operator in _SAME},
+    **{operator: OPERATORS[word] for operator, word in IN_WORDS.items()},
     "-": lambda a, b=None: -a if b is None else a - b,
-    "*": lambda a, b: a * b,
     "/": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
     "%": lambda a, b: abs(a) % abs(b) * (1 if a >= 0 else -1),
-    "!": lambda a: int(not a),
-    "~": lambda a: ~a,
     "?:": lambda a, b, c: b if a else c,
 }
 

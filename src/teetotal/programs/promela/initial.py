@@ -7,10 +7,10 @@ from teetotal.answers.errors import ParseError
 from teetotal.programs.expressions import Const
 from teetotal.programs.program import Assume, Branch, Fence, Load, Lock, Rmw, Store, Unlock
 from teetotal.programs.promela import syntax as s
-from teetotal.programs.promela.flow import reachable, successors
+from teetotal.programs.promela.control_flow import reachable, successors
 from teetotal.programs.promela.instructions import Begin, Choose, Control, End, Mark, Process, Slot
 from teetotal.programs.promela.operands import Spawn
-from teetotal.programs.promela.running import Runner
+from teetotal.programs.promela.runner import Runner
 from teetotal.programs.promela.statements import Body
 
 MOST_STEPS = 100_000

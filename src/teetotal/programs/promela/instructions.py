@@ -144,4 +144,5 @@ class Fenced(NamedTuple):
 
 
 Action = Tau | Atomically | AccessAction | Fenced
-Outcome = tuple[tuple[tuple[int, int], ...], Control]
+Writes = tuple[tuple[int, int], ...]
+Outcome = tuple[Writes, Control]

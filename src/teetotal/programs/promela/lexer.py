@@ -176,7 +176,9 @@ class _Preprocessor:
                     raise ParseError(
                         f"macro {token.text} takes {wanted} arguments, not {len(arguments)}", token.location
                     )
-                given = dict(zip(macro.parameters, arguments, strict=True))
+                # As in C, before they take the parameters' places: there a macro may stand in its own argument.
+                expanded = [self._expand(argument, inside) for argument in arguments]
+                given = dict(zip(macro.parameters, expanded, strict=True))
                 body = tuple(t for b in body for t in given.get(b.text, [b]))
             use = token.start if token.macro is None else token.macro
             placed = [t._replace(location=token.location, start=token.start, end=end, macro=use) for t in body]

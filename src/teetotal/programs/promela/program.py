@@ -29,7 +29,7 @@ from teetotal.programs.promela.instructions import (
     Slot,
     Tau,
 )
-from teetotal.programs.promela.running import Runner
+from teetotal.programs.promela.runner import Runner
 
 
 class PromelaProgram(Runner):
@@ -64,6 +64,9 @@ class PromelaProgram(Runner):
         )
         self.addresses = list(memory)
         self.buffered = len(memory) - len(ghosts)
+
+    def __repr__(self) -> str:
+        return f"<PromelaProgram {self.name}: {len(self.processes)} processes>"
 
     def with_fences(self, fences: frozenset[int]) -> PromelaProgram:
         """The same program with just these of its ``sites`` fenced."""

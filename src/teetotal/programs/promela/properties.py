@@ -11,7 +11,7 @@ from teetotal.programs.promela.arithmetic import operation
 from teetotal.programs.promela.folding import fold
 from teetotal.programs.promela.instructions import Literals, Property
 from teetotal.programs.promela.scope import Scope
-from teetotal.programs.promela.walking import labels_in
+from teetotal.programs.promela.syntax_queries import labels_in
 
 
 def property_of(

@@ -9,7 +9,7 @@ from teetotal.programs.promela import syntax as s
 from teetotal.programs.promela.arithmetic import truncate_value
 from teetotal.programs.promela.folding import fold
 from teetotal.programs.promela.sites import Places, Sites
-from teetotal.programs.promela.walking import ats
+from teetotal.programs.promela.syntax_queries import ats
 
 
 class Global(msgspec.Struct, frozen=True):

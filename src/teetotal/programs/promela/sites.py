@@ -90,7 +90,7 @@ def without_equals(processes: Sequence[Process], sites: Sequence[FenceSite]) -> 
 
 
 def _renumbered(process: Process, left: dict[int, int]) -> Process:
-    """Without the slots of sites that are not left."""
+    """The process with the slots of those sites alone that ``left`` gives a new number, and with its jumps adjusted."""
     moved, code = [], list[Instruction]()
     for instruction in process.code:
         moved.append(len(code))

@@ -20,10 +20,10 @@ from teetotal.programs.promela import syntax as s
 from teetotal.programs.promela.arithmetic import truncate, truncate_value
 from teetotal.programs.promela.folding import fold
 from teetotal.programs.promela.instructions import Begin, Blocks, Choose, End, Instruction, Mark, Process, Slot
-from teetotal.programs.promela.operands import Operands, Spawn
+from teetotal.programs.promela.operands import Known, Operands, Spawn
 from teetotal.programs.promela.scope import Global, Scope, elements
 from teetotal.programs.promela.sites import retargeted
-from teetotal.programs.promela.walking import assigned_in, declared_in, inside, may_wait, names_in
+from teetotal.programs.promela.syntax_queries import assigned_in, declared_in, inside, may_wait, names_in
 
 
 class Body(Operands):
@@ -44,6 +44,7 @@ class Body(Operands):
         self.named: dict[str, int] = {}
         self.defined: dict[str, Location] = {}
         self.used: list[tuple[str, Location]] = []
+        self.inside_atomic: set[str] = set()
         self.breaks: list[int] = []
         self.head = False
         assigned = set(assigned_in(proctype.body))
@@ -58,6 +59,8 @@ class Body(Operands):
         for name, location in self.used:
             if name not in self.defined:
                 self.fail(f"no label {name} in {proctype.name}", location)
+            if name in self.inside_atomic:
+                self.fail("goto into an atomic block is not supported", location)
         # Every target that is jumped to has a place.
         places = [-1 if place is None else place for place in self.targets]
         self.code = [i if isinstance(i, Spawn) else retargeted(i, places) for i in self.code]
@@ -128,7 +131,8 @@ class Body(Operands):
                 self.pick(statement)
             case s.Break(location=at):
                 if not self.breaks:
-                    self.fail("break outside a do loop", at)
+                    what = "out of an atomic block is not supported" if self.atomic is not None else "outside a do loop"
+                    self.fail(f"break {what}", at)
                 self.emit(Branch(target=self.breaks[-1], location=at))
             case s.Goto(target=target, location=at):
                 if self.atomic is not None:
@@ -149,6 +153,8 @@ class Body(Operands):
             if label in self.defined:
                 self.fail(f"label {label} is defined twice in {self.proctype.name}", statement.location)
             self.defined[label] = statement.location
+            if self.atomic is not None:
+                self.inside_atomic.add(label)
             self.here(self.named_target(label))
         marked = tuple(n for n in statement.labels if (self.proctype.name, n) in self.scope.observed)
         if marked:
@@ -168,7 +174,7 @@ class Body(Operands):
             self.types[name] = (variable.type, variable.size)
             names = [name] if variable.size is None else elements(name, variable.size)
             self.registers.update(dict.fromkeys(names, 0))
-            known: dict[s.Name, Expr] = {}
+            known: Known = {}
             initial = variable.initial or s.Number(0)
             if any(True for _ in self.reads(initial)):
                 self.fail(f"the initial value of {name} cannot read shared memory: assign it", at)
@@ -191,7 +197,7 @@ class Body(Operands):
 
     def condition(self, conditions: Sequence[s.Expression], at: Location) -> list[Expr]:
         """Load what they read, the ghosts last and in one step, and give what is to be computed."""
-        known: dict[s.Name, Expr] = {}
+        known: Known = {}
         self.load(conditions, known, False, at)
         if self.atomic is None and self.has_ghosts(*conditions):
             self.emit(Begin(ghost=True, location=at))
@@ -210,7 +216,7 @@ class Body(Operands):
         target, at = statement.target, statement.location
         shared = self.variable(target)
         inner = [statement.value] if target.index is None else [target.index, statement.value]
-        known: dict[s.Name, Expr] = {}
+        known: Known = {}
         before = after = None
         sites = self.scope.sites
         if shared is not None and not shared.ghost and self.atomic is None and sites.places == "stores":
@@ -250,8 +256,9 @@ class Body(Operands):
             self.fail(f"{statement.operation} works on shared memory, which {statement.target.name} is not", at)
         if statement.result is not None and self.variable(statement.result) is not None:
             self.fail(f"the result of {statement.operation} must be a variable of the process's own", at)
-        known: dict[s.Name, Expr] = {}
-        reads = [*statement.arguments, *([] if statement.target.index is None else [statement.target.index])]
+        known: Known = {}
+        places = [name.index for name in (statement.result, statement.target) if name is not None]
+        reads = [*statement.arguments, *(index for index in places if index is not None)]
         self.load(reads, known, False, at)
         if self.has_ghosts(*reads):
             self.fail(f"{statement.operation} cannot read ghost variables", at)
@@ -336,7 +343,10 @@ class Body(Operands):
         low, high = fold(statement.low), fold(statement.high)
         if self.variable(statement.target) is not None:
             self.fail("select chooses a variable of the process's own", at)
-        known: dict[s.Name, Expr] = {}
+        inner = [low, high, *([] if statement.target.index is None else [statement.target.index])]
+        if any(True for expression in inner for _ in self.reads(expression)):
+            self.fail("select cannot read shared memory: assign it before", at)
+        known: Known = {}
         lowest, highest = self.value(low, known), self.value(high, known)
         if not isinstance(lowest, Const) or not isinstance(highest, Const) or lowest.value > highest.value:
             self.fail("select needs two constants, the smaller one first", at)
@@ -361,8 +371,9 @@ class Body(Operands):
         locking = [i for i in inside(statement.body) if isinstance(i, s.Atomically)]
         self.emit(Begin(ghost=ghost and not locking, location=statement.location))
         self.atomic, self.head = "locked", True
+        outside, self.breaks = self.breaks, []
         self.sequence(statement.body)
-        self.atomic, self.head = None, False
+        self.atomic, self.head, self.breaks = None, False, outside
         self.emit(End(location=statement.location))
 
     def touches(self, statement: s.Statement) -> Iterator[Global]:
@@ -382,7 +393,7 @@ class Body(Operands):
             self.fail(f"no proctype {statement.proctype}", at)
         if len(statement.arguments) != len(proctype.parameters):
             self.fail(f"{proctype.name} takes {len(proctype.parameters)} arguments, not {len(statement.arguments)}", at)
-        known: dict[s.Name, Expr] = {}
+        known: Known = {}
         self.load(statement.arguments, known, False, at)
         if self.has_ghosts(*statement.arguments):
             self.fail("run cannot read ghost variables", at)

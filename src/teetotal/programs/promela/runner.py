@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from teetotal.answers.errors import ProgramError
 from teetotal.programs.expressions import Const, Expr, Op
 from teetotal.programs.program import Assert, Assign, Assume, Branch, Fence, Load, Lock, Rmw, Store, Unlock
+from teetotal.programs.promela.control_flow import liveness
 from teetotal.programs.promela.evaluation import python
-from teetotal.programs.promela.flow import liveness
 from teetotal.programs.promela.instructions import (
     STOPS,
     Begin,
@@ -26,6 +26,7 @@ from teetotal.programs.promela.instructions import (
     Process,
     Slot,
     Status,
+    Writes,
 )
 
 LOCAL_STEPS = 100_000
@@ -53,23 +54,26 @@ class Runner:
         match instruction:
             case Begin():
                 return list(self._block(process, state, values))
-            case Lock() | Unlock():
+            case Rmw() | Lock() | Unlock():
                 address = self.address(process, state, instruction.address)
-                if isinstance(instruction, Lock) and values[address] != 0:
-                    return []
-                held = int(isinstance(instruction, Lock))
-                return [(((address, held),), self.after(process, state))]
-            case Rmw(register=register, value=value, when=when):
-                address = self.address(process, state, instruction.address)
-                old = values[address]
-                registers = state.registers
-                if register is not None:
-                    registers = self.assigned(process, registers, register, old)
-                written: tuple[tuple[int, int], ...] = ()
-                if when is None or self.value(process, state.registers, when, old):
-                    written = ((address, self.value(process, state.registers, value, old)),)
-                return [(written, self.settle(process, state.pc + 1, registers))]
+                done = self._locked(process, state, instruction, values[address])
+                return [] if done is None else [(done[0], self.settle(process, state.pc + 1, done[1]))]
         raise AssertionError(f"not an atomic step: {instruction}")
+
+    def _locked(
+        self, process: int, state: Control, instruction: Rmw | Lock | Unlock, old: int
+    ) -> tuple[Writes, tuple[int, ...]] | None:
+        """What one operation writes, and the registers after it; None if it has to wait."""
+        address = self.address(process, state, instruction.address)
+        if not isinstance(instruction, Rmw):
+            waits = isinstance(instruction, Lock) and old != 0
+            return None if waits else (((address, int(isinstance(instruction, Lock))),), state.registers)
+        registers = state.registers
+        if instruction.register is not None:
+            registers = self.assigned(process, registers, instruction.register, old)
+        if instruction.when is not None and not self.value(process, state.registers, instruction.when, old):
+            return (), registers
+        return ((address, self.value(process, state.registers, instruction.value, old)),), registers
 
     def settle(self, process: int, pc: int, registers: tuple[int, ...]) -> Control:
         code = self.processes[process].code
@@ -152,8 +156,9 @@ class Runner:
                     pending.append((pc + 1, registers, stored))
                 case Rmw() | Lock() | Unlock():
                     address = self.address(process, here, instruction.address)
-                    for change, after in self.outcomes(process, here, {address: written.get(address, values[address])}):
-                        pending.append((after.pc, after.registers, {**written, **dict(change)}))
+                    done = self._locked(process, here, instruction, written.get(address, values[address]))
+                    assert done is not None, "no lock is taken inside an atomic block"
+                    pending.append((pc + 1, done[1], {**written, **dict(done[0])}))
                 case Fence():
                     pending.append((pc + 1, registers, written))
                 case _:
