@@ -80,6 +80,14 @@ def wrap(value: int) -> int:
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
+def op(operator: str, *operands: Expr) -> Expr:
+    """The operation, carried out at once where all is known."""
+    values = [operand.value for operand in operands if isinstance(operand, Const)]
+    if len(values) == len(operands):
+        return Const(wrap(OPERATORS[operator](*values)))
+    return Op(operator, operands)
+
+
 def evaluate(expression: Expr, lookup: Callable[[Reg | Addr | Old | Final], int]) -> int:
     if isinstance(expression, Const):
         return wrap(expression.value)

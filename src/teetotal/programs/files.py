@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import stat
 from collections.abc import Iterable, Sequence
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from teetotal.answers.errors import ParseError, TeetotalError
 from teetotal.answers.options import ProgramOptions
-from teetotal.programs.c.build import SUFFIXES as C_SUFFIXES
 from teetotal.programs.c.build import Source
+from teetotal.programs.c.compilers import SUFFIXES as C_SUFFIXES
 from teetotal.programs.program import Program
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def read(paths: str | Sequence[str], options: ProgramOptions = ProgramOptions())
     paths = (paths,) if isinstance(paths, str) else tuple(paths)
     if not paths:
         raise TeetotalError("no file is named")
+    linecache.checkcache()  # who quotes lines takes them from there: not those of a file that was changed since
     if all(is_c(path) for path in paths):
         return [Source(paths, options.flags, options.compiler, options.arguments, options.trust)]
     if len(paths) > 1:
@@ -76,6 +78,20 @@ def together(paths: Sequence[str], each: bool = False) -> list[tuple[str, ...]]:
     return others + ([(path,) for path in in_c] if each else [in_c] if in_c else [])
 
 
+def _tests(folder: str) -> tuple[list[str], list[ParseError]]:
+    """The litmus tests in a directory and below, and what cannot be looked into; what is gone meanwhile is none of them."""
+    errors: list[OSError] = []
+    found = [
+        os.path.normpath(os.path.join(where, name))
+        for where, _, names in os.walk(folder, onerror=errors.append)
+        for name in names
+        if name.endswith(".litmus")
+    ]
+    unread = [error for error in errors if not isinstance(error, FileNotFoundError | ProcessLookupError)]
+    told = [ParseError(f"{error.filename}: cannot be looked into: {error.strerror}") for error in unread]
+    return sorted(found), told
+
+
 def find(paths: Iterable[str]) -> tuple[list[str], list[ParseError]]:
     """Every file that is named or lies in a directory that is named, and what is wrong with the others.
 
@@ -92,8 +108,9 @@ def find(paths: Iterable[str]) -> tuple[list[str], list[ParseError]]:
             problems.append(ParseError(f"{path}: {why}"))
             continue
         if stat.S_ISDIR(found.st_mode):
-            inside = sorted(str(file) for file in Path(path).rglob("*.litmus"))
-            if not inside:
+            inside, unread = _tests(path)
+            problems += unread
+            if not inside and not unread:
                 problems.append(ParseError(f"{path}: a directory without litmus tests"))
             files += inside
         else:

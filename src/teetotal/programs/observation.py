@@ -44,16 +44,3 @@ def filtered(program: Program, outcomes: Iterable[tuple[int, ...]]) -> set[tuple
     if program.filter is None:
         return set(outcomes)
     return set(filter(program.predicate(program.filter), outcomes))
-
-
-def upheld(program: Program, outcomes: Iterable[tuple[int, ...]]) -> bool:
-    """herd's ``Ok`` or ``No``: whether what the test claims with its quantifier is so."""
-    _, positive, negative = observation(program, outcomes)
-    match program.condition:
-        case None:
-            return True
-        case condition if condition.quantifier == "exists":
-            return positive > 0
-        case condition if condition.quantifier == "~exists":
-            return positive == 0
-    return negative == 0

@@ -254,19 +254,6 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
 
         return predicate(proposition, leaf)
 
-    def with_orders(self, orders: Mapping[tuple[int, int], MemoryOrder]) -> Program:
-        """The same to C11 but for the orders at some places, each a thread and an instruction of it. What TSO and PSO see
-        of an order are fences of their own, which stay."""
-        threads = []
-        for number, thread in enumerate(self.threads):
-            code = list(thread.code)
-            for pc, instruction in enumerate(code):
-                if (order := orders.get((number, pc))) is not None:
-                    assert isinstance(instruction, Load | Store | Rmw | Fence)
-                    code[pc] = msgspec.structs.replace(instruction, order=order)
-            threads.append(msgspec.structs.replace(thread, code=tuple(code)))
-        return msgspec.structs.replace(self, threads=tuple(threads))
-
     def address_of(self, name: str) -> int:
         return 1 + list(self.memory).index(name)
 

@@ -11,7 +11,7 @@ from teetotal.answers.events import Location
 from teetotal.programs import text_files
 from teetotal.programs.litmus import c, init, layout, x86
 from teetotal.programs.litmus.writer import Dialect, InexpressibleError, write
-from teetotal.programs.observation import filtered, observation, upheld
+from teetotal.programs.observation import filtered, observation
 from teetotal.programs.program import Program
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "observation",
     "read",
     "read_file",
-    "upheld",
     "write",
 ]
 

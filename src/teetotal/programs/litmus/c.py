@@ -12,13 +12,12 @@ from typing import NamedTuple
 
 from teetotal.answers.errors import ParseError
 from teetotal.answers.events import Location
-from teetotal.programs.expressions import Const, Expr, Final
+from teetotal.programs.expressions import Const, Expr, Final, op
 from teetotal.programs.litmus import conditions
 from teetotal.programs.litmus.c_code import Code, Label
 from teetotal.programs.litmus.c_expressions import TOKEN, Expressions
 from teetotal.programs.litmus.c_types import PLAIN, CType, Typed, declared, fitted, has_unsigned
 from teetotal.programs.litmus.conditions import Place
-from teetotal.programs.litmus.folding import op
 from teetotal.programs.litmus.init import WIDTHS, Initial
 from teetotal.programs.litmus.layout import Layout
 from teetotal.programs.litmus.tokens import Tokens

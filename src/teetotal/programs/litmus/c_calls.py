@@ -30,10 +30,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from teetotal.answers.events import MemoryOrder
-from teetotal.programs.expressions import Expr, Old, Reg
+from teetotal.programs.expressions import Expr, Old, Reg, op
 from teetotal.programs.litmus.c_code import Code, Label
 from teetotal.programs.litmus.c_types import Typed, fetched
-from teetotal.programs.litmus.folding import op
 
 ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
 _RELEASES = frozenset(("release", "acq_rel", "seq_cst"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from teetotal.programs.expressions import Addr, Const, Expr, Reg
+from teetotal.programs.expressions import Addr, Const, Expr, Reg, op
 from teetotal.programs.litmus.c_calls import CALLS, ORDERS, Local
 from teetotal.programs.litmus.c_code import Code, Jump, Label
 from teetotal.programs.litmus.c_types import (
@@ -25,7 +25,6 @@ from teetotal.programs.litmus.c_types import (
     narrowed,
     of_literal,
 )
-from teetotal.programs.litmus.folding import op
 from teetotal.programs.litmus.tokens import Tokens, number
 from teetotal.programs.program import Assign
 

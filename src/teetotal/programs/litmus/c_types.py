@@ -12,8 +12,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from teetotal.programs.expressions import Const, Expr, Old, wrap
-from teetotal.programs.litmus.folding import op
+from teetotal.programs.expressions import Const, Expr, Old, op, wrap
 from teetotal.programs.litmus.init import UNSIGNED, WIDTHS
 from teetotal.programs.litmus.tokens import number
 

@@ -20,9 +20,8 @@ An operation of 32 bits clears the upper half of its register, as the machine do
 from __future__ import annotations
 
 from teetotal.answers.events import Kind, Location
-from teetotal.programs.expressions import Const, Expr, Old, Reg
+from teetotal.programs.expressions import Const, Expr, Old, Reg, op
 from teetotal.programs.litmus import conditions
-from teetotal.programs.litmus.folding import op
 from teetotal.programs.litmus.init import Initial
 from teetotal.programs.litmus.layout import Layout
 from teetotal.programs.litmus.x86_decode import NOTHING, Decoded, Operand

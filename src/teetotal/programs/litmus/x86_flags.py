@@ -16,8 +16,7 @@ included; ``inc`` and ``dec`` leave ``cf`` alone, as the machine does.
 
 from __future__ import annotations
 
-from teetotal.programs.expressions import Const, Expr, Reg, wrap
-from teetotal.programs.litmus.folding import op
+from teetotal.programs.expressions import Const, Expr, Reg, op, wrap
 
 LOWEST = Const(-(1 << 63))
 LOW_HALF = Const(0xFFFF_FFFF)

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 
 from teetotal.answers.errors import ParseError
 from teetotal.answers.events import Location
-from teetotal.programs.expressions import Addr, Final, wrap
+from teetotal.programs.expressions import Addr, Final, op, wrap
 from teetotal.programs.litmus.conditions import Place
-from teetotal.programs.litmus.folding import op
 from teetotal.programs.litmus.init import Initial
 from teetotal.programs.litmus.x86_decode import REGISTERS, Decoded, Operand
 from teetotal.programs.litmus.x86_flags import LOW_HALF, Arithmetic

@@ -15,12 +15,12 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from teetotal.answers.events import ORDERS, Kind, MemoryOrder, Request
-from teetotal.programs.expressions import Addr, Const, Expr, Old, Op, Reg
+from teetotal.programs.expressions import Addr, Const, Expr, Old, Op, Reg, op
 from teetotal.programs.program import Fence, Instruction, Load, Lock, Rmw, Store, Unlock
 from teetotal.programs.python import operations
 from teetotal.programs.python.code import negate
 from teetotal.programs.python.evaluation import Evaluation
-from teetotal.programs.python.expressions import Cell, Known, Value, fold
+from teetotal.programs.python.expressions import Cell, Known, Value
 from teetotal.programs.python.operations import OPERATIONS, Address, Array, Element, is_operation
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ class Accesses(Evaluation):
         offset = self.integer(index)
         if isinstance(offset, Const) and not 0 <= offset.value < len(array.value):
             self.refuse(node, f"`{ast.unparse(node)}`: the array has {len(array.value)} elements")
-        inside = fold("and", fold(">=", offset, Const(0)), fold("<", offset, Const(len(array.value))))
+        inside = op("and", op(">=", offset, Const(0)), op("<", offset, Const(len(array.value))))
         self.require(inside, node)
         return Cell(Op("+", (address, offset)))
 

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import Location
-from teetotal.programs.expressions import Const, Reg, leaves
+from teetotal.programs.expressions import Const, Reg, leaves, op
 from teetotal.programs.program import Assert, Assume, Instruction
 from teetotal.programs.python import operations
 from teetotal.programs.python.accesses import Accesses
 from teetotal.programs.python.code import Label, negate
-from teetotal.programs.python.expressions import Cell, Known, Value, fold, is_integer
+from teetotal.programs.python.expressions import Cell, Known, Value, is_integer
 from teetotal.programs.python.locations import Locations
 from teetotal.programs.python.scope import Scope, same
 from teetotal.programs.python.source import Function, assigned_names, of_function, of_generator
@@ -372,9 +372,9 @@ class Compiler(Accesses):
         loop, otherwise = Loop(Label(), Label()), Label()
         self.scope.forget(assigned_names([node]))
         self.place(loop.again)
-        self.jump(otherwise, node, fold(">=" if step.value > 0 else "<=", Reg(counter), stop))
+        self.jump(otherwise, node, op(">=" if step.value > 0 else "<=", Reg(counter), stop))
         self.assign(node.target.id, Reg(counter), node)
-        self.code.assign(counter, fold("+", Reg(counter), step), place)
+        self.code.assign(counter, op("+", Reg(counter), step), place)
         self._round(loop, node.body)
         self.jump(loop.again, node)
         self.place(otherwise)

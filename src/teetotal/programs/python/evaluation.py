@@ -144,11 +144,16 @@ class Evaluation(Expressions):
         if isinstance(node, ast.Name):
             return Known(names[node.id])
         code = compile(ast.Expression(node), self.file, "eval")
-        calls = any(isinstance(inner, ast.Call) for inner in ast.walk(node))
+        calls = any(isinstance(inner, ast.Call) for inner in ast.walk(node)) or any(
+            isinstance(getattr(type(value), attribute, None), property)
+            for value in names.values()
+            for attribute in code.co_names
+        )
         try:
             if not calls:
                 return Known(eval(code, names))
-            value, hidden = evaluated(lambda: eval(code, names), [held for held in names.values() if held is not names])
+            held = {name: value for name, value in names.items() if name != "__builtins__"}
+            value, hidden = evaluated(lambda: eval(code, names), held, code)
         except Exception as error:
             self.refuse(node, f"`{ast.unparse(node)}` raises {type(error).__name__}: {error}")
         if hidden is not None:

@@ -16,7 +16,7 @@ import msgspec
 
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import Location
-from teetotal.programs.expressions import OPERATORS, Addr, Const, Expr, Op, wrap
+from teetotal.programs.expressions import Addr, Const, Expr, Op, op, wrap
 from teetotal.programs.python.code import boolean, negate, select
 from teetotal.programs.python.operations import Address
 
@@ -163,21 +163,21 @@ class Expressions:
 
     # -- operators ----------------------------------------------------------------------------------------------------
 
-    def binary(self, node: ast.AST, op: ast.operator, left: Expr, right: ast.expr) -> Expr:
-        """``left op right``, where ``right`` is still to be evaluated."""
-        if type(op) in WHY_NOT:
-            self.refuse(node, WHY_NOT[type(op)])
-        name = BINARY[type(op)]
+    def binary(self, node: ast.AST, sign: ast.operator, left: Expr, right: ast.expr) -> Expr:
+        """``left sign right``, where ``right`` is still to be evaluated."""
+        if type(sign) in WHY_NOT:
+            self.refuse(node, WHY_NOT[type(sign)])
+        name = BINARY[type(sign)]
         operand = self.integer(right)
         if name in ("//", "%") and (not isinstance(operand, Const) or operand.value == 0):
             self.refuse(right, f"`{name}` needs a constant other than 0 on its right, `{ast.unparse(right)}` is not")
         if name in ("<<", ">>"):
             self._check_shift(operand, right)
-        return fold(name, left, operand)
+        return op(name, left, operand)
 
     def _check_shift(self, amount: Expr, node: ast.expr) -> None:
         """Python shifts by any natural number, a machine by 0 to 63."""
-        fits = fold("and", fold(">=", amount, Const(0)), fold("<=", amount, Const(63)))
+        fits = op("and", op(">=", amount, Const(0)), op("<=", amount, Const(63)))
         if fits != Const(1) and (isinstance(amount, Const) or not self.require(fits, node)):
             self.refuse(node, f"a shift by `{ast.unparse(node)}`, which is not a constant from 0 to 63")
 
@@ -226,7 +226,7 @@ class Expressions:
             found = self._member(self.to_integer(left, node), other)
             return negate(found) if isinstance(ops[0], ast.NotIn) else found
         right = self.value(other)
-        pair = fold(COMPARISONS[type(ops[0])], self.to_integer(left, node), self.to_integer(right, other))
+        pair = op(COMPARISONS[type(ops[0])], self.to_integer(left, node), self.to_integer(right, other))
         if len(ops) == 1:
             return pair
         return self.conditional(pair, partial(self._chain, right, ops[1:], operands[1:]), lambda: Const(0))
@@ -241,13 +241,6 @@ class Expressions:
             self.refuse(container, "`in` needs a tuple, a list or a constant on its right")
         found: Expr = Const(0)
         for value in values:
-            equal = fold("==", item, value)
+            equal = op("==", item, value)
             found = equal if found == Const(0) else select(found, found, equal)
         return found
-
-
-def fold(name: str, left: Expr, right: Expr) -> Expr:
-    """The operation, or its value if both sides are constants."""
-    if isinstance(left, Const) and isinstance(right, Const):
-        return Const(wrap(OPERATORS[name](left.value, right.value)))
-    return Op(name, (left, right))

@@ -10,6 +10,7 @@ import importlib
 import io
 import itertools
 import linecache
+import os
 import sys
 import tokenize
 import traceback
@@ -199,7 +200,7 @@ def _alone(module: ModuleType, path: Path) -> Iterator[None]:
     sys.argv = [str(path)]
     importlib.invalidate_caches()
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # standard output belongs to the verdicts
+        with contextlib.redirect_stdout(sys.stderr), _descriptor_elsewhere():
             yield
     finally:
         sys.path[:], sys.argv = search, arguments
@@ -207,6 +208,25 @@ def _alone(module: ModuleType, path: Path) -> Iterator[None]:
             file = getattr(sys.modules[name], "__file__", None)
             if name == module.__name__ or (file and str(Path(file).resolve()).startswith(folder + "/")):
                 del sys.modules[name]
+
+
+@contextlib.contextmanager
+def _descriptor_elsewhere() -> Iterator[None]:
+    """Standard output belongs to the verdicts: what a file writes there by its number, or what it starts, goes where its
+    errors go."""
+    try:
+        kept = os.dup(1)
+    except OSError:  # closed
+        yield
+        return
+    if sys.__stdout__ is not None:
+        sys.__stdout__.flush()
+    try:
+        os.dup2(2, 1)
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def _where(error: BaseException, path: Path) -> Location:
