@@ -11,9 +11,8 @@ import msgspec
 
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.errors import ProgramError, TeetotalError
-from teetotal.answers.events import Event, EventId, Kind, Location, ModelName, Semantics
-from teetotal.answers.options import TRIAGE_SECONDS, CheckOptions, ReleaseSequence
-from teetotal.answers.verdict import Goal, Waiting
+from teetotal.answers.events import Event, EventId, Kind, Location
+from teetotal.answers.options import TRIAGE_SECONDS, CheckOptions, FenceOptions
 from teetotal.answers.violation import Violation
 from teetotal.budget import Budget
 from teetotal.engines.runtime import checking
@@ -21,7 +20,7 @@ from teetotal.fences.c_files import CFiles
 from teetotal.fences.c_text import MARKS, Point
 from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.killers import Passed, killers
-from teetotal.programs.c.build import CompileError
+from teetotal.programs.c.compilers import CompileError
 
 if TYPE_CHECKING:
     from teetotal.fences.ordered_c import OrderedCFiles
@@ -54,19 +53,12 @@ class Exploring:
     def __init__(
         self,
         files: CFiles | OrderedCFiles,
-        models: Sequence[ModelName],
-        goal: Goal,
-        semantics: Semantics,
+        options: FenceOptions,
         *,
-        monitors: tuple[str, ...] = (),
-        waiting: Waiting = "skip",
-        loop_bound: int | None = None,
-        release_sequence: ReleaseSequence = "c20",
         budget: Budget | None = None,
     ) -> None:
-        self.files, self.models, self.goal, self.semantics = files, tuple(models), goal, semantics
-        self.monitors, self.waiting, self.loop_bound = monitors, waiting, loop_bound
-        self.release_sequence = release_sequence
+        self.files, self.options = files, options
+        self.models, self.goal = options.models, options.goal
         self.budget = budget or Budget()
         self.weighed = False  # the first exploration tells what each site costs
         self._original: CheckAnswer | None = None
@@ -112,18 +104,7 @@ class Exploring:
         return self._original
 
     def _options(self, triage: float = 0.0) -> CheckOptions:
-        return CheckOptions(
-            models=self.models,
-            semantics=self.semantics,
-            monitors=self.monitors,
-            waiting=self.waiting,
-            loop_bound=self.loop_bound,
-            goal=self.goal,
-            release_sequence=self.release_sequence,
-            whole_races="c11" in self.models,
-            triage=triage,
-            shorten=False,
-        )
+        return self.options.as_check(whole_races="c11" in self.models, triage=triage, shorten=False)
 
 
 class CProblem(Exploring):

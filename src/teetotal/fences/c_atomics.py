@@ -2,9 +2,10 @@
 
 Known are C11's and C++'s functions (``atomic_load_explicit``, with or without ``std::``), the members of ``std::atomic``
 and ``atomic_flag``, and GCC's ``__atomic_…``. Without an order they are seq_cst: with one they get ``_explicit``, or one
-argument more. A macro of the user's that is such a call and nothing else is written out with its new order. An order that
-is no word of the language's own (a macro, a variable) is left alone, and so is an assignment to an atomic variable: those
-have the order that they have.
+argument more. A macro of the user's that is such a call and nothing else is written out with its new order.
+
+Left as they are: calls whose order is not written as one of the language's own words (but as a macro or a variable), since
+what it is cannot be read here; and plain assignments to atomic variables, which have no room for an order.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _FUNCTIONS: tuple[tuple[str, What, int, int], ...] = (
 )
 """Name, what it is, how many arguments come before the orders, and how many orders."""
 _OTHERS_TOO = (".test", ".clear")
-"""Members that many classes have: atomic where an order is given."""
+"""Members that many classes have: taken for atomic operations only where an order is given."""
 _COMPILED = [(re.compile(pattern), what, before, orders) for pattern, what, before, orders in _FUNCTIONS]
 _ORDER = re.compile(
     r"(?P<prefix>(?:std\s*::\s*)?memory_order(?:_|\s*::\s*)|__ATOMIC_)"
@@ -109,7 +110,9 @@ def read(
     macros: Macros,
     behind: frozenset[str] = frozenset(),
 ) -> AtomicCall | None:
-    """``at`` gives the place in the text of one in bytes; ``behind``: the macros that led here."""
+    """The atomic operation that a call is; None where it is none, or one whose order cannot be read. ``at`` turns an offset
+    in bytes, as the tree has them, into one in the text. ``behind``: the macros that were expanded on the way to this call,
+    which are not expanded again."""
     callee = node.child("function")
     if callee is None:
         return None

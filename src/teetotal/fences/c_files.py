@@ -21,7 +21,8 @@ from teetotal.fences.c_copies import Copies
 from teetotal.fences.c_macros import MEANS_TWO_THINGS, Macros, parse
 from teetotal.fences.c_text import HEADERS, CFile, CText, Style
 from teetotal.programs import text_files
-from teetotal.programs.c.build import CXX_SUFFIXES, Source, preprocessed
+from teetotal.programs.c.build import Source, preprocessed
+from teetotal.programs.c.compilers import CXX_SUFFIXES
 from teetotal.scale.supervision import scratch_folder
 
 File = TypeVar("File", bound=CFile)

@@ -14,7 +14,7 @@ from teetotal.answers.costs import PREFERRED
 from teetotal.answers.errors import ParseError, TeetotalError
 from teetotal.answers.events import Location
 from teetotal.answers.fence import FenceAnswer, PlacedFence
-from teetotal.answers.options import CheckOptions, FenceOptions
+from teetotal.answers.options import FenceOptions
 from teetotal.answers.remedies import Order, Remedy
 from teetotal.answers.verdict import Verdict, both
 from teetotal.answers.violation import Violation
@@ -26,12 +26,12 @@ from teetotal.fences.bought import bought
 from teetotal.fences.hopeless import why_hopeless
 from teetotal.fences.insertion import Hopeless, Search, Site, Undecided
 from teetotal.fences.jobs import Job, Patch, Repair
-from teetotal.fences.of_program import ProgramProblem
 from teetotal.fences.orders import Sites
+from teetotal.fences.program_problem import ProgramProblem
 from teetotal.fences.slots import Slots, from_fences, without_equals
 from teetotal.fences.sources import TextSource, relocated
 from teetotal.programs import goals, text_files
-from teetotal.programs.c.build import COMPILED
+from teetotal.programs.c.compilers import COMPILED
 from teetotal.programs.program import Program
 
 
@@ -179,16 +179,8 @@ def job(source: TextSource, options: FenceOptions, budget: Budget) -> Job:
         return Patch({source.path: patched.text}, lines)
 
     def check(patched: Mapping[str, str]) -> list[CheckAnswer]:
-        asked = CheckOptions(
-            models=options.models,
-            semantics=options.semantics,
-            monitors=options.monitors,
-            waiting=options.waiting,
-            loop_bound=options.loop_bound,
-            goal=options.goal,
-        )
         return [
-            interpreted.check(program, asked, Budget(budget.left, scale=budget.scale))
+            interpreted.check(program, options.as_check(), Budget(budget.left, scale=budget.scale))
             for program in source.programs(patched[source.path])
         ]
 
@@ -213,17 +205,7 @@ def c_job(
 
     source = Source(paths, options.flags, options.compiler, options.arguments, options.trust)
     files = CFiles(source, options.costs, options.strengthen, without)
-    problem = CProblem(
-        files,
-        options.models,
-        options.goal,
-        options.semantics,
-        always=frozenset() if options.remove else files.existing,
-        monitors=options.monitors,
-        waiting=options.waiting,
-        loop_bound=options.loop_bound,
-        budget=budget,
-    )
+    problem = CProblem(files, options, always=frozenset() if options.remove else files.existing, budget=budget)
     outside = options.style == "linux" and not files.mentions("smp_mb") and not files.mentions("smp_wmb")
 
     def check(patched: Mapping[str, str]) -> list[CheckAnswer]:

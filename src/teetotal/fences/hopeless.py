@@ -1,4 +1,4 @@
-"""Why no fence helps against a violation, and where a person would have to put hands on."""
+"""Why no fence helps against a violation, and which lines a person would have to change instead."""
 
 from __future__ import annotations
 

@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.fence import FenceAnswer
+from teetotal.answers.verdict import Verdict
+from teetotal.fences import text
 from teetotal.fences.insertion import Problem
 from teetotal.fences.orders import Sites
 
@@ -36,7 +39,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 class Repair(msgspec.Struct, frozen=True):
     """The answer, and the patched texts that it speaks of, by the names of their files, with those that they were made
-    of: see ``text.write``. ``answer, text = repair`` for one file."""
+    of. ``answer, text = repair`` for one file."""
 
     answer: FenceAnswer
     texts: Mapping[str, str]
@@ -49,6 +52,14 @@ class Repair(msgspec.Struct, frozen=True):
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.answer, self.text))
+
+    def write(self) -> FenceAnswer:
+        """Puts the patched texts into their files, if they are proved, and keeps the old ones beside these: the answer with
+        the names of the latter."""
+        if self.answer.verdict is not Verdict.SAFE or not self.answer.diff:
+            return self.answer
+        backups = text.write(self.texts, self.originals)
+        return replace(self.answer, backup=next(iter(backups.values())), backups=backups)
 
     def __repr__(self) -> str:
         return f"<Repair {self.answer.headline}>"

@@ -1,4 +1,4 @@
-"""From a text with orders to the skeletons of its programs (``of_orders``), by asking its own reader.
+"""From a text with orders to the skeletons of its programs (``orders_problem``), by asking its own reader.
 
 The text is written with every place as strong as it can be, and then once more for each place with another order there: the
 instructions that differ are that place's. So nothing has to be known of how a front end makes instructions of words.
@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from teetotal.answers.events import MemoryOrder
-from teetotal.fences.of_orders import Owner, Skeleton
 from teetotal.fences.orders import VALID, Place, Sites
+from teetotal.fences.orders_problem import Owner, Skeleton
 from teetotal.fences.slots import Slot
 from teetotal.fences.sources import Patched, relocated
 from teetotal.programs.program import Fence, Load, Program, Rmw, Store

@@ -22,8 +22,8 @@ from teetotal.fences.c_text import HEADERS, MARKS, CFile, Style
 from teetotal.fences.evidence import Item
 from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.killers import killers
-from teetotal.fences.of_orders import of_race, of_weak
 from teetotal.fences.orders import Place, Sites, needs
+from teetotal.fences.orders_problem import of_race, of_weak
 from teetotal.fences.sources import Patched
 from teetotal.fences.text import Edit, apply
 from teetotal.programs.c.build import Source
@@ -207,12 +207,12 @@ class COrdersProblem(Exploring):
             told = without_marks(violation)
             if violation.model == "c11":
                 items = self.files.items(violation.events, orders)
-                found.append(of_weak(sites, told, items, fences, self.release_sequence))
+                found.append(of_weak(sites, told, items, fences, self.options.release_sequence))
             else:
                 found.append(Finding(told, self._killers(violation, orders)))
         for race in result.races:
             items = self.files.items(race.before, orders)
-            found.append(of_race(sites, race, items, fences, self.release_sequence))
+            found.append(of_race(sites, race, items, fences, self.options.release_sequence))
         for model in () if found else self.models:
             answer = result.models[model]
             if answer.robust is None or answer.race_free is None:

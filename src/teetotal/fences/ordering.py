@@ -11,16 +11,16 @@ from teetotal.answers.check import CheckAnswer
 from teetotal.answers.errors import ParseError, TeetotalError
 from teetotal.answers.events import Location
 from teetotal.answers.fence import PlacedFence
-from teetotal.answers.options import CheckOptions, FenceOptions
+from teetotal.answers.options import FenceOptions
 from teetotal.answers.targets import OrderCosts
 from teetotal.answers.violation import Violation
 from teetotal.budget import Budget
 from teetotal.engines import graphs, interpreted
 from teetotal.fences.insertion import Search
 from teetotal.fences.jobs import Job, Patch
-from teetotal.fences.of_orders import OrdersProblem, Skeleton
 from teetotal.fences.order_texts import OrderedText, skeletons
 from teetotal.fences.orders import Sites, remedy
+from teetotal.fences.orders_problem import OrdersProblem, Skeleton
 from teetotal.fences.slots import in_loops
 
 
@@ -64,14 +64,10 @@ def job(path: str, text: str, options: FenceOptions, budget: Budget) -> Job:
     _weigh(sites, found)
 
     def check(patched: Mapping[str, str]) -> list[CheckAnswer]:
-        asked = CheckOptions(
-            models=options.models,
-            semantics=options.semantics,
-            waiting=options.waiting,
-            loop_bound=options.loop_bound,
-            release_sequence=options.release_sequence,
-        )
-        return [interpreted.check(program, asked, Budget(budget.left)) for program in source.programs(patched[path])]
+        return [
+            interpreted.check(program, options.as_check(), Budget(budget.left, scale=budget.scale))
+            for program in source.programs(patched[path])
+        ]
 
     def write(chosen: frozenset[int], removed: frozenset[int]) -> Patch:
         patched = source.written(sites.changes(chosen))
@@ -134,18 +130,9 @@ def c_job(paths: tuple[str, ...], options: FenceOptions, budget: Budget, without
     from teetotal.fences.ordered_c import COrdersProblem, OrderedCFiles
     from teetotal.programs.c import Source
 
-    source = Source(paths, options.flags, options.compiler, options.arguments)
+    source = Source(paths, options.flags, options.compiler, options.arguments, options.trust)
     files = OrderedCFiles(source, costs(options), options.weaken, without)
-    problem = COrdersProblem(
-        files,
-        options.models,
-        options.goal,
-        options.semantics,
-        waiting=options.waiting,
-        loop_bound=options.loop_bound,
-        release_sequence=options.release_sequence,
-        budget=budget,
-    )
+    problem = COrdersProblem(files, options, budget=budget)
     outside = options.style == "linux" and not files.mentions("smp_mb") and not files.mentions("smp_wmb")
     return Job(
         problem=problem,

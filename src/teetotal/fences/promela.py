@@ -18,7 +18,7 @@ from functools import cached_property
 from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.costs import PREFERRED, Costs
 from teetotal.answers.events import Event, Kind, ModelName, Semantics
-from teetotal.answers.options import TRIAGE_SECONDS, CheckOptions, FenceOptions
+from teetotal.answers.options import TRIAGE_SECONDS, FenceOptions
 from teetotal.answers.verdict import Goal, Verdict
 from teetotal.answers.violation import StoryStep
 from teetotal.budget import Budget
@@ -33,7 +33,7 @@ from teetotal.fences.jobs import Job, Patch
 from teetotal.fences.killers import killers
 from teetotal.fences.sources import Patched
 from teetotal.programs.promela.compile import compile_text
-from teetotal.programs.promela.flow import comes_again
+from teetotal.programs.promela.control_flow import comes_again
 from teetotal.programs.promela.instructions import Slot
 from teetotal.programs.promela.program import PromelaProgram
 
@@ -223,7 +223,7 @@ def job(path: str, text: str, options: FenceOptions, budget: Budget) -> Job:
         return [_proof(path, compile_text(new[path], path), options, budget)]
 
     def as_it_is() -> list[CheckAnswer]:
-        asked = CheckOptions(models=options.models, semantics=options.semantics)
+        asked = options.as_check()
         return [symbolic.check(compile_text(text, path), asked, Budget(min(budget.left, TRIAGE_SECONDS)))]
 
     return Job(problem=problem, existing=existing, originals={path: text}, write=write, check=check, as_it_is=as_it_is)

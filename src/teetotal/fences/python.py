@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterator, Sequence
+from itertools import chain, count
+from typing import TypeGuard
 
+from teetotal.answers.errors import ParseError
 from teetotal.answers.events import Kind, Location
 from teetotal.answers.remedies import Remedy
 from teetotal.fences.sources import Patched, Place, all_fences
@@ -22,6 +26,11 @@ class PythonSource:
         self.path, self.text, self.only, self.trust = path, text, only, trust
         self.notes: list[str] = []
         self.newline = newline_of(text)
+        if (lone := re.search(r"\r(?!\n)", text)) is not None:
+            where = Location(path, 1 + text.count("\n", 0, lone.start()))
+            raise ParseError(
+                "Python ends a line at a carriage return alone, and no fence is put into such a file", where
+            )
         self.tree = ast.parse(text.removeprefix("\ufeff"))
         self.lines = text.split("\n")
         self.starts = [0]
@@ -130,25 +139,32 @@ class PythonSource:
                         yield Edit(start, min(end, len(self.text)), "")
 
     def names(self, wanted: set[str]) -> tuple[dict[str, str], list[Edit]]:
-        """What these names of teetotal's are called in this module, and the import where one is missing."""
+        """What these names of teetotal's are called in this module, and the import where one is missing. A name that stands
+        for something else somewhere in it, as a parameter or a function of its own, is not used."""
         found: dict[str, str] = {}
         direct: list[ast.ImportFrom] = []
+        taken = _bound_by_others(self.tree)
         for node in self.tree.body:
             if isinstance(node, ast.Import):
                 for alias in node.names:
-                    if alias.name == "teetotal":
+                    if alias.name == "teetotal" and (alias.asname or alias.name) not in taken:
                         for name in wanted:
                             found.setdefault(name, f"{alias.asname or alias.name}.{name}")
-            elif isinstance(node, ast.ImportFrom) and node.module in ("teetotal", "teetotal.programs.python"):
+            elif _is_of_teetotal(node):
                 direct.append(node)
                 for alias in node.names:
                     for name in wanted:
-                        if alias.name in (name, "*"):
+                        if alias.name in (name, "*") and (alias.asname or name) not in taken:
                             found[name] = alias.asname or name
         missing = sorted(wanted - found.keys())
         if not missing:
             return found, []
-        return found | {name: name for name in missing}, [self._import(missing, direct)]
+        if taken.isdisjoint(missing):
+            return found | {name: name for name in missing}, [self._import(missing, direct)]
+        names = chain(["teetotal"], map("teetotal_{}".format, count(1)))
+        module = next(name for name in names if name not in taken)
+        imported = "import teetotal" if module == "teetotal" else f"import teetotal as {module}"
+        return found | {name: f"{module}.{name}" for name in missing}, [self._import_line(imported)]
 
     def _import(self, missing: list[str], direct: list[ast.ImportFrom]) -> Edit:
         for node in direct:
@@ -159,12 +175,15 @@ class PythonSource:
                 assert end is not None
                 names = sorted([*(alias.name for alias in node.names), *missing])
                 return Edit(start + base, start + end, ", ".join(names))
+        return self._import_line(f"from teetotal import {', '.join(missing)}")
+
+    def _import_line(self, words: str) -> Edit:
         after = [node for node in self.tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
         line_number = max((node.end_lineno or 0 for node in after), default=0)
         if not after and self.tree.body and _is_docstring(self.tree.body[0]):
             line_number = self.tree.body[0].end_lineno or 0
         start = min(self.starts[line_number], len(self.text))
-        return Edit(start, start, f"from teetotal import {', '.join(missing)}{self.newline}")
+        return Edit(start, start, f"{words}{self.newline}")
 
     # -- programs ------------------------------------------------------------------------------------------------------
 
@@ -189,6 +208,26 @@ def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
         block = getattr(node, field, None)
         if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
             yield block
+
+
+def _is_of_teetotal(node: ast.AST) -> TypeGuard[ast.ImportFrom]:
+    return isinstance(node, ast.ImportFrom) and node.module in ("teetotal", "teetotal.programs.python")
+
+
+def _bound_by_others(tree: ast.Module) -> set[str]:
+    """Names that something else than an import of teetotal binds, anywhere in the module."""
+    taken: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+                taken.add(name)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                taken.add(name)
+            case ast.Import(names=names):
+                taken |= {alias.asname or alias.name.partition(".")[0] for alias in names if alias.name != "teetotal"}
+            case ast.ImportFrom(names=names) if not _is_of_teetotal(node):
+                taken |= {alias.asname or alias.name for alias in names}
+    return taken
 
 
 def _yields(node: ast.AST) -> bool:

@@ -7,7 +7,7 @@ walked again through the code with all its slots, which tells what slots each th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ import msgspec
 
 from teetotal.answers.costs import Costs
 from teetotal.answers.events import Event, EventId, Kind
-from teetotal.answers.remedies import KINDS, Order, Remedy
+from teetotal.answers.remedies import Order, Remedy
 from teetotal.fences.insertion import Site
 from teetotal.fences.killers import Passed
 from teetotal.programs.program import Assert, Assign, Assume, Branch, Fence, Instruction, Program, Thread
@@ -63,43 +63,6 @@ class Slots:
                     state = program.update(thread, state, None)
                 state = program.update(thread, state, event.value if event.kind is Kind.LD else event.read)
         return lambda event: found[event.id]
-
-
-def everywhere(program: Program, costs: Costs = Costs()) -> Slots:
-    """A slot of either kind in every gap between two instructions that differs from the others.
-
-    A gap before an instruction that is jumped to is two: jumps go past the fence, or run it. Gaps with nothing between
-    them but computation that nobody else can see are one.
-    """
-    site_of: dict[Slot, int] = {}
-    sites: list[Site] = []
-    threads = []
-    for number, thread in enumerate(program.threads):
-        code: list[Instruction] = []
-        moved: list[int] = []
-        fresh: list[tuple[int, int]] = []  # pc, site
-        gaps = set(_gaps(thread.code))
-        for position, instruction in enumerate([*thread.code, None]):
-            for jumped in (False, True):
-                if jumped:
-                    moved.append(len(code))
-                if (position, jumped) not in gaps:
-                    continue
-                for kind in KINDS:
-                    fresh.append((len(code), len(sites)))
-                    sites.append(Site(kind=kind, place=(number, position, jumped), cost=Fraction(0)))
-                    code.append(Fence(kind=kind))
-            if instruction is not None:
-                code.append(instruction)
-        code = [_moved(i, moved) for i in code]
-        looping = in_loops(code)
-        for pc, site in fresh:
-            site_of[Slot(number, pc)] = site
-            sites[site] = msgspec.structs.replace(
-                sites[site], in_loop=pc in looping, cost=costs.of(sites[site].kind, pc in looping)
-            )
-        threads.append(Thread(thread.name, tuple(code), thread.registers))
-    return Slots(msgspec.structs.replace(program, threads=tuple(threads)), site_of, sites)
 
 
 def from_fences(
@@ -190,27 +153,10 @@ def without_equals(slots: Sequence[Slots], keep: frozenset[int]) -> list[Slots]:
     return result
 
 
-def _gaps(code: Sequence[Instruction]) -> Iterator[tuple[int, bool]]:
-    """(position, whether jumps there run the fence), one for each class of equal gaps."""
-    targets = {instruction.target for instruction in code if isinstance(instruction, Branch)}
-    for position in range(1, len(code)):
-        previous = code[position - 1]
-        always = isinstance(previous, Branch) and previous.when == _ALWAYS
-        local = isinstance(previous, Assign | Assert | Assume)
-        if position in targets:
-            yield position, True
-            if not always and not local:
-                yield position, False
-        elif not local and not always:
-            yield position, True
-    if 0 in targets and code:
-        yield 0, True
+ALWAYS = Branch(target=0).when
 
 
-_ALWAYS = Branch(target=0).when
-
-
-def _moved(instruction: Instruction, moved: Sequence[int]) -> Instruction:
+def moved_to(instruction: Instruction, moved: Sequence[int]) -> Instruction:
     if isinstance(instruction, Branch):
         return msgspec.structs.replace(instruction, target=moved[instruction.target])
     return instruction
@@ -221,7 +167,7 @@ def without(code: Sequence[Instruction], cut: set[int]) -> tuple[Instruction, ..
     for pc in range(len(code) + 1):
         moved.append(kept)
         kept += pc not in cut
-    return tuple(_moved(instruction, moved) for pc, instruction in enumerate(code) if pc not in cut)
+    return tuple(moved_to(instruction, moved) for pc, instruction in enumerate(code) if pc not in cut)
 
 
 def in_loops(code: Sequence[Instruction]) -> set[int]:
@@ -231,7 +177,7 @@ def in_loops(code: Sequence[Instruction]) -> set[int]:
         instruction = code[pc]
         if not isinstance(instruction, Branch):
             return [pc + 1]
-        return [instruction.target] if instruction.when == _ALWAYS else [pc + 1, instruction.target]
+        return [instruction.target] if instruction.when == ALWAYS else [pc + 1, instruction.target]
 
     if not any(isinstance(i, Branch) and i.target <= pc for pc, i in enumerate(code)):
         return set()

@@ -65,10 +65,6 @@ def newline_of(text: str) -> str:
     return "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
 
 
-def unified_diff(old: str, new: str, path: str) -> str:
-    return unified_diffs({path: old}, {path: new})
-
-
 def unified_diffs(old: Mapping[str, str], new: Mapping[str, str]) -> str:
     """One patch for all files, for ``patch -p1`` where teetotal was called; for ``patch -p1 -d /`` if one lies elsewhere:
     patch refuses names with ``..``."""

@@ -76,11 +76,12 @@ class Skeleton:
             thread = event.thread
             state = states[thread]
             passing = passed[event.id] = []
+            is_part = event.kind.is_fence and event.order == "na"
             while True:
                 here = program.threads[thread].code[state.pc]
                 owner = self.owners.get(Slot(thread, state.pc))
                 there = owner is None or _is_there(sites, owner, orders)
-                if there and not (isinstance(here, Fence) and _is_no_event(here, owner) and not event.kind.is_fence):
+                if there and not (isinstance(here, Fence) and _is_no_event(here, owner) and not is_part):
                     break
                 assert owner is not None or isinstance(here, Fence)
                 if owner is not None and not there:
