@@ -29,10 +29,14 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The verdict, in a line."""
         return f"{self.input}: {self.verdict}{'' if self.complete else ', not everything explored'}"
 
+    @property
+    def found(self) -> list[str]:
+        """What was found, each in a line."""
+        return [str(violation) for violation in getattr(self, "violations", [])]
+
     def __str__(self) -> str:
-        """The verdict first, then what was found, each in a line; ``teetotal.report`` tells the whole."""
-        found = (str(violation) for violation in getattr(self, "violations", []))
-        return "\n".join([self.headline, *dict.fromkeys(found), *(f"note: {note}" for note in self.notes)])
+        """The verdict first, then what was found; ``teetotal.report`` tells the whole."""
+        return "\n".join([self.headline, *dict.fromkeys(self.found), *(f"note: {note}" for note in self.notes)])
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.headline}>"

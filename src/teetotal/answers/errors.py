@@ -24,6 +24,11 @@ class Fault(Exception):
     """teetotal contradicts itself. Never a verdict: the command line says so and exits with status 70."""
 
 
+class ArgumentError(TeetotalError, TypeError, ValueError):
+    """What a function of ``teetotal`` was given is of another kind, or there is no such argument. Those who know Python
+    expect its errors, those who know teetotal its one."""
+
+
 class OutputError(TeetotalError):
     """What was found cannot be written where it should be: the disk is full, or nobody may write there."""
 

@@ -110,9 +110,12 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def text(self) -> str:
-        """The operation alone, as a person would write it: ``x = 1``, ``ld y → 0``, ``rmw z: 0 → 1``."""
-        if self.words:
-            return self.words
+        """The operation alone, as a person would write it."""
+        return self.words or self.by_kind
+
+    @property
+    def by_kind(self) -> str:
+        """The same where nobody has better words for it: ``st x = 1``, ``ld y → 0``, ``rmw z: 0 → 1``."""
         match self.kind:
             case Kind.LD | Kind.ST | Kind.RMW if self.value is None and self.read is None:
                 unchanged = self.kind is Kind.RMW and not self.wrote

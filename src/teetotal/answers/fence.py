@@ -10,7 +10,7 @@ from teetotal.answers.events import ModelName
 from teetotal.answers.remedies import RemedyName
 from teetotal.answers.targets import Target
 from teetotal.answers.triage import Triage
-from teetotal.answers.verdict import Goal
+from teetotal.answers.verdict import Goal, Verdict
 from teetotal.answers.violation import Violation
 
 
@@ -31,6 +31,18 @@ class PlacedFence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     in_loop: bool = False
     passes: float = 1.0
     breaks: list[str] = []
+
+    @property
+    def change(self) -> str:
+        """What it is: a fence, a stronger store, or an order that becomes another."""
+        return f"{self.was} → {self.kind}" if self.was else self.kind
+
+    @property
+    def side(self) -> str:
+        return "after" if self.after else "before" if self.before else "at"
+
+    def __str__(self) -> str:
+        return f"{self.change} {self.side} {self.file}:{self.line} ({self.after or self.before or self.at})"
 
 
 class FenceAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
@@ -60,3 +72,9 @@ class FenceAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
     buys: str = ""
     target: Target | None = None
     cost_before: float = 0.0
+
+    @property
+    def found(self) -> list[str]:
+        """The changes; where there are none and it is not safe, why."""
+        changes = [*map(str, self.fences), *(f"without {fence}" for fence in self.removed)]
+        return changes if changes or self.verdict is Verdict.SAFE else super().found

@@ -65,3 +65,7 @@ class HistoryAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
     kernel: Kernel | None = None
     learned: str = ""
     effort: dict[str, int] = {}
+
+    @property
+    def headline(self) -> str:
+        return f"{super().headline} under {self.model.upper()}"

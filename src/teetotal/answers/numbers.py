@@ -72,6 +72,37 @@ class Opcode(IntEnum):
     FENCE = 11
 
 
+class TraceFault(IntEnum):
+    """As core/tracecheck.hpp has them."""
+
+    NONE = 0
+    KIND = 1
+    THREAD = 2
+    ADDRESS_MISSING = 3
+    ADDRESS_UNKNOWN = 4
+    ADDRESS_OF_FENCE = 5
+    LOCATION = 6
+    MUST_WRITE = 7
+    CANNOT_WRITE = 8
+    LOCKED = 9
+    NOT_LOCKED = 10
+    LOCKED_BY_OTHER = 11
+    VALUE = 12
+
+
+class Before(IntEnum):
+    """As core/histories/chains.hpp has them."""
+
+    PROGRAM = 0
+    READS_FROM = 1
+    STORE = 2
+    OVERWRITES = 3
+    INITIAL = 4
+    LOCATION = 5
+    FINAL = 6
+    ASSUMED = 7
+
+
 class Tag(IntEnum):
     """As runtime/memory/cells.hpp has them."""
 

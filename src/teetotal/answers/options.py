@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cache
-from typing import Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
+from msgspec.structs import replace
 
+from teetotal.answers import costs, strategies
 from teetotal.answers.costs import Costs
-from teetotal.answers.errors import TeetotalError
+from teetotal.answers.errors import ArgumentError, TeetotalError
 from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.history import Engine, HistoryModel
 from teetotal.answers.strategies import Strategy
@@ -26,10 +29,12 @@ COMPILED_LOOP_BOUND = 100
 not: how many rounds it may go without seeing or changing anything new; see runtime/schedule/system.hpp."""
 TRIAGE_SECONDS = 10.0
 """To find out whether what is not robust also breaks something, for each model."""
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 RELAXED: tuple[ModelName, ...] = ("tso", "pso")
 ReleaseSequence = Literal["c20", "c11"]
 """Which stores of the thread that released go on with a release sequence: C++20's rule, or C++11's and RC11's."""
 Style = Literal["c11", "cpp11", "linux", "x86"]
+Asked = TypeVar("Asked", bound="Options")
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,9 +68,36 @@ def _refuse_others(asked: msgspec.Struct) -> None:
                 raise TeetotalError(f"{name}: {value!r} is none of {known}")
 
 
+def asked(kind: type[Asked], settings: Mapping[str, Any], options: Asked | None = None) -> Asked:
+    """Options with some settings of them changed. What the command line has as text may be text: ``models="tso,pso"``,
+    ``explore="random:100"``, ``costs="mfence=7"``. ``rmw``, ``mutex`` and ``failed_cas`` are settings, too."""
+    changed: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()
+    }
+    for name in ("models", "monitors"):
+        if isinstance(changed.get(name), str):
+            changed[name] = tuple(part.strip() for part in changed[name].split(","))
+    if changed.get("seconds", 0.0) is None:
+        changed["seconds"] = math.inf
+    if isinstance(given := changed.get("seconds"), int | float) and not given >= 0:
+        raise TeetotalError(f"seconds: {given} is no time")
+    if isinstance(changed.get("explore"), str):
+        changed["explore"] = strategies.parse(changed["explore"])
+    if isinstance(changed.get("costs"), str):
+        changed["costs"] = costs.parse(changed["costs"])
+    first = kind() if options is None else options
+    meant = {name: changed.pop(name) for name in Semantics.__struct_fields__ if name in changed}
+    if meant:
+        changed["semantics"] = replace(first.semantics, **meant)
+    unknown = [name for name in changed if name not in kind.__struct_fields__]
+    if unknown:
+        raise ArgumentError(f"no option {', '.join(unknown)}: there are {', '.join(kind.__struct_fields__)}")
+    return replace(first, **changed)
+
+
 @cache
 def _hints(kind: type[msgspec.Struct]) -> dict[str, object]:
-    return get_type_hints(kind)
+    return get_type_hints(kind, include_extras=True)
 
 
 @cache
@@ -92,8 +124,8 @@ class ProgramOptions(Options, frozen=True, kw_only=True):
     program: str | None = None
     monitors: tuple[str, ...] = ()
     waiting: Waiting = "skip"
-    loop_bound: int | None = None
-    max_megabytes: int = MAX_MEGABYTES
+    loop_bound: Count | None = None
+    max_megabytes: Count = MAX_MEGABYTES
     release_sequence: ReleaseSequence = "c20"
     compiler: str | None = None
     flags: tuple[str, ...] = ()
@@ -115,10 +147,10 @@ class CheckOptions(ProgramOptions, frozen=True, kw_only=True):
     shorten: bool = True
     explore: Strategy = Strategy("all")
     seed: int = 0
-    max_states: int = MAX_STATES
-    executions: int | None = None
+    max_states: Count = MAX_STATES
+    executions: Count | None = None
     nondet: tuple[int, int] = (0, 1)
-    spurious: int = 0
+    spurious: Count = 0
     symmetry: Symmetry = "on"
     races: bool = False
     whole_races: bool = False
@@ -133,12 +165,16 @@ class FenceOptions(ProgramOptions, frozen=True, kw_only=True):
     costs: Costs = Costs()
     minimum: bool = False
     every: bool = False
-    most: int = 1000
+    most: Count = 1000
     remove: bool = False
     style: Style | None = None
     strengthen: bool = False
     weaken: bool = False
     target: Target | None = None
+
+    def as_check(self, **more: Any) -> CheckOptions:
+        """The same question about a program with fences in it, as ``check`` is asked it."""
+        return CheckOptions(**{name: getattr(self, name) for name in ProgramOptions.__struct_fields__} | more)
 
 
 class VerifyOptions(Options, frozen=True, kw_only=True):
@@ -156,7 +192,7 @@ class MonitorOptions(Options, frozen=True, kw_only=True):
 
     monitors: tuple[str, ...] = ("exact-tso", "exact-pso")
     group: Literal["pair", "triple"] = "pair"
-    window: int = 1 << 17
+    window: Count = 1 << 17
 
 
 class HistoryOptions(Options, frozen=True, kw_only=True):

@@ -13,3 +13,8 @@ class ReplayAnswer(Answer, frozen=True, kw_only=True, omit_defaults=True):
     name: str
     execution: Violation
     judged: bool = True
+
+    @property
+    def found(self) -> list[str]:
+        """Its events, and what they show."""
+        return [*map(str, self.execution.events), str(self.execution)]

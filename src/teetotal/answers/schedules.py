@@ -65,11 +65,9 @@ def to_token(
     return f"1{model[0]}{options}:{'.'.join(steps)}"
 
 
-def to_weak_token(
-    schedule: Iterable[ScheduleStep], thread: int, known: int, locations: Sequence[str], semantics: Semantics
-) -> str:
+def to_weak_token(schedule: Iterable[ScheduleStep], thread: int, known: int, semantics: Semantics) -> str:
     """Of C11: what SC does, and then an operation of a thread that knows so many writes of its location."""
-    before = to_token("sc", schedule, locations, semantics)
+    before = to_token("sc", schedule, (), semantics)
     head, _, steps = before.partition(":")
     return f"{head.replace('s', 'c', 1)}:{steps}{'.' * bool(steps)}{thread}o{known}"
 

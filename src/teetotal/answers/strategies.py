@@ -1,4 +1,18 @@
-"""Which SC executions are explored, as the command line's ``--explore`` names them."""
+"""Which SC executions are explored, as the command line's ``--explore`` names them.
+
+======================  ================================================================================================
+``--explore``           what it explores
+======================  ================================================================================================
+``all``                 one execution of each Mazurkiewicz class (Abdulla and others, POPL 2014: core/search/optimal.hpp);
+                        complete with the exact monitors
+``interleavings``       every interleaving
+``preemptions:K``       every interleaving with at most K preemptions
+``preemptions:0..K``    those without preemption, then those with 1, and so on, until a violation is found: iterative
+                        context bounding (Musuvathi, Qadeer, PLDI 2007)
+``random:N``            N random walks
+``pct:N:D``             N walks of probabilistic concurrency testing at depth D (Burckhardt and others, ASPLOS 2010)
+======================  ================================================================================================
+"""
 
 from __future__ import annotations
 
@@ -11,10 +25,10 @@ from teetotal.answers.errors import TeetotalError
 
 
 class Strategy(msgspec.Struct, frozen=True):
-    """``all``: one execution per Mazurkiewicz class, complete with the exact monitors. ``interleavings``: every one.
-    ``preemptions:K``: every interleaving with at most K preemptions. ``preemptions:0..K``: those without preemption, then
-    those with 1, and so on (iterative context bounding), until a violation is found. ``random:N``: N random walks.
-    ``pct:N:D``: N walks of probabilistic concurrency testing at depth D."""
+    """``name`` is the word before the colon, ``count`` the number K or N behind it, ``depth`` the D of ``pct``.
+
+    Two names stand for ``preemptions:0..K``: ``iterated`` is the whole of it, with K as its ``count``, and ``exactly`` one
+    of the searches that it is made of (``rounds``), with ``count`` preemptions, and K as its ``depth``."""
 
     name: str
     count: int = 0
@@ -40,7 +54,7 @@ class Strategy(msgspec.Struct, frozen=True):
 
     @property
     def is_last(self) -> bool:
-        """Of the rounds of an iterated search."""
+        """Whether this round of an iterated search is the one with K preemptions."""
         return self.count == self.depth
 
     def __str__(self) -> str:

@@ -25,99 +25,54 @@ class Compiled(NamedTuple):
     instructions: str
 
 
-_R, _A, _L, _AL, _S = "relaxed", "acquire", "release", "acq_rel", "seq_cst"
-ANY: dict[str, dict[str, int]] = {
-    "load": {_R: 0, _A: 2, _S: 4},
-    "store": {_R: 0, _L: 2, _S: 4},
-    "rmw": {_R: 0, _A: 2, _L: 2, _AL: 3, _S: 4},
-    "fence": {_R: 0, _A: 20, _L: 20, _AL: 30, _S: 40},
+_ORDERS: dict[str, tuple[MemoryOrder, ...]] = {
+    "load": ("relaxed", "acquire", "seq_cst"),
+    "store": ("relaxed", "release", "seq_cst"),
+    "rmw": ("relaxed", "acquire", "release", "acq_rel", "seq_cst"),
+    "fence": ("relaxed", "acquire", "release", "acq_rel", "seq_cst"),
 }
-"""Costs where no target is given."""
-TARGETS: dict[Target, dict[str, dict[str, Compiled]]] = {
+"""What each operation can have, the columns of the tables below."""
+_COSTS = {"load": (0, 2, 4), "store": (0, 2, 4), "rmw": (0, 2, 2, 3, 4), "fence": (0, 20, 20, 30, 40)}
+_COMPILED: dict[Target, dict[str, tuple[tuple[int, str], ...]]] = {
     "x86": {
-        "load": {_R: Compiled(0, "mov"), _A: Compiled(1, "mov"), _S: Compiled(2, "mov")},
-        "store": {_R: Compiled(0, "mov"), _L: Compiled(1, "mov"), _S: Compiled(10, "xchg")},
-        "rmw": {
-            _R: Compiled(0, "lock …"),
-            _A: Compiled(1, "lock …"),
-            _L: Compiled(1, "lock …"),
-            _AL: Compiled(2, "lock …"),
-            _S: Compiled(3, "lock …"),
-        },
-        "fence": {
-            _R: Compiled(0, ""),
-            _A: Compiled(1, ""),
-            _L: Compiled(1, ""),
-            _AL: Compiled(2, ""),
-            _S: Compiled(10, "mfence"),
-        },
+        "load": ((0, "mov"), (1, "mov"), (2, "mov")),
+        "store": ((0, "mov"), (1, "mov"), (10, "xchg")),
+        "rmw": ((0, "lock …"), (1, "lock …"), (1, "lock …"), (2, "lock …"), (3, "lock …")),
+        "fence": ((0, ""), (1, ""), (1, ""), (2, ""), (10, "mfence")),
     },
     "arm64": {
-        "load": {_R: Compiled(0, "ldr"), _A: Compiled(2, "ldapr"), _S: Compiled(4, "ldar")},
-        "store": {_R: Compiled(0, "str"), _L: Compiled(3, "stlr"), _S: Compiled(4, "stlr")},
-        "rmw": {
-            _R: Compiled(0, "ldadd …"),
-            _A: Compiled(2, "ldadda …"),
-            _L: Compiled(3, "ldaddl …"),
-            _AL: Compiled(4, "ldaddal …"),
-            _S: Compiled(5, "ldaddal …"),
-        },
-        "fence": {
-            _R: Compiled(0, ""),
-            _A: Compiled(6, "dmb ishld"),
-            _L: Compiled(10, "dmb ish"),
-            _AL: Compiled(11, "dmb ish"),
-            _S: Compiled(12, "dmb ish"),
-        },
+        "load": ((0, "ldr"), (2, "ldapr"), (4, "ldar")),
+        "store": ((0, "str"), (3, "stlr"), (4, "stlr")),
+        "rmw": ((0, "ldadd …"), (2, "ldadda …"), (3, "ldaddl …"), (4, "ldaddal …"), (5, "ldaddal …")),
+        "fence": ((0, ""), (6, "dmb ishld"), (10, "dmb ish"), (11, "dmb ish"), (12, "dmb ish")),
     },
     "power": {
-        "load": {
-            _R: Compiled(0, "ld"),
-            _A: Compiled(4, "ld; cmp; bc; isync"),
-            _S: Compiled(20, "hwsync; ld; cmp; bc; isync"),
-        },
-        "store": {_R: Compiled(0, "st"), _L: Compiled(6, "lwsync; st"), _S: Compiled(16, "hwsync; st")},
-        "rmw": {
-            _R: Compiled(0, "larx; stcx."),
-            _A: Compiled(4, "larx; stcx.; isync"),
-            _L: Compiled(6, "lwsync; larx; stcx."),
-            _AL: Compiled(10, "lwsync; larx; stcx.; isync"),
-            _S: Compiled(20, "hwsync; larx; stcx.; isync"),
-        },
-        "fence": {
-            _R: Compiled(0, ""),
-            _A: Compiled(6, "lwsync"),
-            _L: Compiled(7, "lwsync"),
-            _AL: Compiled(8, "lwsync"),
-            _S: Compiled(16, "hwsync"),
-        },
+        "load": ((0, "ld"), (4, "ld; cmp; bc; isync"), (20, "hwsync; ld; cmp; bc; isync")),
+        "store": ((0, "st"), (6, "lwsync; st"), (16, "hwsync; st")),
+        "rmw": (
+            (0, "larx; stcx."),
+            (4, "larx; stcx.; isync"),
+            (6, "lwsync; larx; stcx."),
+            (10, "lwsync; larx; stcx.; isync"),
+            (20, "hwsync; larx; stcx.; isync"),
+        ),
+        "fence": ((0, ""), (6, "lwsync"), (7, "lwsync"), (8, "lwsync"), (16, "hwsync")),
     },
     "riscv": {
-        "load": {
-            _R: Compiled(0, "l"),
-            _A: Compiled(4, "l; fence r,rw"),
-            _S: Compiled(14, "fence rw,rw; l; fence r,rw"),
-        },
-        "store": {
-            _R: Compiled(0, "s"),
-            _L: Compiled(4, "fence rw,w; s"),
-            _S: Compiled(14, "fence rw,w; s; fence rw,rw"),
-        },
-        "rmw": {
-            _R: Compiled(0, "amo"),
-            _A: Compiled(2, "amo.aq"),
-            _L: Compiled(2, "amo.rl"),
-            _AL: Compiled(4, "amo.aqrl"),
-            _S: Compiled(5, "amo.aqrl"),
-        },
-        "fence": {
-            _R: Compiled(0, ""),
-            _A: Compiled(4, "fence r,rw"),
-            _L: Compiled(5, "fence rw,w"),
-            _AL: Compiled(6, "fence.tso"),
-            _S: Compiled(10, "fence rw,rw"),
-        },
+        "load": ((0, "l"), (4, "l; fence r,rw"), (14, "fence rw,rw; l; fence r,rw")),
+        "store": ((0, "s"), (4, "fence rw,w; s"), (14, "fence rw,w; s; fence rw,rw")),
+        "rmw": ((0, "amo"), (2, "amo.aq"), (2, "amo.rl"), (4, "amo.aqrl"), (5, "amo.aqrl")),
+        "fence": ((0, ""), (4, "fence r,rw"), (5, "fence rw,w"), (6, "fence.tso"), (10, "fence rw,rw")),
     },
+}
+ANY = {operation: dict(zip(orders, _COSTS[operation], strict=True)) for operation, orders in _ORDERS.items()}
+"""Costs where no target is given."""
+TARGETS = {
+    target: {
+        operation: {order: Compiled(*one) for order, one in zip(_ORDERS[operation], row, strict=True)}
+        for operation, row in table.items()
+    }
+    for target, table in _COMPILED.items()
 }
 
 

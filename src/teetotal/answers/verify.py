@@ -45,3 +45,11 @@ class Confirmation(Answer, frozen=True, kw_only=True):
     certificate: str | None
     accepted: bool
     reason: str | None
+
+    @property
+    def headline(self) -> str:
+        return f"{super().headline} under {self.model.upper()}"
+
+    @property
+    def found(self) -> list[str]:
+        return [] if self.reason is None else [self.reason]

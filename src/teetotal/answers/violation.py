@@ -9,6 +9,8 @@ import msgspec
 from teetotal.answers.events import Event, EventId, Location, ModelName
 
 Reason = Literal["po", "src", "co", "fr"]
+REASONS: tuple[Reason, ...] = ("po", "src", "co", "fr")
+"""By number: ``graph::Reason`` in the core."""
 
 
 class Edge(msgspec.Struct, frozen=True):

@@ -11,12 +11,9 @@ from array import array
 from typing import NamedTuple
 
 from teetotal import _core, models
-from teetotal.answers.because import because
-from teetotal.answers.events import Event, Issue
-from teetotal.answers.violation import Edge, Reason
-
-_REASONS: tuple[Reason, ...] = ("po", "src", "co", "fr")
-"""By number: ``graph::Reason`` in the core."""
+from teetotal.answers.events import Event
+from teetotal.answers.violation import REASONS, Edge, Reason
+from teetotal.engines.telling import PLAINLY, Telling
 
 
 class Happened(NamedTuple):
@@ -26,10 +23,9 @@ class Happened(NamedTuple):
     cycle: list[Edge]
 
 
-def happened(run: models.Run) -> Happened:
+def happened(run: models.Run, telling: Telling = PLAINLY) -> Happened:
     """Of a run whose stores have all reached memory."""
-    rest = [iter(thread) for thread in run.events]
-    events = [next(rest[step.thread]) for step in run.schedule if isinstance(step, Issue)]
+    events = [telling.event(event) for event in run.issued()]
     number = {event.id: position for position, event in enumerate(events)}
     src, co = (array("q", [-1] * len(events)) for _ in range(2))
     for reader, source in dict(run.src).items():
@@ -53,6 +49,6 @@ def happened(run: models.Run) -> Happened:
 
     def edge(source: int, target: int, reason: Reason) -> Edge:
         seen = events[src[source]] if reason == "fr" and src[source] >= 0 else None
-        return Edge(source, target, reason, because(reason, events[source], events[target], seen))
+        return Edge(source, target, reason, telling.because(reason, events[source], events[target], seen))
 
-    return Happened(events, [edge(a, b, _REASONS[reason]) for a, b, reason in graph.shortest_cycle()])
+    return Happened(events, [edge(a, b, REASONS[reason]) for a, b, reason in graph.shortest_cycle()])

@@ -1,6 +1,6 @@
 """Reads-from, coherence and from-read of one execution, as the pages draw them: reduced, between positions in its events.
 
-``Trace.conflict_edges`` says the same of columns (tests compare them); here are few events, and no numpy to load.
+``core/graph`` says the same of columns (tests compare them); here are few events, and no numpy to load.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ from teetotal.answers.schedules import TokenError, from_token, replay_command, t
 from teetotal.answers.violation import Sequential, StoryStep, Violation, ViolationKind
 from teetotal.engines.happened import happened
 from teetotal.engines.relations import relations
-from teetotal.models import Run, Write
+from teetotal.engines.telling import PLAINLY, Telling
+from teetotal.models import ProgramLike, Run, Write
 from teetotal.programs.expressions import Outcome, render
 from teetotal.programs.program import Assert, Instruction, LocalState, Program
 
@@ -28,23 +29,40 @@ def violation(
     monitor: str | None = None,
     sequential: Sequential | None = None,
 ) -> Violation:
-    """Replays the schedule on the specification's machine, which refuses what cannot happen, and tells what it sees."""
-    run, steps = told(program, model, schedule, semantics)
-    while run.memory.commits():  # only a run whose stores are all visible has a trace
-        run.take(run.memory.commits()[0])
-    events, cycle = happened(run)
+    """Of a program that teetotal interprets: with what is wrong with its end, and the command that shows it again."""
+    found, run = confirmed(program, model, schedule, semantics, kind=kind, monitor=monitor, sequential=sequential)
     if kind == "replay":
         message = ending(program, run)
-    if kind == "livelock" and not message:  # of a C program only what was done is known here, not its loops
+    if kind == "livelock":
         message = livelock(program, run)
         if not message:
             raise AssertionError(f"a schedule reported as a livelock goes on: {schedule}")
+    token = to_token(model, schedule, list(program.memory), semantics)
+    return msgspec.structs.replace(found, message=message, replay=replay_of(program, token))
+
+
+def confirmed(
+    program: ProgramLike,
+    model: ModelName,
+    schedule: Sequence[Step],
+    semantics: Semantics,
+    *,
+    kind: ViolationKind,
+    monitor: str | None = None,
+    sequential: Sequential | None = None,
+    telling: Telling = PLAINLY,
+) -> tuple[Violation, Run]:
+    """Replays the schedule on the specification's machine, which refuses what cannot happen, and tells what it sees; with
+    the run, all of whose stores have reached memory."""
+    run, steps = told(program, model, schedule, semantics, telling)
+    while run.memory.commits():  # only a run whose stores are all visible has a trace
+        run.take(run.memory.commits()[0])
+    events, cycle = happened(run, telling)
     if kind == "robustness" and not cycle:
         raise AssertionError(f"a schedule reported as a violation of robustness has an SC trace: {schedule}")
     named = {edge.source for edge in cycle}
     places = [events[i].location for i in sorted(named)] if named else [event.location for event in events]
-    token = to_token(model, schedule, list(program.memory), semantics)
-    return Violation(
+    found = Violation(
         model=model,
         kind=kind,
         events=events,
@@ -52,18 +70,22 @@ def violation(
         steps=steps,
         locations=list(dict.fromkeys(str(place) for place in places if place is not None)),
         monitor=monitor,
-        message=message,
-        replay=replay_of(program, token),
-        initial=initial(program.memory, events, sequential),
+        initial=initial(program.initial_memory, events, sequential, telling),
         relations=relations(run, events),
         sequential=sequential,
     )
+    return found, run
 
 
-def initial(memory: Mapping[str, int], events: Sequence[Event], beside: Sequential | None = None) -> dict[str, str]:
+def initial(
+    memory: Mapping[str, int],
+    events: Sequence[Event],
+    beside: Sequential | None = None,
+    telling: Telling = PLAINLY,
+) -> dict[str, str]:
     """What the locations of an execution, and of the one beside it, hold before it begins."""
     touched = {event.address for event in (*events, *(beside.events if beside is not None else ()))}
-    return {address: str(value) for address, value in memory.items() if address in touched}
+    return {address: telling.value(value) for address, value in memory.items() if address in touched}
 
 
 def replayed(program: Program, token: str) -> Violation:
@@ -76,7 +98,11 @@ def replayed(program: Program, token: str) -> Violation:
 
 
 def told(
-    program: Program, model: ModelName, schedule: Sequence[Step], semantics: Semantics
+    program: ProgramLike,
+    model: ModelName,
+    schedule: Sequence[Step],
+    semantics: Semantics,
+    telling: Telling = PLAINLY,
 ) -> tuple[Run, list[StoryStep]]:
     """The run of a schedule, and its steps. What a fence or an rmw flushes is told as commits before it."""
     run = Run(program, model, semantics)
@@ -84,7 +110,10 @@ def told(
     steps: list[StoryStep] = []
 
     def buffers() -> list[list[str]]:
-        return [[_entry(write) for write in run.memory.buffered(p)] for p in range(program.thread_count)]
+        return [[entry(write) for write in run.memory.buffered(p)] for p in range(program.thread_count)]
+
+    def entry(write: Write | None) -> str:
+        return "sfence" if write is None else f"{write.address}={telling.value(write.value)}"
 
     for position, step in enumerate(schedule):
         if step not in run.steps():
@@ -95,16 +124,27 @@ def told(
         published = run.memory.visible[visible:]
         steps += [
             StoryStep(event.thread, "commit", number[event], buffers() if isinstance(step, Commit) else [],
-                      memory={address: str(value)})
+                      memory={address: telling.value(value)})
             for address, value, event in published
             if event is not None and event in pending
         ]  # fmt: skip
         if not isinstance(step, Commit):
             event = run.events[step.thread][-1].id
             number[event] = len(number)
-            written = {address: str(value) for address, value, who in published if who == event}
+            written = {address: telling.value(value) for address, value, who in published if who == event}
             steps.append(StoryStep(step.thread, "event", number[event], buffers(), memory=written))
     return run, steps
+
+
+def one_by_one(events: Sequence[Event], telling: Telling = PLAINLY) -> list[StoryStep]:
+    """The steps of an SC execution: what an event writes is in memory at once."""
+
+    def written(event: Event) -> dict[str, str]:
+        if not event.writes or event.address is None or event.value is None:
+            return {}
+        return {event.address: telling.value(event.value)}
+
+    return [StoryStep(event.thread, "event", number, memory=written(event)) for number, event in enumerate(events)]
 
 
 def beside(events: Sequence[Event], steps: Sequence[StoryStep], delayed: int, deciding: int) -> Sequential:
@@ -203,10 +243,6 @@ def broken_final_assertion(program: Program, values: Outcome) -> str:
 
 def named(program: Program, values: Outcome) -> dict[str, int]:
     return {str(what): value for what, value in zip(program.observed, values, strict=True)}
-
-
-def _entry(write: Write | None) -> str:
-    return "sfence" if write is None else f"{write.address}={write.value}"
 
 
 def replay_of(program: Program, token: str) -> str:

@@ -21,6 +21,7 @@ from teetotal.answers.violation import Edge, Race, Reason, StoryStep, Violation
 from teetotal.engines import story
 from teetotal.engines.executions.monitors.witness import happens_before
 from teetotal.engines.relations import of_graph
+from teetotal.engines.telling import PLAINLY, Telling
 from teetotal.models import c11
 from teetotal.programs.program import Program
 
@@ -47,7 +48,7 @@ def violation(
     kept = happens_before(events, previous_at)
     steps = [Issue(schedule[number]) for number in kept]
     known = known_writes([events[number] for number in kept], events[delayed_at])
-    token = to_weak_token(steps, thread, known, list(program.memory), semantics)
+    token = to_weak_token(steps, thread, known, semantics)
     return msgspec.structs.replace(found, replay=story.replay_of(program, token))
 
 
@@ -79,6 +80,7 @@ def older(
     address: str | None,
     known: int,
     having_seen: Callable[[int], list[Event]],
+    telling: Telling = PLAINLY,
 ) -> Violation:
     """The execution in which a thread's next event knows so many writes of its location, told again; ``TokenError`` where
     C11 does not have it, or SC has."""
@@ -87,7 +89,7 @@ def older(
     if known >= len(writes) or not own:
         raise TokenError("the last step knows of all writes there are; the token belongs to another program")
     try:
-        found = confirmed(memory, events, (writes[known], own[-1], len(events)), having_seen, "c20")
+        found = confirmed(memory, events, (writes[known], own[-1], len(events)), having_seen, "c20", telling)
     except (AssertionError, ValueError):
         raise TokenError("C11 does not have that execution; the token belongs to another program") from None
     return msgspec.structs.replace(found, kind="replay", message="")
@@ -99,6 +101,7 @@ def confirmed(
     triple: tuple[int, int, int],
     deciding: Callable[[int], list[Event]],
     release_sequence: c11.ReleaseSequence,
+    telling: Telling = PLAINLY,
 ) -> Violation:
     """The graph behind a report on an execution whose ``events`` come before the deciding one, told. ``deciding``: what
     that may be, having seen a value. AssertionError where the specification does not agree."""
@@ -125,19 +128,14 @@ def confirmed(
         kind="robustness",
         events=told,
         cycle=cycle,
-        steps=[*(_step(number, one) for number, one in enumerate(known)), _last_step(len(known), event, delayed)],
+        steps=[*story.one_by_one(known, telling), _last_step(len(known), event, delayed)],
         locations=list(named),
         monitor="exact-c11",
         message=_message(event, delayed),
         repair=repair(told, cycle),
-        initial=story.initial(memory, told),
+        initial=story.initial(memory, told, telling=telling),
         relations=of_graph(found, told),
     )
-
-
-def _step(number: int, event: Event) -> StoryStep:
-    written = {event.address: str(event.value)} if event.address is not None and event.writes else {}
-    return StoryStep(event.thread, "event", number, memory=written)
 
 
 def _last_step(number: int, event: Event, delayed: Event) -> StoryStep:
@@ -223,11 +221,9 @@ def missing(first: Event, second: Event) -> str:
 def before(program: Program, schedule: Sequence[int], semantics: Semantics) -> tuple[list[Event], Request]:
     """The events of a schedule but for the last step, and what that asks for."""
     run = models.replay(program, "sc", tuple(map(Issue, schedule[:-1])), semantics)
-    threads = [iter(events) for events in run.events]
-    events = [next(threads[thread]) for thread in schedule[:-1]]
     request = program.next(schedule[-1], run.locals[schedule[-1]])
     assert request is not None
-    return events, request
+    return run.issued(), request
 
 
 def _no_event(event: Event) -> bool:
@@ -413,5 +409,5 @@ def _named(event: Event) -> str:
 
 
 def _replay(program: Program, schedule: Sequence[int], semantics: Semantics) -> str:
-    token = to_token("sc", tuple(map(Issue, schedule)), list(program.memory), semantics)
+    token = to_token("sc", tuple(map(Issue, schedule)), (), semantics)
     return story.replay_of(program, token)

@@ -57,12 +57,10 @@ _STEPS = ("order", "search", "sat")
 """What finds witnesses, in the order in which it is tried."""
 
 
-class Outcome(msgspec.Struct, kw_only=True):
+class Decision(msgspec.Struct, kw_only=True):
     """What was found out about one history under one model."""
 
     verdict: Verdict
-    model: HistoryModel
-    engine: Engine
     seconds: float
     decided_by: str
     """The step that gave the answer: ``order``, ``saturation``, ``search``, ``sat``, ``sources``."""
@@ -82,14 +80,11 @@ def check(
     semantics: Semantics | None = None,
     use_order: bool = True,
     by: Deciding | None = None,
-) -> Outcome:
+) -> Decision:
     """Decides one history. ``seconds`` bounds the time; without it the answer is inconclusive only where memory runs out.
     ``use_order=False`` keeps ``auto`` from trying the file's own order first. ``by``: who decides its parts, where ``auto``
     finds several; the answer does not depend on that."""
     return Check(history, model, engine, Budget(seconds), semantics or Semantics(), use_order, by or in_turn).run()
-
-
-check_history = check
 
 
 def _needs(error: MemoryError) -> str:
@@ -97,7 +92,7 @@ def _needs(error: MemoryError) -> str:
     return said if said.startswith("it needs") else "the memory is not enough"
 
 
-def part_of(check: Check, parts: Parts, number: int) -> Outcome | None:
+def part_of(check: Check, parts: Parts, number: int) -> Decision | None:
     """What is found out about one of a history's parts; None: a value was read that nobody wrote."""
     history = parts.history(number)
     limit = Budget(check.budget.limit)
@@ -107,11 +102,11 @@ def part_of(check: Check, parts: Parts, number: int) -> Outcome | None:
         return None
 
 
-Deciding = Callable[["Check", Parts], Generator[Outcome | None, None, None]]
+Deciding = Callable[["Check", Parts], Generator[Decision | None, None, None]]
 """Outcomes of a history's parts, in their order, as ``part_of`` gives them."""
 
 
-def in_turn(check: Check, parts: Parts) -> Generator[Outcome | None, None, None]:
+def in_turn(check: Check, parts: Parts) -> Generator[Decision | None, None, None]:
     for number in range(len(parts)):
         yield part_of(check, parts, number)
 
@@ -141,38 +136,38 @@ class Check:
         self.budget = budget
         self.effort: dict[str, int] = {}
 
-    def run(self) -> Outcome:
+    def run(self) -> Decision:
         try:
             return self._decide()
         except TimeoutError:
-            return self._outcome("unknown", "saturation", learned="the saturation did not end")
+            return self._decided("unknown", "saturation", learned="the saturation did not end")
         except MemoryError as error:
             return self.lost(_needs(error))
         except ProcessEnded as ended:
-            return self._outcome("unknown", "sat", learned=f"nothing: {ended}")
+            return self._decided("unknown", "sat", learned=f"nothing: {ended}")
 
-    def lost(self, why: str) -> Outcome:
+    def lost(self, why: str) -> Decision:
         """Where nothing is known: whoever worked on it has not come to an end."""
-        return self._outcome("unknown", "memory", learned=f"nothing: {why}")
+        return self._decided("unknown", "memory", learned=f"nothing: {why}")
 
-    def _decide(self) -> Outcome:
+    def _decide(self) -> Decision:
         if self.engine == "auto" and self.use_order and self.model in MODEL_NUMBERS:
             for order in likely_witnesses(self.history):
                 if not _core.refute_witness(self.history.columns, order, MODEL_NUMBERS["sc"], True):
                     steps = order if self.base == "sc" else self._schedule((order // 2).astype(np.uint32))
-                    return self._outcome("consistent", "order", steps)
+                    return self._decided("consistent", "order", steps)
         if self.by is not None and self.engine == "auto" and self.model in MODEL_NUMBERS:
             parts = divided(self.history)
             if parts is not None:
-                with closing(self.by(self, parts)) as outcomes:
-                    return self._in_parts(parts, outcomes)
+                with closing(self.by(self, parts)) as decisions:
+                    return self._in_parts(parts, decisions)
         _core.affordable(_core.memory_to_saturate(self.history.columns, MODEL_NUMBERS[self.base]))
         problem = Problem(self.history, self.base, self.semantics)
         if problem.ambiguous:
             return self._by_sources(problem)
         if self.model == "ccm":
             status, _, _ = problem.checker().ccm(False, self.budget.limit)
-            return self._outcome(status, "saturation", learned="the saturation did not end")
+            return self._decided(status, "saturation", learned="the saturation did not end")
         if self.model != "wsc" and self.finish == "enum" and self.prior in ("nothing", "ccm"):
             return self._sat(problem)
         checker = problem.checker(rules="base" if self.prior == "nothing" and self.model != "wsc" else "saturated")
@@ -181,7 +176,7 @@ class Check:
         if status == "consistent" and self.model != "wsc" and self.prior in ("six", "guess"):
             status = checker.extend(self.prior, self.budget.limit)
         if status != "consistent" or self.model == "wsc":
-            return self._outcome(status, "saturation", learned="the saturation did not end")
+            return self._decided(status, "saturation", learned="the saturation did not end")
         match self.finish:
             case "enum":
                 return self._sat(problem)
@@ -190,18 +185,18 @@ class Check:
             case _:
                 return self._auto(problem, checker)
 
-    def _in_parts(self, parts: Parts, outcomes: Iterable[Outcome | None]) -> Outcome:
+    def _in_parts(self, parts: Parts, decisions: Iterable[Decision | None]) -> Decision:
         """It is inconsistent as its first part that is, and consistent as the one that took most to be found so."""
-        found: list[Outcome] = []
+        found: list[Decision] = []
         violation = False
-        for outcome in outcomes:
-            if outcome is None:
+        for decision in decisions:
+            if decision is None:
                 self._refuse_unwritten()
                 raise AssertionError("a part reads what nobody wrote, and the whole does not")
-            found.append(outcome)
-            for what, count in outcome.effort.items():
+            found.append(decision)
+            for what, count in decision.effort.items():
                 self.effort[what] = self.effort.get(what, 0) + count
-            if violation := outcome.verdict is Verdict.VIOLATION:
+            if violation := decision.verdict is Verdict.VIOLATION:
                 break
             if self.budget.over:
                 break
@@ -211,53 +206,53 @@ class Check:
             if sources.unwritten or sources.unwritten_final:
                 self._refuse_unwritten()
         if violation:
-            return self._outcome("inconsistent", found[-1].decided_by)
-        for outcome in found:
-            if outcome.verdict is Verdict.INCONCLUSIVE:
-                return self._outcome("unknown", outcome.decided_by, learned=outcome.learned)
+            return self._decided("inconsistent", found[-1].decided_by)
+        for decision in found:
+            if decision.verdict is Verdict.INCONCLUSIVE:
+                return self._decided("unknown", decision.decided_by, learned=decision.learned)
         if len(found) < len(parts):
             learned = f"{len(found)} of {len(parts)} independent parts are consistent"
-            return self._outcome("unknown", found[-1].decided_by, learned=learned)
-        witness = np.concatenate([parts.schedule(number, outcome.witness) for number, outcome in enumerate(found)])
-        return self._outcome("consistent", max((o.decided_by for o in found), key=_STEPS.index), witness)
+            return self._decided("unknown", found[-1].decided_by, learned=learned)
+        witness = np.concatenate([parts.schedule(number, decision.witness) for number, decision in enumerate(found)])
+        return self._decided("consistent", max((o.decided_by for o in found), key=_STEPS.index), witness)
 
     def _refuse_unwritten(self) -> None:
         Problem(self.history, self.base, self.semantics)
 
-    def _auto(self, problem: Problem, checker: Any) -> Outcome:
-        outcome = self._search(checker, "decide", SEARCH_CONFLICTS + len(self.history) // 50)
-        if outcome.verdict is not Verdict.INCONCLUSIVE or self.budget.over:
-            return outcome
+    def _auto(self, problem: Problem, checker: Any) -> Decision:
+        decision = self._search(checker, "decide", SEARCH_CONFLICTS + len(self.history) // 50)
+        if decision.verdict is not Verdict.INCONCLUSIVE or self.budget.over:
+            return decision
         checker = problem.checker()
         if checker.saturate(self.budget.limit) == "unknown":
-            return outcome
+            return decision
         if len(checker.pairs(False)[0]) <= SAT_PAIRS:
             return self._sat(problem)
         return self._search(checker, "decide")
 
-    def _search(self, checker: Any, kind: str, conflicts: int | None = None) -> Outcome:
+    def _search(self, checker: Any, kind: str, conflicts: int | None = None) -> Decision:
         learned = f"no saturation rule rejects it: it is {self._weak_name()}"
         if self.prior == "nothing":
             learned = "program order and reading alone do not contradict each other"
         try:
             status, order = checker.decide(kind, self.budget.limit, conflicts)
         except MemoryError as error:
-            return self._outcome("unknown", "memory", learned=f"{learned}; to search, {_needs(error)}")
+            return self._decided("unknown", "memory", learned=f"{learned}; to search, {_needs(error)}")
         if status != "unknown":
             self.effort |= {"choices": checker.choices, "conflicts": checker.conflicts}
-        return self._outcome(status, "search", None if order is None else self._schedule(order), learned)
+        return self._decided(status, "search", None if order is None else self._schedule(order), learned)
 
-    def _sat(self, problem: Problem) -> Outcome:
+    def _sat(self, problem: Problem) -> Decision:
         from teetotal.histories.sat import solve
 
         result = within(self.budget.limit, solve, problem, self.prior)
         if result is None:
-            return self._outcome("unknown", "sat", learned="the SAT solver did not end")
+            return self._decided("unknown", "sat", learned="the SAT solver did not end")
         self.effort |= {"rounds": result.rounds, "clauses": result.clauses, "variables": result.variables}
         order = None if result.order is None else self._schedule(np.asarray(result.order, np.uint32))
-        return self._outcome(result.status, "sat", order)
+        return self._decided(result.status, "sat", order)
 
-    def _by_sources(self, problem: Problem) -> Outcome:
+    def _by_sources(self, problem: Problem) -> Decision:
         """Values that repeat: which write was read is part of what is searched for."""
         if self.model in ("wsc", "ccm"):
             raise TeetotalError(
@@ -265,15 +260,15 @@ class Check:
                 "the models sc, tso and pso are decided all the same"
             )
         if not problem.narrow(self.budget):
-            return self._outcome("inconsistent", "sources")
+            return self._decided("inconsistent", "sources")
         if problem.ambiguous:
             return self._by_values(problem)
         checker = problem.checker()
         if (status := checker.saturate(self.budget.limit)) != "consistent":
-            return self._outcome(status, "saturation", learned="the saturation did not end")
+            return self._decided(status, "saturation", learned="the saturation did not end")
         return self._search(checker, "decide")
 
-    def _by_values(self, problem: Problem) -> Outcome:
+    def _by_values(self, problem: Problem) -> Decision:
         """Under SC values alone can be searched, which is quick where it succeeds; otherwise the sources are variables."""
         if self.base == "sc" and self.engine == "auto":
             columns = self.history.columns
@@ -282,7 +277,7 @@ class Check:
             status, order, choices, conflicts = _core.search_values(columns, share, VALUE_STATES)
             if status != "unknown":
                 self.effort |= {"choices": choices, "conflicts": conflicts}
-                return self._outcome(status, "search", None if order is None else self._schedule(order))
+                return self._decided(status, "search", None if order is None else self._schedule(order))
         return self._sat(problem)
 
     def _schedule(self, order: Any) -> Any:
@@ -291,12 +286,10 @@ class Check:
     def _weak_name(self) -> str:
         return {"sc": "wSC", "tso": "wTSO", "pso": "wPSO"}[self.base]
 
-    def _outcome(self, status: str, decided_by: str, witness: Any = None, learned: str = "") -> Outcome:
+    def _decided(self, status: str, decided_by: str, witness: Any = None, learned: str = "") -> Decision:
         verdict = _VERDICTS[status]
-        return Outcome(
+        return Decision(
             verdict=verdict,
-            model=self.model,
-            engine=self.engine,
             seconds=self.budget.passed,
             decided_by=decided_by,
             witness=witness,

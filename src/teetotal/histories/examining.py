@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from teetotal.answers.errors import TeetotalError
+from teetotal.answers.answer import Refusal
+from teetotal.answers.errors import ParseError, TeetotalError
 from teetotal.answers.events import MachineName, Semantics
 from teetotal.answers.history import HistoryAnswer, HistoryViolation, Kernel
 from teetotal.answers.options import HistoryOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
-from teetotal.histories.check import Check, Deciding, Outcome, check, models_of, part_of
+from teetotal.histories.check import Check, Deciding, Decision, check, models_of, part_of
 from teetotal.histories.history import History, thread_name
 from teetotal.histories.parts import Parts, divided, worth_helping
 from teetotal.histories.problem import Problem, Unwritten
@@ -50,7 +51,7 @@ def examine(
     found: dict[str, Any] = {}
     notes: list[str] = []
     try:
-        outcome = check(
+        decision = check(
             history,
             options.model,
             engine=options.engine,
@@ -59,8 +60,8 @@ def examine(
             use_order=options.use_order,
             by=by,
         )
-        verdict, decided_by = outcome.verdict, outcome.decided_by
-        found |= {"learned": outcome.learned, "effort": outcome.effort, **_witness(history, file, outcome, options)}
+        verdict, decided_by = decision.verdict, decision.decided_by
+        found |= {"learned": decision.learned, "effort": decision.effort, **_witness(history, file, decision, options)}
     except Unwritten as error:
         if options.unwritten == "error":
             raise TeetotalError(f"{file}: {history.name + ': ' if history.name else ''}{error.message}") from error
@@ -94,19 +95,19 @@ def _result(
     )
 
 
-def _witness(history: History, file: str, outcome: Outcome, options: HistoryOptions) -> dict[str, Any]:
+def _witness(history: History, file: str, decision: Decision, options: HistoryOptions) -> dict[str, Any]:
     from teetotal.histories import witness
 
-    if outcome.witness is None:
+    if decision.witness is None:
         return {}
-    found: dict[str, Any] = {"witness_steps": len(outcome.witness)}
+    found: dict[str, Any] = {"witness_steps": len(decision.witness)}
     if options.check_witness:
-        wrong = witness.refute(history, outcome.witness, _base(options), options.semantics)
+        wrong = witness.refute(history, decision.witness, _base(options), options.semantics)
         if wrong:
             raise AssertionError(f"the witness of {history.name or file} is wrong: {wrong}")
         found["witness_checked"] = True
-    if options.witness or len(outcome.witness) <= LONG_WITNESS:
-        found["witness"] = witness.to_json(outcome.witness)
+    if options.witness or len(decision.witness) <= LONG_WITNESS:
+        found["witness"] = witness.to_json(decision.witness)
     return found
 
 
@@ -202,7 +203,10 @@ def read_once(file: str, options: HistoryOptions, *, bounded: bool = False) -> t
     change. ``bounded``, it takes no longer than ``options`` allow: TimeoutError."""
     from teetotal.histories.readers import read
 
-    status = os.stat(file)
+    try:
+        status = os.stat(file)
+    except OSError as error:
+        raise ParseError(f"{file}: cannot be read: {error.strerror}") from error
     key = (file, options.format, options.split_transactions, status.st_mtime_ns, status.st_size)
     if key not in _LAST_READ:
         _LAST_READ.clear()
@@ -218,48 +222,47 @@ _LAST_READ: dict[tuple[object, ...], tuple[list[History], float]] = {}
 atexit.register(_LAST_READ.clear)  # the columns go before the extension that they belong to
 
 
-def examine_each(task: Task, scale: Scale | None = None) -> Iterator[HistoryAnswer]:
-    """``scale``: who helps with the parts of each."""
+def examine_each(task: Task, scale: Scale | None = None) -> Iterator[HistoryAnswer | Refusal]:
+    """``scale``: who helps with the parts of each. One that makes no sense is refused, and the next one examined."""
     file, start, stop, options = task
     for index in range(start, stop):
         with supervision.watching(options.seconds, late=options.late):
             histories, spent = read_once(file, options)
             supervision.looks_at_the_clock()
             by = None if scale is None else by_crew(scale, file, index, options)
-            result = examine(histories[index], file, options, index=index, spent=spent, by=by)
+            try:
+                result = examine(histories[index], file, options, index=index, spent=spent, by=by)
+            except TeetotalError as error:
+                yield Refusal.of(error, file, "history")
+                continue
         yield result
         if any(note.startswith(INTERRUPTED) for note in result.notes):
             raise KeyboardInterrupt
 
 
-def examine_share(task: Task) -> tuple[list[HistoryAnswer], TeetotalError | None]:
-    """A worker's share, up to the first that cannot be examined. It reads the file itself: that is faster than to send
-    the histories."""
-    results = []
-    try:
-        for result in examine_each(task):
-            results.append(result)
-    except TeetotalError as error:
-        return results, error
-    return results, None
+def examine_share(task: Task) -> list[HistoryAnswer | Refusal]:
+    """A worker's share. It reads the file itself: that is faster than to send the histories."""
+    return list(examine_each(task))
 
 
 class Share(msgspec.Struct, frozen=True):
-    """What a checkpoint keeps of a share that could be examined to its end."""
+    """What a checkpoint keeps of a share in which nothing was refused."""
 
     answers: list[HistoryAnswer]
 
 
-def examine_all(tasks: list[Task], scale: Scale) -> Iterator[HistoryAnswer]:
+def examine_all(tasks: list[Task], scale: Scale) -> Iterator[HistoryAnswer | Refusal]:
     """The shares' results, in order, by whoever helps; as soon as they are known, for somebody may press Ctrl-C. Where time
     is given, a share is one history, and is ended by force if it does not end by itself. Those that a checkpoint knows are
     done. Where all are about one history that has parts, they are given the parts, one question after the other."""
     checkpoint = scale.checkpoint
+    if not tasks:
+        return
     if not scale.alone and _is_one_in_parts(tasks):
         for task in tasks:
             yield from examine_each(task, scale)
         return
-    limit = Budget(tasks[0][3].seconds).limit if tasks else None
+    limit = Budget(tasks[0][3].seconds).limit
     if (len(tasks) <= 1 or (scale.alone and limit is None)) and checkpoint is None:
         for task in tasks:
             yield from examine_each(task)
@@ -272,10 +275,12 @@ def examine_all(tasks: list[Task], scale: Scale) -> Iterator[HistoryAnswer]:
     known = {} if checkpoint is None else {name(task): checkpoint.item(name(task), Share) for task in tasks}
     asked = [task for task in tasks if known.get(name(task)) is None]
 
-    def done() -> Iterator[tuple[int, tuple[list[HistoryAnswer], TeetotalError | None] | WorkerDied]]:
+    def done() -> Iterator[tuple[int, list[HistoryAnswer | Refusal] | WorkerDied]]:
         for position, found in crew.each(scale.crew(examine_share, len(asked), limit), asked, TRIES):
-            if checkpoint is not None and not isinstance(found, WorkerDied) and found[1] is None:
-                checkpoint.save_item(name(asked[position]), Share(found[0]))
+            if checkpoint is not None and not isinstance(found, WorkerDied):
+                answers = [answer for answer in found if isinstance(answer, HistoryAnswer)]
+                if len(answers) == len(found):
+                    checkpoint.save_item(name(asked[position]), Share(answers))
             yield position, found
 
     new = in_order(done())
@@ -286,11 +291,8 @@ def examine_all(tasks: list[Task], scale: Scale) -> Iterator[HistoryAnswer]:
         found = next(new)
         if isinstance(found, WorkerDied):
             yield from _lost(task, found)
-            continue
-        results, error = found
-        yield from results
-        if error is not None:
-            raise error
+        else:
+            yield from found
 
 
 def _is_one_in_parts(tasks: list[Task]) -> bool:
@@ -310,7 +312,7 @@ class PartTask(NamedTuple):
     seconds: float | None
 
 
-def decide_part(task: PartTask) -> Outcome | None:
+def decide_part(task: PartTask) -> Decision | None:
     """What a worker does. Where it was not forked from whoever read the file, it reads it itself."""
     options = task.options
     history = read_once(task.file, options)[0][task.place]
@@ -324,13 +326,13 @@ def decide_part(task: PartTask) -> Outcome | None:
 class Decided(msgspec.Struct, frozen=True):
     """What a checkpoint keeps of a part."""
 
-    outcome: Outcome
+    decision: Decision
 
 
 def by_crew(scale: Scale, file: str, index: int, options: HistoryOptions) -> Deciding:
     """The parts of a history by whoever helps, as ``in_turn``; those that a checkpoint knows are done."""
 
-    def decide(check: Check, parts: Parts) -> Generator[Outcome | None, None, None]:
+    def decide(check: Check, parts: Parts) -> Generator[Decision | None, None, None]:
         def name(number: int) -> str:
             return f"{options.model} {index} part {number} of {len(parts)} {file}"
 
@@ -341,24 +343,24 @@ def by_crew(scale: Scale, file: str, index: int, options: HistoryOptions) -> Dec
         asked = [number for number, found in known.items() if found is None]
         tasks = (PartTask(file, index, number, options, check.budget.limit) for number in asked)
 
-        def done() -> Generator[tuple[int, Outcome | WorkerDied | None], None, None]:
+        def done() -> Generator[tuple[int, Decision | WorkerDied | None], None, None]:
             with closing(crew.each(scale.crew(decide_part, len(asked)), tasks, TRIES)) as found:
-                for position, outcome in found:
-                    if checkpoint is not None and isinstance(outcome, Outcome) and outcome.verdict.holds is not None:
-                        checkpoint.save_item(name(asked[position]), Decided(_in_json(outcome)))
-                    yield position, outcome
+                for position, decision in found:
+                    if checkpoint is not None and isinstance(decision, Decision) and decision.verdict.holds is not None:
+                        checkpoint.save_item(name(asked[position]), Decided(_in_json(decision)))
+                    yield position, decision
 
         with closing(done()) as found:
             new = in_order(found)
             for before in known.values():
-                outcome = next(new) if before is None else before.outcome
-                yield check.lost(str(outcome)) if isinstance(outcome, WorkerDied) else outcome
+                decision = next(new) if before is None else before.decision
+                yield check.lost(str(decision)) if isinstance(decision, WorkerDied) else decision
 
     return decide
 
 
-def _in_json(outcome: Outcome) -> Outcome:
-    return outcome if outcome.witness is None else replace(outcome, witness=outcome.witness.tolist())
+def _in_json(decision: Decision) -> Decision:
+    return decision if decision.witness is None else replace(decision, witness=decision.witness.tolist())
 
 
 def _lost(task: Task, why: Exception) -> Iterator[HistoryAnswer]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from teetotal.answers.events import Event, Kind, Location, MachineName, Semantics
+from teetotal.answers.numbers import Before
 from teetotal.answers.verdict import Verdict
 from teetotal.answers.violation import Edge, Reason
 from teetotal.budget import Budget
@@ -18,10 +19,14 @@ from teetotal.histories.check import check
 from teetotal.histories.history import INITIAL_SOURCE, UNKNOWN_SOURCE, History
 from teetotal.histories.parts import Parts, divided
 from teetotal.histories.problem import Problem, Unwritten
-from teetotal.histories.proof import INITIAL, OVERWRITES, PROGRAM, READS_FROM, STORE
 from teetotal.histories.shrink import part, shrink
 
-_SHORT: dict[int, Reason] = {PROGRAM: "po", READS_FROM: "src", OVERWRITES: "fr", INITIAL: "fr"}
+_SHORT: dict[int, Reason] = {
+    Before.PROGRAM: "po",
+    Before.READS_FROM: "src",
+    Before.OVERWRITES: "fr",
+    Before.INITIAL: "fr",
+}
 """What verdicts call a reason; all others say which write is older: co."""
 EXPLAIN_SECONDS = 20.0
 """How long an explanation may take if no time is given."""
@@ -198,7 +203,7 @@ class Prover:
         self.numbered += 1
         self.facts[a, b] = self.numbered
         way = self._way(path)
-        if reason == STORE:
+        if reason == Before.STORE:
             because = f"{self._name(why)} reads {self._name(b)}, and {self._name(a)} is before it ({way})"
         else:
             because = f"it reads {self._name(why)}, which {self._name(b)} overwrites ({way})"
@@ -210,30 +215,30 @@ class Prover:
     def _because(self, edge: tuple[int, int, int, int]) -> str:
         a, b, why, reason = edge
         match reason:
-            case _ if (a, b) in self.facts and reason in (STORE, OVERWRITES):
+            case _ if (a, b) in self.facts and reason in (Before.STORE, Before.OVERWRITES):
                 return f"by fact {self.facts[a, b]}"
-            case 0:
+            case Before.PROGRAM:
                 return "in program order"
-            case 1:
+            case Before.READS_FROM:
                 return "by reading from it"
-            case 2:
+            case Before.STORE:
                 return f"as {self._name(why)} reads {self._name(b)} after {self._name(a)}"
-            case 3:
+            case Before.OVERWRITES:
                 return f"as it reads {self._name(why)}, which {self._name(b)} overwrites"
-            case 4:
+            case Before.INITIAL:
                 return "as it reads the initial value, which the other overwrites"
-            case 5:
+            case Before.LOCATION:
                 return f"as {self._name(why)}, later in its thread, reads {self._name(b)}"
-            case 6:
+            case Before.FINAL:
                 return "as the final value is the other's"
             case _:
                 return "as supposed"
 
     def _impossible(self, a: int, b: int, why: int, reason: int) -> str:
         match reason:
-            case 1:
+            case Before.READS_FROM:
                 return f"{self._name(b)} reads {self._name(a)}, which its own thread does only later: a contradiction."
-            case 4:
+            case Before.INITIAL:
                 return f"{self._name(a)} reads the initial value, but its own thread overwrote it in {self._name(b)}."
             case _:
                 return f"The final value is the initial one, but {self._name(a)} overwrote it."

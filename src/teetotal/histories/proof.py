@@ -24,9 +24,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from teetotal.answers.events import Kind, MachineName, Semantics
+from teetotal.answers.numbers import Before
 from teetotal.histories.history import INITIAL_SOURCE, History, Operation
 
-PROGRAM, READS_FROM, STORE, OVERWRITES, INITIAL, LOCATION, FINAL, ASSUMED = range(8)
 Edge = tuple[int, int, int, int]
 Lemma = tuple[Edge, Sequence[Edge]]
 
@@ -118,38 +118,38 @@ class _Checker:
     def holds(self, edge: Edge) -> bool:
         """Whether an edge holds for a reason that needs no lemma."""
         a, b, why, reason = edge
-        if reason == PROGRAM:
+        if reason == Before.PROGRAM:
             return self.kept(a, b)
-        if reason == READS_FROM:
+        if reason == Before.READS_FROM:
             return self.read(a, b) and self.operations[a].thread != self.operations[b].thread
-        if reason == INITIAL:
+        if reason == Before.INITIAL:
             return self.read(INITIAL_SOURCE, a) and self.writes_to(b, a) and a != b
-        if reason == LOCATION and 0 <= why < len(self.operations) and a != b:
+        if reason == Before.LOCATION and 0 <= why < len(self.operations) and a != b:
             return self.read(b, why) and self.writes_to(a, why) and self.in_program_order(a, why)
-        if reason == FINAL:
+        if reason == Before.FINAL:
             return self.writes_to(a, b) and self.is_final(b) and a != b
-        return reason == ASSUMED and (a, b) in self.assumed
+        return reason == Before.ASSUMED and (a, b) in self.assumed
 
     def follows(self, claim: Edge, path: Sequence[Edge]) -> bool:
         """Whether a lemma's path forces its claim."""
         a, b, why, reason = claim
         if not 0 <= why < len(self.operations) or a == b:
             return False
-        if reason == STORE:
+        if reason == Before.STORE:
             forced = self.read(b, why) and self.writes_to(a, why) and a != why and not self.broken(path, (a, why))
         else:
             forced = self.read(why, a) and self.writes_to(b, a) and b != why and not self.broken(path, (why, b))
-        return forced and reason in (STORE, OVERWRITES)
+        return forced and reason in (Before.STORE, Before.OVERWRITES)
 
     def impossible(self, edge: Edge) -> bool:
         a, b, _, reason = edge
-        if reason == READS_FROM:
+        if reason == Before.READS_FROM:
             return self.read(a, b) and self.in_program_order(b, a)
-        if reason == INITIAL:
+        if reason == Before.INITIAL:
             return self.read(INITIAL_SOURCE, a) and self.writes_to(b, a) and self.in_program_order(b, a)
         address = self.operations[a].address
         initial = address in self.final and self.final[address] == self.initial.get(address, 0)
-        return reason == FINAL and initial and self.writes_to(a, a) and self.last_of(address) == INITIAL_SOURCE
+        return reason == Before.FINAL and initial and self.writes_to(a, a) and self.last_of(address) == INITIAL_SOURCE
 
     # ---- facts about the history
 

@@ -14,19 +14,7 @@ from numpy.typing import NDArray
 
 from teetotal.answers.errors import ParseError, TeetotalError
 from teetotal.answers.events import ORDERS, Location, MemoryOrder
-from teetotal.traces.trace import Trace
-
-COLUMNS = {
-    "thread": np.int32,
-    "kind": np.uint8,
-    "address": np.int32,
-    "location": np.int32,
-    "wrote": np.bool_,
-    "read": np.int64,
-    "written": np.int64,
-    "valued": np.bool_,
-}
-
+from teetotal.traces.trace import COLUMNS, Trace, columns_of
 
 UNSAID = 255
 """The order of an event that does not say which it has."""
@@ -74,9 +62,8 @@ class Batch(NamedTuple):
     @classmethod
     def of_rows(cls, first: int, rows: Sequence[tuple[Any, ...]], orders: Sequence[int] | None = None) -> Batch:
         """From tuples in the order of ``COLUMNS``."""
-        columns = zip(*rows, strict=True) if rows else [()] * len(COLUMNS)
-        arrays: Any = (np.array(c, dtype) for c, dtype in zip(columns, COLUMNS.values(), strict=True))
-        return cls(first, *arrays)._replace(order=None if orders is None else np.array(orders, np.uint8))
+        order = None if orders is None else np.array(orders, np.uint8)
+        return cls(first, **columns_of(rows), order=order)
 
 
 def refuse_orders(batch: Batch, what: str) -> None:

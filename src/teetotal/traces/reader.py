@@ -14,8 +14,9 @@ from typing import BinaryIO, Protocol, Self
 from teetotal import _core
 from teetotal.answers.errors import ParseError
 from teetotal.answers.events import ORDERS, Event, Kind, Location
+from teetotal.answers.numbers import TraceFault
 from teetotal.traces.batch import UNSAID, Batch, Tables
-from teetotal.traces.trace import MAX_THREADS
+from teetotal.traces.trace import MAX_THREADS, event_at
 
 
 class TraceFileError(ParseError):
@@ -144,37 +145,37 @@ class TraceReader:
 
 
 def describe(batch: Batch, event: int, fault: int, other: int, expected: int, tables: Tables) -> str:
-    """What is wrong with an event, for each ``TraceCheck::Fault`` of the core."""
+    """What is wrong with an event, for each fault that the core finds."""
     i = event - batch.first
     thread, kind, address = int(batch.thread[i]), int(batch.kind[i]), int(batch.address[i])
     name = tables.addresses[address] if 0 <= address < len(tables.addresses) else str(address)
     what = f"T{thread}'s {Kind(kind)}" if kind in list(Kind) else f"T{thread}'s event"
     match fault:
-        case 1:
+        case TraceFault.KIND:
             return f"kind {kind} is none of {', '.join(f'{k.value} ({k})' for k in Kind)}"
-        case 2:
+        case TraceFault.THREAD:
             return f"thread {thread}; threads are numbered from 0 to {MAX_THREADS - 1}"
-        case 3:
+        case TraceFault.ADDRESS_MISSING:
             return f"{what} has no address"
-        case 4:
+        case TraceFault.ADDRESS_UNKNOWN:
             return f"{what} has address number {address}, and there are {len(tables.addresses)} addresses so far"
-        case 5:
+        case TraceFault.ADDRESS_OF_FENCE:
             return f"{what} has an address, {name}; a fence has none"
-        case 6:
+        case TraceFault.LOCATION:
             return f"{what} has location number {batch.location[i]}, and there are {len(tables.locations)} so far"
-        case 7:
+        case TraceFault.MUST_WRITE:
             return f"{what} of {name} wrote nothing" + (
                 "; record a lock that failed as an rmw that wrote nothing" if kind == Kind.LOCK else ""
             )
-        case 8:
+        case TraceFault.CANNOT_WRITE:
             return f"{what} cannot write"
-        case 9:
+        case TraceFault.LOCKED:
             return f"T{thread} locks {name}, which T{other} holds"
-        case 10:
+        case TraceFault.NOT_LOCKED:
             return f"T{thread} unlocks {name}, which nobody holds"
-        case 11:
+        case TraceFault.LOCKED_BY_OTHER:
             return f"T{thread} unlocks {name}, which T{other} holds"
-        case 12:
+        case TraceFault.VALUE:
             return (
                 f"{what} of {name} saw {batch.read[i]}, but {name} held {expected} since event {other}: "
                 "not a sequentially consistent execution in the order in which it happened"
@@ -184,18 +185,5 @@ def describe(batch: Batch, event: int, fault: int, other: int, expected: int, ta
 
 def event_of(batch: Batch, i: int, tables: Tables) -> Event:
     """The ``i``-th event of a batch. Its ``index`` is its number in the whole trace, not in its thread."""
-    kind, address, place = Kind(batch.kind[i]), int(batch.address[i]), int(batch.location[i])
-    wrote, valued = bool(batch.wrote[i]), bool(batch.valued[i])
-    value = batch.written[i] if wrote else batch.read[i] if kind is Kind.LD else None
     order = UNSAID if batch.order is None else int(batch.order[i])
-    return Event(
-        thread=int(batch.thread[i]),
-        index=batch.first + i,
-        kind=kind,
-        address=None if address < 0 else tables.addresses[address],
-        value=int(value) if valued and value is not None else None,
-        read=int(batch.read[i]) if valued and kind.is_atomic else None,
-        location=None if place < 0 else tables.locations[place],
-        wrote=kind.is_atomic and wrote and not valued,
-        order="na" if order == UNSAID else ORDERS[order],
-    )
+    return event_at(batch, i, batch.first + i, tables, "na" if order == UNSAID else ORDERS[order])

@@ -10,8 +10,7 @@ paper                                  here
 ``→_p``                                the order of appearance within a thread
 ``src``                                ``src``: the number of the write that a read saw, -1 for the initial value
 ``→_st``                               ``co``: the position of a write among those of its address, -1 for others
-Definition 2, conflict order           ``conflict_edges``: reduced edges, with the same closure
-Definition 3, happens-before           ``happens_before``: reduced edges, with the same closure
+Definition 3, happens-before           ``Relations::successors`` of the core: reduced edges, with the same closure
 Proposition 1                          ``is_sc``
 =====================================  ==================================================================
 
@@ -23,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,11 +30,23 @@ from numpy.typing import ArrayLike, NDArray
 from teetotal import _core
 from teetotal.answers.because import because
 from teetotal.answers.errors import TeetotalError
-from teetotal.answers.events import Event, Kind, Location
-from teetotal.answers.violation import Edge, Reason
+from teetotal.answers.events import Event, Kind, Location, MemoryOrder
+from teetotal.answers.violation import REASONS, Edge, Reason
 
-REASONS: tuple[Reason, ...] = ("po", "src", "co", "fr")
-"""By number: ``graph::Reason`` in the core."""
+if TYPE_CHECKING:
+    from teetotal.traces.batch import Batch, Tables
+
+COLUMNS = {
+    "thread": np.int32,
+    "kind": np.uint8,
+    "address": np.int32,
+    "location": np.int32,
+    "wrote": np.bool_,
+    "read": np.int64,
+    "written": np.int64,
+    "valued": np.bool_,
+}
+"""Of an event, in a trace and in a batch of one; src and co, which a trace has too, are no event's own."""
 
 MAX_THREADS = 1 << 16
 """A trace's threads are numbered from 0; a number beyond this is refused instead of making room for all below it."""
@@ -43,24 +54,6 @@ MAX_THREADS = 1 << 16
 
 class TraceError(TeetotalError):
     """Columns that no execution can have."""
-
-
-class Edges(NamedTuple):
-    """Successors in compressed rows: those of event ``i`` are ``targets[offsets[i]:offsets[i + 1]]``."""
-
-    offsets: NDArray[np.int64]
-    targets: NDArray[np.int32]
-    reasons: NDArray[np.uint8]
-
-    def of(self, event: int) -> list[tuple[int, Reason]]:
-        row = slice(self.offsets[event], self.offsets[event + 1])
-        return [(int(f), REASONS[r]) for f, r in zip(self.targets[row], self.reasons[row], strict=True)]
-
-    def pairs(self) -> Iterator[tuple[int, int, Reason]]:
-        """One edge after the other; for small traces."""
-        for event in range(len(self.offsets) - 1):
-            for target, reason in self.of(event):
-                yield event, target, reason
 
 
 class Trace:
@@ -141,57 +134,10 @@ class Trace:
     def __repr__(self) -> str:
         return f"<Trace of {len(self)} events, {self.thread_count} threads, {len(self.addresses)} addresses>"
 
-    def __getitem__(self, window: slice) -> Trace:
-        """The events of a window, and the relations between them. A read whose source lies outside sees the initial
-        value there; TraceError where that would be wrong, because a write of the window is older than that source."""
-        start, stop, step = window.indices(len(self))
-        if step != 1:
-            raise TraceError("a slice of a trace has step 1")
-        stop = max(start, stop)
-        address, wrote, src, co = (
-            self.address[start:stop],
-            self.wrote[start:stop],
-            self.src[start:stop],
-            self.co[start:stop],
-        )
-        outside = (src >= 0) & ((src < start) | (src >= stop))
-        oldest = np.full(len(self.addresses), np.iinfo(np.int64).max)
-        np.minimum.at(oldest, address[wrote], co[wrote])
-        wrong = np.flatnonzero(outside)[self.co[src[outside]] > oldest[address[outside]]]
-        if len(wrong):
-            event = start + int(wrong[0])
-            raise TraceError(f"event {event} reads from outside the slice what is newer than a write inside it")
-        return Trace(
-            thread=self.thread[start:stop],
-            kind=self.kind[start:stop],
-            address=address,
-            src=np.where(outside | (src < 0), -1, src - start),
-            co=ranks(address, wrote, co),
-            wrote=wrote,
-            read=self.read[start:stop],
-            written=self.written[start:stop],
-            valued=self.valued[start:stop],
-            location=self.location[start:stop],
-            addresses=self.addresses,
-            locations=self.locations,
-        )
-
     def event(self, i: int) -> Event:
         if not -len(self) <= i < len(self):
             raise IndexError(f"event {i} of {len(self)}")
-        kind, address, place = Kind(self.kind[i]), int(self.address[i]), int(self.location[i])
-        wrote, valued = bool(self.wrote[i]), bool(self.valued[i])
-        value = self.written[i] if wrote else self.read[i] if kind is Kind.LD else None
-        return Event(
-            thread=int(self.thread[i]),
-            index=int(self.index[i]),
-            kind=kind,
-            address=None if address < 0 else self.addresses[address],
-            value=int(value) if valued and value is not None else None,
-            read=int(self.read[i]) if valued and kind.is_atomic else None,
-            location=None if place < 0 else self.locations[place],
-            wrote=kind.is_atomic and wrote and not valued,
-        )
+        return event_at(self, i, int(self.index[i]), self)
 
     @property
     def thread_count(self) -> int:
@@ -204,15 +150,6 @@ class Trace:
 
     # -- order --------------------------------------------------------------------------------------------------------
 
-    def happens_before(self) -> Edges:
-        """Each event's next of its thread (po), its readers (src), the next write in co, and from a read the first
-        write after its source (fr)."""
-        return Edges(*self._graph.edges(True))
-
-    def conflict_edges(self) -> Edges:
-        """``happens_before`` without po."""
-        return Edges(*self._graph.edges(False))
-
     def is_sc(self) -> bool:
         """Whether some sequentially consistent execution has this trace: happens-before is acyclic."""
         return self._graph.is_acyclic()
@@ -220,7 +157,7 @@ class Trace:
     def cycle(self) -> list[Edge]:
         """A cycle of happens-before with the fewest edges, each with its reason; empty if there is none.
 
-        Positions are those of this trace (``excerpt`` renumbers them). One edge of po, co or fr may leap over events
+        Positions are those of this trace. One edge of po, co or fr may leap over events
         of its thread or address. The cycle starts at its event that appeared first.
         """
         return self._edges(self._graph.shortest_cycle())
@@ -253,12 +190,28 @@ class Trace:
             raise malformed(error) from None
 
 
-def excerpt(trace: Trace, cycle: Sequence[Edge]) -> tuple[list[Event], list[Edge]]:
-    """A cycle by itself, as a ``Violation`` has it: its events, and its edges between positions among those."""
-    numbers = list(dict.fromkeys(edge.source for edge in cycle))
-    position = {number: i for i, number in enumerate(numbers)}
-    edges = [Edge(position[e.source], position[e.target], e.reason, e.because) for e in cycle]
-    return [trace.event(number) for number in numbers], edges
+def event_at(rows: Trace | Batch, i: int, index: int, names: Trace | Tables, order: MemoryOrder = "na") -> Event:
+    """The ``i``-th row as the event that it is, the ``index``-th of whatever it is counted in."""
+    kind, address, place = Kind(rows.kind[i]), int(rows.address[i]), int(rows.location[i])
+    wrote, valued = bool(rows.wrote[i]), bool(rows.valued[i])
+    value = rows.written[i] if wrote else rows.read[i] if kind is Kind.LD else None
+    return Event(
+        thread=int(rows.thread[i]),
+        index=index,
+        kind=kind,
+        address=None if address < 0 else names.addresses[address],
+        value=int(value) if valued and value is not None else None,
+        read=int(rows.read[i]) if valued and kind.is_atomic else None,
+        location=None if place < 0 else names.locations[place],
+        wrote=kind.is_atomic and wrote and not valued,
+        order=order,
+    )
+
+
+def columns_of(rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+    """From tuples in the order of ``COLUMNS``."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(COLUMNS)
+    return {name: np.array(c, dtype) for (name, dtype), c in zip(COLUMNS.items(), columns, strict=True)}
 
 
 class EventColumns:
@@ -269,21 +222,17 @@ class EventColumns:
         self.locations: dict[Location, int] = {}
         self.rows = [self._row(event) for event in events]
 
-    def _row(self, event: Event) -> tuple[int, int, int, int, int, bool, bool, int]:
+    def _row(self, event: Event) -> tuple[int, int, int, int, bool, int, int, bool]:
         address = -1 if event.address is None else self.addresses.setdefault(event.address, len(self.addresses))
         place = -1 if event.location is None else self.locations.setdefault(event.location, len(self.locations))
         read = event.value if event.kind is Kind.LD else event.read
         written = event.value if event.writes else None
         valued = (read is not None or not event.reads) and (written is not None or not event.writes)
-        return event.thread, event.kind, address, read or 0, written or 0, event.writes, valued, place
+        return event.thread, event.kind, address, place, event.writes, read or 0, written or 0, valued
 
     def arrays(self) -> dict[str, Any]:
         """The arguments of ``Trace`` and ``Trace.from_sc``."""
-        names = ("thread", "kind", "address", "read", "written", "wrote", "valued", "location")
-        types = (np.int32, np.uint8, np.int32, np.int64, np.int64, np.bool_, np.bool_, np.int32)
-        columns = zip(*self.rows, strict=True) if self.rows else [()] * len(names)
-        arrays: dict[str, Any] = {n: np.array(c, t) for n, t, c in zip(names, types, columns, strict=True)}
-        return {**arrays, "addresses": tuple(self.addresses), "locations": tuple(self.locations)}
+        return {**columns_of(self.rows), "addresses": tuple(self.addresses), "locations": tuple(self.locations)}
 
 
 def column(values: ArrayLike, dtype: type[np.generic]) -> NDArray[Any]:
@@ -309,17 +258,6 @@ def writing(kind: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 def default_names(address: NDArray[np.int32]) -> Sequence[str]:
     return [f"a{number}" for number in range(int(address.max(initial=-1)) + 1)]
-
-
-def ranks(address: NDArray[np.int32], wrote: NDArray[np.bool_], co: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The positions of the given writes among themselves, address by address."""
-    writes = np.flatnonzero(wrote)
-    order = writes[np.lexsort((co[writes], address[writes]))]
-    ordered = address[order]
-    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(order) else np.empty(0, np.int64)
-    result = np.full(len(address), -1, np.int64)
-    result[order] = np.arange(len(order)) - np.repeat(first, np.diff(np.r_[first, len(order)]))
-    return result
 
 
 def malformed(error: _core.MalformedError) -> TraceError:

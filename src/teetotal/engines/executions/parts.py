@@ -38,7 +38,8 @@ HASTE, KEPT_HASTE = 0.003, 0.03
 and, where it is kept, to write it through to the disk."""
 
 MOST_HASTE = 0.2
-"""The same where parts are so small that it takes longer to give them away than to explore them."""
+"""The same where parts are so small that it takes longer to give them away than to explore them, or where nothing of what
+comes back can be given away: a search that is one long path."""
 AGAIN = 0.01
 """Seconds after which whoever has not heard that somebody waits is told so again."""
 
@@ -186,8 +187,9 @@ class Exploration(Generic[Told]):
                 self._lost(number, str(answer) if isinstance(answer, WorkerDied) else answer.died)
             else:
                 took = self.clock() - self.running.pop(number)
-                self.haste = min(1.5 * self.haste, MOST_HASTE) if took < HASTE else max(0.8 * self.haste, self.least)
                 self.take(number, answer)
+                vain = took < HASTE or (number in self.parts and not self._state(number).open)
+                self.haste = min(1.5 * self.haste, MOST_HASTE) if vain else max(0.8 * self.haste, self.least)
 
     def _hurry(self, crew: Crew[Item, PartAnswer[Told]]) -> float:
         """Where somebody has nothing to do: whoever works longest tells what is left, so that it can be divided. Seconds

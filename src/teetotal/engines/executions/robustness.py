@@ -219,8 +219,7 @@ class _Search:
         if monitor.model == "c11":
             return weak.violation(self.program, triple, schedule, self.semantics, self.release_sequence)
         run, told = story.told(self.program, "sc", tuple(map(Issue, schedule)), self.semantics)
-        threads = [iter(events) for events in run.events]
-        events = [next(threads[thread]) for thread in schedule]
+        events = run.issued()
         report = Report(monitor.name, monitor.model, *triple, 0, 0, 0)
         steps = witness.schedule(events, report, self.semantics)
         return story.violation(

@@ -4,11 +4,12 @@ A monitor reads the events of an SC execution in the order in which they happene
 the relaxed machine, ``e`` could take effect before a store ``e′`` although the SC execution shows ``e′ →* prev → e``:
 that other execution has the happens-before cycle ``e′ →* prev → e → e′``.
 
+>>> import teetotal
 >>> from teetotal.answers.events import Event, Kind
 >>> buffering = [Event(0, 0, Kind.ST, "x", 1), Event(0, 1, Kind.LD, "y", 0),
 ...              Event(1, 0, Kind.ST, "y", 1), Event(1, 1, Kind.LD, "x", 1)]
->>> [(report.delayed, report.previous, report.deciding) for report in run("exact-tso", buffering)]
-[(0, 2, 3)]
+>>> [(found.delayed, found.previous, found.deciding) for found in teetotal.monitor(buffering).violations]
+[(0, 2, 3), (0, 2, 3)]
 
 The algorithms are C++ (``core/monitors``); ``witness`` turns a report into a schedule that the machine of ``models``
 accepts. docs/explanation/monitors.md has the theory.
@@ -16,15 +17,14 @@ accepts. docs/explanation/monitors.md has the theory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from teetotal.answers.errors import TeetotalError
-from teetotal.answers.events import Event, Location, Semantics
+from teetotal.answers.events import Semantics
 from teetotal.answers.strategies import Strategy
-from teetotal.engines.executions.monitors.columns import Columns, columns
+from teetotal.engines.executions.monitors.columns import Columns
 
 if TYPE_CHECKING:
     from teetotal._core import Monitor as _Monitor
@@ -36,12 +36,7 @@ __all__ = [
     "MonitorInfo",
     "Report",
     "Stream",
-    "by_pair",
-    "by_triple",
-    "columns",
     "monitor_info",
-    "places",
-    "run",
 ]
 
 
@@ -188,35 +183,3 @@ def monitor_info(name: str) -> MonitorInfo:
     if name not in MONITORS:
         raise TeetotalError(f"no monitor is called {name}; there are {', '.join(MONITORS)}, {EXACT_C11.name}")
     return MONITORS[name]
-
-
-def run(
-    name: str,
-    events: Sequence[Event] | Columns,
-    semantics: Semantics = Semantics(),
-) -> list[Report]:
-    """Every report of the monitor ``name`` over one SC execution, given in the order in which it happened."""
-    table = events if isinstance(events, Columns) else columns(events)
-    return Stream(name, semantics, threads=table.threads).observe(table)
-
-
-def by_pair(reports: Iterable[Report]) -> list[Distinct]:
-    """Distinct violations as the TACAS paper counts them: by the places of the delayed and of the deciding event."""
-    return _group(reports, lambda report: report.pair)
-
-
-def by_triple(reports: Iterable[Report]) -> list[Distinct]:
-    """Distinct violations as the technical report counts them: by the places of all three events."""
-    return _group(reports, lambda report: report.triple)
-
-
-def places(report: Report, locations: Sequence[Location | None]) -> Iterator[Location | None]:
-    """The source locations of a report over ``Columns`` with these locations: delayed, previous, deciding."""
-    yield from (locations[number] for number in report.triple)
-
-
-def _group(reports: Iterable[Report], key: Callable[[Report], tuple[int, ...]]) -> list[Distinct]:
-    groups: dict[tuple[int, ...], list[Report]] = {}
-    for report in reports:
-        groups.setdefault(key(report), []).append(report)
-    return [Distinct(group[0], len(group)) for group in groups.values()]
