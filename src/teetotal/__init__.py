@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     )
     from teetotal.answers.replay import ReplayAnswer
     from teetotal.answers.verdict import Verdict
-    from teetotal.answers.verify import VerifyAnswer
+    from teetotal.answers.verify import Confirmation, VerifyAnswer
     from teetotal.engines.states.outcomes import outcomes
     from teetotal.fences.jobs import Repair
+    from teetotal.histories.given import Checked
     from teetotal.histories.history import History
     from teetotal.histories.readers import read_histories
     from teetotal.programs.files import Subject
@@ -136,6 +137,22 @@ def verify(
     return found.answer
 
 
+def confirm(
+    path: Path, *certificates: Path, options: VerifyOptions | None = None, **settings: Any
+) -> list[Confirmation]:
+    """Whether proofs that ``verify`` wrote show the program to be safe, by code that shares nothing with the engines. Each
+    of the ``models`` needs one. Settings are those of ``VerifyOptions``."""
+    from teetotal import verifying
+    from teetotal.answers.options import VerifyOptions
+    from teetotal.budget import Budget
+
+    asked = _asked(VerifyOptions, options, settings)
+    with _files():
+        return verifying.confirm(
+            _paths([path])[0], _paths(certificates), asked, Budget(asked.seconds, asked.max_megabytes)
+        )
+
+
 def monitor(
     trace: Path | Trace | Iterable[Event], options: MonitorOptions | None = None, **settings: Any
 ) -> MonitorAnswer:
@@ -179,6 +196,19 @@ def check_history(
     return examining.examine(histories[0], fspath(what), asked, spent=spent)
 
 
+def check_witnesses(
+    results: Path, *paths: Path, options: HistoryOptions | None = None, **settings: Any
+) -> list[Checked]:
+    """Whether the witnesses in what ``teetotal history --json`` printed are ones of the histories in these files; no engine
+    runs. Settings are those of ``HistoryOptions``."""
+    from teetotal.answers.options import HistoryOptions
+    from teetotal.histories import given
+
+    asked = _asked(HistoryOptions, options, settings)
+    with _files():
+        return list(given.check(_paths([results])[0], _paths(paths), asked))
+
+
 def replay(token: str, *paths: Path, goal: Any = None, **settings: Any) -> ReplayAnswer:
     """The execution that a token describes (violations have them in ``replay``), again."""
     from teetotal import checking
@@ -197,17 +227,20 @@ def _paths(what: Path | Sequence[Path]) -> list[str]:
 
 
 def _of(value: Any, needed: str, *kinds: Any) -> Any:
+    from teetotal.answers.errors import ArgumentError
+
     if not isinstance(value, kinds):
-        raise TypeError(f"{needed} is needed, not {value!r}")
+        raise ArgumentError(f"{needed} is needed, not {value!r}")
     return value
 
 
 def _helping(workers: int, cluster: str | None) -> Scale:
+    from teetotal.answers.errors import ArgumentError
     from teetotal.scale.scale import Scale
 
     if _of(workers, "workers: a number", int) < 1:
-        raise ValueError(f"workers: {workers} is nobody")
-    scale = Scale(workers, cluster)
+        raise ArgumentError(f"workers: {workers} is nobody")
+    scale = Scale(workers, _of(cluster, "cluster: an address", str, type(None)))
     scale.look_for_cluster()
     return scale
 
@@ -234,37 +267,13 @@ def _files() -> Iterator[None]:
 
 
 def _asked(kind: type[Asked], options: Asked | None, settings: dict[str, Any]) -> Asked:
-    """Options with some settings of them changed; those that the command line has as text may be text here."""
-    from msgspec.structs import replace
-
-    from teetotal.answers import costs, strategies
-    from teetotal.answers.errors import TeetotalError
-    from teetotal.answers.events import Semantics
+    from teetotal.answers.options import asked
     from teetotal.report import picture
 
     picture.register()
-    changed: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()
-    }
-    for name in ("models", "monitors"):
-        if isinstance(changed.get(name), str):
-            changed[name] = tuple(part.strip() for part in changed[name].split(","))
-    if changed.get("seconds", 0.0) is None:
-        changed["seconds"] = float("inf")
-    if isinstance(given := changed.get("seconds"), int | float) and not given >= 0:
-        raise TeetotalError(f"seconds: {given} is no time")
-    if isinstance(changed.get("explore"), str):
-        changed["explore"] = strategies.parse(changed["explore"])
-    if isinstance(changed.get("costs"), str):
-        changed["costs"] = costs.parse(changed["costs"])
-    asked = kind() if options is None else _of(options, kind.__name__, kind)
-    meant = {name: changed.pop(name) for name in Semantics.__struct_fields__ if name in changed}
-    if meant:
-        changed["semantics"] = replace(asked.semantics, **meant)
-    unknown = [name for name in changed if name not in kind.__struct_fields__]
-    if unknown:
-        raise TypeError(f"no option {', '.join(unknown)}: there are {', '.join(kind.__struct_fields__)}")
-    return replace(asked, **changed)
+    if options is not None:
+        _of(options, kind.__name__, kind)
+    return asked(kind, settings, options)
 
 
 _HOMES = {
@@ -304,6 +313,8 @@ __all__ = [
     "cas",
     "check",
     "check_history",
+    "check_witnesses",
+    "confirm",
     "fence",
     "fetch_add",
     "generate",

@@ -104,6 +104,8 @@ class ProgramItem(_Item):
             if mark.args:
                 raise NotSober(f"{_SAID[2]}\nthe marker teetotal has settings with names alone, not {mark.args[0]!r}")
             settings |= mark.kwargs
+        if given := {"what", "options"} & settings.keys():
+            raise NotSober(f"{_SAID[2]}\n{given.pop()} is not a setting: the marker teetotal has those of CheckOptions")
         try:
             answer = teetotal.check(self.program, **settings)
         except TeetotalError as error:

@@ -127,7 +127,11 @@ def main() -> None:
     if "_TEETOTAL_COMPLETE" in os.environ:  # a shell asks
         teetotal.main(prog_name="teetotal")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's, and memory for threads that nobody needs here
-    sys.exit(supervision.run(_verb) if streams.prepare() else _verb())
+    try:
+        status = supervision.run(_verb) if streams.prepare() else _verb()
+    except Exception as error:  # of the process that only waits: Python's own status for that is ours for a violation
+        status = _told(error)
+    sys.exit(status)
 
 
 def _is_all_there_is() -> bool:

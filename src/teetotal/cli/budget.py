@@ -37,7 +37,7 @@ def _limited(verb: str, callback: Callable[..., int]) -> Callable[..., int]:
     def run(**parameters: Any) -> int:
         noted = click.get_current_context().meta
         seconds = parameters.get("seconds", noted.get("teetotal.time"))
-        megabytes = parameters.get("megabytes", noted.get("teetotal.memory"))
+        megabytes = parameters.get("max_megabytes", noted.get("teetotal.memory"))
         if verb == "history":  # for each history: see histories/result.py
             seconds = None
         paths: Sequence[str] = parameters.get("paths") or parameters.get("files") or ()

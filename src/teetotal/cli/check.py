@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from typing import Any
 
 import click
 
 from teetotal import checking
-from teetotal.answers import strategies
 from teetotal.answers.answer import Refusal, Undecided
-from teetotal.answers.events import CHECKED, ModelName
+from teetotal.answers.events import CHECKED
 from teetotal.answers.options import COMPILED_LOOP_BOUND as COMPILED
 from teetotal.answers.options import LOOP_BOUND as INTERPRETED
-from teetotal.answers.options import MAX_MEGABYTES, MAX_STATES, TRIAGE_SECONDS, CheckOptions
+from teetotal.answers.options import MAX_MEGABYTES, MAX_STATES, TRIAGE_SECONDS, CheckOptions, asked
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import Job
 from teetotal.cli import completing, outputs
@@ -26,7 +26,6 @@ from teetotal.cli.options import (
     c_options,
     monitor_names,
     release_sequence_option,
-    semantics,
     semantics_options,
     spurious_option,
     waiting_option,
@@ -91,9 +90,9 @@ _INT = click.IntRange(min=-(2**31), max=2**31 - 1)
               "rounds of a loop that only counts them).")  # fmt: skip
 @click.option("--time", "seconds", type=Seconds(), metavar="SECONDS",
               help="Time to spend on each program (default: no limit).")  # fmt: skip
-@click.option("--states", type=click.IntRange(min=1, max=2**32 - 2), default=MAX_STATES, show_default=True,
+@click.option("--states", "max_states", type=click.IntRange(min=1, max=2**32 - 2), default=MAX_STATES, show_default=True,
               metavar="N", help="States to visit under each model at most.")  # fmt: skip
-@click.option("--memory", type=click.IntRange(min=1, max=2**30), default=MAX_MEGABYTES, show_default=True,
+@click.option("--memory", "max_megabytes", type=click.IntRange(min=1, max=2**30), default=MAX_MEGABYTES, show_default=True,
               metavar="MB", help="Memory for a model's states, and for what is yet to be explored, at most.")  # fmt: skip
 @click.option(
     "--seed",
@@ -111,71 +110,23 @@ _INT = click.IntRange(min=-(2**31), max=2**31 - 1)
 @telling_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per program, each on a line.")
 def check(
-    paths: tuple[str, ...],
-    models: tuple[ModelName, ...],
-    explore: str,
-    monitors: str,
-    rmw: str,
-    mutex: str,
-    failed_cas: str,
-    waiting: str,
-    symmetry: str,
-    compiler: str | None,
-    trust: bool,
-    arguments: tuple[str, ...],
-    each: bool,
-    loop_bound: int | None,
-    goal: str,
-    triage: float,
-    executions: int | None,
-    nondet: tuple[int, int],
-    spurious: int,
-    races: bool,
-    release_sequence: str,
-    seconds: float | None,
-    states: int,
-    memory: int,
-    seed: int,
-    workers: int,
-    outcomes: bool,
-    violations: bool,
-    as_json: bool,
-    flags: tuple[str, ...],
+    paths: tuple[str, ...], each: bool, workers: int, outcomes: bool, violations: bool, as_json: bool, **settings: Any
 ) -> int:
     """Check programs: litmus tests and Python programs with every outcome under SC, TSO and PSO; whether each execution
     stays sequentially consistent, and whether assertions hold. A Python file is run to find its programs. C and C++
     files given together are one program, and what follows -- goes to the compiler. Directories are searched for litmus
     tests."""
     given = click.get_current_context().get_parameter_source("models")
-    if races and given is not click.core.ParameterSource.DEFAULT:
-        raise click.UsageError("--races is a question of its own: without --model")
-    if nondet[0] > nondet[1]:
-        raise click.UsageError(f"--nondet {nondet[0]} {nondet[1]} has no value")
-    options = CheckOptions(
-        models=("c11",) if races else models,
-        fitting=given is click.core.ParameterSource.DEFAULT and not races,
-        semantics=semantics(rmw, mutex, failed_cas),
-        waiting=waiting,  # type: ignore[arg-type]
-        symmetry=symmetry,  # type: ignore[arg-type]
-        explore=strategies.parse(explore),
-        monitors=monitor_names(monitors),
-        seconds=float("inf") if seconds is None else seconds,
-        max_states=states,
-        max_megabytes=memory,
-        executions=executions,
-        loop_bound=loop_bound,
-        seed=seed,
-        nondet=nondet,
-        goal=goal,  # type: ignore[arg-type]
-        triage=triage,
-        spurious=spurious,
-        release_sequence=release_sequence,  # type: ignore[arg-type]
-        races=races,
-        compiler=compiler,
-        trust=trust,
-        flags=flags,
-        arguments=arguments,
-    )
+    by_default = given is click.core.ParameterSource.DEFAULT
+    if settings["races"]:
+        if not by_default:
+            raise click.UsageError("--races is a question of its own: without --model")
+        settings["models"] = ("c11",)
+    low, high = settings["nondet"]
+    if low > high:
+        raise click.UsageError(f"--nondet {low} {high} has no value")
+    settings["monitors"] = monitor_names(settings["monitors"])
+    options = asked(CheckOptions, {**settings, "fitting": by_default and not settings["races"]})
     found, problems = files.find(paths)
     for path in found:
         keep_in_line(path)
@@ -188,7 +139,8 @@ def check(
         jobs.append(Job(names, options, job.watching, late, full))
     verdicts: list[Verdict] = []
     fault = False
-    _refuse(refusals, as_json)
+    for refusal in refusals:
+        outputs.refuse(refusal, as_json)
     sheet = page()
     with (
         helping("check", workers or available_workers(), found, options) as scale,
@@ -213,7 +165,8 @@ def check(
                 fault = True
                 outputs.note(Undecided(input=" ".join(paths), command="check", notes=[supervision.FAULT_OF_OURS]))
                 click.echo(f"{done.fault}\nteetotal: {supervision.FAULT_OF_OURS}", err=True)
-            _refuse(done.refusals, as_json)
+            for refusal in done.refusals:
+                outputs.refuse(refusal, as_json)
             refusals += done.refusals
             sys.stdout.flush()
             if done.interrupted:
@@ -224,11 +177,3 @@ def check(
     if fault:
         return supervision.FAULT
     return 2 if refusals else sum(verdicts, Verdict.SAFE).exit_status
-
-
-def _refuse(refusals: list[Refusal], as_json: bool) -> None:
-    for refusal in refusals:
-        outputs.note(refusal)
-        if as_json:
-            click.echo(to_json(refusal))
-        click.echo(f"teetotal: {refusal.message}", err=True)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 import click
-import msgspec
 
-from teetotal.answers import costs
 from teetotal.answers.answer import Interrupted
 from teetotal.answers.errors import TeetotalError
-from teetotal.answers.events import CHECKED, ModelName
+from teetotal.answers.events import CHECKED
 from teetotal.answers.fence import FenceAnswer
-from teetotal.answers.options import FenceOptions
+from teetotal.answers.options import FenceOptions, asked
 from teetotal.answers.targets import Target
-from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
 from teetotal.cli import completing, outputs
 from teetotal.cli.options import (
@@ -25,13 +22,12 @@ from teetotal.cli.options import (
     memory_option,
     monitor_names,
     release_sequence_option,
-    semantics,
     semantics_options,
     waiting_option,
 )
 from teetotal.cli.scaling import helping, scale_options
 from teetotal.cli.telling import page, quiet, telling_options, watching
-from teetotal.fences import fencing, text
+from teetotal.fences import fencing
 from teetotal.report import fences as report
 from teetotal.report.json import to_json
 from teetotal.scale.local import available_workers
@@ -46,7 +42,7 @@ from teetotal.scale.local import available_workers
 @click.option("--minimum", is_flag=True, help="A set of least total cost.")
 @click.option("--all", "every", is_flag=True, help="Every minimal set, the cheapest first.")
 @click.option("--most", type=click.IntRange(min=1), default=1000, show_default=True, help="Sets that --all looks for.")
-@click.option("--cost", default="", metavar="KIND=COST,…",
+@click.option("--cost", "costs", default="", metavar="KIND=COST,…",
               help="mfence=10,sfence=3,release=2,seq_cst=9,rmw=10; loop=4 makes what loops run dearer.")  # fmt: skip
 @click.option("--remove", is_flag=True, help="Take out fences of the program that are not needed.")
 @click.option("--write", is_flag=True, help="Patch the files in place; the old ones stay beside them as FILE.orig.")
@@ -72,66 +68,16 @@ from teetotal.scale.local import available_workers
 @scale_options
 @telling_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def fence(
-    paths: tuple[str, ...],
-    models: tuple[ModelName, ...],
-    goal: str,
-    minimum: bool,
-    every: bool,
-    most: int,
-    cost: str,
-    remove: bool,
-    write: bool,
-    program: str | None,
-    style: str | None,
-    strengthen: bool,
-    weaken: bool,
-    target: str | None,
-    release_sequence: str,
-    monitors: str,
-    rmw: str,
-    mutex: str,
-    failed_cas: str,
-    waiting: str,
-    compiler: str | None,
-    trust: bool,
-    arguments: tuple[str, ...],
-    loop_bound: int | None,
-    seconds: float | None,
-    workers: int,
-    as_json: bool,
-    flags: tuple[str, ...],
-) -> int:
+def fence(paths: tuple[str, ...], write: bool, workers: int, as_json: bool, **settings: Any) -> int:
     """Find fences that make a program robust (or safe), prove that each of them is needed, and print the patch. The
     patched program is explored again, whole. Several C and C++ files are one program; what follows -- goes to the
     compiler."""
-    options = FenceOptions(
-        models=tuple(model for model in models if model != "sc"),
-        goal=goal,  # type: ignore[arg-type]
-        semantics=semantics(rmw, mutex, failed_cas),
-        waiting=waiting,  # type: ignore[arg-type]
-        costs=costs.parse(cost),
-        minimum=minimum,
-        every=every,
-        most=most,
-        remove=remove,
-        program=program,
-        seconds=float("inf") if seconds is None else seconds,
-        loop_bound=loop_bound,
-        style=style,  # type: ignore[arg-type]
-        strengthen=strengthen,
-        weaken=weaken,
-        target=target,  # type: ignore[arg-type]
-        release_sequence=release_sequence,  # type: ignore[arg-type]
-        monitors=monitor_names(monitors),
-        compiler=compiler,
-        trust=trust,
-        arguments=arguments,
-        flags=flags,
-    )
+    settings["models"] = tuple(model for model in settings["models"] if model != "sc")
+    settings["monitors"] = monitor_names(settings["monitors"])
+    options = asked(FenceOptions, settings)
     if not options.models:
         raise click.BadParameter("sc needs no fences; give tso, pso, c11 or several", param_hint="--model")
-    if options.monitors and goal != "robust":
+    if options.monitors and options.goal != "robust":
         raise click.UsageError("--monitor is for --goal robust: no monitor is asked whether something fails")
     try:
         with (
@@ -143,14 +89,11 @@ def fence(
     except Interrupted as interrupt:
         _tell(interrupt.answer, as_json)  # type: ignore[arg-type]
         raise click.Abort from interrupt
-    result = repair.answer
-    if write and result.verdict is Verdict.SAFE and result.diff:
-        try:
-            backups = text.write(repair.texts, repair.originals)
-        except TeetotalError:
-            _tell(result, as_json)  # the search may have been long: what it found is not lost
-            raise
-        result = msgspec.structs.replace(result, backup=next(iter(backups.values())), backups=backups)
+    try:
+        result = repair.write() if write else repair.answer
+    except TeetotalError:
+        _tell(repair.answer, as_json)  # the search may have been long: what it found is not lost
+        raise
     _tell(result, as_json)
     return result.verdict.exit_status
 

@@ -11,7 +11,7 @@ import click
 
 from teetotal.answers.events import ModelName, Semantics
 from teetotal.cli import completing
-from teetotal.cli.options import Models, budget_options, semantics, semantics_options
+from teetotal.cli.options import Models, budget_options, semantics_options
 from teetotal.generate import candidate, cycles, files, names
 from teetotal.generate.candidate import Litmus
 from teetotal.generate.cycles import Cycle
@@ -85,7 +85,7 @@ def litmus(
         raise click.UsageError("--count and --every go with --length")
     if cycle and fences:
         raise click.UsageError("--fences goes with --length or --family; in a cycle write MFencedWR and the like")
-    chosen = semantics(rmw, mutex, failed_cas)
+    chosen = Semantics(rmw=rmw, mutex=mutex, failed_cas=failed_cas)  # type: ignore[arg-type]
 
     def wanted(test: Litmus) -> bool:
         verdict = test.predict(chosen).allowed

@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import math
-import operator
 import os
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 from msgspec.structs import replace
 
-from teetotal.answers.answer import Undecided
+from teetotal.answers.answer import Refusal, Undecided
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.history import ENGINES, HISTORY_MODELS, HistoryAnswer
 from teetotal.answers.options import HistoryOptions as Options
+from teetotal.answers.options import asked
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import TIME_IS_OVER
 from teetotal.cli import outputs
 from teetotal.cli.budget import told
-from teetotal.cli.options import Seconds, memory_option, semantics, semantics_options
+from teetotal.cli.options import Seconds, memory_option, semantics_options
 from teetotal.cli.scaling import helping, scale_options
 from teetotal.cli.telling import advancing, page, quiet, telling_options
 from teetotal.histories import examining
 from teetotal.histories.formats import FORMATS
 from teetotal.report import history as report
 from teetotal.report.json import to_json
+from teetotal.scale.local import available_workers
 
 EXPLAINED = 10
 """In text, proofs are printed for at most so many histories unless --explain is given."""
@@ -39,7 +38,7 @@ PARALLEL_BYTES = 1_000_000
 
 
 @click.command(short_help="is a recorded history SC, TSO or PSO?")
-@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False), metavar="FILE…")
+@click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE…")
 @click.option("--model", "models", default="sc", metavar="M[,M…]", help="sc (default), tso, pso, wsc, ccm.")
 @click.option("--engine", type=click.Choice(ENGINES), default="auto", help="How to decide; default auto.")
 @click.option("--format", "format", type=click.Choice(FORMATS), help="The files' format; default: by content.")
@@ -56,10 +55,11 @@ PARALLEL_BYTES = 1_000_000
 @click.option("--given-witness", type=click.Path(exists=True, dir_okay=False), metavar="RESULT.json",
               help="Only check the witnesses in this output of --json; no engine runs.")  # fmt: skip
 @click.option("--explain/--no-explain", default=None, help="Prove each violation; default: for up to 10 histories.")
-@click.option("--order/--no-order", default=True, help="Whether auto tries the file's own order first.")
+@click.option("--order/--no-order", "use_order", default=True, help="Whether auto tries the file's own order first.")
 @click.option("--unwritten", type=click.Choice(("error", "violation")), default="error",
               help="What a read of a value that nobody wrote is; default error.")  # fmt: skip
-@click.option("--transactions", type=click.Choice(("refuse", "split")), default="refuse",
+@click.option("--transactions", "split_transactions", type=click.Choice(("refuse", "split")), default="refuse",
+              callback=lambda context, parameter, value: value == "split",
               help="What to do with transactions of several operations.")  # fmt: skip
 @semantics_options
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; default: one a core for large input.")
@@ -73,51 +73,41 @@ def history(files: tuple[str, ...], models: str, as_json: bool, given_witness: s
     Formats: axe, our own text, dbcop (JSON and text), PolySI and Plume text, Jepsen EDN, rocket-chip TraceGen logs, gem5
     execution traces. A consistent history gets a witness, an inconsistent one a proof over a minimal part of it.
     """
-
     names = list(dict.fromkeys(models.split(",")))
     for name in names:
         if name not in HISTORY_MODELS:
             raise click.BadParameter(f"{name!r} is none of {', '.join(HISTORY_MODELS)}", param_hint="--model")
     _refuse_odd_combinations(names, given_witness, chosen)
     workers = chosen.pop("workers")
-    options = [
-        Options(
-            model=name,  # type: ignore[arg-type]
-            engine=chosen["engine"],
-            seconds=math.inf if chosen["seconds"] is None else chosen["seconds"],
-            semantics=semantics(chosen["rmw"], chosen["mutex"], chosen["failed_cas"]),
-            use_order=chosen["order"],
-            kernel=chosen["kernel"],
-            check_witness=chosen["check_witness"],
-            witness=chosen["witness"],
-            unwritten=chosen["unwritten"],
-            format=chosen["format"],
-            split_transactions=chosen["transactions"] == "split",
-        )
-        for name in names
-    ]
+    explain, seconds = chosen.pop("explain"), chosen["seconds"]
+    options = [asked(Options, {**chosen, "model": name}) for name in names]
     if given_witness:
         return _check_given(files, given_witness, options[0])
-    printed = Report(as_json)
+    printed = Printed(as_json)
     counts = {}
     for file in files:
         try:
             counts[file] = _count(file, options[0])
         except TimeoutError:
-            counts[file] = 0
             printed.unread(file, options)
+        except TeetotalError as error:
+            printed.refuse(Refusal.of(error, file, "history"))
+    files = tuple(counts)  # those that were read
     total = sum(counts.values()) * len(names)
-    explain = chosen["explain"] if chosen["explain"] is not None else as_json or total <= EXPLAINED
-    workers = workers or (_cores() if sum(os.path.getsize(f) for f in files) >= PARALLEL_BYTES else 1)
-    asked = [replace(option, explain=explain and as_json) for option in options]
+    explain = explain if explain is not None else as_json or total <= EXPLAINED
+    workers = workers or (available_workers() if sum(os.path.getsize(f) for f in files) >= PARALLEL_BYTES else 1)
+    questions = [replace(option, explain=explain and as_json) for option in options]
     tasks = []
     for file in files:
-        named = [replace(option, late=late(file, as_json, chosen["seconds"])) for option in asked]
+        named = [replace(option, late=late(file, as_json, seconds)) for option in questions]
         tasks += _shares(file, counts[file], named, workers)
-    what = "histories" if total > 1 else os.path.basename(files[0])
-    with helping("history", workers, files, *asked) as scale, advancing(what, total) as advance:
+    what = "histories" if total != 1 else os.path.basename(files[0])
+    with helping("history", workers, files, *questions) as scale, advancing(what, total) as advance:
         for answer in examining.examine_all(tasks, scale):
-            printed.add(answer, options)
+            if isinstance(answer, Refusal):
+                printed.refuse(answer)
+            else:
+                printed.add(answer, options)
             advance()
     return printed.finish(explain, options)
 
@@ -137,10 +127,10 @@ def _refuse_odd_combinations(models: list[str], given_witness: str | None, chose
     if given_witness:
         source = click.get_current_context().get_parameter_source
         odd = (
-            "models", "engine", "seconds", "kernel", "check_witness", "witness", "explain", "order", "unwritten", "workers",
-            "as_json",
+            "models", "engine", "seconds", "kernel", "check_witness", "witness", "explain", "use_order", "unwritten",
+            "workers", "as_json",
         )  # fmt: skip
-        names = {"models": "model", "seconds": "time", "as_json": "json"}
+        names = {"models": "model", "seconds": "time", "as_json": "json", "use_order": "order"}
         for option in odd:
             if source(option) is ParameterSource.COMMANDLINE:
                 shown = names.get(option, option.replace("_", "-"))
@@ -152,12 +142,7 @@ def late(what: str, as_json: bool, seconds: float | None) -> str:
     return told(Undecided(input=what, command="history", notes=[TIME_IS_OVER], seconds=seconds), as_json)
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0))
-
-
-def _count(file: str, options: Any) -> int:
-
+def _count(file: str, options: Options) -> int:
     histories, _ = examining.read_once(file, options, bounded=True)
     if not histories:
         raise TeetotalError(f"{file}: there is no history in it")
@@ -171,13 +156,18 @@ def _shares(file: str, count: int, options: list[Any], workers: int) -> list[Any
     return [(file, at, min(at + size, count), option) for option in options for at in range(0, count, size)]
 
 
-class Report:
+class Printed:
     """Prints verdicts as they come, then the summary, then the proofs: a proof never delays a verdict."""
 
     def __init__(self, as_json: bool) -> None:
         self.as_json = as_json
         self.tally: Counter[tuple[str, Verdict]] = Counter()
         self.violations: list[HistoryAnswer] = []
+        self.refused = False
+
+    def refuse(self, refusal: Refusal) -> None:
+        self.refused = True
+        outputs.refuse(refusal, self.as_json)
 
     def add(self, answer: HistoryAnswer, options: list[Options]) -> None:
         self.tally[answer.model, answer.verdict] += 1
@@ -207,7 +197,7 @@ class Report:
                 self._explain(answer, next(option for option in options if option.model == answer.model))
             else:
                 outputs.note(answer)
-        return sum((verdict for _, verdict in self.tally), Verdict.SAFE).exit_status
+        return 2 if self.refused else sum((verdict for _, verdict in self.tally), Verdict.SAFE).exit_status
 
     def _explain(self, answer: HistoryAnswer, options: Options) -> None:
         if self.tally.total() > 1 and not quiet():
@@ -242,39 +232,11 @@ def _show_witness(answer: HistoryAnswer, options: Options) -> None:
     say("  " + line for line in lines)
 
 
-def _check_given(files: tuple[str, ...], path: str, options: Any) -> int:
-    """Checks witnesses that an earlier run wrote, without any engine."""
-    from teetotal.histories.history import HistoryError
-    from teetotal.histories.witness import from_json, refute
+def _check_given(files: tuple[str, ...], path: str, options: Options) -> int:
+    from teetotal.histories import given
 
-    checked = wrong = 0
-    for number, line in enumerate(_lines(path), start=1):
-        try:
-            result = json.loads(line)
-            file, name, model = result["input"], result.get("name", ""), result["model"]
-            index, steps = operator.index(result.get("index", 0)), result.get("witness")
-            if file not in files or steps is None or model not in ("sc", "tso", "pso"):
-                continue
-            witness = from_json(steps)
-        except (HistoryError, ValueError, LookupError, TypeError, AttributeError) as error:
-            raise TeetotalError(
-                f"{path}:{number}: not a result of teetotal history --json about these files"
-            ) from error
-        known = examining.read_once(file, options)[0]
-        if not 0 <= index < len(known) or known[index].name != name:
-            raise TeetotalError(f"{path}:{number}: {file} has no history {name} at this place")
-        reason = refute(known[index], witness, model, options.semantics)
-        checked += 1
-        wrong += bool(reason)
-        say([f"{'wrong' if reason else 'right':8} {model:3}  {name or file}" + (f": {reason}" if reason else "")])
-    if checked == 0:
-        raise TeetotalError(f"{path}: no witness for a history of {', '.join(files)}")
+    wrong = False
+    for checked in given.check(path, files, options):
+        say([str(checked)])
+        wrong = wrong or bool(checked.wrong)
     return 1 if wrong else 0
-
-
-def _lines(path: str) -> list[str]:
-
-    try:
-        return Path(path).read_text().splitlines()
-    except (OSError, ValueError) as error:
-        raise TeetotalError(f"{path}: not a result of teetotal history --json") from error

@@ -7,16 +7,16 @@ import os
 import stat
 import sys
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import click
 
 from teetotal.answers.answer import Refusal
 from teetotal.answers.errors import TeetotalError
-from teetotal.answers.options import MonitorOptions
+from teetotal.answers.options import MonitorOptions, asked
 from teetotal.answers.verdict import Verdict
 from teetotal.cli import completing, outputs
-from teetotal.cli.options import budget_options, monitor_names, semantics, semantics_options
+from teetotal.cli.options import budget_options, monitor_names, semantics_options
 from teetotal.cli.telling import page, quiet, telling_options, watching
 from teetotal.engines.executions.monitors import EXACT_C11, MONITORS
 from teetotal.report.json import to_json
@@ -47,16 +47,7 @@ from teetotal.report.progress import Watcher
 @telling_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per trace, each on a line.")
 def monitor(
-    paths: tuple[str, ...],
-    models: str | None,
-    monitors: str | None,
-    rmw: str,
-    mutex: str,
-    failed_cas: str,
-    group: Literal["pair", "triple"],
-    window: int,
-    violations: bool,
-    as_json: bool,
+    paths: tuple[str, ...], models: str | None, monitors: str | None, violations: bool, as_json: bool, **settings: Any
 ) -> int:
     """Read recorded traces (files, or - for standard input) and tell which delayed stores would make the same program
     leave sequential consistency on TSO and PSO, or under C11. A damaged trace is monitored up to the damage."""
@@ -66,27 +57,23 @@ def monitor(
     if models is not None and monitors is not None:
         raise click.UsageError("--model stands for the exact monitors of the models, --monitor names others: not both")
     if monitors is None:
-        asked = [model.strip() for model in (models or "tso,pso").split(",") if model.strip()]
-        if unknown := [model for model in asked if model not in ("tso", "pso", "c11")]:
+        named = [model.strip() for model in (models or "tso,pso").split(",") if model.strip()]
+        if unknown := [model for model in named if model not in ("tso", "pso", "c11")]:
             raise click.UsageError(f"--model {unknown[0]}: there are tso, pso and c11")
-        monitors = ",".join(f"exact-{model}" for model in asked)
+        monitors = ",".join(f"exact-{model}" for model in named)
     names = monitor_names(monitors)
     if not names:
         raise click.UsageError("--monitor names no monitor")
     if paths.count("-") > 1:
         raise click.UsageError("standard input can be read only once")
-    options = MonitorOptions(monitors=names, semantics=semantics(rmw, mutex, failed_cas), group=group, window=window)
+    options = asked(MonitorOptions, {**settings, "monitors": names})
     verdict, bad = Verdict.SAFE, False
     for number, path in enumerate(paths):
         try:
             with open_trace(path) as reader, watching(os.path.basename(path), wanted=not as_json) as show:
                 result = monitoring.monitor(reader, options, _progress(reader, show), again_at(path))
         except TeetotalError as error:
-            refusal = Refusal.of(error, path, "monitor")
-            outputs.note(refusal)
-            if as_json:
-                click.echo(to_json(refusal))
-            click.echo(f"teetotal: {error}", err=True)
+            outputs.refuse(Refusal.of(error, path, "monitor"), as_json)
             bad = True
             continue
         outputs.note(result)

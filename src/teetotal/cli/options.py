@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from teetotal.answers.events import CHECKED, MODELS, ModelName, Semantics
+from teetotal.answers.events import CHECKED, MODELS, ModelName
 from teetotal.cli.completing import several_of
 from teetotal.scale import supervision
 
@@ -140,10 +140,6 @@ def spurious_option(command: Command) -> Command:
         "--spurious", type=click.IntRange(min=0, max=2**31 - 1), default=0, show_default=True, metavar="N",
         help="How often a thread may wake up on a condition variable for no reason (C).",
     )(command)  # fmt: skip
-
-
-def semantics(rmw: str, mutex: str, failed_cas: str) -> Semantics:
-    return Semantics(rmw=rmw, mutex=mutex, failed_cas=failed_cas)  # type: ignore[arg-type]
 
 
 class Models(click.ParamType["tuple[ModelName, ...]"]):

@@ -22,7 +22,7 @@ from teetotal.answers.answer import Answer, Refusal, Undecided
 from teetotal.answers.errors import OutputError, TeetotalError
 from teetotal.report import streams
 from teetotal.report.formats import FORMATS, WITHOUT_VERDICTS, Plain
-from teetotal.report.json import to_plain
+from teetotal.report.json import to_json, to_plain
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -71,6 +71,14 @@ def note(answer: Answer) -> None:
 
 def note_plain(answer: Plain) -> None:
     _wanted().answers.append(answer)
+
+
+def refuse(refusal: Refusal, as_json: bool) -> None:
+    """One input of several that cannot be read: told, and the verb goes on with the others."""
+    note(refusal)
+    if as_json:
+        click.echo(to_json(refusal))
+    click.echo(f"teetotal: {refusal.message}", err=True)
 
 
 def names_a_file(text: str) -> bool:
@@ -154,7 +162,7 @@ def offer(verb: str, command: click.Command) -> None:
 
 
 def written(verb: str, callback: Callable[..., int]) -> Callable[..., int]:
-    """What answers are written after, however it ends."""
+    """The verb, after which its answers are written to their files, however it ends."""
 
     @wraps(callback)
     def run(**parameters: Any) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from teetotal import checking
-from teetotal.answers.options import CheckOptions
+from teetotal.answers.options import CheckOptions, asked
 from teetotal.answers.verdict import Goal
 from teetotal.cli import completing, outputs
 from teetotal.cli.options import WithCompilerFlags, budget_options, c_options, spurious_option
@@ -32,7 +34,7 @@ class _Replay(WithCompilerFlags):
 @click.option("--goal", type=click.Choice(["robust", "safe"]),
               help="As it was asked: with safe, ~exists and forall of a litmus test must hold; with robust, a Promela "
                    "program runs without its ghost variables.")  # fmt: skip
-@click.option("--program", "name", help="Which program of a file that holds several.")
+@click.option("--program", help="Which program of a file that holds several.")
 @c_options
 @spurious_option
 @click.option("--gdb", is_flag=True, help="Run a C program in gdb, and stop before the last step.")
@@ -40,24 +42,11 @@ class _Replay(WithCompilerFlags):
 @budget_options
 @click.option("--json", "as_json", is_flag=True, help="As one JSON object.")
 def replay(
-    token: str,
-    paths: tuple[str, ...],
-    goal: Goal | None,
-    name: str | None,
-    compiler: str | None,
-    trust: bool,
-    arguments: tuple[str, ...],
-    spurious: int,
-    gdb: bool,
-    output: bool,
-    as_json: bool,
-    flags: tuple[str, ...],
+    token: str, paths: tuple[str, ...], goal: Goal | None, gdb: bool, output: bool, as_json: bool, **settings: Any
 ) -> int:
     """Show the execution that TOKEN describes (teetotal check prints tokens), with the buffers after each step, and
     whether it is sequentially consistent and breaks an assertion."""
-    options = CheckOptions(
-        program=name, compiler=compiler, trust=trust, flags=flags, arguments=arguments, spurious=spurious
-    )
+    options = asked(CheckOptions, settings)
     answer = checking.replay(token, paths, options, goal=goal, gdb=gdb, show_output=output)
     if answer is None:
         return 0

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from teetotal.answers.options import VerifyOptions
+from teetotal.answers import costs
+from teetotal.answers.answer import Refusal
+from teetotal.answers.errors import TeetotalError
+from teetotal.answers.options import VerifyOptions, asked
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
 from teetotal.cli import outputs
-from teetotal.cli.options import Models, Number, Seconds, semantics, semantics_options
+from teetotal.cli.options import Models, Number, Seconds, semantics_options
 from teetotal.cli.telling import page, quiet, telling_options, watching
 from teetotal.report.json import to_json
+
+if TYPE_CHECKING:
+    from teetotal.verifying import Verified
 
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="FILE.pml…", type=click.Path())
-@click.option("--model", type=Models(), default="tso,pso", show_default=True, help="sc, tso, pso; several with commas")
+@click.option(
+    "--model", "models", type=Models(), default="tso,pso", show_default=True, help="sc, tso, pso; several with commas"
+)
 @click.option("--goal", type=click.Choice(["safe", "robust"]), default="safe", show_default=True)
 @click.option("--engine", default="saturate", show_default=True, help="saturate, accelerate, or bounded:N")
 @click.option("--fence", is_flag=True, help="insert fences, and prove the program with them")
@@ -29,7 +37,7 @@ from teetotal.report.json import to_json
               help="confirm a proof with independent code; once for each model")  # fmt: skip
 @click.option("--time", "seconds", type=Seconds(), metavar="SECONDS",
               help="give up on a file after so long (inconclusive)")  # fmt: skip
-@click.option("--memory", "megabytes", type=Number(min=1, max=2**30), metavar="MB",
+@click.option("--memory", "max_megabytes", type=Number(min=1, max=2**30), metavar="MB",
               help="give up above so much (inconclusive)")  # fmt: skip
 @semantics_options
 @click.option("--json", "as_json", is_flag=True, help="one JSON object for each file")
@@ -47,39 +55,46 @@ def verify(files: tuple[str, ...], **options: Any) -> int:
             raise click.UsageError("--all, --cost and --write belong to --fence")
     if options["goal"] == "robust" and options["engine"] != "saturate":
         raise click.UsageError("robustness has an engine of its own: no --engine with --goal robust")
-    asked = VerifyOptions(
-        models=options["model"],
-        goal=options["goal"],
-        engine=options["engine"],
-        semantics=semantics(options["rmw"], options["mutex"], options["failed_cas"]),
-        seconds=float("inf") if options["seconds"] is None else options["seconds"],
-        max_megabytes=options["megabytes"],
-    )
+    fields = ("models", "goal", "engine", "rmw", "mutex", "failed_cas", "seconds", "max_megabytes")
+    question = asked(VerifyOptions, {name: options[name] for name in fields})
+    if options["certificate"] is not None and len(files) > 1:
+        raise click.UsageError("--certificate: a proof is about one file")
     if options["checked"]:
-        return _confirm(files, asked, options).exit_status
-    verdict = Verdict.SAFE
+        return _confirm(files, question, options).exit_status
+    if options["fence"] and options["cost"]:
+        options["cost"] = costs.parse(options["cost"])
+    verdict, refused = Verdict.SAFE, False
     for file in files:
-        verdict = verdict + _verify(file, asked, options)
-    return verdict.exit_status
+        try:
+            found = _found(file, question, options)
+        except TeetotalError as error:
+            outputs.refuse(Refusal.of(error, file, "verify"), options["as_json"])
+            refused = True
+            continue
+        verdict += _told(found, options)
+        if isinstance(found.trouble, TeetotalError):
+            click.echo(f"teetotal: {found.trouble}", err=True)
+            refused = True
+    return 2 if refused else verdict.exit_status
 
 
-def _verify(file: str, asked: VerifyOptions, options: dict[str, Any]) -> Verdict:
+def _found(file: str, question: VerifyOptions, options: dict[str, Any]) -> Verified:
     from teetotal import verifying
-    from teetotal.answers import costs
-    from teetotal.report import verify as report
 
     certificate = options["certificate"]
     with watching(file, wanted=not options["as_json"]) as watcher:
-        budget = Budget(asked.seconds, asked.max_megabytes, watcher)
-        if options["fence"]:
-            cost = costs.parse(options["cost"]) if options["cost"] else None
-            found = verifying.fence(
-                file, asked, budget, certificate, costs=cost, every=options["every"], write=options["write"]
-            )
-        else:
-            found = verifying.verify(file, asked, budget, certificate)
+        budget = Budget(question.seconds, question.max_megabytes, watcher)
+        if not options["fence"]:
+            return verifying.verify(file, question, budget, certificate)
+        every, write = options["every"], options["write"]
+        return verifying.fence(file, question, budget, certificate, costs=options["cost"], every=every, write=write)
+
+
+def _told(found: Verified, options: dict[str, Any]) -> Verdict:
+    from teetotal.report import verify as report
+
     answer = found.answer
-    if certificate is not None and not options["fence"] and not answer.witness and found.trouble is None:
+    if options["certificate"] is not None and not options["fence"] and not answer.witness and found.trouble is None:
         click.echo("teetotal: no certificate: only a safe verdict of the saturate engine has one", err=True)
     outputs.note(answer)
     click.echo(
@@ -87,12 +102,10 @@ def _verify(file: str, asked: VerifyOptions, options: dict[str, Any]) -> Verdict
     )
     if isinstance(found.trouble, KeyboardInterrupt):
         raise click.Abort
-    if found.trouble is not None:
-        raise found.trouble
     return answer.verdict
 
 
-def _confirm(files: tuple[str, ...], asked: VerifyOptions, options: dict[str, Any]) -> Verdict:
+def _confirm(files: tuple[str, ...], question: VerifyOptions, options: dict[str, Any]) -> Verdict:
     from teetotal import verifying
     from teetotal.report import verify as report
 
@@ -102,7 +115,9 @@ def _confirm(files: tuple[str, ...], asked: VerifyOptions, options: dict[str, An
         raise click.UsageError("--check is about the file as it is, and whether it is safe: nothing else with it")
     (file,) = files
     verdict = Verdict.SAFE
-    for found in verifying.confirm(file, options["checked"], asked, Budget(asked.seconds, asked.max_megabytes)):
+    for found in verifying.confirm(
+        file, options["checked"], question, Budget(question.seconds, question.max_megabytes)
+    ):
         verdict = verdict + found.verdict
         outputs.note(found)
         click.echo(to_json(found) if options["as_json"] else report.confirmed(found))

@@ -15,7 +15,6 @@ PREDICTION = "Prediction"
 """The line that says what each model does: ``Prediction=sc:Never tso:Sometimes pso:Sometimes``."""
 PREDICTION_ADDRESS = "Prediction-rmw-address"
 """The same with ``--rmw address``, in tests that have an rmw."""
-WORDS = ("Never", "Sometimes", "Always")
 
 
 def text(test: Litmus) -> str:

@@ -100,6 +100,11 @@ class Run:
         else:
             self._issue(step.thread)
 
+    def issued(self) -> list[Event]:
+        """The events of all threads, in the order in which they were issued."""
+        threads = [iter(events) for events in self.events]
+        return [next(threads[step.thread]) for step in self.schedule if isinstance(step, Issue)]
+
     def copy(self) -> Run:
         other = object.__new__(Run)
         other.program = self.program

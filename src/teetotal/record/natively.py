@@ -153,7 +153,7 @@ def converted(window: Window, modules: Modules, known: Known) -> Execution:
         )
         counts[step.thread] += 1
     initial = {names[key]: value for key, value in values.initial.items()}
-    return Execution(events, initial, [Issue(event.thread) for event in events], {})
+    return Execution(events, initial, [Issue(event.thread) for event in events])
 
 
 def _steps(window: Window, lives: Lives, known: Known) -> list[Step]:

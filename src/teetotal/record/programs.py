@@ -25,7 +25,7 @@ _OTHER = re.compile(r"[^\w.$\[\]/+]", re.ASCII)
 
 
 class RecordedExecution(NamedTuple):
-    """What has no values is in its trace alone."""
+    """An execution of a program. Events whose values are not known are in its ``trace``, and not in its ``history``."""
 
     name: str
     execution: Execution

@@ -10,7 +10,7 @@ from teetotal.answers.check import CheckAnswer
 from teetotal.answers.fence import FenceAnswer, PlacedFence
 from teetotal.answers.verdict import Verdict
 from teetotal.report import terminal
-from teetotal.report.style import PLAIN, Page
+from teetotal.report.style import PLAIN, Page, columns, counted
 
 _FENCES = ("mfence", "sfence", "acquire_fence", "acq_rel_fence")
 
@@ -82,11 +82,11 @@ def _lines(result: FenceAnswer, page: Page) -> Iterator[str]:
 def _notes(result: FenceAnswer, page: Page) -> Iterator[str]:
     for note in result.notes:
         yield from page.wrapped(f"Note: {note}")
-    yield f"{terminal.counted(result.checks, 'exploration')}, {result.seconds:.3f} s"
+    yield f"{counted(result.checks, 'exploration')}, {result.seconds:.3f} s"
 
 
 def _sets(result: FenceAnswer, which: str) -> Iterator[str]:
-    yield f"{len(result.sets)} minimal set{'s' * (len(result.sets) != 1)}, {which}:"
+    yield f"{counted(len(result.sets), 'minimal set')}, {which}:"
     for number, one in enumerate(result.sets, start=1):
         cost = sum(fence.cost for fence in one)
         yield f"  {number}. cost {cost:g}: {'; '.join(_where(fence, result.input) for fence in one)}"
@@ -99,18 +99,12 @@ def _table(fences: Sequence[PlacedFence], source: str) -> Iterator[str]:
     for fence in fences:
         rows.append((
             ("" if fence.file == source else f"{fence.file}:") + str(fence.patched_line or fence.line),
-            _kind(fence),
-            f"{_side(fence)} {fence.after or fence.before or fence.at}",
+            fence.change,
+            f"{fence.side} {fence.after or fence.before or fence.at}",
             f"{fence.cost:g}{_why(fence)}",
             " and ".join(f"({cycle})" for cycle in fence.breaks[:4]) + (" …" if len(fence.breaks) > 4 else ""),
         ))  # fmt: skip
-    widths = [max(len(row[column]) for row in rows) for column in range(5)]
-    for row in rows:
-        yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-
-
-def _kind(fence: PlacedFence) -> str:
-    return f"{fence.was} → {fence.kind}" if fence.was else fence.kind
+    return columns(rows)
 
 
 def _why(fence: PlacedFence) -> str:
@@ -121,11 +115,7 @@ def _why(fence: PlacedFence) -> str:
 
 
 def _where(fence: PlacedFence, source: str) -> str:
-    return f"{_kind(fence)} {_side(fence)} {_place(fence, source)}"
-
-
-def _side(fence: PlacedFence) -> str:
-    return "after" if fence.after else "before" if fence.before else "at"
+    return f"{fence.change} {fence.side} {_place(fence, source)}"
 
 
 def _place(fence: PlacedFence, source: str) -> str:
@@ -137,7 +127,7 @@ def _count(fences: Sequence[PlacedFence]) -> str:
     orders = sum(bool(fence.was) for fence in fences)
     put = sum(fence.kind in _FENCES and not fence.was for fence in fences)
     numbers = {"fence": put, "order": orders, "stronger store": len(fences) - orders - put}
-    return " and ".join(f"{count} {what}{'s' * (count != 1)}" for what, count in numbers.items() if count)
+    return " and ".join(counted(count, what) for what, count in numbers.items() if count)
 
 
 def _verdict(result: CheckAnswer) -> str:

@@ -1,6 +1,7 @@
 """Answers as JSON, one line each. The keys are a contract: add, do not rename.
 
-Event kinds are told by name, ``kind``; their numbers stay beside them as ``kind_number`` for the time being.
+The kind of an event is told by name, as ``kind``. Its number stands beside it as ``kind_number``, for who reads files that
+were written when ``kind`` was that number; what answers hold in Python is the number, so both ways it is translated here.
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ from teetotal.answers.verdict import Verdict
 from teetotal.answers.violation import Violation
 from teetotal.report.excerpts import excerpt
 from teetotal.report.story import proof
-from teetotal.report.style import PLAIN, Page
-from teetotal.report.terminal import counted
+from teetotal.report.style import PLAIN, Page, counted
 
 FEW = 3
 """Of more violations than this per monitor, the others are one line each, unless all are asked for."""
@@ -94,5 +93,5 @@ def _headline(violation: MonitorViolation) -> str:
 
 
 def _identity(violation: MonitorViolation) -> object:
-    """The same for what two monitors say."""
+    """What makes it the same violation as another monitor's."""
     return violation.delayed, violation.previous, violation.deciding, tuple(violation.locations)

@@ -25,6 +25,7 @@ from urllib.parse import quote
 from teetotal.answers.events import Location
 from teetotal.answers.violation import Violation
 from teetotal.report import found
+from teetotal.report.style import counted
 
 RULES = {
     "robustness": "On a relaxed machine it does something that no sequentially consistent machine does",
@@ -94,7 +95,7 @@ def _results(answer: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield {
             "ruleId": _rule("missing fence"),
             "level": "error",
-            "message": {"text": f"{found.name(answer)}: {count} fence{'s' * (count != 1)} missing"},
+            "message": {"text": f"{found.name(answer)}: {counted(count, 'fence')} missing"},
             "locations": [_location(places[0])],
             "relatedLocations": [_location(place) for place in places[1:]],
             "partialFingerprints": {"teetotalFence/v1": _digest([_line(answer, place) for place in places])},

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from teetotal.answers.events import Event, Location
 from teetotal.answers.violation import StoryStep, Violation
 from teetotal.report.excerpts import excerpt
-from teetotal.report.style import PLAIN, Page
+from teetotal.report.style import PLAIN, Page, counted
 
 FEW = 12
 """Executions that are no longer than this are told whole."""
@@ -79,7 +79,7 @@ def steps(violation: Violation, source: str, page: Page = PLAIN, *, folded: bool
         numbers = list(run)
         if not is_kept and len(numbers) > 1:
             who = sorted({told[number].thread for number in numbers})
-            steps = f"{len(numbers)} step{'s' * (len(numbers) != 1)}"
+            steps = counted(len(numbers), "step")
             rows.append(Row("", f"… {steps} of {', '.join(f'T{thread}' for thread in who)}", "", ""))
             continue
         for number in numbers:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 NARROWEST, WIDEST = 60, 200
@@ -97,8 +97,13 @@ def _width() -> int | None:
     return min(max(columns, NARROWEST), WIDEST) if columns else None
 
 
-def columns(rows: list[tuple[str, ...]]) -> Iterator[str]:
+def columns(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     """Rows of cells, each column as wide as its widest cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 fence``, ``2 fences``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -17,7 +17,7 @@ from teetotal.answers.events import Location, ModelName
 from teetotal.answers.verdict import Verdict, both
 from teetotal.answers.violation import Violation
 from teetotal.report import story
-from teetotal.report.style import PLAIN, Page
+from teetotal.report.style import PLAIN, Page, counted
 
 FEW = 20
 """More outcomes than this are counted, not listed, unless all are asked for."""
@@ -300,7 +300,3 @@ def _counts(result: CheckAnswer) -> str:
             counts.append(counted(model.executions, f"{name.upper()} execution"))
     counts.append(f"{result.seconds:.3f} s")
     return ", ".join(counts)
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

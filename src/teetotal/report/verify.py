@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from teetotal.answers.verdict import Verdict
 from teetotal.answers.verify import Confirmation, VerifyAnswer
 from teetotal.report import story
-from teetotal.report.style import PLAIN, Page
+from teetotal.report.style import PLAIN, Page, counted
 
 
 def render(answer: VerifyAnswer, page: Page = PLAIN) -> str:
@@ -23,7 +23,7 @@ def confirmed(found: Confirmation) -> str:
 
 def headline(answer: VerifyAnswer) -> str:
     """The verdict, in a line."""
-    fenced = "" if answer.fences is None else f" with {len(answer.fences)} fence{'s' * (len(answer.fences) != 1)}"
+    fenced = "" if answer.fences is None else f" with {counted(len(answer.fences), 'fence')}"
     return f"{answer.input}: {answer.verdict}{fenced if answer.verdict is Verdict.SAFE else ''}"
 
 

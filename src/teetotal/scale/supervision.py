@@ -158,20 +158,28 @@ def scratch_folder() -> Iterator[str]:
             os.close(held)
 
 
+def _scratch(names: str) -> list[Path]:
+    """Scratch folders; none where nobody can write any, on a disk that is full."""
+    try:
+        return list(Path(tempfile.gettempdir()).glob(names))
+    except OSError:
+        return []
+
+
 def _sweep() -> None:
-    for left in Path(tempfile.gettempdir()).glob(f"teetotal-{_owner}-*"):
+    for left in _scratch(f"teetotal-{_owner}-*"):
         shutil.rmtree(left, ignore_errors=True)
 
 
 def sweep_after(process: int | None) -> None:
     """What a process that we started, and that has ended, could not remove."""
-    for left in Path(tempfile.gettempdir()).glob(f"teetotal-{_owner}-{process}-*"):
+    for left in _scratch(f"teetotal-{_owner}-{process}-*"):
         shutil.rmtree(left, ignore_errors=True)
 
 
 def _sweep_what_others_left() -> None:
     """Folders of ours that nobody holds any more: all their processes were killed at once."""
-    for left in Path(tempfile.gettempdir()).glob("teetotal-[0-9]*-*"):
+    for left in _scratch("teetotal-[0-9]*-*"):
         with suppress(OSError):
             found = left.lstat()
             if found.st_uid != os.geteuid() or time.time() - found.st_mtime < FRESH:
@@ -209,10 +217,12 @@ def run(work: Callable[[], int]) -> int:
     parent = os.getpid()
     interrupts = {signal.SIGINT, signal.SIGRTMIN, *_ENDS}
     signal.pthread_sigmask(signal.SIG_BLOCK, interrupts)  # until both know what to do about them
-    heard = [number for number in (signal.SIGINT, *_ENDS) if signal.getsignal(number) is not signal.SIG_IGN]
-    child = os.fork()
-    _hear(child, signal.SIGINT in heard, [end for end in _ENDS if end in heard])
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupts)
+    try:
+        heard = [number for number in (signal.SIGINT, *_ENDS) if signal.getsignal(number) is not signal.SIG_IGN]
+        child = os.fork()
+        _hear(child, signal.SIGINT in heard, [end for end in _ENDS if end in heard])
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupts)
     if child == 0:
         os.close(reader)
         _work(work, writer, parent)
