@@ -25,6 +25,7 @@ import msgspec
 from c11_many import verdicts
 from c11_programs import c11, fence, random_program
 from going_on import State, add_state
+from small_programs import with_orders
 from teetotal.answers.events import MemoryOrder
 from teetotal.answers.options import FenceOptions
 from teetotal.answers.targets import OrderCosts
@@ -228,13 +229,14 @@ def small(rng: random.Random) -> Program:
 
 def ordered(program: Program, order: MemoryOrder, only: str = "") -> Program:
     """With this order for every atomic access, or those of one location."""
-    return program.with_orders(
+    return with_orders(
+        program,
         {
             (number, pc): order
             for number, thread in enumerate(program.threads)
             for pc, i in enumerate(thread.code)
             if isinstance(i, Load | Store | Rmw) and i.order != "na" and (order != "na" or i.address == Addr(only))
-        }
+        },
     )
 
 

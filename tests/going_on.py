@@ -24,6 +24,18 @@ def add_state(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--state", metavar="FILE", help="keep there how far it is, and go on with what is there")
 
 
+def _read(path: Path) -> dict[str, Any]:
+    """What an earlier run has kept there, and nothing else: it would be written over."""
+    try:
+        kept = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        sys.exit(f"{path}: no state of a script: {error}")
+    match kept:
+        case {"asked": dict(), "seed": _, "known": dict()} if len(kept) == 3:
+            return kept
+    sys.exit(f"{path}: no state of a script")
+
+
 class State:
     """Of a script with these arguments; without a ``--state`` nothing is kept."""
 
@@ -34,7 +46,7 @@ class State:
         self.known: dict[str, Any] = {}
         self.written = -EVERY
         if self.path is not None and self.path.exists():
-            kept = json.loads(self.path.read_text())
+            kept = _read(self.path)
             if kept["asked"] != self.kept["asked"]:
                 sys.exit(f"{self.path} is of another question: {kept['asked']}")
             self.kept, self.known = kept, kept["known"]

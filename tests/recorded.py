@@ -1,10 +1,25 @@
-"""Random recorded executions: what an SC machine could have done, event by event, with values and mutexes."""
+"""Recorded executions, random ones and store buffering: what an SC machine could have done, with values and mutexes."""
 
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
+from teetotal import traces
 from teetotal.answers.events import Event, Kind, Location
+from teetotal.traces.trace import Trace
+
+STORE_BUFFERING = [
+    Event(0, 0, Kind.ST, "x", 1, location=Location("dekker.c", 12)),
+    Event(0, 1, Kind.LD, "y", 0, location=Location("dekker.c", 13)),
+    Event(1, 0, Kind.ST, "y", 1, location=Location("dekker.c", 24)),
+    Event(1, 1, Kind.LD, "x", 1, location=Location("dekker.c", 25)),
+]
+
+
+def saved(events: list[Event], path: Path) -> str:
+    traces.write(Trace.from_events(events), path)
+    return str(path)
 
 
 def recorded_events(rng: random.Random, size: int, valued: bool = True, plain: float = 0) -> list[Event]:

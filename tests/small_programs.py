@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from teetotal.answers.events import Kind
-from teetotal.programs.expressions import Addr, Const, Old, Op
-from teetotal.programs.program import Fence, Instruction, Load, Lock, Program, Rmw, Store, Thread, Unlock
+from collections.abc import Mapping
+
+import msgspec
+
+from teetotal.answers.events import Kind, MemoryOrder
+from teetotal.programs.expressions import Addr, Const, Old, Op, Reg
+from teetotal.programs.program import Branch, Fence, Instruction, Load, Lock, Program, Rmw, Store, Thread, Unlock
 
 
 def program(*threads: list[Instruction], loop_bound: int | None = None) -> Program:
@@ -24,6 +28,20 @@ def program(*threads: list[Instruction], loop_bound: int | None = None) -> Progr
     return Program(name="test", threads=tuple(built), memory=memory, loop_bound=loop_bound)
 
 
+def with_orders(program: Program, orders: Mapping[tuple[int, int], MemoryOrder]) -> Program:
+    """The same to C11 but for the orders at some places, each a thread and an instruction of it. What TSO and PSO see of an
+    order are fences of their own, which stay."""
+    threads = []
+    for number, thread in enumerate(program.threads):
+        code = list(thread.code)
+        for pc, instruction in enumerate(code):
+            if (order := orders.get((number, pc))) is not None:
+                assert isinstance(instruction, Load | Store | Rmw | Fence)
+                code[pc] = msgspec.structs.replace(instruction, order=order)
+        threads.append(msgspec.structs.replace(thread, code=tuple(code)))
+    return msgspec.structs.replace(program, threads=tuple(threads))
+
+
 def ld(register: str, address: str) -> Load:
     return Load(register=register, address=Addr(address))
 
@@ -40,6 +58,10 @@ def cas(address: str, expected: int, new: int) -> Rmw:
     return Rmw(register="old", address=Addr(address), value=Const(new), when=Op("==", (Old(), Const(expected))))
 
 
+def unless(register: str, value: int, target: int) -> Branch:
+    return Branch(target=target, when=Op("!=", (Reg(register), Const(value))))
+
+
 def lock(address: str) -> Lock:
     return Lock(address=Addr(address))
 
@@ -54,6 +76,21 @@ SFENCE = Fence(kind=Kind.SFENCE)
 
 def ring(count: int) -> Program:
     return program(*([st(f"v{i}", 1), ld("r", f"v{(i + 1) % count}")] for i in range(count)))
+
+
+def ring_behind_guards() -> Program:
+    """Store buffering among T0, T3 and T4, each behind a guard that one order of T1 and T2 opens."""
+
+    def guarded(address: str, value: int, mine: str, other: str) -> list[Instruction]:
+        return [ld("r", address), unless("r", value, 4), st(mine, 1), ld("s", other)]
+
+    return program(
+        guarded("y", 1, "u", "v"),
+        [st("x", 1)],
+        [st("y", 1)],
+        guarded("y", 0, "v", "w"),
+        [ld("q", "x"), ld("r", "x"), unless("r", 0, 5), st("w", 1), ld("s", "u")],
+    )
 
 
 def load_store_pairs(pairs: int) -> Program:

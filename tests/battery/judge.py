@@ -15,7 +15,7 @@ from battery.channels import Program
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.options import CheckOptions
 from teetotal.checking import check
-from teetotal.programs.c.build import CompileError
+from teetotal.programs.c.compilers import CompileError
 
 SECONDS = 20.0
 SEEN, NAMED, ROBUST, UNNAMED, ALARM, ERROR = "seen", "named", "robust", "unnamed", "alarm", "error"

@@ -12,7 +12,8 @@ from teetotal.answers.errors import ProgramError
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import check
-from teetotal.programs.c.build import CompileError, Source, errors_first
+from teetotal.programs.c.build import Source
+from teetotal.programs.c.compilers import CompileError, errors_first
 from teetotal.programs.c.naming import Function, Local, Objects
 from teetotal.report import terminal
 
@@ -166,7 +167,8 @@ def test_where_a_loop_was_cut(tmp_path: Path) -> None:
         "static void *g(void *p) { return 0; }\n"
     )
     result = run(tmp_path, text + TWO_THREADS, options=CheckOptions(loop_bound=3))
-    assert f"loop at {tmp_path / 'program.c'}:5 cut after 3 rounds; see --loop-bound" in result.notes
+    where = f"loop at {tmp_path / 'program.c'}:5 cut after 3 rounds"
+    assert f"{where}, where T1 read n = 2 (line 5, written at line 5); see --loop-bound" in result.notes
 
 
 def test_a_proof_about_one_thread_is_told_as_one(tmp_path: Path) -> None:

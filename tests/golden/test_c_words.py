@@ -169,3 +169,25 @@ def test_a_limit_is_read_and_is_an_event_only_where_others_can_see_it(tmp_path: 
         assert [word for word in told if "tv_" in word] == [
             "ld never.tv_sec → 0", "ld never.tv_nsec → 0"
         ][:reads]  # fmt: skip
+
+
+def test_every_word_of_a_story_names_addresses_and_numbers_what_is_none(tmp_path: Path) -> None:
+    """Once a mutex held ``lock m``, the write that a load had seen stood there by its address, and -1 as 2^64 - 1."""
+    text = """#include <pthread.h>
+int x, y, *volatile p, *volatile q, *r, *s; long volatile n; pthread_mutex_t m;
+void *f(void *z) { p = &x; pthread_mutex_lock(&m); n = -1; pthread_mutex_unlock(&m); p = &y; r = q; return 0; }
+void *g(void *z) { q = &y; pthread_mutex_lock(&m); n = -1; pthread_mutex_unlock(&m); q = &x; s = p; return 0; }
+int main(void) {
+  pthread_t t, u;
+  pthread_create(&t, 0, f, 0); pthread_create(&u, 0, g, 0);
+  pthread_join(t, 0); pthread_join(u, 0);
+}
+"""
+    found = violations(tmp_path, text)
+    assert any("saw T1's st p = &x, which T1's st p = &y overwrites" in edge.because for v in found for edge in v.cycle)
+    assert any(event.text == "st n = -1" for v in found for event in v.events)
+    held = [step.memory for v in found for step in (*v.steps, *(v.sequential.steps if v.sequential else ()))]
+    assert {memory["m"] for memory in held if "m" in memory} == {"0", "1"}
+    assert {memory["n"] for memory in held if "n" in memory} == {"-1"}
+    assert {memory["p"] for memory in held if "p" in memory} == {"&x", "&y"}
+    assert {v.initial["p"] for v in found} == {"0"}

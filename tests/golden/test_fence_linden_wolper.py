@@ -17,7 +17,7 @@ from teetotal.engines.symbolic.checker import check
 from teetotal.engines.symbolic.graph import ControlGraph
 from teetotal.engines.symbolic.verify import robust, verify
 from teetotal.fences.linden_wolper import insert_fences
-from teetotal.fences.of_program import Goal
+from teetotal.fences.program_problem import Goal
 from teetotal.programs.promela import compile_text, load
 
 SAFE = {

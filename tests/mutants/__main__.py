@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import os
 import queue
+import resource
 import signal
 import sys
 import threading
-from collections import Counter
+import time
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
 from mutants.listing import ROOT, Mutant, mutants
-from mutants.workshop import BROKEN, KILLED, SURVIVED, TIMED_OUT, Result, Workshop, among, stop_all
+from mutants.workshop import BROKEN, CODE, KILLED, SURVIVED, TIMED_OUT, Result, Workshop, among, files, stop_all
 
 STALE, EQUIVALENT = "stale", "equivalent"
+HERE = "killed in this code"
 COLUMNS = (KILLED, SURVIVED, TIMED_OUT, STALE, BROKEN, EQUIVALENT)
+
+
+def code() -> str:
+    """Changes with whatever faults are planted in: which code a result is of."""
+    digest = hashlib.sha256()
+    for file in sorted(files(ROOT, CODE)):
+        digest.update(f"{file}\0".encode() + (ROOT / file).read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
 
 
 class Record:
@@ -25,12 +38,13 @@ class Record:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._code = code()
         self._lock = threading.Lock()
         self._kept: dict[str, dict[str, object]] = json.loads(path.read_text()) if path.exists() else {}
 
     def add(self, mutant: Mutant, result: Result) -> None:
         with self._lock:
-            self._kept[mutant.title] = {"digest": mutant.digest, **asdict(result)}
+            self._kept[mutant.title] = {"digest": mutant.digest, "code": self._code, **asdict(result)}
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._path.write_text(json.dumps(self._kept, indent=1, sort_keys=True))
 
@@ -43,17 +57,23 @@ class Record:
         kept = self._kept.get(mutant.title)
         return str(kept["status"]) if kept and kept["digest"] == mutant.digest else None
 
+    def killed_here(self, mutant: Mutant) -> bool:
+        """And not in the code as it was at some earlier time."""
+        return self.status(mutant) == KILLED and self._kept[mutant.title].get("code") == self._code
+
 
 def table(chosen: list[Mutant], record: Record) -> str:
     areas = {mutant.area: Counter[str]() for mutant in chosen}
     for mutant in chosen:
         areas[mutant.area][record.status(mutant) or "not tried"] += 1
+        areas[mutant.area][HERE] += record.killed_here(mutant)
     total = sum(areas.values(), Counter())
     columns = [column for column in (*COLUMNS, "not tried") if column == KILLED or total[column]]
+    columns.insert(1, HERE)
     lines = [f"| area | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     for area, counts in [*areas.items(), ("**all**", total)]:
         lines.append(f"| {area} | {' | '.join(str(counts[column]) for column in columns)} |")
-    judged = sum(total.values()) - total[EQUIVALENT] - total["not tried"]
+    judged = len(chosen) - total[EQUIVALENT] - total["not tried"]
     left = f", {total['not tried']} not tried" if total["not tried"] else ""
     lines.append(f"\n{total[KILLED]} of {judged} faults noticed ({total[KILLED] / max(1, judged):.1%}){left}.")
     return "\n".join(lines)
@@ -66,13 +86,13 @@ class Sound:
         self._workshop = workshop
         self._named = {test for mutant in chosen for test in mutant.killed_by}
         self._passing: dict[str, set[str]] = {}
-        self._lock = threading.Lock()
+        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
     def failing(self, tests: Iterable[str]) -> list[str]:
         return [test for test in tests if test not in self._passing_of(test.partition("::")[0])]
 
     def _passing_of(self, file: str) -> set[str]:
-        with self._lock:
+        with self._locks[file]:
             if file not in self._passing:
                 asked = (test for test in self._named if test.startswith(f"{file}::"))
                 self._passing[file] = self._workshop.passing(asked, 1800)
@@ -145,8 +165,8 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="say what is on the list, and run nothing")
     parser.add_argument("--left", action="store_true", help="leave out those that were killed in an earlier run")
     parser.add_argument("--score", action="store_true", help="the table of what earlier runs found, and run nothing")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=120, help="for the tests of one fault")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="copies at a time")
+    parser.add_argument("--seconds", type=float, default=300, help="for the tests of one fault")
     parser.add_argument("--flags", default="-O1 -DNDEBUG", help="a fault is compiled once and run for seconds")
     parser.add_argument(
         "--folder",
@@ -173,11 +193,15 @@ def main() -> int:
         can = [m for m in chosen if not m.equivalent and not m.problem()]
         if options.left:
             can = [m for m in can if record.status(m) != KILLED]
+        begun = time.monotonic()
         try:
             Campaign(can, record, options).run(options.jobs)
         except KeyboardInterrupt:
             stopped = True
             stop_all()
+        spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+        worked = (spent.ru_utime + spent.ru_stime) / 60
+        print(f"\n{worked:.1f} minutes of a processor, in {(time.monotonic() - begun) / 60:.1f} minutes")
     print(f"\n{table(chosen, record)}")
     for mutant in chosen:
         if (status := record.status(mutant)) not in (KILLED, EQUIVALENT):

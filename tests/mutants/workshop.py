@@ -22,7 +22,8 @@ from pathlib import Path
 
 from mutants.listing import ROOT, Mutant
 
-COPIED = ("core", "runtime", "src", "tests", "benchmarks", "examples", "docs", "CMakeLists.txt", "pyproject.toml")
+CODE = ("core", "runtime", "src", "CMakeLists.txt")
+COPIED = (*CODE, "tests", "benchmarks", "examples", "docs", "pyproject.toml")
 LEFT_OUT = (".so", ".pyc", "teetotal-runtime")
 # Only the plugins that tests need: to look for others takes longer than most of these tests.
 PLUGINS = ("--disable-plugin-autoload", "-p", "_hypothesis_pytestplugin", "-p", "teetotal.pytesting")
@@ -40,8 +41,8 @@ class Result:
     failed: str = ""
 
 
-def _files(root: Path) -> Iterable[Path]:
-    for name in COPIED:
+def files(root: Path, names: Iterable[str] = COPIED) -> Iterable[Path]:
+    for name in names:
         path = root / name
         for file in [path] if path.is_file() else path.rglob("*"):
             if file.is_file() and not file.name.endswith(LEFT_OUT):
@@ -117,8 +118,8 @@ class Workshop:
 
     def _mirror(self) -> None:
         """Writes what differs only, so that little is compiled again."""
-        wanted = set(_files(ROOT))
-        for file in set(_files(self.tree)) - wanted:
+        wanted = set(files(ROOT))
+        for file in set(files(self.tree)) - wanted:
             (self.tree / file).unlink()
         for file in wanted:
             content = (ROOT / file).read_bytes()

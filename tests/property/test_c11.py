@@ -12,19 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st_
 
+import monitored_events
 from amounts import some
 from c11_many import verdicts
 from c11_programs import awaited, c11, random_program
 from fuzz_c11 import compare, drawn
 from shared import data
-from small_programs import ld, lock, st, unlock
+from small_programs import ld, lock, st, unlock, with_orders
 from small_programs import program as of_threads
 from teetotal import models
 from teetotal.answers.events import Event, EventId
 from teetotal.answers.options import ReleaseSequence
 from teetotal.answers.schedules import TokenError, known_writes
 from teetotal.engines import weak
-from teetotal.engines.executions import monitors
 from teetotal.engines.executions.robustness import robustness
 from teetotal.models import c11 as specification
 from teetotal.programs.litmus import read_file
@@ -224,7 +224,7 @@ def test_recorded_traces_show_what_the_definition_has() -> None:
         if len(code) < 7 and not any(isinstance(i, Rmw) and i.when for i in code) and awaited(program) == program:
             programs.append(program)
     for program, expected in zip(programs, verdicts(programs), strict=True):
-        reports = [report for trace in traces(program) for report in monitors.run("exact-c11", trace)]
+        reports = [report for trace in traces(program) for report in monitored_events.run("exact-c11", trace)]
         told = "race" if any(report.race for report in reports) else "weak" if reports else "robust"
         assert told == expected.verdict, program
         seen.add(told)
@@ -247,13 +247,13 @@ def test_one_recorded_trace(name: str) -> None:
     """What a monitor says of one execution, where no other one could show it."""
     text, order, expected = RECORDED[name]
     (trace,) = [one for one in traces(c11(text, name)) if "".join(str(event.thread) for event in one) == order]
-    assert ["race" if report.race else "weak" for report in monitors.run("exact-c11", trace)] == expected
+    assert ["race" if report.race else "weak" for report in monitored_events.run("exact-c11", trace)] == expected
 
 
 def test_a_mutex_hands_over_what_was_done_under_it() -> None:
     under = [lock("m"), st("x", 1), unlock("m")], [lock("m"), ld("r", "x"), unlock("m")]
     for trace in traces(of_threads(*under)):
-        assert not monitors.run("exact-c11", trace)
+        assert not monitored_events.run("exact-c11", trace)
 
 
 @settings(max_examples=100)
@@ -269,7 +269,7 @@ def test_stronger_orders_never_make_a_robust_program_weak(seed: int) -> None:
         for pc, instruction in enumerate(thread.code)
         if getattr(instruction, "order", "na") != "na"
     ]
-    stronger = program.with_orders({place: "seq_cst" for place in ordered if rng.random() < 0.5})
+    stronger = with_orders(program, {place: "seq_cst" for place in ordered if rng.random() < 0.5})
     assert watched(stronger) == "robust"
 
 

@@ -6,6 +6,7 @@ import json
 import random
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from amounts import some
@@ -13,6 +14,8 @@ from c_letters import INTERPRETER
 from c_programs import compiled, translate
 from in_parts import in_parts, told
 from random_programs import ATOMIC, LOCKED, MIXED, PLAIN, seeded
+from small_programs import ld, st
+from small_programs import program as of_threads
 from teetotal.answers.strategies import Strategy
 from teetotal.engines.runtime import driver
 from teetotal.programs.c.build import Source, build
@@ -72,6 +75,22 @@ def test_store_buffers(model: str) -> None:
             found, notes = in_parts(program, asked, [str(number)], 1 + number % 3, 1 + number % 4)
             assert found == expected, number
             assert not notes, number
+
+
+def test_commits_above_a_part_are_known_when_it_is_merged() -> None:
+    """Each thread loads what it stored to y: once that is committed, the other's store to y conflicts with the load. Where
+    a merge knew of no commits it took the two for independent, and up to three classes of eighty were lost."""
+    crossing = of_threads(
+        [st("y", 1), st("x", 1), ld("r", "y"), st("x", 2), st("x", 1)],
+        [st("y", 2), st("x", 1), st("x", 1), ld("r", "y"), st("y", 2)],
+    )
+    asked = ["strategy=all", "model=pso"]
+    crossing = msgspec.structs.replace(crossing, memory={"x": 0, "y": 0})  # they lie in this order
+    with compiled(translate([crossing])) as program:
+        expected = told(driver.answers(program, asked, ["0"]))
+        assert expected[-1]["executions"] == 80
+        for workers, executions in ((2, 1), (3, 2)):
+            assert in_parts(program, asked, ["0"], workers, executions) == (expected, [])
 
 
 @pytest.mark.parametrize("model", ["sc", "pso"])

@@ -8,10 +8,10 @@ import pytest
 from amounts import some
 from c_programs import COMPILERS, compiled, explore, outcome_code, translate
 from random_programs import ATOMIC, FENCED, LOCKED, MIXED, PLAIN, seeded
+from sc_executions import executions
 from teetotal import models
 from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.strategies import Strategy
-from teetotal.engines.executions.executions import executions
 from teetotal.engines.runtime import driver as runtime
 from teetotal.engines.states.outcomes import outcomes
 from teetotal.programs.expressions import Addr, Const, Final, Old, Op

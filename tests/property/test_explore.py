@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from amounts import some
 from program_strategies import describe, programs
 from random_programs import SHAPES, seeded
+from sc_executions import count_classes, executions
 from small_programs import SFENCE, cas, fetch_add, ld, load_store_pairs, lock, philosophers, program, ring, st, unlock
 from teetotal import models
 from teetotal.answers.errors import ProgramError
 from teetotal.answers.events import MODELS, Issue, ModelName, Semantics
 from teetotal.answers.strategies import Strategy
-from teetotal.engines.executions import count_classes, executions
 from teetotal.engines.states import outcomes
 from teetotal.programs.expressions import Addr, Const, Final, Op, Reg
 from teetotal.programs.program import Assert, Branch, Instruction, Load, Program, Rmw, Thread

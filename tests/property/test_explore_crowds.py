@@ -14,7 +14,8 @@ import pytest
 from amounts import some
 from program_strategies import describe
 from random_programs import SHAPES, seeded
-from small_programs import ld, program, st
+from sc_executions import count_classes, executions
+from small_programs import ld, program, ring_behind_guards, st
 from teetotal import models
 from teetotal.answers.events import Issue, Semantics
 from teetotal.answers.options import CheckOptions
@@ -22,7 +23,6 @@ from teetotal.answers.options import CheckOptions as OptionsC
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import check
 from teetotal.checking import check as check_c
-from teetotal.engines.executions import count_classes, executions
 from teetotal.engines.executions.robustness import robustness
 from teetotal.engines.states import outcomes
 from teetotal.programs.c.build import Source
@@ -32,9 +32,8 @@ from teetotal.programs.expressions import (
     Final,
     Old,
     Op,
-    Reg,
 )
-from teetotal.programs.program import Branch, Instruction, Program, Rmw
+from teetotal.programs.program import Program, Rmw
 
 CROWD = {"threads": (3, 4, 5, 5, 6, 7), "operations": (3, 3, 2, 2, 2, 1), "addresses": 4}
 PAIRED = {"threads": (5, 6), "operations": (2, 2, 2, 2, 1), "addresses": 2}
@@ -44,28 +43,9 @@ def reversed_threads(program: Program) -> Program:
     return msgspec.structs.replace(program, threads=program.threads[::-1])
 
 
-def unless(register: str, value: int, target: int) -> Branch:
-    return Branch(target=target, when=Op("!=", (Reg(register), Const(value))))
-
-
 def six_accesses() -> Program:
     """T0 has four reads to choose from, and T3's pair three; together twelve classes, of which eleven were visited."""
     return program([ld("r", "x")], [st("y", 1)], [st("x", 1)], [ld("r", "y"), ld("s", "y")], [ld("r", "x")])
-
-
-def ring_behind_guards() -> Program:
-    """Store buffering among T0, T3 and T4, each behind a guard that one order of T1 and T2 opens."""
-
-    def guarded(address: str, value: int, mine: str, other: str) -> list[Instruction]:
-        return [ld("r", address), unless("r", value, 4), st(mine, 1), ld("s", other)]
-
-    return program(
-        guarded("y", 1, "u", "v"),
-        [st("x", 1)],
-        [st("y", 1)],
-        guarded("y", 0, "v", "w"),
-        [ld("q", "x"), ld("r", "x"), unless("r", 0, 5), st("w", 1), ld("s", "u")],
-    )
 
 
 def eight_accesses() -> Program:

@@ -18,8 +18,8 @@ from c11_programs import c11, random_program
 from teetotal.answers.events import Kind, Location, MemoryOrder
 from teetotal.answers.targets import ANY, TARGETS, OrderCosts
 from teetotal.fences.insertion import Hopeless, Search
-from teetotal.fences.of_orders import OrdersProblem, Owner, Skeleton
 from teetotal.fences.orders import VALID, Place, Sites, What, join, stronger
+from teetotal.fences.orders_problem import OrdersProblem, Owner, Skeleton
 from teetotal.fences.slots import Slot
 from teetotal.models import c11 as specification
 from teetotal.programs.program import Branch, Fence, Instruction, Load, Program, Rmw, Store, Thread

@@ -98,6 +98,29 @@ def test_a_fence_that_is_there_is_made_stronger(tmp_path: Path, models: tuple[st
     assert found.text == FENCED.replace("memory_order_release", "memory_order_seq_cst")
 
 
+BEHIND = """C sb
+{}
+P0(atomic_int* x, atomic_int* y) {
+  atomic_store_explicit(y, 1, memory_order_release);
+  int r0 = atomic_load_explicit(y, memory_order_seq_cst);
+  atomic_store_explicit(x, 2, memory_order_release);
+}
+P1(atomic_int* x, atomic_int* y) {
+  atomic_store_explicit(x, 1, memory_order_seq_cst);
+  atomic_thread_fence(memory_order_acquire);
+  int r0 = atomic_load_explicit(y, memory_order_acquire);
+}
+exists (true)
+"""
+
+
+def test_a_fence_behind_a_store_that_is_one_too(tmp_path: Path) -> None:
+    """It was taken for the fence of the store, which executions of C11 are told without, and all that follows for what
+    stands before it."""
+    found = repaired(tmp_path / "sb.litmus", BEHIND)
+    assert changed(found) == [(4, "release", "seq_cst"), (6, "release", "seq_cst"), (11, "acquire", "seq_cst")]
+
+
 PYTHON = """from teetotal import cas, ld, mfence, program, relaxed, st
 
 

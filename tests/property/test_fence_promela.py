@@ -19,13 +19,14 @@ from teetotal.answers.costs import Costs, parse
 from teetotal.answers.events import Issue, ModelName, Semantics
 from teetotal.answers.options import FenceOptions
 from teetotal.answers.verdict import Verdict
+from teetotal.budget import Budget
 from teetotal.engines.symbolic.graph import MODEL_NUMBERS, ControlGraph
 from teetotal.engines.symbolic.schedules import Replay
 from teetotal.engines.symbolic.verify import robust, verify
 from teetotal.fences.fencing import fence
 from teetotal.fences.insertion import Hopeless, Search
-from teetotal.fences.of_program import Goal
-from teetotal.fences.promela import PromelaProblem, killers_of, patched
+from teetotal.fences.program_problem import Goal
+from teetotal.fences.promela import PromelaProblem, _proof, killers_of, loops, patched
 from teetotal.programs.promela import compile_text
 from teetotal.programs.promela.instructions import Slot
 
@@ -87,6 +88,20 @@ def test_a_fence_costs_each_process_that_has_it_and_more_in_a_loop() -> None:
             for placed in one:
                 assert placed.in_loop
                 assert placed.cost == 3 * factor * {"mfence": 10, "sfence": 3}[placed.kind]
+
+
+TWICE = """bit x, y;
+inline both(mine, other) { mine = 1; other == 1 }
+active proctype P() { do :: both(x, y); x = 0 :: break od; both(x, y) }
+"""
+
+
+def test_a_fence_in_a_loop_and_outside_of_it_is_in_a_loop() -> None:
+    """An inline's gap stands where it is called: in a loop first, and then once more."""
+    program = compile_text(TWICE, "twice.pml", "gaps")
+    inside = [sites for sites, site in zip(loops(program), program.sites, strict=True) if site.location.line == 2]
+    assert inside
+    assert all(sites == [True] for sites in inside)
 
 
 PAIR = """bit x, y;
@@ -442,3 +457,12 @@ def test_a_budget_that_runs_out_is_told() -> None:
     assert not result.complete
     assert "is not known: time" in result.notes[0]
     assert text == (PROGRAMS / "lamport_fast.pml").read_text()
+
+
+@pytest.mark.parametrize("models", [("tso", "pso"), ("pso", "tso")])
+def test_a_proof_is_one_under_every_model(models: tuple[ModelName, ...]) -> None:
+    """Message passing is robust under TSO alone, whichever is asked last."""
+    text = "byte x, y; active proctype P() { x = 1; y = 1 } active proctype Q() { byte a, b; a = y; b = x }"
+    answer = _proof("mp.pml", compile_text(text), FenceOptions(models=models), Budget())
+    assert answer.verdict is Verdict.VIOLATION
+    assert (answer.models["tso"].robust, answer.models["pso"].robust) == (True, False)

@@ -14,7 +14,7 @@ from fencing_tools import NEEDS_COMPILER, TWO_THREADS
 from looping_programs import looping_program
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.costs import Costs
-from teetotal.answers.events import Semantics
+from teetotal.answers.options import FenceOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.fences.c import CProblem
 from teetotal.fences.c_files import CFiles
@@ -58,6 +58,6 @@ def test_programs_with_marks_are_explored_as_without(tmp_path: Path, compiler: s
     text.write_text(translate(programs, observed=True))
     for number in range(len(programs)):
         source = Source((str(text),), (), compiler, (str(number),))
-        problem = CProblem(CFiles(source, Costs(), strengthen=False), ("tso", "pso"), "robust", Semantics())
+        problem = CProblem(CFiles(source, Costs(), strengthen=False), FenceOptions())
         with_marks = problem.explored(problem.files.explored(frozenset()))
         assert found(with_marks) == found(problem.check_as_it_is()), number

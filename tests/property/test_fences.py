@@ -15,6 +15,7 @@ from hypothesis.strategies import integers
 from amounts import some
 from program_strategies import programs
 from random_programs import ATOMIC, FENCED, PLAIN, seeded
+from slots_everywhere import everywhere
 from small_programs import MFENCE, SFENCE, fetch_add, ld, program, ring, st
 from teetotal import models
 from teetotal.answers.costs import Costs
@@ -24,8 +25,7 @@ from teetotal.budget import Budget
 from teetotal.engines.states.outcomes import outcomes
 from teetotal.fences.fencing import Job, Patch, run
 from teetotal.fences.insertion import Finding, Hopeless, Search, Site, Undecided
-from teetotal.fences.of_program import Goal, ProgramProblem
-from teetotal.fences.slots import everywhere
+from teetotal.fences.program_problem import Goal, ProgramProblem
 from teetotal.programs.expressions import Const, Expr, Final, Op
 from teetotal.programs.program import Branch, Fence, Instruction, Program, Thread
 

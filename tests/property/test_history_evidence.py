@@ -18,6 +18,7 @@ from histories import random_small
 from history_specification import MACHINES, _issue, consistent
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Commit, EventId, Kind, ModelName, Semantics
+from teetotal.answers.numbers import Before
 from teetotal.histories import proof, witness
 from teetotal.histories.history import History, Operation, to_text
 from teetotal.histories.problem import Problem, Unwritten
@@ -333,7 +334,7 @@ T1: st y = 1
 T1: {}
 T1: ld x -> 0
 """
-PO, RF, FR = proof.PROGRAM, proof.READS_FROM, proof.INITIAL
+PO, RF, FR = Before.PROGRAM, Before.READS_FROM, Before.INITIAL
 
 
 @pytest.mark.parametrize(
@@ -360,9 +361,9 @@ def test_what_program_order_is_worth(between: tuple[str, str], cycle: list[proof
         assert model not in right or not consistent(history, model, semantics)
 
 
-NEWER, OLDER = (0, 1, 2, proof.STORE), (1, 0, 3, proof.STORE)
-ITSELF, ELSEWHERE = (1, 0, 1, proof.STORE), (3, 1, 0, proof.OVERWRITES)
-AGAIN = (1, 0, 0, proof.OVERWRITES)
+NEWER, OLDER = (0, 1, 2, Before.STORE), (1, 0, 3, Before.STORE)
+ITSELF, ELSEWHERE = (1, 0, 1, Before.STORE), (3, 1, 0, Before.OVERWRITES)
+AGAIN = (1, 0, 0, Before.OVERWRITES)
 
 
 @pytest.mark.parametrize(

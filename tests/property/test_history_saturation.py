@@ -152,6 +152,32 @@ def test_the_six_write_rule_finds_figure_3_and_not_figure_4() -> None:
         assert extended(hard.ring(length), "six") == ("consistent", 0)
 
 
+FIGURE_3_APART = """a: st y0 = 1
+a: st g0 = 1
+b: st y1 = 1
+b: st g1 = 1
+x2: ld g0 -> 1
+x2: ld g1 -> 1
+x2: st x = 2
+x4: st x = 4
+x4: st f0 = 1
+x4: st f1 = 1
+ring0: ld y1 -> 1
+ring0: ld f0 -> 1
+ring0: st y0 = 2
+ring0: ld y1 -> 1
+ring1: ld f1 -> 1
+ring1: st y1 = 2
+ring1: ld y0 -> 1
+"""
+
+
+def test_of_a_threads_reads_the_six_write_rule_looks_at_the_last() -> None:
+    """ring0 reads y1 before it knows of x = 4 as well: that read is behind nothing, and shows nothing."""
+    (history,) = read_text(FIGURE_3_APART)
+    assert extended(history, "six") == ("consistent", 1)
+
+
 def test_one_guessed_pair_finds_figure_4_and_not_figure_5() -> None:
     for length in (2, 3, 4, 7):
         assert extended(hard.ring(length), "guess") == ("consistent", 1)

@@ -6,6 +6,7 @@ import doctest
 import os
 import random
 import time
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from executions import dependent, interleavings
 from monitor_checks import RELAXED, check, check_witness
 from monitor_papers import burnim, sober
 from monitor_reference import exact
+from monitored_events import part, run
 from notation import program
 from random_programs import ALL_SEMANTICS, MIXED, SHAPES, Shape, seeded
 from random_programs import programs as hypothesis_programs
@@ -24,7 +26,7 @@ from teetotal import _core, models
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Event, Issue, Kind, ModelName, Semantics
 from teetotal.engines.executions import monitors
-from teetotal.engines.executions.monitors import MONITORS, Columns, Stream, by_pair, by_triple, columns, run
+from teetotal.engines.executions.monitors import MONITORS, Columns, Stream
 from teetotal.programs.program import Program
 
 SEED = time.time_ns() if os.environ.get("TEETOTAL_PROFILE") == "fuzz" else 20
@@ -425,30 +427,19 @@ def test_the_last_known_of_many_writes_is_found() -> None:
 # -- the rest of the interface ----------------------------------------------------------------------------------------
 
 
-def test_grouping_by_pair_and_by_triple() -> None:
-    """Two ways through the program to the same pair of places."""
-    events = execution("T0: x=1; r=y || T1: y=1; y=2; r=x", "00111")
-    rows = columns(events)
-    assert [(rows.locations[a], rows.locations[b]) for a, b in (r.pair for r in run("exact-tso", rows))] == [
-        (events[0].location, events[4].location)
-    ]
-    one = run("burnim-tso", rows)[0]
-    same_place = monitors.Report(one.monitor, one.model, 7, 8, 9, *one.triple)
-    other_way = monitors.Report(one.monitor, one.model, 7, 8, 9, one.delayed_location, 99, one.deciding_location)
-    assert [(group.first, group.count) for group in by_pair([one, same_place, other_way])] == [(one, 3)]
-    assert [(g.first, g.count) for g in by_triple([one, same_place, other_way])] == [(one, 2), (other_way, 1)]
-
-
 def test_summaries_are_the_reports_by_triple() -> None:
     rng = random.Random(6)
     rows = table([random_row(rng, 4, 6) for _ in range(20_000)], 4)
     for name in MONITORS:
         stream = Stream(name, threads=4)
         reports = run(name, rows)
-        assert stream.summarise(rows.rows(slice(0, 5000))) + stream.summarise(rows.rows(slice(5000, None))) == len(
+        assert stream.summarise(part(rows, slice(0, 5000))) + stream.summarise(part(rows, slice(5000, None))) == len(
             reports
         )
-        assert stream.distinct() == by_triple(reports)
+        counts = Counter(report.triple for report in reports)
+        assert [(group.first.triple, group.count) for group in stream.distinct()] == list(counts.items())
+        first = {report.triple: report for report in reversed(reports)}
+        assert all(group.first == first[group.first.triple] for group in stream.distinct())
 
 
 def test_wrong_reports_have_no_witness() -> None:

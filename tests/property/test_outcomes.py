@@ -236,3 +236,10 @@ def test_arithmetic_is_python_s(expression: Expr, value: int) -> None:
     computed = program([Assign(register="r", value=expression), Rmw(register="old", address=Addr("x"), value=Reg("r"))])
     assert evaluate(expression, lambda _: 0) == value
     assert under_each_model(computed, "x") == [{(value,)}] * 3
+
+
+def test_more_values_than_are_looked_through_one_by_one_are_told_apart() -> None:
+    """Of two loads in a row, while a counter goes up to 40 (``kFewResponses`` of core/locals.hpp are 16)."""
+    test = program([fetch_add("x")] * 40, [ld("r", "x"), ld("s", "x")])
+    pairs = {(first, second) for first in range(41) for second in range(first, 41)}
+    assert under_each_model(test, "1:r 1:s") == [pairs] * 3

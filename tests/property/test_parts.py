@@ -16,7 +16,7 @@ import pytest
 from amounts import some
 from program_strategies import describe
 from random_programs import SHAPES, seeded
-from small_programs import ld, st
+from small_programs import ld, ring_behind_guards, st
 from small_programs import program as of_threads
 from teetotal import _core
 from teetotal.answers.errors import TeetotalError
@@ -174,6 +174,27 @@ def test_a_race_that_is_not_settled_is_asked_again_after_a_merge() -> None:
         assert by_many(asked(crowd), Shuffled(random.Random(0), workers, (1, 2, 7)), Scale()) == alone(crowd)
 
 
+def test_what_a_part_supposed_wrongly_is_explored_again() -> None:
+    """A branch that others put above a part meanwhile makes the tail decide where its race goes. Believed to be settled,
+    the race led to the same classes by other executions."""
+    ring = ring_behind_guards()
+    program = msgspec.structs.replace(ring, threads=(*ring.threads[:3], ring.threads[4], ring.threads[3]))
+    expected = alone(program)
+    for seed in range(4):
+        assert by_many(asked(program), Shuffled(random.Random(seed), 8, (1, 2)), Scale()) == expected
+
+
+def test_what_one_slice_tells_is_told_of_all() -> None:
+    """Whichever comes first; and a location that is a mutex to one and data to another is refused."""
+    calm, odd = Watched(2, 0, 0, False, False, [], [], [1]), Watched(3, 1, 1, True, True, [], [], [0, 2])
+    for slices in ((calm, odd), (odd, calm)):
+        counts, _, _, interrupted = watched.together(slices, True, False)
+        assert counts == watched.Counts(5, 1, 1, complete=False, full=True, endless=True)
+        assert not interrupted
+    with pytest.raises(Refused, match="both as a mutex and as data"):
+        watched.together([calm, msgspec.structs.replace(odd, uses=[2])], True, False)
+
+
 def test_gone_on_with_from_a_checkpoint(tmp_path: Path) -> None:
     """Every few answers all is forgotten but what is in the file."""
     chance = random.Random(5)
@@ -324,3 +345,41 @@ def test_each_random_walk_once_and_in_order(count: int, workers: int, tmp_path: 
                 break
         assert [walk for told in exploration.all_told() for walk in told.walks] == list(range(count))
         checkpoint.close()
+
+
+def test_nobody_is_hurried_again_and_again_for_what_cannot_be_divided() -> None:
+    """A search that is one long path came back after each execution: minutes in place of a second."""
+    exploration = Exploration(lambda: "walks", Walked, Scale(), Walks(10_000))
+    now = 0.0
+    exploration.clock = lambda: now
+
+    class Undivided(Walkers):
+        """Each execution takes a millisecond, and nothing of what is left can be given away."""
+
+        asked = 0
+
+        def hurry(self, number: int) -> bool:
+            Undivided.asked += 1
+            return True
+
+        def receive(self, seconds: float | None = None) -> Any:
+            nonlocal now
+            number, text = self.given.popitem()
+            first, _, until = map(int, text.split())
+            worked = max(exploration.haste, 0.001)
+            now += worked
+            end = min(until, first + int(worked * 1000))
+            left = f"{end} 0 {end if end == until else until} "
+            return number, PartAnswer(left, "", Walked(list(range(first, end))), end - first)
+
+    class Path(Walks):
+        def give_parts(self, text: str, most: int, number: int, /) -> tuple[str, list[str]]:
+            raise AssertionError("nothing can be given away")
+
+        def state_of_part(self, text: str, /) -> Any:
+            return msgspec.structs.replace(super().state_of_part(text), open=0)
+
+    exploration.division = Path(10_000)
+    exploration.run(Undivided(random.Random(1), 2, (1,)), lambda part, share: part)
+    assert exploration.over
+    assert Undivided.asked < 200

@@ -107,6 +107,14 @@ LANGUAGE = {
     "else": "byte x; active proctype P() { if :: x == 1 -> assert(false) :: else -> skip fi }",
     "choice": "active proctype P() { if :: true -> skip :: true -> assert(false) fi }",
     "for": "byte x; active proctype P() { byte i, s; for (i : 1 .. 3) { s = s + i } assert(s == 6) }",
+    "blocks that end with an rmw": """#include "teetotal.h"
+        byte x, y, z; active proctype P() { byte r; atomic { r = x; r = z; xchg(r, y, 1) } x = 1; z = 1; atomic { y = 2 } }
+        active proctype Q() { byte a, b; a = x; b = z; assert(!(a == 1 && b == 0)) }""",
+    "rmws inside blocks": """#include "teetotal.h"
+        byte x;
+        active [2] proctype P() { byte r, s; d_step { fetch_add(r, x, 1); s = x; cas(r, x, s, 0) } assert(x == 0) }""",
+    "a macro in its argument": """#define MAX(a, b) (a > b -> a : b)
+        active proctype P() { byte r = 2; assert(MAX(MAX(1, r), MAX(r, 1)) == 2) }""",
     "select": "active proctype P() { byte i; select(i : 2 .. 4); assert(i != 3) }",
     "init": """byte x; proctype P(byte v) { x = x + v; assert(x < 4) }
         init { byte i; x = 3; do :: i < 2 -> run P(i); i++ :: else -> break od }""",

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from program_strategies import programs
+from sc_executions import executions
 from small_programs import MFENCE, ld, load_store_pairs, program, st
 from teetotal import models
 from teetotal.answers.events import ModelName, Semantics
@@ -14,7 +15,6 @@ from teetotal.answers.schedules import from_token
 from teetotal.answers.strategies import Strategy
 from teetotal.answers.verdict import Waiting
 from teetotal.budget import Budget
-from teetotal.engines.executions import executions
 from teetotal.engines.executions.robustness import robustness
 from teetotal.programs.expressions import Addr, Const, Op, Reg
 from teetotal.programs.program import Branch, Instruction, Program, Rmw

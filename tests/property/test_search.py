@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from small_programs import cas, ld, lock, program, st, unlock
+from sc_executions import count_classes, executions
+from small_programs import cas, ld, lock, program, st, unless, unlock
 from teetotal.answers.events import ModelName
 from teetotal.answers.strategies import Strategy
-from teetotal.engines.executions import count_classes, executions
 from teetotal.engines.executions.robustness import robustness
 from teetotal.programs.expressions import Addr, Const, Op, Reg
 from teetotal.programs.program import Branch, Instruction, Program, Rmw
@@ -48,6 +48,13 @@ def test_nothing_is_begun_in_vain(test: Program, classes: int) -> None:
     found = executions(test, seconds=20)  # for a search that would never end
     assert (found.executions, found.redundant) == (counted[0], 0)
     assert classes in (0, counted[0])
+
+
+def test_what_came_before_a_lock_anyway_is_no_race() -> None:
+    """Who has seen x = 1 takes the mutex behind the thread that stored it; without that it takes none."""
+    seen = [ld("r", "x"), unless("r", 1, 4), lock("m"), unlock("m")]
+    found = executions(program([lock("m"), st("x", 1), unlock("m")], seen))
+    assert (found.executions, found.redundant) == (2, 0)
 
 
 def test_a_write_races_with_each_of_two_reads() -> None:
@@ -127,6 +134,13 @@ def test_a_violation_that_an_rmw_decides() -> None:
     """The exchange comes last, and before the store that it should have seen."""
     swap = Rmw(register="s", address=Addr("x"), value=Const(2))
     found = robustness(program([st("x", 1), st("y", 1)], [ld("r", "y"), swap]), RELAXED)
+    assert {model: len(violations) for model, violations in found.violations.items()} == {"tso": 0, "pso": 1}
+
+
+def test_a_load_that_ends_an_execution_is_asked_about() -> None:
+    """Though somebody else, who waits for the store that it overtakes, has read the location just before."""
+    waits: list[Instruction] = [ld("q", "x"), Branch(target=0, when=Op("==", (Reg("q"), Const(0))))]
+    found = robustness(program(waits, [st("x", 1), st("y", 1)], [ld("r", "y"), ld("s", "x")]), RELAXED)
     assert {model: len(violations) for model, violations in found.violations.items()} == {"tso": 0, "pso": 1}
 
 

@@ -20,7 +20,7 @@ from teetotal.models import replay
 from teetotal.programs import litmus
 from teetotal.programs.program import Program
 from teetotal.traces.trace import Trace
-from trace_of_columns import of_run
+from trace_of_columns import conflict_edges, of_run
 
 CORPUS = sorted((Path(__file__).parents[1] / "corpus").glob("*.litmus"))
 States = list[tuple[list[list[str]], dict[str, str]]]
@@ -45,10 +45,10 @@ def compared(subject: Program, options: CheckOptions) -> int:
         run = replay(subject, model, tuple(schedule), semantics)  # type: ignore[arg-type]
         while commits := run.memory.commits():
             run.take(commits[0])
-        assert sorted(of_run(run).conflict_edges().pairs()) == violation.relations
+        assert sorted(conflict_edges(of_run(run))) == violation.relations
         beside = violation.sequential
         if beside is not None:
-            assert sorted(Trace.from_events(beside.events).conflict_edges().pairs()) == relations.of_sc(beside.events)
+            assert sorted(conflict_edges(Trace.from_events(beside.events))) == relations.of_sc(beside.events)
             assert beside.deciding == len(beside.events) - 1
             assert beside.delayed < beside.deciding
     return len(answer.violations)

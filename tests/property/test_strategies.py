@@ -9,11 +9,11 @@ import pytest
 from c_programs import compiled, explore
 from notation import program
 from random_programs import FENCED, seeded
+from sc_executions import executions
 from teetotal import models
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.events import Issue, Kind, Semantics
 from teetotal.answers.strategies import Strategy, parse
-from teetotal.engines.executions.executions import executions
 from teetotal.engines.executions.robustness import robustness
 from teetotal.programs.program import Program
 

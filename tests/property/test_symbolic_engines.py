@@ -137,3 +137,12 @@ def test_an_sfence_keeps_stores_before_a_later_atomic() -> None:
     semantics = Semantics(rmw="address")
     assert agree(ControlGraph(compile_text(text), semantics), "pso") is Verdict.SAFE
     assert agree(ControlGraph(compile_text(text.replace("sfence;", "")), semantics), "pso") is Verdict.VIOLATION
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_store_to_one_of_several_leaves_the_others_as_they_are(model: ModelName) -> None:
+    """Which one is known only when it runs: none of them is about to be written over for sure."""
+    text = """byte a[2], k, f;
+    active proctype P() { byte i, j, v; (f == 1); i = k; j = 1 - i; a[i] = 1; v = a[j]; assert(v == 0) }
+    active proctype Q() { a[1] = 5; f = 1 }"""
+    assert agree(ControlGraph(compile_text(text)), model) is Verdict.VIOLATION

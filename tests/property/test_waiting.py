@@ -12,12 +12,12 @@ from hypothesis import strategies as st_
 
 import waitless
 from looping_programs import looping_program
+from sc_executions import executions
 from small_programs import ld, st
 from small_programs import program as small
 from teetotal.answers.events import ModelName, Semantics
 from teetotal.answers.strategies import Strategy
 from teetotal.engines.encoding import twins
-from teetotal.engines.executions import executions
 from teetotal.engines.executions.robustness import robustness
 from teetotal.engines.states.outcomes import outcomes
 from teetotal.programs.expressions import Addr, Const, Final, Op, Reg

@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 import monitor_paths
+import monitored_events
 from executions import Remembered, classes, shuffled, watch_interleavings
 from monitor_reference import exact
 from teetotal import _core, models
 from teetotal.answers.events import Event, ModelName, Semantics
-from teetotal.engines.executions import monitors
 from teetotal.engines.executions.monitors import MONITORS, Report, witness
 from teetotal.models import ProgramLike
 from teetotal.programs.program import Program
@@ -89,11 +89,11 @@ def check_model(
     found: Counter[str] = Counter(burnim)
     replayed = 0
     for events in representatives:
-        reports = monitors.run(f"exact-{model}", events, semantics)
+        reports = monitored_events.run(f"exact-{model}", events, semantics)
         by_definition = exact(events, model, semantics)
         assert [(r.delayed, r.previous, r.deciding) for r in reports] == by_definition, tell(events)
         other = shuffled(events, rng)
-        again = monitors.run(f"exact-{model}", other, semantics)
+        again = monitored_events.run(f"exact-{model}", other, semantics)
         assert identities(other, again) == identities(events, reports), f"{tell(events)}\n{tell(other)}"
         for report in reports:
             check_witness(program, events, report, semantics)
@@ -101,7 +101,7 @@ def check_model(
         found["exact"] += bool(reports)
         allowed = identities(events, reports)
         for name in others(model):
-            weaker = monitors.run(name, events, semantics)
+            weaker = monitored_events.run(name, events, semantics)
             assert identities(events, weaker) <= allowed, f"{name} {tell(events)}"
             found[f"{name} on classes"] += bool(weaker)
     for name in ("exact", *(name for name in found if model in name)):

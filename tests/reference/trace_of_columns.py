@@ -1,14 +1,33 @@
-"""A trace in columns as the specification has traces, and the other way round."""
+"""A trace in columns as the specification has traces, and the other way round; and its relations, edge by edge."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from teetotal import models
 from teetotal.answers.events import Event, EventId, Issue
+from teetotal.answers.violation import REASONS, Reason
 from teetotal.traces.trace import EventColumns, Trace
+
+
+def happens_before(trace: Trace) -> Iterator[tuple[int, int, Reason]]:
+    """As the core has it: each event's next of its thread (po), its readers (src), the next write in co, and from a read
+    the first write after its source (fr)."""
+    return _edges(trace, True)
+
+
+def conflict_edges(trace: Trace) -> Iterator[tuple[int, int, Reason]]:
+    """``happens_before`` without po."""
+    return _edges(trace, False)
+
+
+def _edges(trace: Trace, with_program_order: bool) -> Iterator[tuple[int, int, Reason]]:
+    offsets, targets, reasons = trace._graph.edges(with_program_order)
+    for event in range(len(offsets) - 1):
+        for place in range(offsets[event], offsets[event + 1]):
+            yield event, int(targets[place]), REASONS[reasons[place]]
 
 
 def to_model(trace: Trace) -> models.Trace:

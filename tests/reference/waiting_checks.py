@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 import waitless
 from c_programs import compiled, explore, translate
 from in_parts import in_parts, told
+from sc_executions import executions
 from teetotal import _core
 from teetotal.answers.events import Kind, ModelName, Semantics
 from teetotal.answers.numbers import Tag
 from teetotal.engines.encoding import encode, encode_semantics, twins
-from teetotal.engines.executions import exchanging, executions
+from teetotal.engines.executions import exchanging
 from teetotal.engines.executions.robustness import robustness
 from teetotal.engines.executions.watched import Finding
 from teetotal.engines.runtime import driver

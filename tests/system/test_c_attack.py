@@ -75,6 +75,18 @@ def test_a_store_of_sem_getvalue_can_be_late(tmp_path: Path) -> None:
     assert checked(tmp_path, code).models["tso"].robust is False
 
 
+def test_a_post_beyond_the_greatest_value_is_refused(tmp_path: Path) -> None:
+    """It counted on, below zero: the C library gives up with EOVERFLOW, after a look that is no fence."""
+    code = """
+        #include <assert.h>
+        #include <semaphore.h>
+        static sem_t s;
+        int main(void) { sem_init(&s, 0, 0x7fffffff); assert(sem_post(&s) == -1); }"""
+    result = checked(tmp_path, code)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert any("posted beyond the greatest value" in note for note in result.notes)
+
+
 def test_a_new_thread_finds_its_handle(tmp_path: Path) -> None:
     code = """
         #include <assert.h>

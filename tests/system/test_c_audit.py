@@ -128,6 +128,7 @@ int main(int n, char **given) {
 }
 """
 CASES = {**SEEN, **FENCED}
+PUTS_REGISTERS_BY = "on a local variable"
 
 
 def source() -> str:
@@ -154,9 +155,11 @@ def test_nothing_of_it_is_named(program: Path) -> None:
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_what_was_built_passes_its_own_audit(compiler: str) -> None:
-    """As if somebody else had built it."""
+    """As if somebody else had built it. Where clang puts registers by, beside variables that others may know, only its
+    assembly says that these are no variables."""
+    puts_by = [f"s{list(CASES).index(PUTS_REGISTERS_BY)}()", "main()"] if compiler == "clang" else []
     with compiled(source(), compiler=compiler) as built:
-        assert unseen_in(Object((built.parent / "0.o").read_bytes())) == []
+        assert set(unseen_in(Object((built.parent / "0.o").read_bytes()))) == set(puts_by)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -287,16 +290,6 @@ def test_assembly_files_are_sources(tmp_path: Path, suffix: str, compiler: str) 
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize(
-    "flags", ["-fno-sanitize=thread", "-fno-sanitize=all -fomit-frame-pointer", "-masm=intel -fno-plt"]
-)
-def test_no_flag_switches_it_off(tmp_path: Path, flags: str, compiler: str) -> None:
-    (tmp_path / "lib.c").write_text(LIBRARY.replace('asm volatile("movl $1, %0" : "=m"(*p))', "*p = 1"))
-    result = checked(tmp_path, *flags.split(), files=(str(tmp_path / "lib.c"),), compiler=compiler)
-    assert robust_on_tso(result) is False
-
-
-@pytest.mark.parametrize("compiler", COMPILERS)
 def test_addresses_are_compared_in_any_syntax(tmp_path: Path, compiler: str) -> None:
     """What asks which of two comes first was written in the other one, and clang's assembler refused it."""
     file = tmp_path / "p.c"
@@ -398,42 +391,20 @@ def test_a_library_is_not_the_systems_because_of_its_name(tmp_path: Path) -> Non
     assert any("y1() in libutil.so" in note for note in result.notes)
 
 
-def test_flags_for_the_linker_that_many_builds_have(tmp_path: Path) -> None:
-    """A map of the user's own, nothing undefined, and flags in a file: -O among them goes as it does elsewhere."""
-    (tmp_path / "flags").write_text("-Wl,-z,defs -O2 -fno-pie -DSTATUS=0")
-    (tmp_path / "p.c").write_text(
-        "#ifdef __OPTIMIZE__\n#error it is\n#endif\nint x; int main(void) { x = 1; return STATUS; }"
+@pytest.mark.parametrize("where", ["crtmine.o", "libgcc.a(lib.o)"])
+def test_an_object_is_not_the_compilers_because_of_its_name(tmp_path: Path, where: str) -> None:
+    """And what is not understood of one is named as well: wr is a byte that is no instruction, and nothing else."""
+    (tmp_path / "lib.s").write_text(
+        '.text\n.globl wr, rd\nwr: .byte 6\nrd: ret\n.section .note.GNU-stack, "", @progbits\n'
     )
-    flags = (f"-Wl,-Map={tmp_path}/map", f"@{tmp_path}/flags")
-    assert check(Source((str(tmp_path / "p.c"),), flags, compiler="gcc")).verdict.value == "safe"
-
-
-PASSED_ON = r"""#include <pthread.h>
-extern int z; int x;
-int main(void) { asm volatile(".if GIVEN\n movl $1, %0\n.endif" : "=m"(x)); return x - 1 + (&z != &x); }
-"""
-
-
-def test_flags_for_assembler_and_linker_reach_them(tmp_path: Path) -> None:
-    (tmp_path / "p.c").write_text(PASSED_ON)
-    flags = ("-Wa,--defsym,GIVEN=1", "-Xlinker", "--defsym=z=x")
-    result = check(Source((str(tmp_path / "p.c"),), flags, compiler="gcc"))
-    assert result.verdict.value == "safe"
-    assert not any("exit status" in note for note in result.notes)
-
-
-@pytest.mark.parametrize(
-    "flags",
-    ["-flto=auto -O3 -ffat-lto-objects", "-g3", "-fPIE -pie -fsplit-stack -fwhole-program -gsplit-dwarf -save-temps"],
-)
-def test_flags_that_change_nothing_that_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: str) -> None:
-    """Macros in debugging information (-g3) have addresses from 0 on in the linker's map, as code seems to."""
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    (tmp_path / "p.c").write_text(HEAD + "int x; int main(void) { x = 1; return 0; }")
-    result = check(Source((str(tmp_path / "p.c"),), tuple(flags.split()), compiler="gcc"))
-    assert result.verdict.value == "safe", result.notes
-    assert not list(Path().iterdir())
+    file, _, member = where.partition("(")
+    made = tmp_path / (member[:-1] or file)
+    subprocess.run(["gcc", "-c", "-o", made, tmp_path / "lib.s"], check=True)
+    if member:
+        subprocess.run(["ar", "rcs", tmp_path / file, made], check=True)
+    result = checked(tmp_path, str(tmp_path / file), compiler="gcc")
+    assert any(f"wr() in {where}, which was not built for checking" in note for note in result.notes), result.notes
+    assert robust_on_tso(result) is None
 
 
 SEGMENT = """
@@ -464,12 +435,6 @@ def test_clones_are_loaded_and_trampolines_refused(tmp_path: Path) -> None:
     (tmp_path / "p.c").write_text(NESTED)
     with pytest.raises(TeetotalError, match="a nested function whose address is taken"):
         check(Source((str(tmp_path / "p.c"),), compiler="gcc"))
-
-
-def test_sources_come_before_flags(tmp_path: Path) -> None:
-    (tmp_path / "p.c").write_text("int main(void) { return 0; }")
-    with pytest.raises(TeetotalError, match="sources come before it"):
-        check(Source((str(tmp_path / "p.c"),), (str(tmp_path / "p.c"),)))
 
 
 RACES = {

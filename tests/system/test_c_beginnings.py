@@ -1,4 +1,5 @@
-"""What a program does before it starts a thread, in the C library's own memory: no reason to prove nothing."""
+"""What a program does before it starts a thread, in the C library's own memory: no reason to prove nothing. And what each
+execution begins with is what the first one began with."""
 
 from __future__ import annotations
 
@@ -88,3 +89,47 @@ def test_what_others_might_notice_is_named(program: Path, when: str, named: str,
 @pytest.mark.parametrize("file", ["/proc/self/status", "/dev/zero"])
 def test_what_is_never_the_same_is_named(program: Path, file: str) -> None:
     assert "fopen of libc.so.6" in told(program, file, "never")[1]
+
+
+LARGE = """
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+static int big[200000] = {[0 ... 199999] = 7};
+static atomic_int x;
+static void *f(void *p) { x = 1; return 0; }
+int main(void) {
+  pthread_t t; pthread_create(&t, 0, f, 0); int r = x; (void)r; pthread_join(t, 0);
+  for (int i = 0; i < 200000; i += 1000) { assert(big[i] == 7); big[i] = 8; }
+}
+"""
+
+
+def test_every_page_of_much_data_is_as_it_was_written() -> None:
+    with compiled(LARGE) as program:
+        end, told = explore(program)
+    assert [answer for answer in told if answer["type"] == "failure"] == []
+    assert end["executions"] == 2
+
+
+FORGOTTEN = """
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+static atomic_int x;
+static void *f(void *p) { x = 1; return 0; }
+int main(void) {
+  pthread_t t; pthread_create(&t, 0, f, 0); int r = x; pthread_join(t, 0);
+  char *p = malloc(16);
+  if (r == WHEN) { char *more = malloc(64); more[8] = 1; } else { p[40] = 1; }
+}
+"""
+
+
+@pytest.mark.parametrize("snapshots", [0, 1])
+@pytest.mark.parametrize("when", [0, 1])
+def test_what_another_execution_has_allocated_is_nothing_here(when: int, snapshots: int) -> None:
+    """Whichever of the two comes first."""
+    with compiled(FORGOTTEN, flags=[f"-DWHEN={when}"]) as program:
+        _, told = explore(program, f"snapshots={snapshots}")
+    assert len([answer for answer in told if answer["type"] == "failure"]) == 1

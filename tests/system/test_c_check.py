@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from c_checks import HEAD, run
 from c_programs import COMPILERS
+from teetotal.answers.answer import Interrupted
 from teetotal.answers.check import CheckAnswer
 from teetotal.answers.events import Semantics
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.strategies import parse
 from teetotal.answers.verdict import Verdict
 from teetotal.checking import check
+from teetotal.engines.runtime import driver
 from teetotal.programs.c.build import Source
 from teetotal.report import terminal
 
@@ -139,6 +142,8 @@ def test_budgets_and_seeds(tmp_path: Path) -> None:
     )
     limited = run(tmp_path, text, options=CheckOptions(executions=100))
     assert (limited.executions, limited.complete, limited.models["tso"].robust) == (100, False, None)
+    rounds = run(tmp_path, text, options=CheckOptions(executions=20, explore=parse("preemptions:0..3")))
+    assert rounds.executions == 20  # of all rounds together
     for how in ("random:50", "pct:50:3"):
         strategy = parse(how)
         first, again, other = (
@@ -146,6 +151,42 @@ def test_budgets_and_seeds(tmp_path: Path) -> None:
         )
         assert first.executions == again.executions == other.executions == 50
         assert first.notes == again.notes
+
+
+def test_who_interrupts_gets_what_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer, and by the exception that it is not all of it."""
+
+    def interrupted(*_: object, **__: object) -> Iterator[object]:
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr(driver, "answers", interrupted)
+    with pytest.raises(Interrupted) as told:
+        run(tmp_path, HEAD + "int x; void *f(void *p) { x = 1; return 0; } RUN(f, f)")
+    assert isinstance(told.value.answer, CheckAnswer)
+    assert (told.value.answer.verdict, told.value.answer.complete) == (Verdict.INCONCLUSIVE, False)
+
+
+@pytest.mark.parametrize(
+    ("flags", "safe", "violations"),
+    [
+        ("", (True, False, False), (0, 1, 1)),  # store buffering
+        ("-DFENCE=__sync_synchronize()", (True, True, True), (0, 0, 0)),
+        ("-DALSO=1", (False, False, False), (1, 1, 1)),  # and what fails under SC is told of each model
+        ("-DALSO=1 -DFENCE=__sync_synchronize()", (False, False, False), (1, 1, 1)),
+    ],
+)
+def test_safety_alone(tmp_path: Path, flags: str, safe: tuple[bool, ...], violations: tuple[int, ...]) -> None:
+    text = (
+        HEAD.replace("END }", "assert(a || b); assert(!ALSO || a == b); }")
+        + "#ifndef FENCE\n#define FENCE\n#endif\n#ifndef ALSO\n#define ALSO 0\n#endif\n"
+        + "volatile int x, y; int a, b; void *f(void *p) { x = 1; FENCE; a = y; return 0; }"
+        + "void *g(void *p) { y = 1; FENCE; b = x; return 0; } RUN(f, g)"
+    )
+    result = run(tmp_path, text, flags=tuple(flags.split()), options=CheckOptions(goal="safe"))
+    assert tuple(result.models) == ("sc", "tso", "pso")
+    assert tuple(model.safe for model in result.models.values()) == safe
+    assert tuple(min(1, len(model.violations)) for model in result.models.values()) == violations
 
 
 def test_what_fails_under_tso_is_not_said_to_break_there_if_sc_was_not_explored_whole(tmp_path: Path) -> None:
@@ -308,10 +349,10 @@ def test_data_races_are_information(tmp_path: Path) -> None:
 
 
 def test_reads_at_the_same_time_are_no_data_race(tmp_path: Path) -> None:
-    """Of what is written when both are done."""
+    """Of what is written when both are done; where one is run, the other stands before it."""
     text = (
         HEAD
-        + """int x; _Atomic int y; void *f(void *p) { y++; volatile int r = x; y++; return 0; }
+        + """int x; _Atomic int y; void *f(void *p) { volatile int r = x; y++; r = x; y++; return 0; }
     int main(void) { pthread_t t, u; pthread_create(&t, 0, f, 0); pthread_create(&u, 0, f, 0);
     pthread_join(t, 0); pthread_join(u, 0); x = 1; return 0; }"""
     )
@@ -355,3 +396,21 @@ RUN(f, f)"""
     )
     result = run(tmp_path, text)
     assert (result.verdict, result.executions) == (Verdict.SAFE, 1)
+
+
+TOLD = (
+    HEAD
+    + "volatile int x, y; volatile signed char c; atomic_int z;"
+    + "void *f(void *p) { int e = 5; atomic_compare_exchange_strong(&z, &e, 1); x = -1; c = -2; int r = y; return 0; }"
+    + "void *g(void *p) { y = 1; int r = c, s = x; return 0; }"
+)
+
+
+def test_events_have_the_values_that_the_program_sees(tmp_path: Path) -> None:
+    """What is negative is negative, whatever its size, and a compare-and-swap that fails writes nothing."""
+    result = run(tmp_path, TOLD + "RUN(f, g)", options=CheckOptions(models=("tso",)))
+    (violation,) = result.violations[:1]
+    told = {(str(event.kind), event.address): (event.read, event.value) for event in violation.events}
+    assert told["rmw", "z"] == (0, None)
+    assert told["st", "x"] == (None, -1)
+    assert told["st", "c"] == (None, -2)

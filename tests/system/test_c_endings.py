@@ -14,7 +14,8 @@ from teetotal.answers.errors import TeetotalError
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Goal, Verdict
 from teetotal.checking import check
-from teetotal.programs.c.build import CompileError, Source
+from teetotal.programs.c.build import Source
+from teetotal.programs.c.compilers import CompileError
 
 
 def run(tmp_path: Path, text: str, compiler: str | None, suffix: str = ".c", goal: Goal = "robust") -> CheckAnswer:
@@ -164,9 +165,10 @@ def test_a_value_that_differs_is_told(tmp_path: Path, goal: Goal) -> None:
     assert differs or any("rdtsc" in note for note in result.notes)  # from a snapshot it is not run again
 
 
-def test_a_value_that_differs_is_found_where_the_program_is_run_again() -> None:
+@pytest.mark.parametrize("model", ["sc", "tso", "pso"])
+def test_a_value_that_differs_is_found_where_the_program_is_run_again(model: str) -> None:
     with compiled(HEAD + TICKS.replace("SHARED", "x = n")) as program:
-        end, _ = explore(program, "snapshots=0")
+        end, _ = explore(program, "snapshots=0", f"model={model}")
     assert end["what"] == "nondeterministic"
     assert len(set(end["saw"])) == 2
 

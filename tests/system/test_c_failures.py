@@ -17,8 +17,15 @@ from teetotal.checking import check
 from teetotal.engines.runtime import driver as runtime
 from teetotal.engines.runtime.findings import Findings
 from teetotal.engines.runtime.messages import AnyMessage, End, Restart
-from teetotal.programs.c.build import CompileError, Source
+from teetotal.programs.c.build import Source
+from teetotal.programs.c.compilers import CompileError
 
+WALK = """struct node { int key; struct node *next; } a, b; struct node *volatile head;
+void *f(void *q) { b.key = 1; head = &a; return 0; }
+void *g(void *q) { struct node *d = head; if (d) while (d->key < 3) d = d->next; return 0; }
+int main(void) { a.next = &b; b.next = (struct node *)LAST; pthread_t t, u; pthread_create(&t, 0, f, 0);
+  pthread_create(&u, 0, g, 0); pthread_join(t, 0); pthread_join(u, 0); }
+"""
 FAILING = {
     "assertion": ("int x; void *f(void *p) { int r = x; x = r + 1; return 0; } RUN(f, f)", "-DEND=assert(x == 2);"),
     "crash": ("int *p, v; void *f(void *q) { p = &v; return 0; } void *g(void *q) { *p = 1; return 0; } RUN(f, g)", ""),
@@ -110,7 +117,7 @@ def test_a_program_without_threads_that_crashes(tmp_path: Path, text: str, what:
         ("#include <unistd.h>\nint main(void) { fork(); return 0; }", "the program uses fork"),
         (
             HEAD + "volatile int n; void *f(void *p) { for (;;) n = n + 1; } RUN(f, f)",
-            "cut after 3 rounds; see --loop-bound",
+            "cut after 3 rounds, where T1 read n = 2",
         ),
         (
             HEAD + 'volatile int x; void *f(void *p) { asm volatile("rdtsc" ::: "rax", "rdx"); return 0; } RUN(f, f)',
@@ -207,3 +214,14 @@ def test_a_search_without_an_execution_proves_nothing(
     assert result.verdict is Verdict.INCONCLUSIVE
     assert all(model.verdict is Verdict.INCONCLUSIVE for model in result.models.values())
     assert "no execution was explored: nothing is known" in result.notes
+
+
+@pytest.mark.parametrize("goal", ["robust", "safe"])
+@pytest.mark.parametrize("last", ["0", "0x10", "0xa5a5a5a5a5a5a5a5"])
+def test_a_loop_that_follows_a_bad_pointer_fails(last: str, goal: Literal["robust", "safe"], tmp_path: Path) -> None:
+    """Whether the thread would wait for what is there was looked up there: the explorer died of it, and said so."""
+    file = tmp_path / "walk.c"
+    file.write_text(HEAD + WALK.replace("LAST", last))
+    result = check(Source((str(file),)), CheckOptions(models=("tso", "pso"), goal=goal))
+    assert [violation.kind for violation in result.models["sc"].violations] == ["crash"]
+    assert result.complete

@@ -8,6 +8,7 @@ import pytest
 
 from c_programs import COMPILERS
 from teetotal.answers.check import CheckAnswer
+from teetotal.answers.errors import TeetotalError
 from teetotal.checking import check
 from teetotal.programs.c.build import Source
 from teetotal.report.terminal import render
@@ -86,3 +87,15 @@ static void *g(void *p) {{ y = 1; {TIMED[call]}; return 0; }}
     found = checked(tmp_path, text + MAIN)
     assert found.models["tso"].robust is False
     assert any("data race on when.tv_nsec" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("flags", [("-z", "execstack"), ("-Wl,-z,execstack",)])
+def test_code_on_the_stack_is_refused(flags: tuple[str, ...], compiler: str, tmp_path: Path) -> None:
+    """Stacks of threads are not executable here: to call code there was told as a crash."""
+    text = """
+static void *f(void *p) { char code[] = {(char)0xc3}; ((void (*)(void))code)(); return 0; }
+static void *g(void *p) { return 0; }
+"""
+    with pytest.raises(TeetotalError, match="can run code on its stack"):
+        checked(tmp_path, "#include <pthread.h>\n" + text + MAIN, *flags, compiler=compiler)

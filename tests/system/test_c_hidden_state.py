@@ -200,3 +200,59 @@ def test_which_address_is_lower_is_named_wherever_it_lies(which: str, compiler: 
     with compiled(ORDERS, compiler=compiler) as program:
         end, _ = explore(program, arguments=[str(number)])
     assert any("which of two objects has the lower address" in what for what, _ in end["unseen"])
+
+
+BITS = """
+#include <stdint.h>
+#include <stdlib.h>
+static long small = 12345;
+int main(int count, char **words) {
+  int64_t address = (intptr_t)malloc(1), other = (intptr_t)malloc(1);
+  switch (atoi(words[1])) {
+  case 0: return (double)address > 1e14;
+  case 1: return (float)(uint64_t)address > 1e14f;
+  case 2: { long double wide = address; return wide > 1e14L; }
+  case 3: return (address ^ other) > 64;
+  case 4: return (address ^ 1) == other;
+  case 5: return (double)small + (float)(unsigned long)small + (long double)small + (small ^ 77) == 3;
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("which", ["double", "float", "long double", "exclusive or", "a mark", "numbers"])
+def test_fractions_and_exclusive_ors_of_addresses_are_named(which: str, compiler: str) -> None:
+    """They were numbers like any other, and what was asked of them was proved."""
+    number = ["double", "float", "long double", "exclusive or", "a mark", "numbers"].index(which)
+    with compiled(BITS, compiler=compiler) as program:
+        end, _ = explore(program, arguments=[str(number)])
+    assert any("the bits of an address" in what for what, _ in end["unseen"]) is (number < 4)
+
+
+AGAIN = """
+#include <pthread.h>
+#include <stdlib.h>
+static int *volatile shared;
+static void *changes(void *p) { free(shared); shared = malloc(4); *shared = 2; return p; }
+int main(int count, char **words) {
+  pthread_t t; int *older = malloc(4), *old = malloc(4), same;
+  shared = old;
+  pthread_create(&t, 0, changes, 0); pthread_join(t, 0);
+  switch (atoi(words[1])) {
+  case 0: return shared == old;
+  case 1: { int *young = malloc(4); same = young != old; return same; }
+  case 2: return older == old;  // which was there before
+  case 3: return old == 0 || older == shared;
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(("which", "named"), [(0, True), (1, True), (2, False), (3, False)])
+def test_freed_memory_that_could_have_come_back_is_named(which: int, named: bool, compiler: str) -> None:
+    """Of the first two it was proved that they differ: nothing is given out twice in one execution."""
+    with compiled(AGAIN, compiler=compiler) as program:
+        end, _ = explore(program, arguments=[str(which)])
+    assert any("the address of memory that was freed" in what for what, _ in end["unseen"]) is named

@@ -6,19 +6,16 @@ through functions that the table knows, it is found; where one does not, that on
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import imports_page
 from c_programs import COMPILERS, compiled, explore
 from teetotal.answers.options import CheckOptions
 from teetotal.answers.verdict import Goal, Verdict
 from teetotal.checking import check
-from teetotal.engines.runtime import driver as runtime
 from teetotal.programs.c.build import Source
 
 HEAD = """#define _GNU_SOURCE
@@ -381,45 +378,6 @@ def test_chance_and_the_machine_bar_a_proof(tmp_path: Path) -> None:
     assert all(f"{what} at {file}" in named for what in ("rand", "getpid", "sched_getcpu", "the system call gettid"))
 
 
-def names(effect: str) -> set[str]:
-    """Those of the table, without what `NAME*` stands for."""
-    lines = (line.partition("#")[0].split() for line in table().read_text().splitlines())
-    return {name for words in lines if words and words[0].startswith(effect) for name in words[1:]}
-
-
-def table() -> Path:
-    return runtime.executable().with_name("teetotal-imports.txt")
-
-
-def exported(file: Path) -> set[str]:
-    listed = subprocess.run(["nm", "-D", "--defined-only", file], capture_output=True, text=True, check=True).stdout
-    return {line.split()[2].partition("@")[0] for line in listed.splitlines()}
-
-
-@pytest.mark.skipif(shutil.which("c++filt") is None, reason="c++filt is not installed")
-def test_the_page_shows_the_table() -> None:
-    assert imports_page.PAGE.read_text() == imports_page.page()
-
-
-def test_the_table_and_the_runtime_agree() -> None:
-    here = exported(runtime.executable())
-    instrumented = exported(runtime.executable().with_name("teetotal-instrumented.so"))
-    ours = {name for name in here if not name.startswith(("_Z", "teetotal_", "__tsan_", "__VERIFIER_"))}
-    made_by_linker = {"__bss_start", "_edata", "_end", "_start", "_IO_stdin_used", "__data_start", "data_start", "main"}
-    made_by_linker |= {"environ", "__environ"}  # copies
-    known = names("")
-    many = tuple(name[:-1] for name in known if name.endswith("*"))
-    assert {name for name in ours - made_by_linker - known if not name.startswith(many)} == set()
-    assert {name for name in names("modelled") if not name.startswith("_Z") and not name.endswith("*")} <= here
-    done = {name.removeprefix("teetotal_") for name in here} | instrumented
-    lines = (line.partition("#")[0].split() for line in table().read_text().splitlines())
-    for words in lines:
-        if not words or not words[0].startswith("replaced"):
-            continue
-        by = words[0].partition(":")[2]
-        assert {by} <= done if by else {name for name in words[1:] if not name.endswith("*")} <= done, words
-
-
 OVERTAKEN = """static int x, y;
 static void *f(void *p) { x = 1; char own[] = "text"; CALL; return (void *)(long)y; }
 static void *g(void *p) { y = 1; __atomic_thread_fence(__ATOMIC_SEQ_CST); return (void *)(long)x; }
@@ -442,46 +400,6 @@ def test_nothing_overtakes_a_call_that_nobody_follows(call: str, robust: bool | 
     file = tmp_path / "p.c"
     file.write_text(HEAD + OVERTAKEN.replace("CALL", call))
     assert check(Source((str(file),))).models["tso"].robust is robust
-
-
-@pytest.mark.parametrize(
-    ("body", "named"),
-    [
-        ('char t[32]; snprintf(t, sizeof t, "%p", (void *)malloc(8));', True),
-        ('char t[32]; sprintf(t, "%lx", (unsigned long)malloc(8));', True),
-        ("std::ostringstream s; s << (void *)malloc(8);", True),
-        ("std::ostringstream s; s << (unsigned long)malloc(8);", True),
-        ('char t[64]; snprintf(t, sizeof t, "%p %ld", (void *)0, 42L); std::ostringstream s; s << 42L;', False),
-        ('printf("%p", (void *)malloc(8)); std::cerr << (void *)malloc(8);', False),
-    ],
-)
-def test_the_digits_of_an_address_bar_a_proof(body: str, named: bool, tmp_path: Path) -> None:
-    file = tmp_path / "p.cpp"
-    headers = {"malloc": "cstdlib", "printf": "cstdio", "std::cerr": "iostream", "stringstream": "sstream"}
-    included = "".join(f"#include <{name}>\n" for used, name in headers.items() if used in body)
-    file.write_text(included + f"int main() {{ {body} }}")
-    result = check(Source((str(file),)))
-    assert result.verdict is (Verdict.INCONCLUSIVE if named else Verdict.SAFE), result.notes
-    assert any("the digits of an address" in note for note in result.notes) is named
-
-
-@pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize(
-    ("body", "named"),
-    [
-        ("int *p = malloc(4), *q = malloc(4); assert(p - q < 0);", True),
-        ("int own; static int *all; all = malloc(4); assert((char *)&own - (char *)all > 0);", True),
-        ("int *p = malloc(8), *q = p + 2; assert(q - p == 2);", False),
-        ("int own[4], *p = own, *q = own + 4; assert(q - p == 4); long n = 7, m = 9; assert(n - m == -2);", False),
-    ],
-)
-def test_the_distance_of_two_objects_bars_a_proof(body: str, named: bool, compiler: str, tmp_path: Path) -> None:
-    """Its sign is their order, and was not asked for."""
-    file = tmp_path / "p.c"
-    file.write_text("#include <assert.h>\n#include <stdlib.h>\nint main(void) { " + body + " }\n")
-    result = check(Source((str(file),), (), compiler))
-    assert result.verdict is (Verdict.INCONCLUSIVE if named else Verdict.SAFE), result.notes
-    assert any("how far they are apart" in note for note in result.notes) is named
 
 
 def test_what_is_read_from_cin_is_named(tmp_path: Path) -> None:

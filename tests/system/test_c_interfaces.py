@@ -126,6 +126,29 @@ int main(void) {
 """
 
 
+THREADS_H = """
+#include <assert.h>
+#include <threads.h>
+mtx_t m; cnd_t c; int ready, woken;
+static int waits(void *p) {
+  mtx_lock(&m); while (!ready) cnd_wait(&c, &m); woken++; mtx_unlock(&m); return *(int *)p;
+}
+int main(void) {
+  thrd_t t[2]; int given[] = {5, 6}, result[2] = {0, 0};
+  mtx_init(&m, mtx_plain | mtx_recursive); cnd_init(&c);
+  for (int i = 0; i < 2; i++) thrd_create(&t[i], waits, &given[i]);
+  mtx_lock(&m); mtx_lock(&m); ready = 1; cnd_broadcast(&c); mtx_unlock(&m); mtx_unlock(&m);
+  for (int i = 0; i < 2; i++) thrd_join(t[i], &result[i]);
+  assert(woken == 2 && result[0] == 5 && result[1] == 6);
+}
+"""
+
+
+def test_threads_of_c11_do_as_they_are_told(tmp_path: Path) -> None:
+    """A recursive mutex is locked twice, all are woken, and what a thread returns is handed out."""
+    assert run(tmp_path, THREADS_H).verdict is Verdict.SAFE
+
+
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_what_changes_nothing_has_an_answer(tmp_path: Path, compiler: str) -> None:
     result = run(tmp_path, PROPERTIES, compiler=compiler)
@@ -325,6 +348,8 @@ int main(void) {
     omp_set_nest_lock(&nested); omp_set_nest_lock(&nested); omp_unset_nest_lock(&nested); omp_unset_nest_lock(&nested);
 #pragma omp barrier
     assert(once == 1 && x == 2 && y == 2 && omp_get_num_threads() == 2 && omp_in_parallel());
+#pragma omp parallel num_threads(2)
+    assert(omp_get_num_threads() == 1);
   }
 #pragma omp parallel for reduction(+ : sum)
   for (int i = 0; i < 4; i++) { a[i] = i; sum += i; }

@@ -68,6 +68,13 @@ RMW_ADDRESS = "rmw=address mutex=rmw"
 CASES: dict[str, Case] = {
     # -- store buffers -----------------------------------------------------------------------------------------------
     "SB": Case(["x = 1; z = !y;", "y = 1; if (!x) assert(!z);"], "tso pso"),
+    # Which nobody else sees: compilers may take it out.
+    "SB, a store to a frame": Case(
+        ["x = 1; atomic_int n; n = 1; z = !y;", "y = 1; atomic_int n; n = 1; if (!x) assert(!z);"], "tso pso"
+    ),
+    "SB, an rmw of a frame": Case(
+        ["x = 1; atomic_int n = 0; n++; z = !y;", "y = 1; atomic_int n = 0; n++; if (!x) assert(!z);"], "tso pso"
+    ),
     "SB+mfences": Case(["x = 1; FENCE(seq_cst); z = !y;", "y = 1; FENCE(seq_cst); if (!x) assert(!z);"]),
     "SB+mfences, rmw=address": Case(
         ["x = 1; FENCE(seq_cst); z = !y;", "y = 1; FENCE(seq_cst); if (!x) assert(!z);"], options=RMW_ADDRESS
@@ -107,6 +114,13 @@ CASES: dict[str, Case] = {
         ["volatile int here = 0; p = &here; sem_post(&none); sem_wait(&one); assert(here != 1); sem_wait(&one);",
          "sem_wait(&none); *p = 1; sem_post(&one);"],
         "sc tso pso",
+        options="strategy=all",
+    ),
+    "a store to its own stack that another looks at": Case(
+        ["int here = 0; p = &here; sem_post(&none); here = 1; x = y; sem_wait(&one); sem_wait(&one);",
+         "sem_wait(&none); y = 1; z = *p; sem_post(&one);"],
+        "tso pso",
+        end="assert(x == 1 || z == 1);",
         options="strategy=all",
     ),
     # -- atomic operations -------------------------------------------------------------------------------------------

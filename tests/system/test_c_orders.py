@@ -15,7 +15,7 @@ from msgspec.structs import replace
 import teetotal
 from amounts import some
 from c11_programs import c11, random_program
-from c_programs import compiled, explore
+from c_programs import COMPILERS, compiled, explore
 from teetotal.answers.events import MemoryOrder
 from teetotal.answers.verdict import Verdict
 from teetotal.cli.check import check
@@ -303,7 +303,7 @@ def test_race_free_alone_claims_nothing_more(kind: str, tmp_path: Path) -> None:
     assert teetotal.check(str(file), models="c11").models["c11"].robust is False
 
 
-@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("compiler", COMPILERS)
 def test_static_variables_of_functions_are_no_races(compiler: str, tmp_path: Path) -> None:
     """The compiler's look whether one is there was taken for a load of the program's, and the library's for a plain one."""
     path = tmp_path / "static.cpp"
@@ -441,3 +441,20 @@ def test_what_c11_allows_can_be_seen_again(run: Callable[..., tuple[int, str, st
     assert status == 1
     assert "T0 ld data → 0, the value before T1's st data = 42" in out
     assert "No sequentially consistent execution does that" in out
+
+
+def test_a_hazard_of_several_instructions_of_a_line_is_told_once(tmp_path: Path) -> None:
+    text = """
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int x, y;
+#define LD(v) atomic_load_explicit(&v, memory_order_relaxed)
+#define ST(v, n) atomic_store_explicit(&v, n, memory_order_relaxed)
+static void *f(void *u) { (void)LD(x); ST(y, 1); ST(y, 2); return u; }
+static void *g(void *u) { int r = LD(y); if (r) { ST(x, r); ST(x, r + 1); } return u; }
+int main(void) { pthread_t t, v; pthread_create(&t, 0, f, 0); pthread_create(&v, 0, g, 0);
+  pthread_join(t, 0); pthread_join(v, 0); }
+"""
+    path = tmp_path / "line.c"
+    path.write_text(text)
+    assert len(teetotal.check(str(path), models=("c11",)).hazards) == 1

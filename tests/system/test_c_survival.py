@@ -118,11 +118,12 @@ def test_a_worker_that_somebody_else_kills_is_no_fault_of_the_program() -> None:
         assert process.stdout is not None
         while len(explorers := _explorers(process.pid)) < 2:
             time.sleep(0.005)
+        let_work(process, 0.05)  # in the midst of the search: before, there is no step to blame
         os.kill(explorers[-1], signal.SIGKILL)
         result = json.loads(process.stdout.read())
     assert not result.get("violations")
     assert result["executions"] == 100_000
-    assert not any("took the explorer down" in note for note in result["notes"])
+    assert result["notes"] == ["the budget ran out; see --time and --executions"]  # nobody needed too much memory
 
 
 def test_an_interrupt_keeps_what_was_found() -> None:

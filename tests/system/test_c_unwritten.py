@@ -193,3 +193,21 @@ def test_libraries_that_are_built_for_checking_are_looked_at_too(tmp_path: Path)
     for given, named in ([["1"], 0], [["0"], 0], [["3", "sometimes"], 0], [["0", "sometimes"], 1]):
         end, _ = explore(program, "monitor=exact-tso", arguments=given)
         assert [what for what, _ in end["unseen"]] == ["a read of memory that nobody has written"] * named, given
+
+
+def test_what_assembly_loads_may_be_unwritten() -> None:
+    """Of the heap, also where no hook of the compiler's looks: such programs were proved."""
+    text = """
+#include <pthread.h>
+#include <stdlib.h>
+int *volatile p; volatile int x;
+static int get(int *from) { int r; __asm__ volatile("ADD" : "=&r"(r), "+m"(*from) : "r"(from)); return r; }
+static void *f(void *unused) { if (get(p) == 77) abort(); x = 1; return 0; }
+int main(void) { pthread_t t; p = malloc(4); WRITTEN pthread_create(&t, 0, f, 0); x = 2; pthread_join(t, 0); }
+"""
+    for code in ("movl (%2), %0", "xorl %0, %0; addl (%2), %0", "xorl %0, %0; cmpl $77, (%2); setz %b0"):
+        for written, named in (("", 1), ("*p = 3;", 0)):
+            with compiled(text.replace("ADD", code).replace("WRITTEN", written)) as program:
+                end, _ = explore(program, "monitor=exact-tso")
+                unseen = [what for what, _ in end["unseen"]]
+                assert unseen == ["a read of memory that nobody has written"] * named, (code, written)

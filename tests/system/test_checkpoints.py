@@ -173,10 +173,10 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
         Checkpoint(str(text), "", "", resume=True)
 
 
-HEADER = """
-#include <assert.h>
-#define HOLDS {holds}
-"""
+HEADERS = {
+    "a macro": "#include <assert.h>\n#define HOLDS {holds}\n",
+    "a name": "#include <assert.h>\nenum {{ HOLDS = {holds} }};\n",
+}
 INCLUDES = """
 #include <shared.h>
 int main(void) { assert(HOLDS); }
@@ -184,16 +184,17 @@ int main(void) { assert(HOLDS); }
 Run = Callable[..., tuple[int, str, str]]
 
 
-def test_a_header_that_has_changed_makes_it_another_question(tmp_path: Path, run: Run) -> None:
+@pytest.mark.parametrize("defines", HEADERS)
+def test_a_header_that_has_changed_makes_it_another_question(defines: str, tmp_path: Path, run: Run) -> None:
     """It does not lie beside the file, and the answer was known."""
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     program, kept = tmp_path / "program.c", str(tmp_path / "run.db")
     program.write_text(INCLUDES)
     asked = ["check", str(program), "--checkpoint", kept, "--resume"]
-    (folder / "shared.h").write_text(HEADER.format(holds=1))
+    (folder / "shared.h").write_text(HEADERS[defines].format(holds=1))
     assert [run(*asked, "--", f"-I{folder}")[0] for _ in range(2)] == [0, 0]
-    (folder / "shared.h").write_text(HEADER.format(holds=0))
+    (folder / "shared.h").write_text(HEADERS[defines].format(holds=0))
     status, _, said = run(*asked, "--", f"-I{folder}")
     assert (status, "as it was before a change" in said) == (2, True)
 
@@ -236,4 +237,22 @@ def test_a_full_disk_loses_nothing_that_was_kept(tmp_path: Path, capfd: pytest.C
     again = Checkpoint(kept, "", "", resume=True)
     assert [again.item(name, str) for name in ("first", "second", "third")] == ["a", "c", "d"]
     assert again.item("large", str) == "b" * 100_000
+    again.close()
+
+
+def test_what_could_not_be_written_is_written_with_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that was full has room again: nothing of what was found in between is missing."""
+    path, parts = str(tmp_path / "kept.db"), {0: ("left", ["first", "second"]), 3: ("open", [])}
+    checkpoint = Checkpoint(path, "a test", "", resume=False)
+    assert checkpoint.parts("search", str, str) == {}
+    with monkeypatch.context() as full:
+        full.setattr(checkpoint, "_write", lambda changes: False)
+        checkpoint.save_parts(parts)
+        checkpoint.save_item("item", "answer")
+    checkpoint.save_parts(parts)
+    checkpoint.save_item("other", "answer too")
+    checkpoint.close()
+    again = Checkpoint(path, "a test", "", resume=True)
+    assert again.parts("search", str, str) == parts
+    assert (again.item("item", str), again.item("other", str)) == ("answer", "answer too")
     again.close()

@@ -20,7 +20,7 @@ from teetotal.answers.strategies import parse
 from teetotal.answers.verdict import Verdict
 from teetotal.engines import interpreted
 from teetotal.engines.executions.robustness import Robustness
-from teetotal.programs.expressions import Final
+from teetotal.programs.expressions import Const, Final, Op
 from teetotal.programs.litmus import read
 from teetotal.programs.program import Program
 from teetotal.traces.trace import Trace
@@ -81,6 +81,14 @@ def test_a_condition_is_no_assertion_by_itself(run: Run) -> None:
 def test_a_filter_exempts_final_states() -> None:
     assert safe(f"{SB}filter (0:rax=1)\n~exists {BOTH_ZERO}") == {"sc": True, "tso": True, "pso": True}
     assert safe(f"{SB}filter (0:rax=0)\n~exists {BOTH_ZERO}") == {"sc": True, "tso": False, "pso": False}
+
+
+def test_a_claim_and_an_assertion_about_the_end_must_both_hold() -> None:
+    zero, one = (Op("==", (Final(0, "rax"), Const(value))) for value in (0, 1))
+    fails, holds = one, Op("or", (zero, one))
+    for claim, always, expected in ((BOTH_ZERO, holds, True), (BOTH_ZERO, fails, False), ("(0:rax=0)", holds, False)):
+        asked = msgspec.structs.replace(read(f"{SB}~exists {claim}", "sb.litmus"), final_assertion=always)
+        assert checking.check(asked, CheckOptions(models=("sc",), goal="safe")).models["sc"].safe is expected
 
 
 @pytest.mark.parametrize("verb", ["check", "fence"])

@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from shared import data
-from teetotal.answers.errors import ParseError, TeetotalError
 from teetotal.answers.history import ENGINES
 from teetotal.cli.generate import generate
 from teetotal.cli.history import history
@@ -101,14 +100,15 @@ def test_time(tmp_path: Path) -> None:
 def test_bad_input(tmp_path: Path) -> None:
     path = tmp_path / "bad.axe"
     path.write_text("0: M[0] := 1\n0: M[0] == 5\ncheck\n")
-    with pytest.raises(TeetotalError, match="line 2: T0: ld M\\[0\\] -> 5 reads a value that nobody wrote"):
-        run(path)
+    result = run(path)
+    assert result.return_value == 2
+    assert "line 2: T0: ld M[0] -> 5 reads a value that nobody wrote" in result.stderr
     result = run(path, "--unwritten", "violation")
     assert result.return_value == 1
     assert "(1) reads 5, which nobody wrote" in result.stdout
     path.write_text("0: M[0] := \n")
-    with pytest.raises(ParseError, match=r"bad.axe:1: expected a number"):
-        run(path)
+    result = run(path)
+    assert (result.return_value, "bad.axe:1: expected a number" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("kind", ["sc", "tso", "pso", "corrupted", "fig1c", "fig5", "ring", "formula"])
@@ -172,3 +172,27 @@ def test_axes_own_traces(model: str) -> None:
                 continue
             outcome = check(one, model, engine=engine)  # type: ignore[arg-type]
             assert str(outcome.verdict) == ("safe" if answer == "OK" else "violation"), f"{name} {engine}"
+
+
+REFUSED = "history unwritten\nT0: ld x -> 7\nhistory fine\nT0: st x = 1\n"
+
+
+@pytest.mark.parametrize("more", [(), ("--workers", "2"), ("--time", "60"), ("--checkpoint", "kept")])
+def test_one_that_is_refused_leaves_the_others_their_verdict(
+    tmp_path: Path, sb: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("text").write_text(REFUSED)
+    Path("junk").write_text("T0: bla\n")
+    result = run("junk", "nowhere", "text", sb, "--json", *more)
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    assert result.return_value == 2
+    assert [(a["input"], a["verdict"], "error" in a) for a in answers] == [
+        ("junk", "inconclusive", True),
+        ("nowhere", "inconclusive", True),
+        ("text", "inconclusive", True),
+        ("text", "safe", False),
+        (str(sb), "violation", False),
+    ]
+    assert len(result.stderr.splitlines()) == 3
+    assert run("nowhere", "--workers", "2").return_value == 2

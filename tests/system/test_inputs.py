@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fuzz_inputs import LATE, Ending, import_all, run
 from interrupts import PATIENCE
+from teetotal.programs import files
 from teetotal.scale import supervision
 from teetotal.scale.supervision import room
 
@@ -388,3 +392,59 @@ def test_a_few_hundred_mutants() -> None:
     ]
     done = subprocess.run(fuzzer, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("trust", [(), ("--trust",)])
+def test_what_a_python_file_writes_is_not_among_the_answers(tmp_path: Path, trust: tuple[str, ...]) -> None:
+    writes = 'import os\nos.write(1, b\'{"verdict": "safe"}\\n\')\nos.system("echo started")\nprint("printed")\n'
+    (tmp_path / "writes.py").write_text(writes + THREADS)
+    done = in_a_shell(tmp_path, "check", "writes.py", "--json", *trust)
+    assert json.loads(done.stdout)["input"] == "writes.py"
+    assert done.stderr.split("\n") == ['{"verdict": "safe"}', "started", "printed", ""]
+
+
+def test_a_folder_that_cannot_be_looked_into_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its tests would be passed over in silence; one that is gone meanwhile has none."""
+    for name in ("open", "closed", "gone"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "t.litmus").write_text("")
+    errors: dict[str, OSError] = {
+        "closed": PermissionError(errno.EACCES, "no", "closed"),
+        "gone": FileNotFoundError(errno.ENOENT, "no", "gone"),
+    }
+    scandir = os.scandir
+
+    def scanned(path: str) -> Any:
+        if (error := errors.get(Path(path).name)) is not None:
+            raise error
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", scanned)
+    found, problems = files.find([str(tmp_path)])
+    assert found == [str(tmp_path / "open" / "t.litmus")]
+    assert [problem.message for problem in problems] == ["closed: cannot be looked into: no"]
+
+
+@pytest.mark.parametrize("question", [("check", "SB.litmus"), ("--version",), ("schema",)])
+def test_a_disk_without_room_for_anything_is_no_verdict(tmp_path: Path, question: tuple[str, ...]) -> None:
+    """Not for a scratch folder either; status 1, which Python has for its own errors, would be a violation."""
+
+    def no_room() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+    (tmp_path / "SB.litmus").write_text(SB)
+    with (tmp_path / "out").open("w") as out:
+        command = [sys.executable, "-m", "teetotal", *question]
+        done = subprocess.run(
+            command, cwd=tmp_path, stdout=out, stderr=subprocess.PIPE, text=True, check=False, preexec_fn=no_room
+        )
+    assert done.returncode == 2
+    assert done.stderr == "teetotal: cannot write: File too large; the answer above is cut off\n"
+
+
+def test_a_process_that_cannot_be_started_is_no_verdict() -> None:
+    code = "import os; from teetotal.cli import main; os.fork = lambda: os.open('/nowhere', 0); main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "schema"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (2, "teetotal: /nowhere: No such file or directory\n")

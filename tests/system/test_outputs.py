@@ -284,6 +284,15 @@ def test_who_is_killed_leaves_no_old_answer(run: Run, files: Path) -> None:
     assert json.loads(Path("a").read_text())["verdict"] == "inconclusive"
 
 
+@pytest.mark.parametrize("verb", ["check", "fence", "verify", "history", "monitor", "replay 1t:0x1"])
+def test_a_file_that_is_not_there_leaves_no_old_answer(run: Run, files: Path, verb: str) -> None:
+    (files / "a").write_text("old")
+    status, _, err = run(*verb.split(), "nowhere.pml", "--output", "json:a")
+    (answer,) = map(json.loads, (files / "a").read_text().splitlines())
+    assert (status, answer["input"], answer["verdict"]) == (2, "nowhere.pml", "inconclusive")
+    assert answer["error"] in err
+
+
 def test_standard_output_is_a_file_too(run: Run, files: Path) -> None:
     _, out, _ = run("check", "SB.litmus", "--model", "tso", "--output", "github:-")
     assert out.splitlines()[-1].startswith("::error file=SB.litmus,")

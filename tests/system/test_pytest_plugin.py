@@ -97,11 +97,16 @@ def test_what_cannot_be_asked_is_said_without_our_code(tmp_path: Path) -> None:
         "goal='sfae'": "'sfae' is none of robust, safe, both",
         "'safe'": "with names alone",
         "goal='safe'": "nothing here can fail",
+        "colour='red'": "no option colour",
+        "workers='two'": "a number is needed, not 'two'",
+        "workers=0": "workers: 0 is nobody",
+        "max_states=-1": "max_states: -1 will not do",
+        "options=3": "options is not a setting",
     }
     for number, setting in enumerate(asked):
         module = MODULE.replace('goal="safe", models="tso"', setting).replace("    assert r", "    # ")
         (tmp_path / f"test_{number}.py").write_text(module)
     status, out = pytest_says(tmp_path, "-k", "fine")
-    assert (status, re.findall(r"\d+ (?:passed|failed)", out)) == (1, ["3 failed"])
+    assert (status, re.findall(r"\d+ (?:passed|failed)", out)) == (1, ["8 failed"])
     assert [said for said in asked.values() if said not in " ".join(out.split())] == []
     assert "pytesting.py" not in out

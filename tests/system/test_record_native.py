@@ -187,7 +187,8 @@ int main() {
 """
 
 
-@pytest.mark.parametrize(("compiler", "level"), [("gcc", "-O0"), ("gcc", "-O2"), ("clang", "-O2")])
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_cxx(tmp_path: Path, compiler: str, level: str) -> None:
     (one,), notes = record(tmp_path, CXX, suffix=".cpp", compiler=compiler, flags=[level])
     assert not reported(one)

@@ -205,6 +205,14 @@ def test_a_token_that_is_none(token: str, words: str) -> None:
         replay_schedule(program, *with_choices(token, program.addresses))
 
 
+def test_an_atomic_block_sees_the_stores_before_it() -> None:
+    """Also where a token leaves it to the block to commit them."""
+    program = compile_text("byte x, y; active proctype P() { x = 1; atomic { y = x + 1; skip } }")
+    for token in ("1t:0x2", "1t:0.0c.0"):
+        values = replay_schedule(program, *with_choices(token, program.addresses)).values()
+        assert (values["x"], values["y"]) == (1, 2)
+
+
 def test_alternatives_belong_to_promela() -> None:
     with pytest.raises(TeetotalError, match="only processes of Promela"):
         from_token("1t:0a1", ["x"])

@@ -81,6 +81,11 @@ def test_a_certificate_is_checked_against_the_command_line(tmp_path: Path) -> No
     assert "p.json: not a certificate: state 0: memory 0 is none" in done.stderr
 
 
+def test_it_says_in_how_many_processes_a_fence_is() -> None:
+    told = teetotal("verify", "peterson.pml", "--fence", "--model", "tso").stdout.splitlines()
+    assert told[1] == "  line 10: mfence after the store (in 2 processes)"
+
+
 def test_fences_are_written_and_proved(tmp_path: Path) -> None:
     shutil.copy(PROGRAMS / "dekker.pml", tmp_path)
     printed = teetotal("verify", "--fence", "dekker.pml", folder=tmp_path)
@@ -226,3 +231,16 @@ def test_failed_cas_reaches_the_engine(tmp_path: Path) -> None:
         for failed_cas, status in (("read", 0), ("write", 1)):
             options = ["--goal", "robust", "--failed-cas", failed_cas]
             assert teetotal(verb, "p.pml", *options, folder=tmp_path).returncode == status, (verb, failed_cas)
+
+
+def test_a_file_that_is_refused_leaves_the_others_their_verdict(tmp_path: Path) -> None:
+    shutil.copy(PROGRAMS / "peterson.pml", tmp_path)
+    (tmp_path / "bad.pml").write_text("active proctype p() { x = 1 }\n")
+    done = teetotal("verify", "bad.pml", "nowhere.pml", "peterson.pml", "--json", "--output", "json:a", folder=tmp_path)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert (done.returncode, [answer["input"] for answer in answers]) == (2, ["bad.pml", "nowhere.pml", "peterson.pml"])
+    assert ["error" in answer for answer in answers] == [True, True, False]
+    assert len(done.stderr.splitlines()) == 2
+    assert (tmp_path / "a").read_text() == done.stdout
+    done = teetotal("verify", "peterson.pml", "peterson.pml", "--certificate", "c", folder=tmp_path)
+    assert (done.returncode, "a proof is about one file" in done.stderr) == (2, True)

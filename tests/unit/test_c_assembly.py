@@ -24,9 +24,9 @@ def assembled(text: str) -> bytes:
         return Path(f"{file}.o").read_bytes()
 
 
-def decided(text: str) -> tuple[list[str], list[str], int]:
+def decided(text: str, by: str = "GCC: 12") -> tuple[list[str], list[str], int]:
     """Of one function in assembly: what gets hooks of ours, which of the compiler's go, how many announce copies."""
-    lines = Text(f"\t.text\nf:\n\tpushq %rbp\n\tmovq %rsp, %rbp\n{text}\n\tleave\n\tret\n")
+    lines = Text(f'\t.text\nf:\n\tpushq %rbp\n\tmovq %rsp, %rbp\n{text}\n\tleave\n\tret\n\t.ident "{by}"\n')
     lines.attach(Object(assembled(lines.labelled)))
     (function,) = lines.functions()
     decision = Evaluation(function).decide()
@@ -102,6 +102,17 @@ GLOBAL = "movq x@GOTPCREL(%rip), %rax"
 )  # fmt: skip
 def test_what_a_compiler_has_announced(text: str, ours: list[str], gone: list[str]) -> None:
     assert decided("\n".join(text.split(";"))) == (ours, gone, 0)
+
+
+@pytest.mark.parametrize("by", ["clang version 14", ""])
+def test_what_clang_says_of_an_address_is_not_of_the_variable(by: str) -> None:
+    """A slot beside one that is known elsewhere may be a part of the same variable, unless a register is put by; where
+    nobody says who compiled it, too. Arguments in memory lie apart."""
+    begins, beside = f"leaq -16(%rbp), %rdi\n{WRITE}\nmovq %rax, -16(%rbp)", "movq %rax, -8(%rbp)"
+    assert decided(f"{begins}\n{beside}", by)[0] == [beside]
+    assert decided(f"{begins}\nmovq %rax, -24(%rbp)", by)[0] == ["movq %rax, -24(%rbp)"]
+    assert decided(f"{begins}\n{beside}   # 8-byte Spill", by)[0] == []
+    assert decided(f"{begins}\nmovq %rax, 16(%rbp)", by)[0] == []
 
 
 def test_what_is_a_copy_and_what_are_two_accesses() -> None:

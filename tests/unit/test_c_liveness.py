@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from c_programs import COMPILERS
-from teetotal.programs.c import liveness
+from teetotal.programs.c import confinement, liveness
 from teetotal.programs.c.assembly import Function, Text
 from teetotal.programs.c.build import Source, build
+from teetotal.programs.c.frame_variables import FrameVariables, Range
 from teetotal.programs.c.liveness import Entry
-from teetotal.programs.c.machine import REGISTERS, decode
+from teetotal.programs.c.machine import RBP, REGISTERS, Access, decode
 
 SOURCE = """
+#include <setjmp.h>
 #include <stdatomic.h>
+#include <ucontext.h>
 volatile int x, y; atomic_int a; int plain;
 void await(void) { while (x != 5) {} }
 void count(void) { int n = 0; while (!x) n++; y = n; }
@@ -37,12 +42,22 @@ void dekker(int me) {
   }
 }
 void out(int *p) {}
+static sigjmp_buf back; static ucontext_t here;
+void twice(void) { int n = 1; sigsetjmp(back, 1); while (!x) {} y = n; }
+void again(void) { int n = 1; getcontext(&here); while (!x) {} y = n; }
 int main(void) { return 0; }
 """
 
 
-@pytest.fixture(scope="module", params=COMPILERS)
-def reads(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Entry]]:
+CAUGHT = """
+volatile int x, y;
+void __attribute__((noinline)) may_throw(int n) { if (n > 3) throw n; }
+void caught() { int n = 3; try { while (x != 5) may_throw(y); } catch (...) { y = n; } }
+int main() { return 0; }
+"""
+
+
+def reads_of(text: str, suffix: str, compiler: str, directory: Path) -> dict[str, list[Entry]]:
     """Of each function, the entries of its reads of memory that others see."""
     found: dict[str, list[Entry]] = {}
 
@@ -54,14 +69,30 @@ def reads(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
                     found.setdefault(owner[id(entry.item)], []).append(entry)
             super().__call__(program, functions)
 
-    directory = tmp_path_factory.mktemp("liveness")
-    file = directory / "program.c"
-    file.write_text(SOURCE)
+    file = directory / f"program{suffix}"
+    file.write_text(text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(liveness, "Liveness", Spy)
-        program = build(Source((str(file),), (), request.param), directory)
+        program = build(Source((str(file),), (), compiler), directory)
     assert liveness.table(program) is not None
     return found
+
+
+@pytest.fixture(scope="module", params=COMPILERS)
+def reads(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Entry]]:
+    return reads_of(SOURCE, ".c", request.param, tmp_path_factory.mktemp("liveness"))
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_what_a_handler_needs_is_live_at_the_calls_before_it(compiler: str, tmp_path: Path) -> None:
+    """n is read where an exception is caught, and nowhere else."""
+    entries = reads_of(CAUGHT, ".cc", compiler, tmp_path)["_Z6caughtv"]
+    assert entries
+    assert all(entry.whole or live_bytes(entry) >= 4 for entry in entries)
+
+
+def test_nothing_is_said_of_a_function_that_may_be_returned_to_twice(reads: dict[str, list[Entry]]) -> None:
+    assert not reads.keys() & {"twice", "again"}
 
 
 def live_bytes(entry: Entry) -> int:
@@ -93,8 +124,13 @@ def test_a_round_that_stores_does_not_wait(reads: dict[str, list[Entry]]) -> Non
     assert not any(entry.may_wait for name in ("stores", "calls") for entry in reads[name])
 
 
-def test_frames_that_others_know_are_live_as_a_whole(reads: dict[str, list[Entry]]) -> None:
-    assert all(entry.whole and entry.may_wait for entry in reads["escapes"])
+def test_variables_that_others_know_are_live(reads: dict[str, list[Entry]]) -> None:
+    """And nothing else, but where a frame is accessed by a number."""
+    for entry in reads["escapes"]:
+        assert entry.may_wait
+        assert not entry.whole
+        assert live_bytes(entry) == 0
+        assert 4 <= sum(size for _, size in entry.given_away) <= 16
     assert all(entry.whole for entry in reads["indexed"])
 
 
@@ -112,6 +148,59 @@ def test_what_is_overwritten_in_any_case(code: str, all_of_it: bool) -> None:
     (instruction,) = decode(bytes.fromhex(code)) or ()
     assert REGISTERS.index("rbx") in instruction.writes
     assert liveness._overwrites(instruction, REGISTERS.index("rbx")) is all_of_it
+
+
+def word(begin: int, *directions: str, size: int = 4) -> list[Access]:
+    return [Access(one, size, RBP, -1, 0, begin) for one in directions]  # type: ignore[arg-type]
+
+
+LOW, HIGH = Range(-32, -24), Range(-16, -8)
+
+
+@pytest.mark.parametrize(
+    ("address", "accesses", "announced", "reached"),
+    [
+        (-32, word(-20, "r", "w"), [], {LOW, Range(-24, -20)}),  # a temporary follows
+        (-28, word(-20, "w"), [], {LOW, Range(-24, -16)}),  # what follows is only written: it may be read by an address
+        (-32, word(-20, "r", "w") + word(-20, "r", size=2), [], {LOW, Range(-24, -16)}),
+        (-20, [], [], {Range(-24, -16)}),  # of what has no name
+        (-24, [], [], {LOW, Range(-24, -16)}),  # right behind
+        (-24, word(-32, "r", "w"), [], {Range(-24, -16)}),  # who is accessed without a word keeps its address
+        (-24, word(-32, "r", "w"), [LOW], {LOW, Range(-24, -16)}),
+        (-8, [], [], {HIGH}),
+        (-40, [], [], None),  # below all that has a name
+        (0, [], [], None),
+    ],
+)
+def test_what_an_address_leads_to(
+    address: int, accesses: list[Access], announced: list[Range], reached: set[Range] | None
+) -> None:
+    assert confinement.reached([address], [LOW, HIGH], accesses, announced, -8) == reached
+
+
+FRAMES = """
+#include <pthread.h>
+_Thread_local int own;
+void out(void *);
+int several(int given) {
+  static int kept; long numbers[3]; struct { char a; int b; } pair; pthread_t *to = 0;
+  { short inner = 0; out(&inner); }
+  out(numbers); out(&pair); out(&to); out(&given); return own + kept++;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_where_variables_lie(compiler: str, tmp_path: Path) -> None:
+    """In the order of their sizes; statics lie elsewhere. A thread-local variable made the reader of DWARF give up."""
+    source, object_file = tmp_path / "frames.c", tmp_path / "frames.o"
+    source.write_text(FRAMES)
+    subprocess.run([compiler, "-O0", "-g", "-fPIC", "-c", str(source), "-o", str(object_file)], check=True)
+    found = FrameVariables(object_file.read_bytes).of("several")
+    assert found is not None
+    assert sorted(end - begin for begin, end in found) == [2, 4, 8, 8, 24]
+    assert all(one.end <= other.begin for one, other in pairwise(found))
+    assert FrameVariables(object_file.read_bytes).of("nobody") is None
 
 
 def test_dekker_keeps_who_it_is_and_how_often(reads: dict[str, list[Entry]]) -> None:

@@ -110,6 +110,41 @@ def test_a_certificate_is_written_where_it_should_be(tmp_path: Path) -> None:
     answer = teetotal.verify(PETERSON, models="sc", certificate=path)
     assert answer.witness == {"sc": str(path)}
     assert path.exists()
+    (confirmed,) = teetotal.confirm(PETERSON, path, models="sc")
+    assert confirmed.accepted
+    assert str(confirmed) == f"{PETERSON}: safe under SC"
+    (missing, other) = teetotal.confirm(PETERSON, path, models="tso")
+    assert not missing.accepted
+    assert not other.accepted
+    assert str(missing).endswith("under TSO\nno certificate for TSO, which --model asks for")
+
+
+def test_a_repair_is_written_where_it_is_proved(tmp_path: Path) -> None:
+    module = tmp_path / "programs.py"
+    before = (ROOT / "examples" / "store_buffering.py").read_text()
+    module.write_text(before)
+    repair = teetotal.fence(module, program="store_buffering", models="tso")
+    assert module.read_text() == before
+    answer = repair.write()
+    assert module.read_text() == repair.text != before
+    assert Path(answer.backups[str(module)]).read_text() == before
+    again = teetotal.fence(module, program="store_buffering", models="tso")
+    assert again.write() == again.answer, "nothing is to be added, and nothing written"
+
+
+def test_witnesses_of_an_earlier_run(tmp_path: Path) -> None:
+    path, results = tmp_path / "sb.txt", tmp_path / "results.json"
+    path.write_text(SB)
+    answer = teetotal.check_history(path, "tso", witness=True)
+    results.write_text(to_json(answer))
+    (right,) = teetotal.check_witnesses(results, path)
+    assert not right.wrong
+    assert str(right) == f"right    tso  {path}"
+    results.write_text(to_json(answer).replace('"model":"tso"', '"model":"sc"'))
+    (wrong,) = teetotal.check_witnesses(results, path)
+    assert wrong.wrong
+    with pytest.raises(TeetotalError, match="no witness for a history of"):
+        teetotal.check_witnesses(results, tmp_path / "other.txt")
 
 
 @pytest.mark.parametrize("made", [list, Trace.from_events])  # a trace that pytest keeps outlives the core: a leak
@@ -146,11 +181,33 @@ def answers() -> list[Answer]:
 
 def test_every_answer_shows_itself_with_the_verdict_first() -> None:
     for answer in answers():
-        assert str(answer).splitlines()[0] == f"{answer.input}: {answer.verdict}"
-        assert repr(answer) == f"<{type(answer).__name__} {answer.input}: {answer.verdict}>"
+        first = str(answer).splitlines()[0]
+        assert first.startswith(f"{answer.input}: {answer.verdict}")
+        assert repr(answer) == f"<{type(answer).__name__} {first}>"
         assert answer.version == teetotal.__version__
         assert f'"version":"{teetotal.__version__}"' in to_json(answer)
         assert str(answer.verdict) in text(answer)
+
+
+def test_what_was_found_follows_the_verdict() -> None:
+    (history,) = read_text(SB)
+    assert str(teetotal.check_history(history, "tso")) == "<memory>: safe under TSO"
+    fence = str(teetotal.fence(DEKKER, models="tso").answer).splitlines()[1]
+    assert fence == f"mfence after {DEKKER}:14 (flag[me] = 1;)"
+    assert repr(teetotal.read(PETERSON)) == "[<PromelaProgram peterson: 2 processes>]"
+    violation = teetotal.check(ROOT / "tests" / "corpus" / "SB.litmus", models="tso").violations[0]
+    again = teetotal.replay(violation.replay.split()[2], ROOT / "tests" / "corpus" / "SB.litmus")
+    assert str(again).splitlines()[1:4] == ["T0: st x = 1", "T0: ld y → 0", "T1: st y = 1"]
+
+
+def test_a_file_that_was_changed_is_quoted_as_it_is_now(tmp_path: Path) -> None:
+    path = tmp_path / "SB.litmus"
+    before = (ROOT / "tests" / "corpus" / "SB.litmus").read_text()
+    for comment in ("", "(* once more *)\n"):
+        path.write_text(before.replace(" P0  ", f"{comment} P0  "))
+        told = text(teetotal.check(path, models="tso")).splitlines()
+        (line,) = [line for line in told if line.endswith("│  movq $1,(x)   | movq $1,(y)   ;")]
+        assert int(line.split()[0]) == 10 + bool(comment)
 
 
 VERBS = [
@@ -225,6 +282,9 @@ def test_what_is_of_another_kind_is_said_to_be(ask: Callable[[], object], why: s
         (lambda: teetotal.check(PETERSON, seconds=-1), "seconds: -1 is no time"),
         (lambda: teetotal.check(PETERSON, flags="-O2"), "flags: '-O2' will not do"),
         (lambda: teetotal.CheckOptions(max_states="many"), "max_states: 'many' will not do"),  # type: ignore[arg-type]
+        (lambda: teetotal.check(PETERSON, colour="red"), "no option colour"),
+        (lambda: teetotal.check(PETERSON, max_states=-1), "max_states: -1 will not do"),
+        (lambda: teetotal.check(PETERSON, cluster=5), "an address is needed, not 5"),  # type: ignore[arg-type]
         (lambda: teetotal.fence(PETERSON, costs=3), "costs: 3 will not do"),
         (lambda: teetotal.replay("1t:0", PETERSON, goal="fast"), "goal: 'fast' is none of robust, safe, both"),
         (lambda: teetotal.outcomes(program(), "arm"), "model: 'arm' is none of"),  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from teetotal.fences.c_gaps import Gaps
 from teetotal.fences.c_macros import Macros, parse
 from teetotal.fences.c_orders import strongest
 from teetotal.fences.c_syntax import Expression
-from teetotal.fences.text import apply
+from teetotal.fences.text import Edit, apply
 
 
 def gaps_of(body: str) -> list[tuple[str, bool, bool]]:
@@ -124,3 +124,11 @@ def test_the_order_of_a_call_is_written_where_it_belongs(call: str, cpp: bool, w
     assert (found is None) == (written is None)
     if found is not None:
         assert expression.words(apply(expression.source, found.edits({0: "acquire"}, None)).text) == written
+
+
+def test_a_line_that_an_edit_ends_in_is_the_old_one_there() -> None:
+    """From there on lines are counted as they were: errors of a patched text are told as of the user's own."""
+    joined = apply("a\nb\nc\n", [Edit(0, 3, "X")])
+    assert (joined.text, joined.was) == ("X\nc\n", [0, 2, 3, 4])
+    more = apply("a\nb\n", [Edit(2, 2, "f;\n", key="f")])
+    assert (more.text, more.was, more.lines) == ("a\nf;\nb\n", [0, 1, 2, 2, 3], {"f": 2})

@@ -12,10 +12,12 @@ import pytest
 from click.testing import CliRunner
 
 from fencing_tools import added, fenced, taken
+from teetotal.answers.costs import parse
 from teetotal.answers.errors import TeetotalError
 from teetotal.answers.verdict import Verdict
 from teetotal.cli import teetotal as command
 from teetotal.fences.fencing import fence
+from teetotal.fences.python import PythonSource
 
 SB = """X86_64 SB
 "Fre PodWR Fre PodWR"
@@ -49,6 +51,30 @@ def test_a_fence_in_one_column_only(tmp_path: Path) -> None:
     assert [f.kind for f in answer.answer.fences] == ["sfence"]
     assert added(answer)[0].split("|")[1].strip() == ";"
     assert fenced(tmp_path, "mp.litmus", passing, models=("tso",)).answer.diff == ""
+
+
+def test_a_fence_behind_a_label_is_a_fence(tmp_path: Path) -> None:
+    over = SB.replace(" movq (y)", " mfence        | mfence        ;\n L0: mfence    | L1: sfence    ;\n movq (y)", 1)
+    answer = fenced(tmp_path, "sb.litmus", over, remove=True)
+    assert answer.answer.verdict is Verdict.SAFE
+    assert len(answer.answer.removed) == 2
+    assert answer.text.count("fence") == 2
+
+
+def test_a_fence_in_a_loop_costs_more(tmp_path: Path) -> None:
+    twice = """X86_64 SB+twice
+{ 0:rcx=2; }
+ P0            | P1            ;
+ L0:           |               ;
+ movq $1,(x)   | movq $1,(y)   ;
+ movq (y),%rax | movq (x),%rax ;
+ decq %rcx     |               ;
+ jne L0        |               ;
+exists (1:rax=0)
+"""
+    for settings, factor in (({}, 4), ({"costs": parse("loop=7")}, 7)):
+        answer = fenced(tmp_path, "twice.litmus", twice, models=("tso",), **settings).answer
+        assert [(fence.in_loop, fence.cost) for fence in answer.fences] == [(True, 10 * factor), (False, 10)]
 
 
 def test_existing_fences_that_are_not_needed(tmp_path: Path) -> None:
@@ -135,6 +161,38 @@ def test_python_with_another_name_for_teetotal(tmp_path: Path) -> None:
     assert added(fenced(tmp_path, "sb.py", text)) == ["        yield t.mfence()", "\tyield t.mfence()"]
 
 
+@pytest.mark.parametrize(
+    "taken_by",
+    [
+        "mfence = 1",
+        "def mfence(): return 1",
+        "from math import tau as mfence",
+        "class mfence: pass",
+        "teetotal = mfence = 1",
+    ],
+)
+def test_python_where_the_fence_s_name_is_taken(tmp_path: Path, taken_by: str) -> None:
+    """It was used all the same, and the file refused for what it then meant."""
+    text = PYTHON.replace("# what it needs", f"# what it needs\n{taken_by}")
+    answer = fenced(tmp_path, "sb.py", text)
+    assert answer.answer.verdict is Verdict.SAFE
+    name = "teetotal_1" if taken_by.startswith("teetotal") else "teetotal"
+    assert added(answer)[0] == ("import teetotal" if name == "teetotal" else f"import teetotal as {name}")
+    assert {line.strip() for line in added(answer)[1:]} == {f"yield {name}.mfence()"}
+
+
+def test_python_where_a_parameter_has_the_fence_s_name(tmp_path: Path) -> None:
+    text = "from teetotal import *\n\n\ndef thread(mfence, other):\n    yield st(mfence, 1)\n    r = yield ld(other)\n"
+    answer = fenced(tmp_path, "sb.py", text + '\n\nsb = program(thread("x", "y"), thread("y", "x"), x=0, y=0)\n')
+    assert added(answer) == ["import teetotal", "    yield teetotal.mfence()"]
+
+
+def test_python_lines_that_end_with_a_carriage_return_are_refused(tmp_path: Path) -> None:
+    """Their numbers are Python's and nobody else's: it was an internal error, or the fence came to another line."""
+    with pytest.raises(TeetotalError, match=r"sb\.py:3: .* carriage return"):
+        fenced(tmp_path, "sb.py", PYTHON.replace("# what it needs\n", "# what\r# it needs\n"))
+
+
 def test_python_statements_that_share_a_line_are_refused_with_the_place(tmp_path: Path) -> None:
     text = PYTHON.replace(
         '        yield st("x", 1)\n        r = yield ld("y")', '        yield st("x", 1); r = yield ld("y")'
@@ -142,6 +200,13 @@ def test_python_statements_that_share_a_line_are_refused_with_the_place(tmp_path
     answer = fenced(tmp_path, "sb.py", text)
     assert answer.answer.verdict is Verdict.VIOLATION
     assert any("sb.py:9: several statements on one line" in note for note in answer.answer.notes)
+
+
+def test_python_whose_last_line_has_no_end(tmp_path: Path) -> None:
+    """A fence could stand behind it, so that one is put there to see."""
+    answer = fenced(tmp_path, "sb.py", PYTHON + '\n\ndef unused():\n    yield st("x", 1)')
+    assert answer.answer.verdict is Verdict.SAFE
+    assert answer.text.endswith('\n    yield st("x", 1)')
 
 
 def test_a_shared_function_gets_one_fence(tmp_path: Path) -> None:
@@ -165,6 +230,16 @@ def test_python_fences_that_are_not_needed_go(tmp_path: Path) -> None:
     removed = fenced(tmp_path, "sb.py", text, remove=True)
     assert taken(removed) == ["        yield sfence"]
     assert removed.answer.verdict is Verdict.SAFE
+
+
+def test_a_block_that_loses_its_only_fence_passes() -> None:
+    text = (
+        "from teetotal import mfence\ndef t():\n    if True:\n        yield mfence()\n    yield mfence()\n    return\n"
+    )
+    source = PythonSource("p.py", text)
+    gone = source.patched([], [("existing", 4), ("existing", 5)]).text
+    assert gone == "from teetotal import mfence\ndef t():\n    if True:\n        pass\n    return\n"
+    assert (7, 4) not in source.places  # behind the return
 
 
 def test_write_keeps_a_backup_and_the_patch_applies(tmp_path: Path) -> None:

@@ -53,3 +53,11 @@ def test_nothing_is_kept_where_nobody_asked_for_it() -> None:
     state = State(given(None, seed=1))
     state.done(pieces=1)
     state.end()
+
+
+@pytest.mark.parametrize("junk", [b"", b"\xff\0", b"[1]", b"{}", b'{"asked": {}, "seed": 1}', b"[" * 100_000])
+def test_a_file_that_keeps_something_else_is_refused_and_left_alone(tmp_path: Path, junk: bytes) -> None:
+    (tmp_path / "state").write_bytes(junk)
+    with pytest.raises(SystemExit, match="no state of a script"):
+        State(given(tmp_path / "state", seed=1))
+    assert (tmp_path / "state").read_bytes() == junk

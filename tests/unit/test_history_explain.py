@@ -11,7 +11,7 @@ from history_specification import consistent
 from teetotal.answers.events import MODELS, Semantics
 from teetotal.answers.options import HistoryOptions
 from teetotal.answers.verdict import Verdict
-from teetotal.histories import hard
+from teetotal.histories import hard, parts
 from teetotal.histories.check import check, models_of
 from teetotal.histories.examining import examine
 from teetotal.histories.explain import explain
@@ -20,6 +20,7 @@ from teetotal.histories.history import History, to_text
 from teetotal.histories.problem import Problem, Unwritten
 from teetotal.histories.readers import read_text
 from teetotal.histories.shrink import closed, minimise, needs_of, part
+from teetotal.histories.witness import from_json, narrate
 from teetotal.report.history import explanation as shown
 
 
@@ -62,8 +63,11 @@ def test_proofs_of_random_violations(model: str) -> None:
         proved += 1
 
 
+SB = "T0: st x = 1\nT0: ld y -> 0\nT1: st y = 1\nT1: ld x -> 0\nT1: ld x -> 1\n"
+
+
 def test_store_buffering() -> None:
-    (history,) = read_text("T0: st x = 1\nT0: ld y -> 0\nT1: st y = 1\nT1: ld x -> 0\nT1: ld x -> 1\n")
+    (history,) = read_text(SB)
     explanation = explain(history, "sc")
     assert explanation.operations == [0, 1, 2, 3]
     assert shown(examine(history, "sb.txt", HistoryOptions())) == [
@@ -81,11 +85,20 @@ def test_store_buffering() -> None:
     assert satisfied == ["tso", "pso"]
 
 
+def test_a_part_is_told_by_its_place_in_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two parts that have nothing to do with each other, taken apart though they are small; the second is wrong."""
+    monkeypatch.setattr(parts, "FEWEST", 1)
+    (history,) = read_text("T9: st a = 1\nT8: ld a -> 1\n" + SB)
+    assert parts.divided(history) is not None
+    assert explain(history, "sc").operations == [2, 3, 4, 5]
+
+
 def test_cases_where_no_saturation_rule_helps() -> None:
     proof = explain(hard.unorderable(), "sc").proof
     assert proof[0].startswith("Suppose that")
     assert proof[-1].endswith("can be first: a contradiction.")
     assert sum("cycle" in line for line in proof) == 2
+    assert sum(line.startswith("  Fact 1.") for line in proof) == 2  # what one case has shown the other cannot use
 
 
 def test_cases_of_a_repeated_value() -> None:
@@ -120,3 +133,12 @@ def test_a_value_from_nowhere_is_its_own_proof() -> None:
     (history,) = read_text("T0: st x = 1\nT1: ld x -> 9\n")
     explanation = explain(history, "pso", Semantics())
     assert (explanation.operations, explanation.proof) == ([1], ["(1) reads 9, which nobody wrote."])
+
+
+def test_a_witness_is_told_step_by_step() -> None:
+    (history,) = read_text("T0: st x = 1\nT0: ld y -> 0\nT1: st y = 1\nT1: ld x -> 0\n")
+    steps = from_json([0, 1, 2, 3, ~0, ~2])
+    told = narrate(history, steps)
+    assert [line.strip() for line in told[4:]] == [f"{history[0]} becomes visible", f"{history[2]} becomes visible"]
+    assert told[:4] == [str(history[number]) for number in range(4)]
+    assert narrate(history, steps, limit=4)[4:] == ["… and 2 more steps"]

@@ -302,3 +302,16 @@ def test_a_history_that_cannot_be_decided_here_is_refused_before_it_is(
         assert told[1] == "inconclusive"
         assert told[3] == "0"
         assert re.match(r"nothing: it needs 0\.0\d\d GB, and there are 0\.0\d\d GB to spare", told[4])
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n\n", "; EDN's\n", " \t\n; one\n# another\n"])
+def test_comments_alone_are_no_history(text: str) -> None:
+    with pytest.raises(ParseError, match="there is no history in it"):
+        read_text(text)
+
+
+def test_a_store_conditional_needs_the_reservation_of_its_own_address() -> None:
+    text = "0: load-reserve-req 0x80 #0 @1\n0: resp 0 #0 @2\n0: store-cond-req 5 0x88 #1 @3\n0: resp 0 #1 @4\n"
+    with pytest.raises(ParseError, match="without a load-reserve of its address"):
+        read_text(text, format="tracegen")
+    assert len(read_text(text.replace("0x88", "0x80"), format="tracegen")[0]) == 2

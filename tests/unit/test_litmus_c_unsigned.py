@@ -26,8 +26,8 @@ from teetotal.engines.states.outcomes import outcomes as explored
 from teetotal.fences.fencing import fence
 from teetotal.programs import litmus
 from teetotal.programs.expressions import wrap
-from teetotal.programs.observation import upheld
 from teetotal.programs.program import Program
+from upheld import upheld
 
 # -- a reference ----------------------------------------------------------------------------------------------------------
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from litmus_tools import finals, outcomes, x86
 from teetotal.answers.errors import ParseError
-from teetotal.programs.observation import observation, upheld
+from teetotal.programs.observation import observation
 from teetotal.programs.program import Program
+from upheld import upheld
 
 CODE = "movq (x),%rax\nmovq (y),%rbx"
 

@@ -46,6 +46,11 @@ REFUSED = [
     ("active proctype P(byte b) { skip }", 1, "start it with run"),
     ("never { skip }", 1, "never claims"),
     ("active proctype P() { atomic { a: goto a } }", 1, "atomic"),
+    ("byte x;\nactive proctype P() { goto a; atomic { x = 1; a: x = 2 } }", 2, "goto into an atomic block"),
+    ("byte x; active proctype P() {\ndo :: atomic { x == 0 -> break } od }", 2, "break out of an atomic block"),
+    ("byte x; active proctype P() { byte r;\nselect (r : 0 .. x) }", 2, "select cannot read shared memory"),
+    ("byte x; active proctype P() { byte a[2];\nselect (a[x] : 0 .. 1) }", 2, "select cannot read shared memory"),
+    ("ghost byte g; byte x; active proctype P() { byte a[2];\nxchg(a[g], x, 1) }", 2, "cannot read ghost variables"),
     ("bit m; active proctype P() {\nif :: lock(m) -> skip :: else -> skip fi }", 2, "may wait"),
 ]
 
@@ -119,6 +124,16 @@ active proctype P() { assert(add3(TWO) == 5); assert('a' == 97) }"""
     assert verify(compile_text(text), "sc").verdict is Verdict.SAFE
 
 
+def test_a_macro_may_stand_in_its_own_argument() -> None:
+    """Arguments are expanded before they are put in, as in C; a macro in its own body stays as it is."""
+    text = """#define MAX(a, b) (a > b -> a : b)
+#define next(a) (a + 1)
+#define again again
+byte again;
+active proctype P() { again = MAX(MAX(1, 7), next(next(MAX(2, 3)))); assert(again == 7) }"""
+    assert verify(compile_text(text), "sc").verdict is Verdict.SAFE
+
+
 def test_init_goes_on_after_its_last_run() -> None:
     text = "byte x; proctype P() { x = 1 } init { byte a; run P(); a = x; assert(a == 0) }"
     assert verify(compile_text(text), "sc").verdict is Verdict.VIOLATION
@@ -135,3 +150,11 @@ def test_init_goes_on_above_its_last_run() -> None:
 @pytest.mark.parametrize("text", ["init { skip }", "byte x; init { }", "active proctype P() { }"])
 def test_a_process_without_statements_is_a_process(text: str) -> None:
     assert [verify(compile_text(text), m).verdict for m in ("tso", "pso")] == [Verdict.SAFE, Verdict.SAFE]
+
+
+@pytest.mark.parametrize(("jump", "apart"), [("goto again", True), ("skip", False)])
+def test_places_on_both_sides_of_a_label_are_one_unless_somebody_jumps_there(jump: str, apart: bool) -> None:
+    text = f"byte x, y; active proctype P() {{ byte r; x = 1; again: y = 1; r = x; if :: r == 1 -> {jump} :: else fi }}"
+    sites = {(text[site.span.start : site.span.end], site.after) for site in compile_text(text, places="gaps").sites}
+    assert ("x = 1", True) in sites
+    assert (("y = 1", False) in sites) == apart

@@ -247,7 +247,7 @@ def test_endless_computation_is_refused_with_its_line() -> None:
 
 
 STATEFUL = """from teetotal import *
-import itertools, random
+import itertools, random, types
 n = 0
 kept = []
 numbers = itertools.count()
@@ -288,6 +288,33 @@ class Object:
         return 7
 thing = Object()
 def drawn(): return random.randrange(1000) * 0
+class Counted:
+    calls = 0
+    @property
+    def seen(self):
+        Counted.calls += 1
+        return 7
+counted = Counted()
+def in_class():
+    Counted.calls += 1
+    return 7
+module = types.ModuleType("module")
+module.calls = 0
+def in_module():
+    module.calls += 1
+    return 7
+module.function = in_module
+def in_itself():
+    in_itself.calls = getattr(in_itself, "calls", 0) + 1
+    return 7
+def in_a_comprehension(): return [7 for _ in "a" if not kept.append(1)][0]
+def keyword(*, seen=[]):
+    seen.append(1)
+    return 7
+def making():
+    global made
+    made = 1
+    return 7
 """
 
 
@@ -304,6 +331,15 @@ def drawn(): return random.randrange(1000) * 0
         ("default()", "changes `default 0 of default`"),
         ("thing.method()", "changes `"),
         ("drawn()", "changes `random`"),
+        ("in_class()", "changes `Counted.calls`"),
+        ("counted.seen", "changes `Counted.calls`"),
+        ("in_module()", "changes `module.calls`"),
+        ("module.function()", "changes `module.calls`"),
+        ("through(lambda: module.function())", "changes `module.calls`"),
+        ("in_itself()", "changes `an attribute of in_itself`"),
+        ("in_a_comprehension()", "changes `kept`"),
+        ("keyword()", "changes `default 0 of keyword`"),
+        ("making()", "changes `made`"),
         ("next(numbers)", "gives another value when it is evaluated again"),
     ],
 )

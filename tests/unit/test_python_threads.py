@@ -75,6 +75,10 @@ def test_operations(body: str, expected: dict[str, int]) -> None:
         ('r = yield ld("z")\na = r // -3\nb = -r % 3\nc = r << 3 >> 1', {"a": -1, "b": 1, "c": 8}),
         ('r = yield ld("z")\na = 1 << r', {"a": 4}),
         ('r = yield ld("z")\na = 1 < r < 3\nb = 0 < r < 2 < 5\nc = r == 2 != 3', {"a": 1, "b": 0, "c": 1}),
+        (
+            'r = yield ld("z")\na = 1 and r\nb = 0 and r\nc = 0 or r\nd = 3 or r\ne = 4 if 1 and r - 2 else 5',
+            {"a": 2, "b": 0, "c": 2, "d": 3, "e": 5},
+        ),
         ('r = yield ld("z")\na = r in (1, 2)\nb = r not in [1, r]\nc = r in ()', {"a": 1, "b": 0, "c": 0}),
         (
             'r = yield ld("z")\na = r or 5\nb = r and 5\nc = (r - 2) or 5\nd = (r - 2) and 5',

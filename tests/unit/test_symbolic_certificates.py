@@ -417,6 +417,15 @@ def test_markers_belong_to_pso() -> None:
         check(case.program, msgspec.structs.replace(certificate, automata=automata), "tso")
 
 
+def test_no_word_begins_with_a_marker() -> None:
+    """It would wait for nothing: whoever believes in it holds back what is behind it."""
+    case = CASES["message, pso"]
+    certificate = proof_of(case)
+    automata = [[([*first[0], (0, len(rest) + 1)], first[1]), *rest, ([], [])] for first, *rest in certificate.automata]
+    with pytest.raises(Malformed, match="begins with a marker"):
+        check(case.program, msgspec.structs.replace(certificate, automata=automata), "pso")
+
+
 def test_a_control_state_that_the_program_cannot_be_in_is_rejected() -> None:
     """An index out of bounds, where the program's own check has let nobody through."""
     case = Case("byte a[2], x; active proctype P() { byte i; i = x; if :: i < 2 -> a[i] = 1 :: else fi }", "tso")

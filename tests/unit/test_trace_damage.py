@@ -316,6 +316,18 @@ def test_an_impossible_event_of_a_binary_file(change: dict[str, int], message: s
     assert f"some.trace: byte {HEADER_SIZE + CHUNK_SIZE + 8}, event 3: " in str(error)
 
 
+def test_what_is_good_of_a_later_chunk_comes_out_and_nothing_else(tmp_path: Path) -> None:
+    file = io.BytesIO()
+    writer = BinaryWriter(file, Tables(["x"]))
+    good, bad = tuple(ROW.values()), tuple({**ROW, "wrote": True}.values())
+    writer.write(Batch.of_rows(0, [good] * 3))
+    writer.write(Batch.of_rows(3, [good, bad, good]))
+    writer.close()
+    found, error = outcome_of(file.getvalue(), tmp_path)
+    assert len(found) == 4
+    assert "event 4: T0's ld cannot write" in str(error)
+
+
 def _pyarrow() -> Any:
     """With Parquet, which importing pyarrow alone does not bring."""
     pytest.importorskip("pyarrow.parquet")

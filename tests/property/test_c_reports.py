@@ -1,0 +1,42 @@
+"""What is not asked of the monitors, since it would say nothing new, is nothing that anybody would miss."""
+
+from __future__ import annotations
+
+import pytest
+from test_c_known_steps import PROGRAMS
+from test_c_snapshots import HEAD, MONITORS
+
+from c_programs import compiled, explore
+
+
+@pytest.mark.parametrize(
+    ("name", "executions", "reporting", "places"), [("dekker", 182, [173, 180], 10), ("peterson", 96, [96, 96], 6)]
+)
+def test_each_execution_with_a_report_is_counted(name: str, executions: int, reporting: list[int], places: int) -> None:
+    """Whatever was reported before; and each report at new places is told."""
+    with compiled((PROGRAMS / f"{name}.c").read_text(), flags=(f"-I{PROGRAMS}", "-DROUNDS=2")) as program:
+        end, told = explore(program, *MONITORS)
+    violations = [answer for answer in told if answer["type"] == "violation"]
+    assert (end["executions"], end["reporting"], len(violations)) == (executions, reporting, places)
+
+
+WAITING = """
+#define LOAD(a) atomic_load_explicit(&a, memory_order_relaxed)
+#define STORE(a, v) atomic_store_explicit(&a, v, memory_order_relaxed)
+atomic_int x, z;
+void *f(void *p) {
+  if (p) { STORE(x, 1); (void)LOAD(z); return 0; }
+  STORE(z, 1); STORE(z, 2); while (LOAD(x)); return 0; }
+int main(void) { pthread_t t[2];
+  for (long i = 0; i < 2; i++) pthread_create(&t[i], 0, f, (void *)i);
+  pthread_join(t[0], 0); pthread_join(t[1], 0); }
+"""
+
+
+def test_what_waits_at_the_end_is_asked_with_its_whole_past() -> None:
+    """Store buffering, in which the first thread's load only waits under SC if it comes last: after its second store,
+    which overtakes nothing itself, it may overtake the other's. And the other's load may overtake that store."""
+    with compiled(HEAD + WAITING) as program:
+        _, told = explore(program, "monitor=exact-tso")
+    deciding = [answer["steps"][-1][0] for answer in told if answer["type"] == "violation"]
+    assert sorted(deciding) == [1, 2]

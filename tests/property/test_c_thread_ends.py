@@ -1,0 +1,56 @@
+"""Ends of threads and joins that nothing comes after are no steps of a search: what is told is the same."""
+
+from __future__ import annotations
+
+import pytest
+from test_c_known_steps import EAGER, same
+from test_c_snapshots import HEAD, MONITORS
+
+from c_programs import compiled, explore
+
+RACING = "for (int i = 0; i < 3; i++) { int a = x; x = a + 1; }"
+FUNCTION = "atomic_int x, y;\nvoid *f(void *p) { " + RACING + " LAST return 0; }\n"
+MAIN = """int main(void) { pthread_t t[2];
+  for (long i = 0; i < 2; i++) pthread_create(&t[i], 0, f, (void *)i);
+  JOINS }
+"""
+BOTH = "pthread_join(t[0], 0); pthread_join(t[1], 0);"
+HANGS = "if (p && x == 2) while (!y);"
+CASES = {
+    "both end": ("", BOTH),
+    "one waits for ever": (HANGS, BOTH),
+    "the process ends before one that waits": (HANGS, "pthread_join(t[0], 0);"),
+    "main stores between the joins": ("", "pthread_join(t[1], 0); x = 7; pthread_join(t[0], 0);"),
+    "main stores after the joins": ("", "pthread_join(t[1], 0); pthread_join(t[0], 0); y = x; assert(y != 2);"),
+    "nobody is joined": ("", "pthread_exit(0);"),
+    "main waits for a store": ("y++;", "while (y < 2); " + BOTH),
+    "the same is joined twice": ("", "pthread_join(t[0], 0); pthread_join(t[0], 0);"),
+}
+JOINER = """
+atomic_int x, y; pthread_t t[2];
+void *f(void *p) { for (int i = 0; i < 3; i++) { int a = x; x = a + 1; } return 0; }
+void *g(void *p) { for (int i = 0; i < 2; i++) { int a = x; x = a + 1; } pthread_join(t[0], 0); y = x; return 0; }
+int main(void) { pthread_create(&t[0], 0, f, 0); pthread_create(&t[1], 0, g, 0); pthread_join(t[1], 0); }
+"""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_same_is_told(name: str) -> None:
+    last, joins = CASES[name]
+    with compiled(HEAD + FUNCTION.replace("LAST", last) + MAIN.replace("JOINS", joins)) as program:
+        same(program, *MONITORS)
+        same(program, "tell-all=1")
+
+
+def test_a_thread_that_joins() -> None:
+    with compiled(HEAD + JOINER) as program:
+        same(program, *MONITORS)
+
+
+def test_nobody_waits_for_ever_once_the_process_has_ended() -> None:
+    with compiled(HEAD + FUNCTION.replace("LAST", HANGS) + MAIN.replace("JOINS", BOTH)) as program:
+        _, told = explore(program, EAGER)
+    assert [answer["what"] for answer in told if answer["type"] == "failure"] == ["livelock"]
+    with compiled(HEAD + FUNCTION.replace("LAST", HANGS) + MAIN.replace("JOINS", "pthread_join(t[0], 0);")) as program:
+        _, told = explore(program, EAGER)
+    assert not [answer for answer in told if answer["type"] == "failure"]
