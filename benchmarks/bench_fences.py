@@ -19,7 +19,7 @@ from teetotal.answers.events import Kind
 from teetotal.answers.options import FenceOptions
 from teetotal.fences.fencing import fence
 from teetotal.fences.linden_wolper import insert_fences
-from teetotal.fences.of_program import Goal
+from teetotal.fences.program_problem import Goal
 from teetotal.programs.promela import load
 
 HERE = Path(__file__).parent

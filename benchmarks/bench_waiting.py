@@ -12,8 +12,9 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "reference"))
 
-from teetotal.engines.executions import executions
+from sc_executions import executions
 from teetotal.programs.program import Program
 from waiting_programs import await_n, dekker, mcs_lock, peterson, spin_lock, swapping, tas, ticket_lock, ttas
 
