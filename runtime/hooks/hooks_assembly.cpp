@@ -122,6 +122,28 @@ void locked(Thread& self, const Descriptor& told, Registers registers, std::uint
           compares ? expected_by(told, registers) : 0, false, false, false, unchecked(Order::seq_cst));
 }
 
+// One access: of one piece, or of many, which are not repeated one by one.
+struct Reach {
+  std::uintptr_t to, from;  // 0: it writes nothing, it reads nothing
+  std::size_t size;
+  bool simple, whole;
+};
+
+void tell(Thread& self, const Descriptor& told, const Reach& reach, std::uintptr_t place) {
+  const auto& [to, from, size, simple, whole] = reach;
+  if (simple && (told.does == Does::load || told.does == Does::store)) {
+    const bool writes = told.does == Does::store;
+    const std::uintptr_t address = writes ? to : from;
+    if (address == 0) return;  // a constant
+    if (process.unwatched() || hidden(self, address, place, size)) return check_memory(self, address, size, place);
+    if (whole || size_of(cells.piece(address, address + size).tag) == size) {
+      return operate(self, writes ? Kind::st : Kind::ld, writes ? Writes::always : Writes::never, address,
+                     tag_for(size), place, 0, !whole);
+    }
+  }
+  announce(self, to, from, size, place, whole ? Announced::whole : Announced::parts);
+}
+
 }  // namespace
 }  // namespace teetotal::runtime
 
@@ -164,28 +186,6 @@ std::uint32_t teetotal_vectors = [] {
   const std::uintptr_t bottom = kStacks + self->number * kStackStride;
   const std::uintptr_t address = address_of(*told, registers);
   return address - bottom >= kStackStride || is_below(*told, registers, *self, address);
-}
-
-// One access: of one piece, or of many, which are not repeated one by one.
-struct Reach {
-  std::uintptr_t to, from;  // 0: it writes nothing, it reads nothing
-  std::size_t size;
-  bool simple, whole;
-};
-
-void tell(Thread& self, const Descriptor& told, const Reach& reach, std::uintptr_t place) {
-  const auto& [to, from, size, simple, whole] = reach;
-  if (simple && (told.does == Does::load || told.does == Does::store)) {
-    const bool writes = told.does == Does::store;
-    const std::uintptr_t address = writes ? to : from;
-    if (address == 0) return;  // a constant
-    if (process.unwatched() || hidden(self, address, place, size)) return check_memory(self, address, size, place);
-    if (whole || size_of(cells.piece(address, address + size).tag) == size) {
-      return operate(self, writes ? Kind::st : Kind::ld, writes ? Writes::always : Writes::never, address,
-                     tag_for(size), place, 0, !whole);
-    }
-  }
-  announce(self, to, from, size, place, whole ? Announced::whole : Announced::parts);
 }
 
 [[gnu::used]] void teetotal_access_told(const Descriptor* told, Registers registers, std::uintptr_t place) {
