@@ -120,9 +120,10 @@ void locked(Thread& self, const Descriptor& told, Registers registers, std::uint
   remarks.assembly = true;
   operate(self, Kind::rmw, compares ? swap_writes() : Writes::always, address, tag_for(told.size), place,
           compares ? expected_by(told, registers) : 0, false, false, false, unchecked(Order::seq_cst));
+  look_for_unwritten(self, reinterpret_cast<const void*>(address), tag_for(told.size), place);
 }
 
-// One access: of one piece, or of many, which are not repeated one by one.
+// What an instruction reaches; simple: in one access of its own, whole: which others see whole or not at all.
 struct Reach {
   std::uintptr_t to, from;  // 0: it writes nothing, it reads nothing
   std::size_t size;

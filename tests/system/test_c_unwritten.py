@@ -205,7 +205,12 @@ static int get(int *from) { int r; __asm__ volatile("ADD" : "=&r"(r), "+m"(*from
 static void *f(void *unused) { if (get(p) == 77) abort(); x = 1; return 0; }
 int main(void) { pthread_t t; p = malloc(4); WRITTEN pthread_create(&t, 0, f, 0); x = 2; pthread_join(t, 0); }
 """
-    for code in ("movl (%2), %0", "xorl %0, %0; addl (%2), %0", "xorl %0, %0; cmpl $77, (%2); setz %b0"):
+    for code in (
+        "movl (%2), %0",
+        "xorl %0, %0; addl (%2), %0",
+        "xorl %0, %0; cmpl $77, (%2); setz %b0",
+        "xorl %0, %0; lock; xaddl %0, (%2)",
+    ):
         for written, named in (("", 1), ("*p = 3;", 0)):
             with compiled(text.replace("ADD", code).replace("WRITTEN", written)) as program:
                 end, _ = explore(program, "monitor=exact-tso")
