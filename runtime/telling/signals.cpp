@@ -25,6 +25,19 @@ std::uintptr_t place_of_crash(const Thread& self, const ucontext_t& machine) {
   return callers.teller(place + 1, reinterpret_cast<const void*>(machine.uc_mcontext.gregs[REG_RBP]));
 }
 
+// Whether a processor can address it at all: its upper bits are alike.
+bool canonical(std::uintptr_t address) { return address + (std::uintptr_t{1} << 47) < std::uintptr_t{1} << 48; }
+
+// What went wrong at an address. Of one that is none, the kernel does not tell which it was.
+std::string invalid(const char* access, const Thread& self, const siginfo_t& info) {
+  auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);
+  if (info.si_code == SI_KERNEL) address = self.operation.address;
+  char text[96];
+  if (info.si_code == SI_KERNEL && canonical(address)) return std::string(access) + " at an address that is none";
+  std::snprintf(text, sizeof text, "%s at address %#zx", access, static_cast<std::size_t>(address));
+  return text;
+}
+
 void on_crash(int signal, siginfo_t* info, void* context) {
   if (signal == SIGTRAP) {
     greg_t& at = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP];
@@ -41,21 +54,18 @@ void on_crash(int signal, siginfo_t* info, void* context) {
   const auto* machine = static_cast<ucontext_t*>(context);
   if (self->range.size != 0) take_back(*self);
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
-  char text[96];
-  if (signal == SIGSEGV && stack_owner(address) == self->number && below_stack(address)) {
-    std::snprintf(text, sizeof text, "stack overflow");
-  } else if (signal == SIGSEGV || signal == SIGBUS) {
-    std::snprintf(text, sizeof text, "%s at address %#zx", signal == SIGSEGV ? "invalid access" : "bus error",
-                  static_cast<std::size_t>(address));
-  } else {
-    std::snprintf(text, sizeof text, "%s",
-                  signal == SIGFPE   ? "arithmetic error (division by zero?)"
-                  : signal == SIGILL ? "illegal instruction"
-                                     : "trap");
-  }
+  std::string text;
+  if (signal == SIGSEGV && stack_owner(address) == self->number && below_stack(address))
+    text = "stack overflow";
+  else if (signal == SIGSEGV || signal == SIGBUS)
+    text = invalid(signal == SIGSEGV ? "invalid access" : "bus error", *self, *info);
+  else
+    text = signal == SIGFPE   ? "arithmetic error (division by zero?)"
+           : signal == SIGILL ? "illegal instruction"
+                              : "trap";
   const std::uintptr_t place = place_of_crash(*self, *machine);
   if (signals.actions != nullptr && signals.actions[signal].sa_handler != SIG_DFL)
-    fail(*self, Failure::unsupported, std::string("a handler for its own fault (") + text + ")", place);
+    fail(*self, Failure::unsupported, "a handler for its own fault (" + text + ")", place);
   fail(*self, Failure::crash, text, place);
 }
 
