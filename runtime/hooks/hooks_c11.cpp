@@ -74,8 +74,8 @@ int mtx_init(mtx_t* mutex, int type) {
   return thrd_success;
 }
 void mtx_destroy(mtx_t* mutex) { mutex_destroy(posix(mutex), TEETOTAL_PLACE); }
-#define WITH(object, ...)            \
-  Thread* self = controlled(object); \
+#define WITH(object, ...)                            \
+  Thread* self = controlled(object, TEETOTAL_PLACE); \
   return self == nullptr ? thrd_error : result_of(__VA_ARGS__)
 int mtx_lock(mtx_t* mutex) { WITH(mutex, mutex_lock(*self, posix(mutex), TEETOTAL_PLACE)); }
 int mtx_trylock(mtx_t* mutex) { WITH(mutex, mutex_trylock(*self, posix(mutex), TEETOTAL_PLACE)); }
@@ -100,7 +100,8 @@ int cnd_broadcast(cnd_t* condition) { WITH(condition, (signal(*self, condition, 
 #undef WITH
 
 void call_once(once_flag* flag, void (*routine)()) {
-  if (Thread* self = controlled(flag)) run_once(*self, reinterpret_cast<int*>(flag), routine, TEETOTAL_PLACE);
+  if (Thread* self = controlled(flag, TEETOTAL_PLACE))
+    run_once(*self, reinterpret_cast<int*>(flag), routine, TEETOTAL_PLACE);
 }
 
 int tss_create(tss_t* key, tss_dtor_t destructor) { return result_of(pthread_key_create(key, destructor)); }

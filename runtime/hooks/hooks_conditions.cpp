@@ -135,12 +135,12 @@ int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place) {
 }
 
 void condition_init(pthread_cond_t* condition, std::uintptr_t place) {
-  if (Thread* self = controlled(condition)) begin(*self, Tag::condition, condition, place);
+  if (Thread* self = controlled(condition, place)) begin(*self, Tag::condition, condition, place);
   *condition = PTHREAD_COND_INITIALIZER;
 }
 
 void condition_destroy(pthread_cond_t* condition, std::uintptr_t place) {
-  if (Thread* self = controlled(condition)) mark_of(condition) = end(*self, Tag::condition, condition, place);
+  if (Thread* self = controlled(condition, place)) mark_of(condition) = end(*self, Tag::condition, condition, place);
 }
 
 namespace {
@@ -207,7 +207,7 @@ bool take(sem_t* object) {
 }
 
 int take_in_time(sem_t* object, const timespec* limit, std::uintptr_t place) {
-  Thread* self = controlled(object);
+  Thread* self = controlled(object, place);
   if (self == nullptr) return 0;
   const timespec until = read_limit(limit, place);
   synchronise(*self, Verb::try_take, Kind::rmw, Tag::semaphore, object, place,
@@ -248,25 +248,25 @@ int pthread_cond_destroy(pthread_cond_t* condition) {
   return 0;
 }
 int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
-  Thread* self = controlled(condition);
+  Thread* self = controlled(condition, TEETOTAL_PLACE);
   return self == nullptr ? 0 : condition_wait(*self, condition, mutex, nullptr, TEETOTAL_PLACE);
 }
 int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* limit) {
-  Thread* self = controlled(condition);
+  Thread* self = controlled(condition, TEETOTAL_PLACE);
   return self == nullptr ? ETIMEDOUT : condition_wait(*self, condition, mutex, limit, TEETOTAL_PLACE);
 }
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t, const timespec* limit) {
-  Thread* self = controlled(condition);
+  Thread* self = controlled(condition, TEETOTAL_PLACE);
   return self == nullptr ? ETIMEDOUT : condition_wait(*self, condition, mutex, limit, TEETOTAL_PLACE);
 }
 int pthread_cond_signal(pthread_cond_t* condition) {
-  Thread* self = controlled(condition);
+  Thread* self = controlled(condition, TEETOTAL_PLACE);
   if (self != nullptr) signal(*self, condition, 1, TEETOTAL_PLACE);
   if (self != nullptr) use(*self, condition, "signals a condition", TEETOTAL_PLACE);
   return 0;
 }
 int pthread_cond_broadcast(pthread_cond_t* condition) {
-  Thread* self = controlled(condition);
+  Thread* self = controlled(condition, TEETOTAL_PLACE);
   if (self != nullptr) signal(*self, condition, SIZE_MAX, TEETOTAL_PLACE);
   if (self != nullptr) use(*self, condition, "broadcasts a condition", TEETOTAL_PLACE);
   return 0;
@@ -274,16 +274,17 @@ int pthread_cond_broadcast(pthread_cond_t* condition) {
 
 int pthread_barrier_init(pthread_barrier_t* object, const pthread_barrierattr_t*, unsigned count) {
   if (count == 0) return EINVAL;
-  if (Thread* self = controlled(object)) begin(*self, Tag::barrier, object, TEETOTAL_PLACE);
+  if (Thread* self = controlled(object, TEETOTAL_PLACE)) begin(*self, Tag::barrier, object, TEETOTAL_PLACE);
   *reinterpret_cast<Barrier*>(object) = {0, count, 0, 0};
   return 0;
 }
 int pthread_barrier_destroy(pthread_barrier_t* object) {
-  if (Thread* self = controlled(object)) mark_of(object) = end(*self, Tag::barrier, object, TEETOTAL_PLACE);
+  if (Thread* self = controlled(object, TEETOTAL_PLACE))
+    mark_of(object) = end(*self, Tag::barrier, object, TEETOTAL_PLACE);
   return 0;
 }
 int pthread_barrier_wait(pthread_barrier_t* object) {
-  Thread* self = controlled(object);
+  Thread* self = controlled(object, TEETOTAL_PLACE);
   return self == nullptr ? 0 : barrier_wait(*self, reinterpret_cast<Barrier*>(object), TEETOTAL_PLACE);
 }
 
@@ -292,17 +293,18 @@ int sem_init(sem_t* object, int, unsigned value) {
     errno = EINVAL;
     return -1;
   }
-  if (Thread* self = controlled(object)) begin(*self, Tag::semaphore, object, TEETOTAL_PLACE);
+  if (Thread* self = controlled(object, TEETOTAL_PLACE)) begin(*self, Tag::semaphore, object, TEETOTAL_PLACE);
   word(object) = static_cast<int>(value);
   mark_of(object) = 0;
   return 0;
 }
 int sem_destroy(sem_t* object) {
-  if (Thread* self = controlled(object)) mark_of(object) = end(*self, Tag::semaphore, object, TEETOTAL_PLACE);
+  if (Thread* self = controlled(object, TEETOTAL_PLACE))
+    mark_of(object) = end(*self, Tag::semaphore, object, TEETOTAL_PLACE);
   return 0;
 }
 int sem_wait(sem_t* object) {
-  if (Thread* self = controlled(object)) {
+  if (Thread* self = controlled(object, TEETOTAL_PLACE)) {
     synchronise(*self, Verb::take, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE,
                 {.enabled = [](const Thread& t) { return seen_by(t.operation) != 0; },
                  .waiting = Waiting::lock,
@@ -313,7 +315,7 @@ int sem_wait(sem_t* object) {
   return 0;
 }
 int sem_trywait(sem_t* object) {
-  Thread* self = controlled(object);
+  Thread* self = controlled(object, TEETOTAL_PLACE);
   if (self == nullptr) return 0;
   attempt(*self, Verb::try_take, Tag::semaphore, object, TEETOTAL_PLACE,
           {.writes = Writes::if_different, .expected = 0, .alone = true});
@@ -325,7 +327,7 @@ int sem_clockwait(sem_t* object, clockid_t, const timespec* limit) {
   return take_in_time(object, limit, TEETOTAL_PLACE);
 }
 int sem_post(sem_t* object) {
-  if (Thread* self = controlled(object)) {
+  if (Thread* self = controlled(object, TEETOTAL_PLACE)) {
     if (rules.post_needs_fence) mfence(*self, TEETOTAL_PLACE);
     synchronise(*self, Verb::post, Kind::rmw, Tag::semaphore, object, TEETOTAL_PLACE);
     use(*self, object, "posts a semaphore", TEETOTAL_PLACE);
@@ -336,7 +338,7 @@ int sem_post(sem_t* object) {
   return 0;
 }
 int sem_getvalue(sem_t* object, int* value) {
-  if (Thread* self = controlled(object)) {
+  if (Thread* self = controlled(object, TEETOTAL_PLACE)) {
     synchronise(*self, Verb::look, Kind::ld, Tag::semaphore, object, TEETOTAL_PLACE, {.writes = Writes::never});
     use(*self, object, "looks at a semaphore", TEETOTAL_PLACE);
   }

@@ -42,6 +42,12 @@ int kind_of(const pthread_mutex_t* mutex) { return mutex->__data.__kind & 3; }
 
 }  // namespace
 
+void note_foreign(const void* object, std::uintptr_t place) {
+  if (!memory.in_object(place)) return;
+  static_cast<void>(*static_cast<const volatile char*>(object));  // fails where there is no memory
+  remarks.unseen.insert({"an object to synchronise on that lies in a library", place});
+}
+
 bool try_lock(Thread& self, void* object, Patience patience, std::uintptr_t place) {
   const Choice free{.writes = swap_writes(), .expected = 0, .alone = patience == Patience::none};
   if (patience == Patience::none) {
@@ -56,13 +62,13 @@ bool try_lock(Thread& self, void* object, Patience patience, std::uintptr_t plac
 }
 
 void mutex_init(pthread_mutex_t* mutex, int kind, std::uintptr_t place) {
-  if (Thread* self = controlled(mutex)) begin(*self, Tag::mutex, mutex, place);
+  if (Thread* self = controlled(mutex, place)) begin(*self, Tag::mutex, mutex, place);
   *mutex = PTHREAD_MUTEX_INITIALIZER;
   mutex->__data.__kind = kind;
 }
 
 void mutex_destroy(pthread_mutex_t* mutex, std::uintptr_t place) {
-  if (Thread* self = controlled(mutex)) mark_of(mutex) = end(*self, Tag::mutex, mutex, place);
+  if (Thread* self = controlled(mutex, place)) mark_of(mutex) = end(*self, Tag::mutex, mutex, place);
 }
 
 int mutex_lock(Thread& self, pthread_mutex_t* mutex, std::uintptr_t place) {
@@ -305,47 +311,48 @@ int pthread_mutex_destroy(pthread_mutex_t* mutex) {
   return 0;
 }
 int pthread_mutex_lock(pthread_mutex_t* mutex) {
-  Thread* self = controlled(mutex);
+  Thread* self = controlled(mutex, TEETOTAL_PLACE);
   return self == nullptr ? real().mutex_lock(mutex) : mutex_lock(*self, mutex, TEETOTAL_PLACE);
 }
 int pthread_mutex_unlock(pthread_mutex_t* mutex) {
-  Thread* self = controlled(mutex);
+  Thread* self = controlled(mutex, TEETOTAL_PLACE);
   return self == nullptr ? real().mutex_unlock(mutex) : mutex_unlock(*self, mutex, TEETOTAL_PLACE);
 }
 int pthread_mutex_trylock(pthread_mutex_t* mutex) {
-  Thread* self = controlled(mutex);
+  Thread* self = controlled(mutex, TEETOTAL_PLACE);
   return self == nullptr ? real().mutex_lock(mutex) : mutex_trylock(*self, mutex, TEETOTAL_PLACE);
 }
 int pthread_mutex_timedlock(pthread_mutex_t* mutex, const timespec* limit) {
-  Thread* self = controlled(mutex);
+  Thread* self = controlled(mutex, TEETOTAL_PLACE);
   return self == nullptr ? real().mutex_lock(mutex) : mutex_timedlock(*self, mutex, limit, TEETOTAL_PLACE);
 }
 int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t, const timespec* limit) {
-  Thread* self = controlled(mutex);
+  Thread* self = controlled(mutex, TEETOTAL_PLACE);
   return self == nullptr ? real().mutex_lock(mutex) : mutex_timedlock(*self, mutex, limit, TEETOTAL_PLACE);
 }
 
 int pthread_spin_init(pthread_spinlock_t* object, int) {
   void* lock = const_cast<int*>(object);
-  if (Thread* self = controlled(lock)) begin(*self, Tag::word, lock, TEETOTAL_PLACE);
+  if (Thread* self = controlled(lock, TEETOTAL_PLACE)) begin(*self, Tag::word, lock, TEETOTAL_PLACE);
   *object = 0;
   return 0;
 }
 int pthread_spin_destroy(pthread_spinlock_t* object) {
   void* lock = const_cast<int*>(object);
-  if (Thread* self = controlled(lock)) mark_of(object) = end(*self, Tag::word, lock, TEETOTAL_PLACE);
+  if (Thread* self = controlled(lock, TEETOTAL_PLACE)) mark_of(object) = end(*self, Tag::word, lock, TEETOTAL_PLACE);
   return 0;
 }
 int pthread_spin_lock(pthread_spinlock_t* object) {
-  if (Thread* self = controlled(const_cast<int*>(object))) spin_lock(*self, const_cast<int*>(object), TEETOTAL_PLACE);
+  if (Thread* self = controlled(const_cast<int*>(object), TEETOTAL_PLACE))
+    spin_lock(*self, const_cast<int*>(object), TEETOTAL_PLACE);
   return 0;
 }
 int pthread_spin_trylock(pthread_spinlock_t* object) {
-  Thread* self = controlled(const_cast<int*>(object));
+  Thread* self = controlled(const_cast<int*>(object), TEETOTAL_PLACE);
   return self == nullptr || spin_trylock(*self, const_cast<int*>(object), TEETOTAL_PLACE) ? 0 : EBUSY;
 }
 int pthread_spin_unlock(pthread_spinlock_t* object) {
-  if (Thread* self = controlled(const_cast<int*>(object))) {
+  if (Thread* self = controlled(const_cast<int*>(object), TEETOTAL_PLACE)) {
     use(*self, object, "unlocks a spinlock", TEETOTAL_PLACE);
     spin_unlock(*self, const_cast<int*>(object), TEETOTAL_PLACE);
   }
@@ -353,7 +360,7 @@ int pthread_spin_unlock(pthread_spinlock_t* object) {
 }
 
 int pthread_rwlock_init(pthread_rwlock_t* object, const pthread_rwlockattr_t* attributes) {
-  if (Thread* self = controlled(object)) begin(*self, Tag::rwlock, object, TEETOTAL_PLACE);
+  if (Thread* self = controlled(object, TEETOTAL_PLACE)) begin(*self, Tag::rwlock, object, TEETOTAL_PLACE);
   *object = PTHREAD_RWLOCK_INITIALIZER;
   int preference = PTHREAD_RWLOCK_DEFAULT_NP;
   if (attributes != nullptr) pthread_rwlockattr_getkind_np(attributes, &preference);
@@ -361,48 +368,49 @@ int pthread_rwlock_init(pthread_rwlock_t* object, const pthread_rwlockattr_t* at
   return 0;
 }
 int pthread_rwlock_destroy(pthread_rwlock_t* object) {
-  if (Thread* self = controlled(object)) mark_of(object) = end(*self, Tag::rwlock, object, TEETOTAL_PLACE);
+  if (Thread* self = controlled(object, TEETOTAL_PLACE))
+    mark_of(object) = end(*self, Tag::rwlock, object, TEETOTAL_PLACE);
   return 0;
 }
 int pthread_rwlock_rdlock(pthread_rwlock_t* object) {
-  Thread* self = controlled(object);
+  Thread* self = controlled(object, TEETOTAL_PLACE);
   return self == nullptr ? 0 : read_lock(*self, object, TEETOTAL_PLACE);
 }
 int pthread_rwlock_wrlock(pthread_rwlock_t* object) {
-  Thread* self = controlled(object);
+  Thread* self = controlled(object, TEETOTAL_PLACE);
   return self == nullptr ? 0 : write_lock(*self, object, TEETOTAL_PLACE);
 }
 int pthread_rwlock_tryrdlock(pthread_rwlock_t* object) {
-  Thread* self = controlled(object);
+  Thread* self = controlled(object, TEETOTAL_PLACE);
   return self == nullptr ? 0 : read_trylock(*self, object, TEETOTAL_PLACE);
 }
 int pthread_rwlock_trywrlock(pthread_rwlock_t* object) {
-  Thread* self = controlled(object);
+  Thread* self = controlled(object, TEETOTAL_PLACE);
   return self == nullptr ? 0 : write_trylock(*self, object, TEETOTAL_PLACE);
 }
 int pthread_rwlock_timedrdlock(pthread_rwlock_t* object, const timespec* limit) {
-  Thread* self = controlled(object);
+  Thread* self = controlled(object, TEETOTAL_PLACE);
   return self == nullptr ? 0 : read_timedlock(*self, object, limit, TEETOTAL_PLACE);
 }
 int pthread_rwlock_timedwrlock(pthread_rwlock_t* object, const timespec* limit) {
-  Thread* self = controlled(object);
+  Thread* self = controlled(object, TEETOTAL_PLACE);
   return self == nullptr ? 0 : write_timedlock(*self, object, limit, TEETOTAL_PLACE);
 }
 int pthread_rwlock_clockrdlock(pthread_rwlock_t* object, clockid_t, const timespec* limit) {
-  Thread* self = controlled(object);
+  Thread* self = controlled(object, TEETOTAL_PLACE);
   return self == nullptr ? 0 : read_timedlock(*self, object, limit, TEETOTAL_PLACE);
 }
 int pthread_rwlock_clockwrlock(pthread_rwlock_t* object, clockid_t, const timespec* limit) {
-  Thread* self = controlled(object);
+  Thread* self = controlled(object, TEETOTAL_PLACE);
   return self == nullptr ? 0 : write_timedlock(*self, object, limit, TEETOTAL_PLACE);
 }
 int pthread_rwlock_unlock(pthread_rwlock_t* object) {
-  if (Thread* self = controlled(object)) rw_unlock(*self, object, TEETOTAL_PLACE);
+  if (Thread* self = controlled(object, TEETOTAL_PLACE)) rw_unlock(*self, object, TEETOTAL_PLACE);
   return 0;
 }
 
 int pthread_once(pthread_once_t* object, void (*routine)()) {
-  Thread* self = controlled(object);
+  Thread* self = controlled(object, TEETOTAL_PLACE);
   if (self == nullptr) return real().once(object, routine);
   run_once(*self, object, routine, TEETOTAL_PLACE);
   return 0;

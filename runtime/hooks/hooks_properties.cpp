@@ -21,20 +21,17 @@ using namespace teetotal::runtime;  // NOLINT: the hooks below are the whole fil
 
 namespace {
 
-// The thread that a handle is of; null: none of the program's.
-Thread* thread_for(pthread_t handle) {
-  for (std::uint32_t number = 0; number < process.count; ++number)
-    if (process.current != nullptr && handle_of(number) == handle) {
-      tell_apart(process.threads[number]);
-      return &process.threads[number];
-    }
-  return nullptr;
+// The thread that a handle is of, for somebody who asks about it.
+Thread& thread_for(pthread_t handle, std::uintptr_t place) {
+  Thread& thread = thread_of(*process.current, handle, "asks about", place);
+  tell_apart(thread);
+  return thread;
 }
 
 // The same, for somebody who sets a property of the thread, or asks for it.
-Thread* thread_used(pthread_t handle, bool sets, const char* call, std::uintptr_t place) {
-  Thread* thread = thread_for(handle);
-  if (thread != nullptr) unordered_call(thread->properties.change().users, sets, call, place);
+Thread& thread_used(pthread_t handle, bool sets, const char* call, std::uintptr_t place) {
+  Thread& thread = thread_for(handle, place);
+  unordered_call(thread.properties.change().users, sets, call, place);
   return thread;
 }
 
@@ -43,71 +40,71 @@ Thread* thread_used(pthread_t handle, bool sets, const char* call, std::uintptr_
 extern "C" {
 
 int pthread_setname_np(pthread_t handle, const char* name) {
-  Thread* thread = thread_used(handle, true, "pthread_setname_np", TEETOTAL_PLACE);
-  if (thread == nullptr) return ESRCH;
+  if (process.current == nullptr) return ESRCH;
+  Thread& thread = thread_used(handle, true, "pthread_setname_np", TEETOTAL_PLACE);
   const std::size_t length = std::strlen(name);
-  if (length >= thread->properties->name.size()) return ERANGE;
-  std::memcpy(thread->properties.change().name.data(), name, length + 1);
+  if (length >= thread.properties->name.size()) return ERANGE;
+  std::memcpy(thread.properties.change().name.data(), name, length + 1);
   return 0;
 }
 int pthread_getname_np(pthread_t handle, char* name, std::size_t size) {
-  const Thread* thread = thread_used(handle, false, "pthread_getname_np", TEETOTAL_PLACE);
-  if (thread == nullptr) return ESRCH;
-  const std::size_t needed = std::strlen(thread->properties->name.data()) + 1;
+  if (process.current == nullptr) return ESRCH;
+  const Thread& thread = thread_used(handle, false, "pthread_getname_np", TEETOTAL_PLACE);
+  const std::size_t needed = std::strlen(thread.properties->name.data()) + 1;
   if (size < needed) return ERANGE;
-  std::memcpy(name, thread->properties->name.data(), needed);
+  std::memcpy(name, thread.properties->name.data(), needed);
   return 0;
 }
 
 int pthread_setaffinity_np(pthread_t handle, std::size_t size, const cpu_set_t* set) {
-  Thread* thread = thread_used(handle, true, "pthread_setaffinity_np", TEETOTAL_PLACE);
-  if (thread == nullptr) return ESRCH;
-  std::uint64_t& processors = thread->properties.change().processors;
+  if (process.current == nullptr) return ESRCH;
+  Thread& thread = thread_used(handle, true, "pthread_setaffinity_np", TEETOTAL_PLACE);
+  std::uint64_t& processors = thread.properties.change().processors;
   processors = 0;
   std::memcpy(&processors, set, std::min(size, sizeof processors));
   return processors != 0 ? 0 : EINVAL;
 }
 int pthread_getaffinity_np(pthread_t handle, std::size_t size, cpu_set_t* set) {
-  const Thread* thread = thread_used(handle, false, "pthread_getaffinity_np", TEETOTAL_PLACE);
-  if (thread == nullptr) return ESRCH;
+  if (process.current == nullptr) return ESRCH;
+  const Thread& thread = thread_used(handle, false, "pthread_getaffinity_np", TEETOTAL_PLACE);
   std::memset(set, 0, size);
-  std::memcpy(set, &thread->properties->processors, std::min(size, sizeof thread->properties->processors));
+  std::memcpy(set, &thread.properties->processors, std::min(size, sizeof thread.properties->processors));
   return 0;
 }
 
 int pthread_setschedparam(pthread_t handle, int policy, const sched_param* parameters) {
-  Thread* thread = thread_used(handle, true, "pthread_setschedparam", TEETOTAL_PLACE);
-  if (thread == nullptr) return ESRCH;
-  thread->properties.change().policy = policy;
-  thread->properties.change().priority = parameters->sched_priority;
+  if (process.current == nullptr) return ESRCH;
+  Thread& thread = thread_used(handle, true, "pthread_setschedparam", TEETOTAL_PLACE);
+  thread.properties.change().policy = policy;
+  thread.properties.change().priority = parameters->sched_priority;
   return 0;
 }
 int pthread_getschedparam(pthread_t handle, int* policy, sched_param* parameters) {
-  const Thread* thread = thread_used(handle, false, "pthread_getschedparam", TEETOTAL_PLACE);
-  if (thread == nullptr) return ESRCH;
-  *policy = thread->properties->policy;
-  parameters->sched_priority = thread->properties->priority;
+  if (process.current == nullptr) return ESRCH;
+  const Thread& thread = thread_used(handle, false, "pthread_getschedparam", TEETOTAL_PLACE);
+  *policy = thread.properties->policy;
+  parameters->sched_priority = thread.properties->priority;
   return 0;
 }
 int pthread_setschedprio(pthread_t handle, int priority) {
-  Thread* thread = thread_used(handle, true, "pthread_setschedprio", TEETOTAL_PLACE);
-  if (thread == nullptr) return ESRCH;
-  thread->properties.change().priority = priority;
+  if (process.current == nullptr) return ESRCH;
+  Thread& thread = thread_used(handle, true, "pthread_setschedprio", TEETOTAL_PLACE);
+  thread.properties.change().priority = priority;
   return 0;
 }
 int pthread_getcpuclockid(pthread_t handle, clockid_t* clock) {
-  if (thread_for(handle) == nullptr) return ESRCH;
+  if (process.current == nullptr) return ESRCH;
+  thread_for(handle, TEETOTAL_PLACE);
   *clock = CLOCK_THREAD_CPUTIME_ID;  // every clock is the thread's own here
   return 0;
 }
 int pthread_getattr_np(pthread_t handle, pthread_attr_t* attributes) {
   // The explorer asks for itself (its sanitizer does): it runs on the first thread's stack, whatever its pointer says.
   if (process.current == nullptr) return real().getattr(first_thread(), attributes);
-  const Thread* thread = thread_for(handle);
-  if (thread == nullptr) return ESRCH;
+  const Thread& thread = thread_for(handle, TEETOTAL_PLACE);
   pthread_attr_init(attributes);
-  pthread_attr_setdetachstate(attributes, thread->detached ? PTHREAD_CREATE_DETACHED : PTHREAD_CREATE_JOINABLE);
-  return pthread_attr_setstack(attributes, reinterpret_cast<void*>(stack_top(thread->number) - kStackSize), kStackSize);
+  pthread_attr_setdetachstate(attributes, thread.detached ? PTHREAD_CREATE_DETACHED : PTHREAD_CREATE_JOINABLE);
+  return pthread_attr_setstack(attributes, reinterpret_cast<void*>(stack_top(thread.number) - kStackSize), kStackSize);
 }
 
 // Nobody is ever cancelled: pthread_cancel is refused.

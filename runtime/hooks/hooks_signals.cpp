@@ -220,6 +220,7 @@ int sigqueue(pid_t, int, sigval) { not_explored("sigqueue", TEETOTAL_PLACE); }
 int pthread_kill(pthread_t to, int signal) {
   if (process.current == nullptr) return ESRCH;
   if (to == pthread_self()) return raise(signal) == 0 ? 0 : EINVAL;
+  thread_of(*process.current, to, "asks about", TEETOTAL_PLACE);
   if (signal == 0) return 0;
   not_explored("pthread_kill to another thread", TEETOTAL_PLACE);
 }

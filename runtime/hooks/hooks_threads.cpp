@@ -25,11 +25,6 @@ namespace {
 
 // -- threads ----------------------------------------------------------------------------------------------------------
 
-Thread* thread_of(pthread_t handle) {
-  const std::uintptr_t number = static_cast<std::uintptr_t>(handle) - kHandles;
-  return number < process.count ? &process.threads[number] : nullptr;
-}
-
 std::uint64_t disputed = 0;  // bit of a thread: it is joined or detached more than once, in some execution
 
 // Whether it was done before `self` came here, whatever others do: by itself, or where the thread was created.
@@ -61,9 +56,15 @@ void check_before(Thread& self, const Thread& other, const char* does, std::uint
 
 pthread_t handle_of(std::uint32_t number) { return static_cast<pthread_t>(kHandles + number); }
 
+Thread& thread_of(Thread& self, pthread_t handle, const char* does, std::uintptr_t place) {
+  const std::uintptr_t number = static_cast<std::uintptr_t>(handle) - kHandles;
+  if (number >= process.count)
+    fail(self, Failure::misuse, std::string(does) + " a thread that nobody has created", place);
+  return process.threads[number];
+}
+
 int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place) {
-  Thread* other = thread_of(handle);
-  if (other == nullptr) return ESRCH;
+  Thread* other = &thread_of(self, handle, "joins", place);
   check_before(self, *other, "joins", place);
   if (other == &self) return EDEADLK;
   watch_join(self, *other, result != nullptr);
@@ -88,8 +89,8 @@ namespace {
 // Looks whether the thread has ended: a load. With a limit, it has announced before that it waits, by a locked
 // instruction.
 int join_if_ended(Thread& self, pthread_t handle, void** result, const timespec* limit, std::uintptr_t place) {
-  Thread* other = thread_of(handle);
-  if (other != nullptr && other != &self) {
+  Thread* other = &thread_of(self, handle, "joins", place);
+  if (other != &self) {
     check_before(self, *other, "joins", place);
     tell_apart(*other);
     synchronise(self, Verb::look, limit == nullptr ? Kind::ld : Kind::rmw, Tag::thread, other, place,
@@ -230,9 +231,9 @@ int pthread_clockjoin_np(pthread_t handle, void** result, clockid_t, const times
   return join_if_ended(*process.current, handle, result, limit, TEETOTAL_PLACE);
 }
 int pthread_detach(pthread_t handle) {
-  Thread* other = process.current == nullptr ? nullptr : thread_of(handle);
-  if (other == nullptr) return ESRCH;
+  if (process.current == nullptr) return ESRCH;
   Thread& self = *process.current;
+  Thread* other = &thread_of(self, handle, "detaches", TEETOTAL_PLACE);
   check_before(self, *other, "detaches", TEETOTAL_PLACE);
   tell_apart(*other);
   // A locked instruction, on what nobody looks at who does nothing wrong. It is more than a fence to this thread.

@@ -82,7 +82,7 @@ extern "C" {
 
 // For runtime/instrumented/locking.cpp, whose array lies on the stack of the thread that calls. False: it has to try.
 bool teetotal_lock_together(pthread_mutex_t* const* mutexes, std::size_t count) {
-  Thread* self = controlled(mutexes[0]);
+  Thread* self = controlled(mutexes[0], TEETOTAL_PLACE);
   return self == nullptr || lock_together(*self, {mutexes, count}, TEETOTAL_PLACE);
 }
 

@@ -22,9 +22,16 @@ namespace teetotal::runtime {
 inline int& word(void* object) { return *static_cast<int*>(object); }
 inline const int& word(const Thread& thread) { return *reinterpret_cast<const int*>(thread.operation.address); }
 
-// The thread that runs, if the object is the program's; otherwise null: a library's own affair.
-inline Thread* controlled(const void* object) {
-  return process.current != nullptr && of_program(object) ? process.current : nullptr;
+// Of an object that is not the program's: a library's own affair, unless it is the program that asks.
+// hooks_mutexes.cpp.
+[[gnu::cold]] void note_foreign(const void* object, std::uintptr_t place);
+
+// The thread that runs, if the object is the program's; otherwise null.
+inline Thread* controlled(const void* object, std::uintptr_t place) {
+  if (process.current == nullptr) return nullptr;
+  if (of_program(object)) return process.current;
+  note_foreign(object, place);
+  return nullptr;
 }
 
 // Whether a mutex can be locked, by its word. One that is neither free nor held by a thread was destroyed, or never
@@ -59,6 +66,8 @@ struct Barrier {
 int barrier_wait(Thread& self, Barrier* barrier, std::uintptr_t place);
 int join(Thread& self, pthread_t handle, void** result, std::uintptr_t place);
 pthread_t handle_of(std::uint32_t number);
+// Fails where there is none: `does` says what for ("joins").
+Thread& thread_of(Thread& self, pthread_t handle, const char* does, std::uintptr_t place);
 
 // Reads data of the program as its own atomic load would: hooks_access.cpp. An order that acquires is acq_rel, as of
 // everything that only looks (core/event.hpp).

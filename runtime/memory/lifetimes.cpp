@@ -70,6 +70,7 @@ End frame_end(const Thread& owner, std::uintptr_t address) {
 }
 
 Fault dead_stack(const Thread& owner, std::uintptr_t address) {
+  if (owner.state == State::unborn) return {Failure::crash, "uses memory where nothing lies"};
   if (owner.over) return {Failure::returned, "uses the stack of a thread that has ended", "ended", {owner.number, 0}};
   return {Failure::returned, "uses a variable of a function that has returned", "returned", frame_end(owner, address)};
 }
@@ -93,7 +94,7 @@ std::optional<Fault> use_of_dead(const Thread& self, std::uintptr_t address, std
 bool on_dead_stack(const Thread& self, std::uintptr_t address, std::uintptr_t frame) {
   const Thread& owner = process.threads[stack_owner(address)];
   if (&owner == &self) return address < frame;
-  if (owner.over) return true;
+  if (owner.over || owner.state == State::unborn) return true;
   return address < (owner.state == State::parked ? live_from(owner) : owner.stack.left_below);
 }
 

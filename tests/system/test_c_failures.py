@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -226,3 +227,60 @@ def test_a_loop_that_follows_a_bad_pointer_fails(last: str, goal: Literal["robus
     result = check(Source((str(file),)), CheckOptions(models=("tso", "pso"), goal=goal))
     assert [violation.kind for violation in result.models["sc"].violations] == ["crash"]
     assert result.complete
+
+
+NOWHERE = {
+    "semaphore": "sem_wait(n)",
+    "semaphore, tried": "sem_trywait(n)",
+    "semaphore, posted": "sem_post(n)",
+    "spinlock": "pthread_spin_lock(n)",
+    "mutex": "pthread_mutex_lock(n)",
+    "mutex of C11": "mtx_lock(n)",
+    "mutex, destroyed": "pthread_mutex_destroy(n)",
+    "lock of readers": "pthread_rwlock_rdlock(n)",
+    "lock of readers, released": "pthread_rwlock_unlock(n)",
+    "condition": "pthread_cond_signal(n)",
+    "condition, waited on": "pthread_cond_wait(n, n)",
+    "barrier": "pthread_barrier_wait(n)",
+    "flag": "call_once(n, (void (*)(void))f)",
+    "what lies beyond the stacks": "int a[2], *p = a; p[x + 30000000] = 1",
+    "no thread, joined": "pthread_join((pthread_t)n, 0)",
+    "no thread, detached": "pthread_detach((pthread_t)n)",
+    "no thread, asked about": 'pthread_setname_np((pthread_t)n, "a")',
+    "no thread, signalled": "pthread_kill((pthread_t)n, 0)",
+}
+
+
+@pytest.mark.parametrize("what", NOWHERE)
+def test_what_is_used_must_be_somewhere(what: str, tmp_path: Path) -> None:
+    """Nothing was done at all where a null pointer was given, and such programs were proved."""
+    text = f"""#define _GNU_SOURCE
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <threads.h>
+void *volatile n; volatile int x;
+void *f(void *q) {{ {NOWHERE[what]}; x = 1; return 0; }}
+int main(void) {{ pthread_t t; pthread_create(&t, 0, f, 0); x = 2; pthread_join(t, 0); }}
+"""
+    result = run(tmp_path, text)
+    assert [violation.kind for violation in result.models["sc"].violations] in (["crash"], ["misuse"])
+    wrong = "a thread that nobody has created" if what.startswith("no thread") else "where nothing lies"
+    assert any(said in result.violations[0].message for said in ("invalid access at address 0", wrong))
+
+
+def test_an_object_in_a_library_is_named(tmp_path: Path) -> None:
+    """What the library itself does with it is not seen, so neither is what it means to the program."""
+    (tmp_path / "library.c").write_text("#include <pthread.h>\npthread_mutex_t theirs = PTHREAD_MUTEX_INITIALIZER;\n")
+    built = ["gcc", "-shared", "-fPIC", "-o", str(tmp_path / "libtheirs.so"), str(tmp_path / "library.c")]
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed")
+    subprocess.run(built, check=True)
+    text = "extern pthread_mutex_t theirs; int x; void *f(void *q) {"
+    text += " pthread_mutex_lock(&theirs); x++; pthread_mutex_unlock(&theirs); return 0; } RUN(f, f)"
+    file = tmp_path / "program.c"
+    file.write_text(HEAD + text)
+    flags = (f"-L{tmp_path}", "-ltheirs", f"-Wl,-rpath,{tmp_path}")
+    result = check(Source((str(file),), flags, "gcc"), CheckOptions())
+    assert result.verdict is not Verdict.SAFE
+    assert any("an object to synchronise on that lies in a library" in note for note in result.notes)
