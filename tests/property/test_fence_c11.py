@@ -16,6 +16,7 @@ import fuzz_orders
 from amounts import some
 from c11_programs import c11, random_program
 from teetotal.answers.events import Kind, Location, MemoryOrder
+from teetotal.answers.options import FenceOptions
 from teetotal.answers.targets import ANY, TARGETS, OrderCosts
 from teetotal.fences.insertion import Hopeless, Search
 from teetotal.fences.orders import VALID, Place, Sites, What, join, stronger
@@ -58,7 +59,7 @@ class Case:
     def __init__(self, program: Program, gaps: bool = True, weaken: bool = False) -> None:
         self.skeleton, places = skeleton(program, gaps and not weaken)
         self.sites = Sites(places, OrderCosts(), weaken)
-        self.search = Search(OrdersProblem([self.skeleton], self.sites, ["c11"]))
+        self.search = Search(OrdersProblem([self.skeleton], self.sites, FenceOptions(models=("c11",))))
 
     def works(self, on: frozenset[int]) -> bool:
         """By definition."""
@@ -198,7 +199,7 @@ def test_a_target_changes_what_is_cheapest() -> None:
     def cheapest(costs: OrderCosts) -> list[tuple[str, str]]:
         case = Case(program)
         case.sites = Sites(case.sites.places, costs)
-        case.search = Search(OrdersProblem([case.skeleton], case.sites, ["c11"]))
+        case.search = Search(OrdersProblem([case.skeleton], case.sites, FenceOptions(models=("c11",))))
         return case.told(next(case.search.cheapest_first()))
 
     assert cheapest(OrderCosts("x86")) == [("gap", "seq_cst")] * 2

@@ -50,13 +50,7 @@ class Exploring:
     """A C program with changes, explored: with marks in it, as it would be written, and as it is. The runtime knows of the
     marks: they are no part of a loop that waits, and no events of C11."""
 
-    def __init__(
-        self,
-        files: CFiles | OrderedCFiles,
-        options: FenceOptions,
-        *,
-        budget: Budget | None = None,
-    ) -> None:
+    def __init__(self, files: CFiles | OrderedCFiles, options: FenceOptions, *, budget: Budget | None = None) -> None:
         self.files, self.options = files, options
         self.models, self.goal = options.models, options.goal
         self.budget = budget or Budget()
@@ -72,9 +66,15 @@ class Exploring:
             self.check_as_it_is()  # what is wrong with the program itself is told as such
             raise Misplaced(self.files.source.name, error.message) from error
 
-    def check_patched(self, changed: Mapping[str, str], more_flags: tuple[str, ...] = ()) -> CheckAnswer:
+    @property
+    def kernel_fences(self) -> tuple[str, ...]:
+        """What the compiler has to be told where fences are written as the kernel does, and nothing of it is included."""
+        known = self.files.mentions("smp_mb") or self.files.mentions("smp_wmb")
+        return KERNEL_FENCES if self.options.style == "linux" and not known else ()
+
+    def check_patched(self, changed: Mapping[str, str]) -> CheckAnswer:
         try:
-            return self.check(changed, more_flags)
+            return self.check(changed, self.kernel_fences)
         except CompileError as error:
             raise TeetotalError(
                 f"{self.files.source.name}: the fences that were found do not compile as they would be written; see "
@@ -163,7 +163,7 @@ def passed(events: Sequence[Event], points: Sequence[Point]) -> Passed:
             found[event.id] = waiting.pop(event.thread, [])
         else:
             waiting.setdefault(event.thread, []).extend(points[int(mark[1])])
-    return lambda event: found.get(event.id, ())
+    return found
 
 
 def without_marks(violation: Violation) -> Violation:

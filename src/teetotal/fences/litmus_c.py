@@ -10,8 +10,8 @@ from teetotal.answers.events import Kind, Location
 from teetotal.answers.remedies import KINDS, Order, Remedy
 from teetotal.fences.c_gaps import Gap, Gaps, Statement
 from teetotal.fences.c_orders import StoreCall, strongest
-from teetotal.fences.sources import Patched, Place
-from teetotal.fences.text import Edit, apply
+from teetotal.fences.sources import Place
+from teetotal.fences.text import Edit, Patched, apply
 from teetotal.programs import litmus
 from teetotal.programs.litmus import layout
 from teetotal.programs.program import Fence, Program
@@ -95,9 +95,9 @@ class CLitmus:
         for number, asked in orders.items():
             first, *more = self.stores[number].words[strongest(asked)]
             edits += [first._replace(key=("store", number)), *more]
-        text, lines, was = apply(self.text, map(self._moved, edits))
-        lines |= {(key, kind): lines[key] for key, kind in chosen if isinstance(kind, Order)}
-        return Patched(text, lines, was)
+        done = apply(self.text, map(self._moved, edits))
+        done.lines.update({(key, kind): done.lines[key] for key, kind in chosen if isinstance(kind, Order)})
+        return done
 
     def everywhere(self) -> Patched:
         """Every fence on a line of its own, with a comment that names it; stores as they are, with the fences that their
@@ -114,13 +114,13 @@ class CLitmus:
             for before, fence, asked in ((True, Kind.SFENCE, orders), (False, Kind.MFENCE, full)):
                 words = "".join(self._tagged("store", number, order, fence) for order in asked) + "\n"
                 put.append((Gap(statement, before, False), words))
-        text, _, was = apply(self.text, map(self._moved, self.gaps.wrapped(put)))
+        done = apply(self.text, map(self._moved, self.gaps.wrapped(put)))
         lines: dict[object, int] = {}
-        for line_number, line in enumerate(text.split("\n"), start=1):
+        for line_number, line in enumerate(done.text.split("\n"), start=1):
             for what, number_of, kind in _TAG.findall(line):
                 key = (what, int(number_of)), _REMEDIES[kind]
                 lines[key if key not in lines else (*key, "after")] = line_number
-        return Patched(text, lines, was)
+        return done._replace(lines=lines)
 
     def _tagged(self, what: str, number: int, kind: Remedy, fence: Kind) -> str:
         return f"\n{self.words[fence]} /*{what} {number} {kind}*/"

@@ -13,7 +13,8 @@ from teetotal.answers.events import MemoryOrder
 from teetotal.fences.orders import VALID, Place, Sites
 from teetotal.fences.orders_problem import Owner, Skeleton
 from teetotal.fences.slots import Slot
-from teetotal.fences.sources import Patched, relocated
+from teetotal.fences.sources import relocated
+from teetotal.fences.text import Patched
 from teetotal.programs.program import Fence, Load, Program, Rmw, Store
 
 

@@ -9,8 +9,7 @@ from teetotal.fences.c_gaps import Gaps
 from teetotal.fences.c_places import CPlaces, fence_words
 from teetotal.fences.litmus_c import is_linux, parsable
 from teetotal.fences.orders import Place
-from teetotal.fences.sources import Patched
-from teetotal.fences.text import apply
+from teetotal.fences.text import Patched, apply
 from teetotal.programs import litmus
 from teetotal.programs.litmus import layout
 from teetotal.programs.program import Program
@@ -38,7 +37,7 @@ class OrderedLitmus:
     def written(self, orders: Mapping[int, MemoryOrder]) -> Patched:
         edits = self._own.edits(orders, self._words)
         moved = (edit._replace(start=edit.start + self.offset, end=edit.end + self.offset) for edit in edits)
-        return Patched(*apply(self.text, moved))
+        return apply(self.text, moved)
 
     def programs(self, text: str) -> list[Program]:
         return [litmus.read(text, self.path)]

@@ -17,7 +17,7 @@ from functools import cached_property
 
 from teetotal.answers.check import CheckAnswer, ModelAnswer
 from teetotal.answers.costs import PREFERRED, Costs
-from teetotal.answers.events import Event, Kind, ModelName, Semantics
+from teetotal.answers.events import Event, EventId, Kind, ModelName, Semantics
 from teetotal.answers.options import TRIAGE_SECONDS, FenceOptions
 from teetotal.answers.verdict import Goal, Verdict
 from teetotal.answers.violation import StoryStep
@@ -31,7 +31,6 @@ from teetotal.fences import text as texts
 from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.jobs import Job, Patch
 from teetotal.fences.killers import killers
-from teetotal.fences.sources import Patched
 from teetotal.programs.promela.compile import compile_text
 from teetotal.programs.promela.control_flow import comes_again
 from teetotal.programs.promela.instructions import Slot
@@ -145,8 +144,8 @@ def killers_of(replay: Replay) -> frozenset[int]:
     """The places whose fence would not let the run happen."""
     events: list[Event] = []
     steps: list[StoryStep] = []
-    passed: dict[tuple[int, int], Sequence[int]] = {}
-    numbers: dict[tuple[int, int], int] = {}
+    passed: dict[EventId, Sequence[tuple[int, Kind]]] = {}
+    numbers: dict[EventId, int] = {}
     for line in replay.lines:
         if line.committed is not None:
             event = line.committed
@@ -155,10 +154,10 @@ def killers_of(replay: Replay) -> frozenset[int]:
         event = line.event or _like_event(line, len(events))
         steps += (StoryStep(store.thread, "commit", numbers[store.id]) for store in line.flushed)
         steps.append(StoryStep(event.thread, "event", len(events)))
-        numbers[event.id], passed[event.id] = len(events), line.passed
+        numbers[event.id] = len(events)
+        passed[event.id] = [(site, replay.program.sites[site].kind) for site in line.passed]
         events.append(event)
-    kinds = [site.kind for site in replay.program.sites]
-    return killers(replay.model, events, steps, lambda event: [(site, kinds[site]) for site in passed[event.id]])
+    return killers(replay.model, events, steps, passed)
 
 
 def _like_event(line: Line, number: int) -> Event:
@@ -169,7 +168,7 @@ def _like_event(line: Line, number: int) -> Event:
 # -- the text ---------------------------------------------------------------------------------------------------------
 
 
-def patched(program: PromelaProgram, added: frozenset[int], removed: frozenset[int] = frozenset()) -> Patched:
+def patched(program: PromelaProgram, added: frozenset[int], removed: frozenset[int] = frozenset()) -> texts.Patched:
     """The program's text with some fences more and some less. One beside a fence that goes is written in its place."""
     edits: list[texts.Edit] = []
     gone = {program.sites[number].span.start: number for number in removed}
@@ -184,8 +183,7 @@ def patched(program: PromelaProgram, added: frozenset[int], removed: frozenset[i
         else:
             edits.append(texts.Edit(span.start, span.start, f"{word}; ", number))
     edits += (_removal(program, number) for number in gone.values())
-    done = texts.apply(program.text, edits)
-    return Patched(done.text, done.lines, done.was)
+    return texts.apply(program.text, edits)
 
 
 def _removal(program: PromelaProgram, number: int) -> texts.Edit:

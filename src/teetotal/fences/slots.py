@@ -62,7 +62,7 @@ class Slots:
                     passed.append((site, slot.kind))
                     state = program.update(thread, state, None)
                 state = program.update(thread, state, event.value if event.kind is Kind.LD else event.read)
-        return lambda event: found[event.id]
+        return found
 
 
 def from_fences(
