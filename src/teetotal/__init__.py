@@ -221,6 +221,14 @@ def replay(token: str, *paths: Path, goal: Any = None, **settings: Any) -> Repla
     return answer
 
 
+def cflags(compiler: str | None = None, *, record: bool = False) -> list[str]:
+    """The flags to build a library with, so that ``check`` sees what it does to memory; with ``record`` those for a program
+    that ``record.program(…, native=True)`` runs."""
+    from teetotal.programs.c.build import Source, library_flags, recording_flags
+
+    return (recording_flags if record else library_flags)(Source(("library.c",), compiler=compiler))
+
+
 def _paths(what: Path | Sequence[Path]) -> list[str]:
     files = [what] if isinstance(what, str | PathLike) else _of(what, "a file or a list of files", list, tuple)
     return [fspath(_of(file, "a file", str, PathLike)) for file in files]
@@ -311,6 +319,7 @@ __all__ = [
     "array",
     "assume",
     "cas",
+    "cflags",
     "check",
     "check_history",
     "check_witnesses",
