@@ -18,7 +18,7 @@ from c11_programs import c11, random_program
 from teetotal.answers.events import Kind, Location, MemoryOrder
 from teetotal.answers.options import FenceOptions
 from teetotal.answers.targets import ANY, TARGETS, OrderCosts
-from teetotal.fences.insertion import Hopeless, Search
+from teetotal.fences.insertion import NoFenceHelps, Search
 from teetotal.fences.orders import VALID, Place, Sites, What, join, stronger
 from teetotal.fences.orders_problem import OrdersProblem, Owner, Skeleton
 from teetotal.fences.slots import Slot
@@ -87,7 +87,7 @@ def test_a_set_of_least_cost_is_that_by_definition(seed: int, gaps: bool, weaken
     search, count = case.search, len(case.sites.sites)
     try:
         found = next(search.cheapest_first())
-    except Hopeless:
+    except NoFenceHelps:
         assert not case.works(frozenset(range(count)))
         return
     except specification.TooMany:
@@ -108,7 +108,7 @@ def test_of_a_minimal_set_nothing_can_go(seed: int, weaken: bool) -> None:
     case = Case(of_loads_and_stores(seed), True, weaken)
     try:
         found = case.search.minimal()
-    except Hopeless:
+    except NoFenceHelps:
         assert not case.works(frozenset(range(len(case.sites.sites))))
         return
     assert case.works(found)

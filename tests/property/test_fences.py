@@ -25,7 +25,7 @@ from teetotal.answers.verdict import Goal
 from teetotal.budget import Budget
 from teetotal.engines.states.outcomes import outcomes
 from teetotal.fences.fencing import Job, Patch, run
-from teetotal.fences.insertion import Finding, Hopeless, Search, Site, Undecided
+from teetotal.fences.insertion import Finding, NoFenceHelps, Search, Site, Undecided
 from teetotal.fences.program_problem import ProgramProblem
 from teetotal.programs.expressions import Const, Expr, Final, Op
 from teetotal.programs.program import Branch, Fence, Instruction, Program, Thread
@@ -221,7 +221,7 @@ def test_what_is_unsafe_under_sc_no_fence_repairs() -> None:
     lost = msgspec.structs.replace(
         lost, observed=(Final(None, "x"),), final_assertion=Op("==", (Final(None, "x"), Const(1)))
     )
-    with pytest.raises(Hopeless) as hopeless:
+    with pytest.raises(NoFenceHelps) as hopeless:
         cheapest(lost, BOTH, "safe")
     assert hopeless.value.violation.model == "sc"
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from teetotal.answers.events import Event, Kind
-from teetotal.record.lives import Lives
+from teetotal.record.lifetimes import Lives
 from teetotal.record.modules import Modules
-from teetotal.record.natively import Known, converted
+from teetotal.record.native_runs import Known, converted
 from teetotal.record.programs import RecordedExecution
 from teetotal.record.sharing import Extent, Touch, shared_parts, shared_regions
 from teetotal.record.windows import BLOCK, RECORD, SYNCHRONISES, VALUED, WROTE, Window

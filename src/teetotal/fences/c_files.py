@@ -20,7 +20,7 @@ from teetotal.answers.events import Location
 from teetotal.fences.c_copies import Copies
 from teetotal.fences.c_macros import MEANS_TWO_THINGS, Macros, parse
 from teetotal.fences.c_text import HEADERS, CFile, CText, Style
-from teetotal.fences.text import Patched
+from teetotal.fences.edits import Patched
 from teetotal.programs import text_files
 from teetotal.programs.c.build import Source, preprocessed
 from teetotal.programs.c.compilers import CXX_SUFFIXES

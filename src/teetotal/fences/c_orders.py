@@ -17,7 +17,7 @@ from typing import NamedTuple
 from teetotal.answers.remedies import Order
 from teetotal.fences.c_macros import Macros
 from teetotal.fences.c_syntax import Expression, Node, arguments
-from teetotal.fences.text import Edit, apply
+from teetotal.fences.edits import Edit, apply
 
 _EXPLICIT: Mapping[str, str | None] = {
     "atomic_store_explicit": "atomic_exchange_explicit",

@@ -18,8 +18,8 @@ from teetotal.answers.remedies import KINDS, Order, Remedy
 from teetotal.fences.c_gaps import Gap, Gaps
 from teetotal.fences.c_macros import NO_MACROS, Macros
 from teetotal.fences.c_orders import strongest
+from teetotal.fences.edits import Edit, Patched, apply
 from teetotal.fences.insertion import Site
-from teetotal.fences.text import Edit, Patched, apply
 
 Style = Literal["c11", "cpp11", "linux", "x86", "builtin"]
 WORDS: dict[Style, dict[Kind, str]] = {

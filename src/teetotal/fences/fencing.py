@@ -19,11 +19,9 @@ from teetotal.answers.remedies import Order, Remedy
 from teetotal.answers.verdict import Verdict, both
 from teetotal.answers.violation import Violation
 from teetotal.budget import Budget
-from teetotal.fences import ordering
-from teetotal.fences import text as texts
-from teetotal.fences.bought import bought
-from teetotal.fences.hopeless import why_hopeless
-from teetotal.fences.insertion import Hopeless, Search, Site, Undecided
+from teetotal.fences import edits, order_jobs
+from teetotal.fences.explaining import what_they_buy, why_no_fence_helps
+from teetotal.fences.insertion import NoFenceHelps, Search, Site, Undecided
 from teetotal.fences.jobs import Job, Patch, Repair, checked
 from teetotal.fences.placed import Placing
 from teetotal.fences.program_problem import ProgramProblem
@@ -46,7 +44,7 @@ def fence(
     budget = budget or Budget(options.seconds, options.max_megabytes)
     if not paths:
         raise TeetotalError("no file is named")
-    ordering.refuse(paths[0], options)
+    order_jobs.refuse(paths[0], options)
     if all(Path(each).suffix in COMPILED for each in paths):
         return fence_c(paths, options, budget, command)
     if len(paths) > 1:
@@ -58,7 +56,7 @@ def fence(
     (only,) = paths
     text = text_files.read(only)
     if "c11" in options.models:
-        return run(only, ordering.job(only, text, options, budget), options, budget, command)
+        return run(only, order_jobs.job(only, text, options, budget), options, budget, command)
     if Path(only).suffix == ".pml":
         from teetotal.fences import promela
 
@@ -75,7 +73,7 @@ def fence_c(paths: tuple[str, ...], options: FenceOptions, budget: Budget, comma
     """Gaps that the compiler does not take for gaps are left out, and if need be more and more around them."""
     from teetotal.fences.c import Misplaced
 
-    make = ordering.c_job if "c11" in options.models else c_job
+    make = order_jobs.c_job if "c11" in options.models else c_job
     without: set[Location] = set()
     for around in (0, 2, 10, 50):
         try:
@@ -258,9 +256,9 @@ def _run(search: Search, path: str, job: Job, options: FenceOptions, budget: Bud
             chosen = search.reduce(job.existing | (frozenset() if search.works(job.existing) else search.grow()))
         else:
             chosen = search.minimal()
-    except Hopeless as hopeless:
-        verdict, violations = Verdict.VIOLATION, [hopeless.violation]
-        notes += why_hopeless(hopeless.violation, options.weaken)
+    except NoFenceHelps as unrepairable:
+        verdict, violations = Verdict.VIOLATION, [unrepairable.violation]
+        notes += why_no_fence_helps(unrepairable.violation, options.weaken)
     except Undecided as undecided:
         verdict = Verdict.INCONCLUSIVE
         notes.append(undecided.message)
@@ -286,7 +284,7 @@ def _run(search: Search, path: str, job: Job, options: FenceOptions, budget: Bud
         return Repair(failure, job.originals, job.originals)
     if job.ordered is not None:
         chosen = job.ordered.chosen(chosen)
-        notes += ordering.left_alone(job.ordered)
+        notes += order_jobs.left_alone(job.ordered)
     added = chosen - job.existing
     removed = job.existing - chosen if options.remove else frozenset[int]()
     patched = job.write(added, removed)
@@ -294,7 +292,7 @@ def _run(search: Search, path: str, job: Job, options: FenceOptions, budget: Bud
     verdict = _met(results, options)
     placing = Placing(path, search, patched.lines, job.ordered)
     weighs = added and not options.weaken and options.goal == "robust" and options.models != ("c11",)
-    triage, buys = bought(job.as_it_is()) if weighs and not budget.over else (None, "")
+    triage, buys = what_they_buy(job.as_it_is()) if weighs and not budget.over else (None, "")
     result = FenceAnswer(
         input=path,
         command=command,
@@ -305,14 +303,16 @@ def _run(search: Search, path: str, job: Job, options: FenceOptions, budget: Bud
         seconds=budget.passed,
         fences=placing.all(added),
         cost=float(search.cost(added)),
-        cost_before=float(ordering.cost_as_written(job.ordered)) if job.ordered is not None and options.weaken else 0.0,
+        cost_before=float(order_jobs.cost_as_written(job.ordered))
+        if job.ordered is not None and options.weaken
+        else 0.0,
         target=options.target,
         least_cost=least,
         minimality="of least cost" if least else "minimal: none can go, none can be of a cheaper kind",
         sets=[placing.all(one) for one in sets],
         unnecessary=[] if added or options.remove else placing.all(_unnecessary(job, search, notes)),
         removed=placing.all(removed) if removed else [],
-        diff=texts.unified_diffs(job.originals, patched.texts),
+        diff=edits.unified_diffs(job.originals, patched.texts),
         patched=results,
         violations=search.violations,
         checks=search.checks,

@@ -14,7 +14,7 @@ from teetotal.answers.options import FenceOptions
 from teetotal.answers.verdict import Verdict
 from teetotal.budget import Budget
 from teetotal.engines import interpreted
-from teetotal.fences import text
+from teetotal.fences import edits
 from teetotal.fences.insertion import Problem
 from teetotal.fences.orders import Sites
 from teetotal.programs.program import Program
@@ -69,7 +69,7 @@ class Repair(msgspec.Struct, frozen=True):
         the names of the latter."""
         if self.answer.verdict is not Verdict.SAFE or not self.answer.diff:
             return self.answer
-        backups = text.write(self.texts, self.originals)
+        backups = edits.write(self.texts, self.originals)
         return replace(self.answer, backup=next(iter(backups.values())), backups=backups)
 
     def __repr__(self) -> str:

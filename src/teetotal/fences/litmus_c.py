@@ -10,8 +10,8 @@ from teetotal.answers.events import Kind, Location
 from teetotal.answers.remedies import KINDS, Order, Remedy
 from teetotal.fences.c_gaps import Gap, Gaps, Statement
 from teetotal.fences.c_orders import StoreCall, strongest
+from teetotal.fences.edits import Edit, Patched, apply
 from teetotal.fences.sources import Place
-from teetotal.fences.text import Edit, Patched, apply
 from teetotal.programs import litmus
 from teetotal.programs.litmus import layout
 from teetotal.programs.program import Fence, Program

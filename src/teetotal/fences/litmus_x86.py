@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from teetotal.answers.events import Kind, Location
 from teetotal.answers.remedies import Remedy
+from teetotal.fences.edits import Edit, Patched, apply, newline_of
 from teetotal.fences.sources import Place, all_fences
-from teetotal.fences.text import Edit, Patched, apply, newline_of
 from teetotal.programs import litmus
 from teetotal.programs.litmus import layout, tokens
 from teetotal.programs.program import Fence, Program

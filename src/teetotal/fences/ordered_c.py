@@ -18,12 +18,12 @@ from teetotal.fences.c_gaps import Gaps
 from teetotal.fences.c_macros import Macros
 from teetotal.fences.c_places import CPlaces, fence_words
 from teetotal.fences.c_text import HEADERS, MARKS, CFile, Style
+from teetotal.fences.edits import Edit, Patched, apply
 from teetotal.fences.evidence import Item
 from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.killers import killers
 from teetotal.fences.orders import Place, Sites, needs
 from teetotal.fences.orders_problem import of_race, of_weak
-from teetotal.fences.text import Edit, Patched, apply
 from teetotal.programs.c.build import Source
 
 

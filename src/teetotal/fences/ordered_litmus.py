@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from teetotal.answers.events import Location, MemoryOrder
 from teetotal.fences.c_gaps import Gaps
 from teetotal.fences.c_places import CPlaces, fence_words
+from teetotal.fences.edits import Patched, apply
 from teetotal.fences.litmus_c import is_linux, parsable
 from teetotal.fences.orders import Place
-from teetotal.fences.text import Patched, apply
 from teetotal.programs import litmus
 from teetotal.programs.litmus import layout
 from teetotal.programs.program import Program

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from teetotal.answers.events import ORDERS, Location, MemoryOrder
+from teetotal.fences.edits import Edit, Patched, apply
 from teetotal.fences.orders import WHERE_IT_FAILS, Place, What
 from teetotal.fences.python import PythonSource, called
-from teetotal.fences.text import Edit, Patched, apply
 from teetotal.programs.program import Program
 
 _OPERATIONS: dict[str, tuple[What, int, int]] = {

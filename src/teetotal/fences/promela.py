@@ -27,7 +27,7 @@ from teetotal.engines.symbolic.graph import ControlGraph
 from teetotal.engines.symbolic.results import violation
 from teetotal.engines.symbolic.schedules import Line, Replay
 from teetotal.engines.symbolic.verify import Outcome, robust, verify
-from teetotal.fences import text as texts
+from teetotal.fences.edits import Edit, Patched, apply
 from teetotal.fences.insertion import Finding, Site, Undecided
 from teetotal.fences.jobs import Job, Patch
 from teetotal.fences.killers import killers
@@ -168,36 +168,36 @@ def _like_event(line: Line, number: int) -> Event:
 # -- the text ---------------------------------------------------------------------------------------------------------
 
 
-def patched(program: PromelaProgram, added: frozenset[int], removed: frozenset[int] = frozenset()) -> texts.Patched:
+def patched(program: PromelaProgram, added: frozenset[int], removed: frozenset[int] = frozenset()) -> Patched:
     """The program's text with some fences more and some less. One beside a fence that goes is written in its place."""
-    edits: list[texts.Edit] = []
+    edits: list[Edit] = []
     gone = {program.sites[number].span.start: number for number in removed}
     for number in sorted(added, key=lambda number: (not program.sites[number].after, number)):
         site = program.sites[number]
         word, span = str(site.kind), site.span
         if span.start in gone:
             gone.pop(span.start)
-            edits.append(texts.Edit(span.start, span.end, word, number))
+            edits.append(Edit(span.start, span.end, word, number))
         elif site.after:
-            edits.append(texts.Edit(span.end, span.end, f"; {word}{';' * (span.follows is None)}", number))
+            edits.append(Edit(span.end, span.end, f"; {word}{';' * (span.follows is None)}", number))
         else:
-            edits.append(texts.Edit(span.start, span.start, f"{word}; ", number))
+            edits.append(Edit(span.start, span.start, f"{word}; ", number))
     edits += (_removal(program, number) for number in gone.values())
-    return texts.apply(program.text, edits)
+    return apply(program.text, edits)
 
 
-def _removal(program: PromelaProgram, number: int) -> texts.Edit:
+def _removal(program: PromelaProgram, number: int) -> Edit:
     """The statement goes with its separator, and with its line if that has nothing else."""
     text, span, instead = program.text, program.sites[number].span, program.sites[number].instead
     if instead:
-        return texts.Edit(span.start, span.end, instead, number)
+        return Edit(span.start, span.end, instead, number)
     assert span.follows is not None
     start, end = span.start, span.follows
     while text[start - 1 : start] in (" ", "\t"):
         start -= 1
     rest = text[end:].partition("\n")[0]
     alone = text[start - 1 : start] == "\n" and not rest.strip()
-    return texts.Edit(start, end + len(rest) + 1 if alone else end, "", number)
+    return Edit(start, end + len(rest) + 1 if alone else end, "", number)
 
 
 def job(path: str, text: str, options: FenceOptions, budget: Budget) -> Job:

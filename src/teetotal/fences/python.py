@@ -11,8 +11,8 @@ from typing import TypeGuard
 from teetotal.answers.errors import ParseError
 from teetotal.answers.events import Kind, Location
 from teetotal.answers.remedies import Remedy
+from teetotal.fences.edits import Edit, Patched, apply, newline_of
 from teetotal.fences.sources import Place, all_fences
-from teetotal.fences.text import Edit, Patched, apply, newline_of
 from teetotal.programs.program import Fence, Program
 from teetotal.programs.python import loader
 

@@ -9,7 +9,7 @@ import msgspec
 
 from teetotal.answers.events import Kind, Location
 from teetotal.answers.remedies import KINDS, Remedy
-from teetotal.fences.text import Patched
+from teetotal.fences.edits import Patched
 from teetotal.programs.program import Fence, Instruction, Program, Thread
 
 

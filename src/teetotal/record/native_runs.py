@@ -20,7 +20,7 @@ from teetotal.engines.runtime.events import Execution, signed
 from teetotal.engines.runtime.messages import Cell as ToldCell
 from teetotal.programs.c.build import Source, built_to_record, refuse_unrecordable
 from teetotal.programs.files import is_c
-from teetotal.record.lives import SHIFT, Lives
+from teetotal.record.lifetimes import SHIFT, Lives
 from teetotal.record.modules import Modules
 from teetotal.record.programs import RecordedExecution, told_name
 from teetotal.record.sharing import Extent, Touch, cells, shared_parts
