@@ -10,8 +10,9 @@ import re
 from typing import Any
 
 from teetotal.programs.expressions import Addr, Const, Expr, Reg, op
+from teetotal.programs.labels import Jump, Label
 from teetotal.programs.litmus.c_calls import CALLS, ORDERS, Local
-from teetotal.programs.litmus.c_code import Code, Jump, Label
+from teetotal.programs.litmus.c_code import Code
 from teetotal.programs.litmus.c_types import (
     INT,
     PLAIN,
