@@ -41,15 +41,9 @@ _ORDER = re.compile(
     r"(?P<prefix>(?:std\s*::\s*)?memory_order(?:_|\s*::\s*)|__ATOMIC_)(?P<order>relaxed|release|RELAXED|RELEASE)"
 )
 _EFFECTS = {
-    "assignment_expression",
-    "update_expression",
-    "lambda_expression",
-    "compound_statement",
-    "new_expression",
-    "delete_expression",
-    "co_await_expression",
-    "ERROR",
-}
+    "assignment_expression", "update_expression", "lambda_expression", "compound_statement", "new_expression",
+    "delete_expression", "co_await_expression", "ERROR",
+}  # fmt: skip
 
 
 class StoreCall(NamedTuple):

@@ -18,23 +18,9 @@ from teetotal.record.simulation import BUGS, NEED_BUFFERS, PROTOCOLS, Machine, s
 from teetotal.record.stress import stress
 
 __all__ = [
-    "BUGS",
-    "NEED_BUFFERS",
-    "PROTOCOLS",
-    "Client",
-    "Machine",
-    "Recorded",
-    "RecordedExecution",
-    "Recording",
-    "Shape",
-    "available",
-    "hardware",
-    "postgres",
-    "program",
-    "redis",
-    "simulate",
-    "stress",
-]
+    "BUGS", "NEED_BUFFERS", "PROTOCOLS", "Client", "Machine", "Recorded", "RecordedExecution", "Recording", "Shape",
+    "available", "hardware", "postgres", "program", "redis", "simulate", "stress",
+]  # fmt: skip
 
 
 def redis(shape: Shape | None = None, *, count: int = 10, seed: int = 0, **servers: Any) -> Iterator[Recorded]:
