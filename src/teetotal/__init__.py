@@ -96,7 +96,7 @@ def check(
         if isinstance(what, str | PathLike | list | tuple):
             paths = _paths(what)
             what = files.chosen(files.read(paths, asked), " ".join(paths), asked.program)
-        subject = _of(what, "a file or a program", *_subjects())
+        subject = _expect(what, "a file or a program", *_subjects())
         return checking.check(subject, asked, scale=_helping(workers, cluster))
 
 
@@ -167,7 +167,7 @@ def monitor(
     asked = _asked(MonitorOptions, options, settings)
     path = fspath(trace) if isinstance(trace, str | PathLike) else None
     if path is None and not isinstance(trace, Trace):
-        trace = [_of(event, "an event", Event) for event in _of(trace, "a trace or a file of one", Iterable)]
+        trace = [_expect(event, "an event", Event) for event in _expect(trace, "a trace or a file of one", Iterable)]
     with _files(), TraceInMemory(trace) if path is None else open_trace(path) as reader:  # type: ignore[arg-type]
         answer = monitoring.monitor(reader, asked, again=path)
     if answer.error is not None:
@@ -187,7 +187,7 @@ def check_history(
 
     asked = _asked(HistoryOptions, options, settings if model is None else {**settings, "model": model})
     if not isinstance(what, str | PathLike):
-        history: History = _of(what, "a history or a file of one", History)
+        history: History = _expect(what, "a history or a file of one", History)
         return examining.examine(history, history.name or "<memory>", asked)
     with _files():
         histories, spent = examining.read_once(fspath(what), asked, bounded=True)
@@ -216,7 +216,7 @@ def replay(token: str, *paths: Path, goal: Any = None, **settings: Any) -> Repla
 
     asked = _asked(CheckOptions, None, settings if goal is None else {**settings, "goal": goal})
     with _files():
-        answer = checking.replay(_of(token, "a token", str), _paths(paths), asked, goal=goal)
+        answer = checking.replay(_expect(token, "a token", str), _paths(paths), asked, goal=goal)
     assert answer is not None, "only a debugger leaves without an answer"
     return answer
 
@@ -230,11 +230,11 @@ def cflags(compiler: str | None = None, *, record: bool = False) -> list[str]:
 
 
 def _paths(what: Path | Sequence[Path]) -> list[str]:
-    files = [what] if isinstance(what, str | PathLike) else _of(what, "a file or a list of files", list, tuple)
-    return [fspath(_of(file, "a file", str, PathLike)) for file in files]
+    files = [what] if isinstance(what, str | PathLike) else _expect(what, "a file or a list of files", list, tuple)
+    return [fspath(_expect(file, "a file", str, PathLike)) for file in files]
 
 
-def _of(value: Any, needed: str, *kinds: Any) -> Any:
+def _expect(value: Any, needed: str, *kinds: Any) -> Any:
     from teetotal.answers.errors import ArgumentError
 
     if not isinstance(value, kinds):
@@ -246,9 +246,9 @@ def _helping(workers: int, cluster: str | None) -> Scale:
     from teetotal.answers.errors import ArgumentError
     from teetotal.scale.scale import Scale
 
-    if _of(workers, "workers: a number", int) < 1:
+    if _expect(workers, "workers: a number", int) < 1:
         raise ArgumentError(f"workers: {workers} is nobody")
-    scale = Scale(workers, _of(cluster, "cluster: an address", str, type(None)))
+    scale = Scale(workers, _expect(cluster, "cluster: an address", str, type(None)))
     scale.look_for_cluster()
     return scale
 
@@ -280,7 +280,7 @@ def _asked(kind: type[Asked], options: Asked | None, settings: dict[str, Any]) -
 
     picture.register()
     if options is not None:
-        _of(options, kind.__name__, kind)
+        _expect(options, kind.__name__, kind)
     return asked(kind, settings, options)
 
 

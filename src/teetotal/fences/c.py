@@ -88,12 +88,12 @@ class Exploring:
         with self.files.copied(changed, marked=marked, more_flags=more_flags) as copies:
             try:
                 marks = checking.Marks(MARKS) if marked else None
-                result = copies.told(checking.check(copies.source, self._options(), self.budget, marks=marks))
+                result = copies.of_the_files(checking.check(copies.source, self._options(), self.budget, marks=marks))
                 if marks is not None and not self.weighed:
                     self.files.weigh(marks.passes)
                     self.weighed = True
             except (CompileError, ProgramError) as error:
-                raise type(error)(copies.text(error.message), error.location) from error
+                raise type(error)(copies.renamed(error.message), error.location) from error
         names = " ".join(Path(name).name for name in self.files.source.files)
         return msgspec.structs.replace(result, input=self.files.source.name, name=names)
 
@@ -130,14 +130,16 @@ class CProblem(Exploring):
                 if known is None:
                     raise Undecided(f"{self.goal} or not under {model.upper()} is not known: {'; '.join(result.notes)}")
         as_it_is = on == self.files.existing
-        return [Finding(self._told(violation, as_it_is), self._killers(violation)) for violation in wanted]
+        return [
+            Finding(self._as_the_user_sees_it(violation, as_it_is), self._killers(violation)) for violation in wanted
+        ]
 
     def _killers(self, violation: Violation) -> frozenset[int]:
         return killers(violation.model, violation.events, violation.steps, passed(violation.events, self.files.points))
 
     # -- violations as the user's own program shows them -----------------------------------------------------------------
 
-    def _told(self, violation: Violation, as_it_is: bool) -> Violation:
+    def _as_the_user_sees_it(self, violation: Violation, as_it_is: bool) -> Violation:
         """Of the program as it is, the same violation of the user's own files, which can be replayed there; else, as the
         program would do it without marks: that schedule is of a copy."""
         if as_it_is:

@@ -101,7 +101,7 @@ class OwnFiles(Generic[File]):
                 ]
         return False
 
-    def each(
+    def each_patched(
         self, asked: Style | None, patched: Callable[[File, Style, bool], Patched]
     ) -> tuple[dict[str, str], dict[int, int]]:
         """The patched texts, and where what was added or changed ended up. ``patched`` is told the file's style, and
@@ -169,7 +169,7 @@ class CFiles(OwnFiles[CText]):
     def patched(
         self, added: frozenset[int], removed: frozenset[int], asked: Style | None
     ) -> tuple[dict[str, str], dict[int, int]]:
-        return self.each(asked, lambda file, style, includes: file.patched(added, removed, style, includes))
+        return self.each_patched(asked, lambda file, style, includes: file.patched(added, removed, style, includes))
 
 
 def _is_cpp(name: str) -> bool:

@@ -120,7 +120,7 @@ class OrderedCFiles(OwnFiles[OrderedCText]):
         return {name: file.explored(orders) for name, file in self.files.items()}
 
     def written(self, orders: Mapping[int, MemoryOrder], asked: Style | None) -> tuple[dict[str, str], dict[int, int]]:
-        return self.each(asked, lambda file, style, includes: file.patched(orders, style, includes))
+        return self.each_patched(asked, lambda file, style, includes: file.patched(orders, style, includes))
 
     # -- events with their places ------------------------------------------------------------------------------------------
 

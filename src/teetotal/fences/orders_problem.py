@@ -153,9 +153,9 @@ class OrdersProblem:
 
     def findings(self, fences: frozenset[int]) -> list[Finding]:
         orders = self.ordered.orders(fences)
-        return [finding for skeleton in self.skeletons for finding in self._of(skeleton, fences, orders)]
+        return [finding for skeleton in self.skeletons for finding in self._findings_of(skeleton, fences, orders)]
 
-    def _of(self, skeleton: Skeleton, on: frozenset[int], orders: Sequence[MemoryOrder]) -> list[Finding]:
+    def _findings_of(self, skeleton: Skeleton, on: frozenset[int], orders: Sequence[MemoryOrder]) -> list[Finding]:
         program, asked = skeleton.with_orders(self.ordered, orders), self.options
         if asked.loop_bound is not None:
             program = msgspec.structs.replace(program, loop_bound=asked.loop_bound)

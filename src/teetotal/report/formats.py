@@ -17,7 +17,7 @@ def json_lines(answers: Sequence[Plain]) -> str:
     return "".join(f"{encoded(answer)}\n" for answer in answers)
 
 
-def _of(module: str, function: str) -> Renderer:
+def _loaded_late(module: str, function: str) -> Renderer:
     """Loaded when it is wanted."""
 
     def render(answers: Sequence[Plain]) -> str:
@@ -29,10 +29,10 @@ def _of(module: str, function: str) -> Renderer:
 
 FORMATS: dict[str, Renderer] = {
     "json": json_lines,
-    "html": _of("html", "page"),
-    "sarif": _of("sarif", "sarif"),
-    "junit": _of("junit", "junit"),
-    "github": _of("github", "github"),
+    "html": _loaded_late("html", "page"),
+    "sarif": _loaded_late("sarif", "sarif"),
+    "junit": _loaded_late("junit", "junit"),
+    "github": _loaded_late("github", "github"),
 }
 WITHOUT_VERDICTS = ("json", "html")
 """Those that can hold what is no verdict: rows of a table, recordings."""
