@@ -120,18 +120,36 @@ def fence(
 
 
 def verify(
-    path: Path, options: VerifyOptions | None = None, *, certificate: Path | None = None, **settings: Any
+    path: Path,
+    options: VerifyOptions | None = None,
+    *,
+    certificate: Path | None = None,
+    fence: bool = False,
+    costs: str | None = None,
+    every: bool = False,
+    write: bool = False,
+    **settings: Any,
 ) -> VerifyAnswer:
     """A Promela program with store buffers of any length: safe, or robust? ``certificate``: where to write the proof.
-    Settings are those of ``VerifyOptions``."""
+    Settings are those of ``VerifyOptions``. With ``fence``, fences are inserted at stores, as Linden and Wolper do it: a
+    cheapest set at these ``costs``, ``every`` minimal one, and into the file where they should ``write``."""
     from teetotal import verifying
+    from teetotal.answers.costs import parse
+    from teetotal.answers.errors import ArgumentError
     from teetotal.answers.options import VerifyOptions
     from teetotal.budget import Budget
 
+    if not fence and (costs is not None or every or write):
+        raise ArgumentError("costs, every and write belong to fence=True")
     asked = _asked(VerifyOptions, options, settings)
     budget = Budget(asked.seconds, asked.max_megabytes)
+    (file,), proof = _paths([path]), None if certificate is None else fspath(certificate)
     with _files():
-        found = verifying.verify(_paths([path])[0], asked, budget, None if certificate is None else fspath(certificate))
+        if fence:
+            prices = None if costs is None else parse(costs)
+            found = verifying.fence(file, asked, budget, proof, costs=prices, every=every, write=write)
+        else:
+            found = verifying.verify(file, asked, budget, proof)
     if found.trouble is not None:
         raise found.trouble
     return found.answer

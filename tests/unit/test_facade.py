@@ -107,6 +107,22 @@ def test_fence_and_verify_and_replay() -> None:
     assert again.execution.message == violation.message
 
 
+def test_verify_inserts_fences(tmp_path: Path) -> None:
+    copy = tmp_path / "peterson.pml"
+    copy.write_text(PETERSON.read_text())
+    answer = teetotal.verify(copy, fence=True, models="tso", every=True)
+    assert answer.verdict is teetotal.Verdict.SAFE
+    assert answer.fences
+    assert answer.fences in (answer.sets or [])
+    assert copy.read_text() == PETERSON.read_text()
+    written = teetotal.verify(copy, fence=True, models="tso", write=True, costs="mfence=3")
+    assert written.backup is not None
+    assert Path(written.backup).read_text() == PETERSON.read_text()
+    assert teetotal.verify(copy, models="tso").verdict is teetotal.Verdict.SAFE
+    with pytest.raises(TypeError, match="belong to fence=True"):
+        teetotal.verify(copy, every=True)
+
+
 def test_a_certificate_is_written_where_it_should_be(tmp_path: Path) -> None:
     path = tmp_path / "proof.json"
     answer = teetotal.verify(PETERSON, models="sc", certificate=path)
